@@ -1,0 +1,45 @@
+# Two commands on a fresh machine (Python 3.11 or later, git and make): `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help setup demo test check format lint types layers clean
+
+help:
+	@echo "make demo    set up and run prloom's main job on a throw-away repository"
+	@echo "make test    set up and run all tests"
+	@echo "make check   all that a change must pass: test, format, lint, types, layers"
+	@echo "make format  format the code"
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(STAMP)
+
+setup: $(STAMP)
+
+demo: setup
+	$(BIN)/prloom demo
+
+test: setup
+	$(BIN)/python -m pytest -n auto
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix --quiet .
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: setup
+	$(BIN)/mypy
+
+layers: setup
+	$(BIN)/lint-imports
+
+check: lint types layers test
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
