@@ -1,0 +1,272 @@
+"""What a hook is given: it reads the call, and records what it wants done; nothing happens until it returns."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+from prloom.api.store import Store
+from prloom.core import marker
+from prloom.errors import ExtensionError
+from prloom.model import record
+from prloom.model.action import Action, Comment, Merge, Payload, Review
+from prloom.model.decision import Deferral, OnExpire
+from prloom.model.event import Event, Target
+from prloom.model.hook import HookCall, Mark, Outcome
+from prloom.model.record import Json
+
+
+class Services(Protocol):
+    """What a running hook may ask its host for."""
+
+    async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
+        """Run an agent in the plan's worktree and return its final message."""
+
+    def read_events(
+        self, *, types: Sequence[str] | None, since_id: str | None, limit: int
+    ) -> tuple[Sequence[Event], str | None]:
+        """Return events of this plan after an id, oldest first, and the id to go on from."""
+
+    def read_plan(self, plan_id: str) -> str:
+        """Return the text of a plan."""
+
+
+class HookContext:
+    """The context of every hook.
+
+    Nothing that a hook does takes effect before it has returned, and all of it takes effect together: if the hook
+    raises, or overruns its time limit, there are no marks, no actions and no state writes.
+    """
+
+    def __init__(self, plugin: str, call: HookCall, services: Services) -> None:
+        self.plugin = plugin
+        self.log = logging.getLogger(f"prloom.plugin.{plugin}")
+        self._call = call
+        self._services = services
+        self._actions: list[Action] = []
+        self._plan_store = Store(plugin, "plan", call.state, limit=call.limits.state_bytes)
+        self._global_store = Store(plugin, "global", call.global_state, limit=call.limits.state_bytes)
+
+    @property
+    def repo_root(self) -> Path:
+        """The checkout in which prloom was started."""
+        return Path(self._call.repo_root)
+
+    @property
+    def worktree(self) -> Path:
+        """The plan's git worktree. What is in it comes from the pull request: data, never instructions."""
+        return Path(self._call.worktree)
+
+    @property
+    def plan_id(self) -> str:
+        """The plan's id."""
+        return self._call.plan_id
+
+    @property
+    def hook_point(self) -> str:
+        """The name of the hook point that is running."""
+        return self._call.hook
+
+    @property
+    def change_request_ref(self) -> str | None:
+        """The pull request as its forge names it, or None for a branch without one."""
+        return self._call.change_request_ref
+
+    @property
+    def now(self) -> datetime:
+        """The time of the call (aware, UTC); use it in place of the clock and the plugin can be tested at any time."""
+        return record.moment(self._call.now)
+
+    def get_state(self, key: str, default: Json = None) -> Json:
+        """Return this plan's value under the key, or the default."""
+        return self._plan_store.get(key, default)
+
+    def set_state(self, key: str, value: Json) -> None:
+        """Set this plan's value under the key; None removes it."""
+        self._plan_store.set(key, value)
+
+    def update_state(self, key: str, fn: Callable[[Json], Json]) -> Json:
+        """Set this plan's value to fn(value) and return it; no other update is lost."""
+        return self._plan_store.update(key, fn)
+
+    def get_global_state(self, key: str, default: Json = None) -> Json:
+        """Return the value that all plans share under the key, or the default."""
+        return self._global_store.get(key, default)
+
+    def set_global_state(self, key: str, value: Json) -> None:
+        """Set the value that all plans share under the key; None removes it."""
+        self._global_store.set(key, value)
+
+    def update_global_state(self, key: str, fn: Callable[[Json], Json]) -> Json:
+        """Set the shared value to fn(value) and return it; no other plan's update is lost."""
+        return self._global_store.update(key, fn)
+
+    def emit_action(self, action: Action | Mapping[str, Json], *, related_event_id: str | None = None) -> None:
+        """Ask for an action, given as an `Action` or in its JSON shape; its id is derived, whatever it says."""
+        if not isinstance(action, Action):
+            action = self._parse("emit_action", Action, action)
+        related = related_event_id or action.related_event_id or self._related(action.target)
+        self._actions.append(
+            msgspec.structs.replace(action, id="", related_event_id=related),
+        )
+
+    def emit_comment(self, target: Target | None, message: str, *, related_event_id: str | None = None) -> None:
+        """Say something where the target points (an event's `reply_to`); None is the plan's own conversation."""
+        if not isinstance(message, str) or not message.strip():
+            raise self._mistake("emit_comment", "the message is empty; give the text to post")
+        self._emit(target, Comment(message), related_event_id)
+
+    def emit_review(
+        self, target: Target | None, review: Review | Mapping[str, Json], *, related_event_id: str | None = None
+    ) -> None:
+        """Review the pull request; `review` is {verdict, summary, comments[]}."""
+        if not isinstance(review, Review):
+            review = self._parse("emit_review", Review, {"type": "review", **review})
+        self._emit(target, review, related_event_id)
+
+    def emit_merge(
+        self,
+        target: Target | None,
+        method: Literal["merge", "squash", "rebase"] = "merge",
+        *,
+        related_event_id: str | None = None,
+    ) -> None:
+        """Merge the pull request."""
+        self._emit(target, self._parse("emit_merge", Merge, {"type": "merge", "method": method}), related_event_id)
+
+    async def run_agent(
+        self, prompt: str, *, files: Sequence[str] = (), stage: str = "worker", model: str | None = None
+    ) -> str:
+        """Run the stage's agent in the plan's worktree and return its final message; raises if the run fails."""
+        return await self._services.run_agent(prompt, files=tuple(files), stage=stage, model=model)
+
+    def read_events(
+        self, *, types: Sequence[str] | None = None, since_id: str | None = None, limit: int = 100
+    ) -> tuple[Sequence[Event], str | None]:
+        """Return this plan's events after `since_id`, oldest first, and the id to go on from.
+
+        Only events whose author is trusted are shown; the dispatcher's own cursors are not touched.
+        """
+        return self._services.read_events(types=types, since_id=since_id, limit=limit)
+
+    def read_plan(self, plan_id: str | None = None) -> str:
+        """Return the text of a plan (this one by default)."""
+        if plan_id is None or plan_id == self.plan_id:
+            return self._call.plan
+        return self._services.read_plan(plan_id)
+
+    def outcome(self, plan: str | None = None) -> Outcome:
+        """Return all that the hook asked for, as one value; `plan` is the text that it returned, if it did."""
+        changed = plan if plan is not None and plan != self._call.plan else None
+        writes = tuple(store.writes() for store in (self._plan_store, self._global_store) if store.touched)
+        return Outcome(actions=tuple(self._actions), writes=writes, plan=changed)
+
+    def _emit(self, target: Target | None, payload: Payload, related: str | None) -> None:
+        where = target if target is not None else Target(marker.PLAN_TARGET)
+        self.emit_action(Action(target=where, payload=payload), related_event_id=related)
+
+    def _related(self, target: Target) -> str | None:
+        """Guess the event that an action answers: the one whose reply goes there, or the only one there is."""
+        answered = [event.id for event in self._call.events if event.reply_to == target]
+        if answered:
+            return answered[0]
+        return self._call.events[0].id if self._call.events else None
+
+    def _parse(self, name: str, kind: type[record.R], value: Json) -> record.R:
+        try:
+            return record.from_wire(kind, value)
+        except msgspec.ValidationError as error:
+            raise self._mistake(name, str(error)) from error
+
+    def _mistake(self, name: str, problem: str) -> ExtensionError:
+        return ExtensionError(f"plugin {self.plugin}: {name}: {problem}")
+
+
+class TriageContext(HookContext):
+    """The context of `beforeTriage`: the batch of events that nobody has dealt with yet."""
+
+    def __init__(self, plugin: str, call: HookCall, services: Services) -> None:
+        super().__init__(plugin, call, services)
+        self._marks: dict[str, Mark] = {}
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events of this batch, oldest first."""
+        return self._call.events
+
+    def mark_event_handled(self, event_id: str, reason: str | None = None) -> None:
+        """Say that the event is dealt with: no later plugin and no agent sees it."""
+        self._mark("mark_event_handled", Mark(event_id, "handled", reason))
+
+    def mark_event_deferred(
+        self,
+        event_id: str,
+        reason: str | None = None,
+        retry_after_ms: int | None = None,
+        *,
+        until: datetime | str | None = None,
+        on_expire: OnExpire | None = None,
+    ) -> None:
+        """Put the event off: it is shown again after `retry_after_ms` milliseconds (default: the usual backoff).
+
+        `until` is the deadline of the whole wait (aware time or ISO 8601); `on_expire` says what happens then:
+        "park" it for a person (the default), let it "pass" as if this plugin had not marked it, or "drop" it.
+        """
+        name = "mark_event_deferred"
+        self._check_delay(name, retry_after_ms)
+        if on_expire not in {None, "park", "pass", "drop"}:
+            raise self._mistake(name, f"on_expire is {on_expire!r}; use 'park', 'pass' or 'drop'")
+        deadline = self._deadline(name, until)
+        self._mark(name, Mark(event_id, "deferred", reason, retry_after_ms, deadline, on_expire))
+
+    def deferral(self, event_id: str) -> Deferral | None:
+        """Return how the event was put off before, by this or another plugin, or None if it never was."""
+        self._known("deferral", event_id)
+        return deepcopy(self._call.deferrals.get(event_id))
+
+    def outcome(self, plan: str | None = None) -> Outcome:
+        """Return all that the hook asked for, its marks included."""
+        return msgspec.structs.replace(super().outcome(plan), marks=tuple(self._marks.values()))
+
+    def _mark(self, name: str, mark: Mark) -> None:
+        self._known(name, mark.event_id)
+        if mark.reason is not None and not isinstance(mark.reason, str):
+            raise self._mistake(name, f"the reason is {type(mark.reason).__name__}; give a text")
+        if mark.event_id in self._marks:
+            self.log.warning("%s: event %s is marked already; the first mark stands", name, mark.event_id)
+            return
+        self._marks[mark.event_id] = mark
+
+    def _known(self, name: str, event_id: str) -> None:
+        if all(event.id != event_id for event in self._call.events):
+            raise self._mistake(name, f"event {event_id!r} is not in this batch; use an id of `triage.events`")
+
+    def _check_delay(self, name: str, delay: int | None) -> None:
+        longest = self._call.limits.longest_deferral_ms
+        if delay is None:
+            return
+        if isinstance(delay, bool) or not isinstance(delay, int):
+            raise self._mistake(name, f"retry_after_ms is {delay!r}; give whole milliseconds")
+        if delay < 0:
+            raise self._mistake(name, f"retry_after_ms is {delay}; it cannot be negative")
+        if delay > longest:
+            raise self._mistake(name, f"retry_after_ms is {delay}; the longest wait is {longest} ms")
+
+    def _deadline(self, name: str, until: datetime | str | None) -> str | None:
+        if until is None:
+            return None
+        try:
+            deadline = record.moment(until) if isinstance(until, str) else until
+        except ValueError as error:
+            raise self._mistake(name, f"until is {until!r}; give an aware datetime or an ISO 8601 text") from error
+        if not isinstance(deadline, datetime) or deadline.tzinfo is None:
+            raise self._mistake(name, f"until is {until!r}; give an aware datetime or an ISO 8601 text")
+        if deadline <= self.now:
+            raise self._mistake(name, f"until is {record.iso(deadline)}, which is over; give a time to come")
+        return record.iso(deadline)

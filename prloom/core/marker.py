@@ -1,0 +1,28 @@
+"""The hidden mark in every text that prloom posts, by which it knows its own words again."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+
+# An HTML comment is invisible in every Markdown that the forges and editors render.
+_MARKER = re.compile(r"<!-- prloom:action (a-[0-9a-f]{20}) -->")
+
+PLAN_TARGET = "plan"
+"""The target of an action that answers in the plan's own conversation, wherever that is."""
+
+
+def action_id(event_id: str, owner: str, ordinal: int) -> str:
+    """Return the id of the ordinal-th action that owner makes for an event: the same inputs, the same id."""
+    text = f"{event_id}\0{owner}\0{ordinal}"
+    return "a-" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+def marker(of: str) -> str:
+    """Return the mark that a text posted for this action carries."""
+    return f"<!-- prloom:action {of} -->"
+
+
+def marked(text: str) -> tuple[str, ...]:
+    """Return the ids of the actions whose marks stand in the text."""
+    return tuple(_MARKER.findall(text))

@@ -1,0 +1,1 @@
+"""The values that prloom stores, exchanges and decides about."""

@@ -1,0 +1,124 @@
+"""What goes out: an action for a bridge, and the payloads it may carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import field
+
+from prloom.model.event import Target
+from prloom.model.record import Json, Record
+
+
+class Comment(Record, frozen=True, tag_field="type", tag="comment"):
+    """Say something in the conversation, or in the thread that the target names."""
+
+    message: str
+
+
+class InlineComment(Record, frozen=True, tag_field="type", tag="inline_comment"):
+    """Say something about one line of a file."""
+
+    path: str
+    line: int
+    message: str
+
+
+class Review(Record, frozen=True, tag_field="type", tag="review"):
+    """Review the pull request: `verdict` is approve, request_changes or comment."""
+
+    verdict: Literal["approve", "request_changes", "comment"]
+    summary: str = ""
+    comments: tuple[Mapping[str, Json], ...] = ()
+
+
+class RequestReviewers(Record, frozen=True, tag_field="type", tag="request_reviewers"):
+    """Ask these people for a review."""
+
+    reviewers: tuple[str, ...]
+
+
+class Merge(Record, frozen=True, tag_field="type", tag="merge"):
+    """Merge the pull request."""
+
+    method: Literal["merge", "squash", "rebase"] = "merge"
+
+
+class ClosePr(Record, frozen=True, tag_field="type", tag="close_pr"):
+    """Close the pull request without merging it."""
+
+
+class AddLabels(Record, frozen=True, tag_field="type", tag="add_labels"):
+    """Put labels on the pull request."""
+
+    labels: tuple[str, ...]
+
+
+class RemoveLabels(Record, frozen=True, tag_field="type", tag="remove_labels"):
+    """Take labels off the pull request."""
+
+    labels: tuple[str, ...]
+
+
+class AssignUsers(Record, frozen=True, tag_field="type", tag="assign_users"):
+    """Assign these people."""
+
+    users: tuple[str, ...]
+
+
+class SetMilestone(Record, frozen=True, tag_field="type", tag="set_milestone"):
+    """Put the pull request into a milestone."""
+
+    milestone: str
+
+
+class ResolveThread(Record, frozen=True, tag_field="type", tag="resolve_thread"):
+    """Mark the conversation that the target names as resolved."""
+
+
+class React(Record, frozen=True, tag_field="type", tag="react"):
+    """Acknowledge with a reaction."""
+
+    reaction: str
+
+
+class UpsertPlan(Record, frozen=True, tag_field="type", tag="upsert_plan"):
+    """Write or replace a plan."""
+
+    source: str
+    title: str
+    plan_markdown: str
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    status: str | None = None
+    hidden: bool = False
+
+
+Payload = (
+    Comment
+    | InlineComment
+    | Review
+    | RequestReviewers
+    | Merge
+    | ClosePr
+    | AddLabels
+    | RemoveLabels
+    | AssignUsers
+    | SetMilestone
+    | ResolveThread
+    | React
+    | UpsertPlan
+)
+
+
+class Action(Record, frozen=True, kw_only=True):
+    """One thing to do at a target, exactly once.
+
+    The id is derived from event, plugin and ordinal when the action is committed; until then it is empty.
+    """
+
+    id: str = ""
+    type: Literal["respond"] = "respond"
+    target: Target
+    payload: Payload
+    related_event_id: str | None = None

@@ -1,0 +1,127 @@
+"""One record of the decision log: everything that takes effect together, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import field
+
+from prloom.model.action import Action
+from prloom.model.position import Position
+from prloom.model.record import Json, Record
+
+OpenState = Literal["pending", "deferred", "held", "parked"]
+DoneState = Literal["handled", "triaged", "dropped", "superseded"]
+State = Literal["pending", "deferred", "held", "parked", "handled", "triaged", "dropped", "superseded"]
+OPEN: tuple[OpenState, ...] = ("pending", "deferred", "held", "parked")
+DONE: tuple[DoneState, ...] = ("handled", "triaged", "dropped", "superseded")
+
+OnExpire = Literal["park", "pass", "drop"]
+Scope = Literal["plan", "global"]
+
+
+class Deferral(Record, frozen=True):
+    """Why an event waits and how the wait ends: `owner` put it off, `attempts` times in a row.
+
+    Times are ISO 8601 UTC. At `deadline` the wait ends as `on_expire` says: the event is parked for a person,
+    passes on as if the owner had let it through, or is dropped.
+    """
+
+    owner: str
+    reason: str
+    attempts: int
+    first_deferred_at: str
+    deferred_until: str
+    deadline: str
+    on_expire: OnExpire = "park"
+
+
+class Intake(Record, frozen=True, kw_only=True):
+    """What the projection keeps of an event that came in: where its line is, and enough to list it."""
+
+    position: Position
+    type: str
+    source: str
+    digest: str
+    author: str | None = None
+    created_at: str | None = None
+
+
+class Change(Record, frozen=True, kw_only=True):
+    """What became of one event: its state from now on, and the verdict and reason that put it there.
+
+    `intake` is present in the first change of an event. `plugin` names whose turn is over where the event passes on.
+    """
+
+    event_id: str
+    verdict: str
+    state: State
+    reason: str | None = None
+    intake: Intake | None = None
+    deferral: Deferral | None = None
+    plugin: str | None = None
+    run: str | None = None
+
+
+class StateWrite(Record, frozen=True, kw_only=True):
+    """Writes of one plugin to one of its two stores; `version` counts the store's writes and makes replay safe."""
+
+    plugin: str
+    scope: Scope
+    version: int
+    values: Mapping[str, Json] = field(default_factory=dict)
+    deleted: tuple[str, ...] = ()
+
+
+class Todo(Record, frozen=True, kw_only=True):
+    """A change that somebody asked for, with what a worker needs to know."""
+
+    id: str
+    title: str
+    context: str = ""
+    event_ids: tuple[str, ...] = ()
+
+
+class PlanText(Record, frozen=True, kw_only=True):
+    """A plan that a hook rewrote: `base` is the digest of the text that it had seen."""
+
+    base: str
+    text: str
+
+
+class Delivery(Record, frozen=True, kw_only=True):
+    """What became of one attempt to deliver an action."""
+
+    action_id: str
+    bridge: str
+    state: Literal["delivered", "retrying", "failed", "queued"]
+    attempts: int
+    next_try: str | None = None
+    error: str | None = None
+    url: str | None = None
+    remote_id: str | None = None
+
+
+class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """One line of `decisions.jsonl`, the commit point: all of it takes effect, or none.
+
+    `seq` counts the decisions of one bus without gaps. `stage` is the step of an event's life that decided, `by` who.
+    `cursor` is how far `events.jsonl` is read once this decision stands.
+    """
+
+    seq: int
+    stage: str
+    by: str
+    changes: tuple[Change, ...] = ()
+    actions: tuple[Action, ...] = ()
+    writes: tuple[StateWrite, ...] = ()
+    todos: tuple[Todo, ...] = ()
+    deliveries: tuple[Delivery, ...] = ()
+    plan: PlanText | None = None
+    cursor: Position | None = None
+    run: str | None = None
+    duration_ms: int | None = None
+    note: str | None = None
+    paused: bool | None = None
+    rebase_requested: bool | None = None

@@ -1,0 +1,57 @@
+"""One piece of feedback about a pull request, as a bridge or another program reported it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+
+from prloom.model.record import Json, Record
+
+Severity = Literal["info", "warning", "error"]
+EventId = Annotated[str, Meta(min_length=1, max_length=512)]
+
+
+class Target(Record, frozen=True):
+    """Where a reply goes: the name a bridge claims, and a token that only that bridge reads."""
+
+    target: Annotated[str, Meta(min_length=1)]
+    token: Json = None
+
+
+class Author(Record, frozen=True):
+    """Who wrote it; `trust` is the permission that the source looked up, None where it is not known."""
+
+    login: Annotated[str, Meta(min_length=1)]
+    trust: str | None = None
+    bot: bool = False
+
+
+class Event(Record, frozen=True, kw_only=True):
+    """One event of the bus; two events with one id are the same event."""
+
+    id: EventId
+    source: str
+    type: str
+    severity: Severity = "info"
+    title: str = ""
+    body: str = ""
+    reply_to: Target | None = None
+    context: Mapping[str, Json] = field(default_factory=dict)
+    author: Author | None = None
+    url: str | None = None
+    created_at: str | None = None
+    pr: int | None = None
+
+    @property
+    def supersedes(self) -> str | None:
+        """The id of the event that this one is an edit of (`context.supersedes`)."""
+        older = self.context.get("supersedes")
+        return older if isinstance(older, str) else None
+
+
+def digest(event: Event) -> str:
+    """Return the fingerprint of the text that a person vouches for: title and body, to the letter."""
+    return sha256(f"{event.title}\0{event.body}".encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,66 @@
+"""A hook's call and its outcome as values, so that a hook can run in any process and takes effect as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import field
+
+from prloom.model.action import Action
+from prloom.model.decision import Deferral, OnExpire, Scope
+from prloom.model.event import Event
+from prloom.model.record import Json, Record
+
+
+class Limits(Record, frozen=True, kw_only=True):
+    """What a hook may ask for: bytes of JSON a store may hold, and milliseconds a deferral may last."""
+
+    state_bytes: int = 1024 * 1024
+    longest_deferral_ms: int = 30 * 24 * 3600 * 1000
+
+
+class HookCall(Record, frozen=True, kw_only=True):
+    """Everything a hook may see. `state` and `global_state` are the plugin's two stores as they stood at the call."""
+
+    hook: str
+    plan_id: str
+    repo_root: str
+    worktree: str
+    now: str
+    plan: str = ""
+    events: tuple[Event, ...] = ()
+    deferrals: Mapping[str, Deferral] = field(default_factory=dict)
+    state: Mapping[str, Json] = field(default_factory=dict)
+    global_state: Mapping[str, Json] = field(default_factory=dict)
+    change_request_ref: str | None = None
+    limits: Limits = Limits()
+
+
+class Mark(Record, frozen=True):
+    """What a hook said of one event: it is dealt with, or waits. Milliseconds; `until` is the deadline, ISO UTC."""
+
+    event_id: str
+    verdict: Literal["handled", "deferred"]
+    reason: str | None = None
+    retry_after_ms: int | None = None
+    until: str | None = None
+    on_expire: OnExpire | None = None
+
+
+class Writes(Record, frozen=True, kw_only=True):
+    """What a hook did with one store: the keys it read (to see a lost update coming), set and deleted."""
+
+    scope: Scope
+    read: tuple[str, ...] = ()
+    values: Mapping[str, Json] = field(default_factory=dict)
+    deleted: tuple[str, ...] = ()
+
+
+class Outcome(Record, frozen=True, kw_only=True):
+    """Everything a hook did, to take effect together. `plan` is None where the hook left the plan as it was."""
+
+    marks: tuple[Mark, ...] = ()
+    actions: tuple[Action, ...] = ()
+    writes: tuple[Writes, ...] = ()
+    plan: str | None = None

@@ -1,0 +1,100 @@
+"""Where every open event of one plan stands: the projection of its decision log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import field
+
+from prloom.model.decision import Deferral, OpenState
+from prloom.model.position import START, Position
+from prloom.model.record import Record
+
+
+class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """An event that is not done. Its text stays in the journal, at `position`.
+
+    `since` is when it took its state, `first_deferred_at` when it was first put off by anybody, which bounds the whole
+    wait. `seen` and `passed` name the plugins whose onEvent and beforeTriage turn is over. `failures` counts triage
+    runs that did not settle it; `actions` counts the actions it has caused, from which the next one's id is derived.
+    """
+
+    id: str
+    state: OpenState
+    position: Position
+    type: str
+    source: str
+    digest: str
+    since: str
+    author: str | None = None
+    created_at: str | None = None
+    reason: str | None = None
+    by: str | None = None
+    deferral: Deferral | None = None
+    first_deferred_at: str | None = None
+    seen: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+    run: str | None = None
+    alone: bool = False
+    failures: int = 0
+    actions: int = 0
+
+
+class PendingTodo(Record, frozen=True):
+    """A TODO that is still to be done, and the events that asked for it."""
+
+    id: str
+    event_ids: tuple[str, ...]
+
+
+class DispatchState(Record, frozen=True, kw_only=True):
+    """What `bus/state/dispatcher.json` holds; all of it can be rebuilt from the decision log.
+
+    `log` is how far the decision log is folded in, `cursor` how far `events.jsonl` is read, `outbox` how long
+    `actions.jsonl` is. `done` counts the finished events by state.
+    """
+
+    seq: int = 0
+    log: Position = START
+    cursor: Position = START
+    outbox: Position = START
+    open: Mapping[str, OpenEvent] = field(default_factory=dict)
+    done: Mapping[str, int] = field(default_factory=dict)
+    paused: bool = False
+    rebase_requested: bool = False
+
+
+class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """An action that is not delivered yet. `attempts` counts the tries begun; `failed` ends them until a retry.
+
+    `uncertain` says that an earlier attempt may have reached its target: the bridge looks for the marker first.
+    """
+
+    id: str
+    position: Position
+    target: str
+    event_id: str | None = None
+    attempts: int = 0
+    next_try: str | None = None
+    first_try: str | None = None
+    error: str | None = None
+    failed: bool = False
+    uncertain: bool = False
+
+
+class Receipt(Record, frozen=True):
+    """Proof of one delivery: what the target calls the thing that was posted."""
+
+    action_id: str
+    at: str
+    url: str | None = None
+    remote_id: str | None = None
+
+
+class DeliveryState(Record, frozen=True, kw_only=True):
+    """What `bus/state/bridge.<bridge>.actions.json` holds: the queue, the latest receipts, and a count of all."""
+
+    log: Position = START
+    queue: Mapping[str, QueuedAction] = field(default_factory=dict)
+    receipts: tuple[Receipt, ...] = ()
+    delivered: int = 0
