@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
@@ -93,7 +94,7 @@ def _strict(value: Json) -> Json:
         case None | bool() | int() | str():
             return value
         case float():
-            if value != value or value in {float("inf"), float("-inf")}:
+            if not math.isfinite(value):
                 msg = f"{value} has no JSON form"
                 raise ValueError(msg)
             return value

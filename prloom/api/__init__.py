@@ -1,0 +1,84 @@
+"""Everything that the author of a plugin or a bridge imports."""
+
+from prloom.api.bridge import (
+    Bridge,
+    BridgeContext,
+    Delivered,
+    Files,
+    Forge,
+    Permissions,
+    Polled,
+    PullRequest,
+    Refused,
+    TrackedPlan,
+)
+from prloom.api.context import HookContext, TriageContext
+from prloom.api.hooks import HOOKS
+from prloom.api.plugin import Manifest, PluginContext
+from prloom.core.marker import PLAN_TARGET, marked, marker
+from prloom.errors import ExtensionError, UnsafePathError
+from prloom.model.action import (
+    Action,
+    AddLabels,
+    AssignUsers,
+    ClosePr,
+    Comment,
+    InlineComment,
+    Merge,
+    Payload,
+    React,
+    RemoveLabels,
+    RequestReviewers,
+    ResolveThread,
+    Review,
+    SetMilestone,
+    UpsertPlan,
+)
+from prloom.model.decision import Deferral
+from prloom.model.event import Author, Event, Target
+from prloom.model.record import Json, iso, moment
+
+__all__ = [
+    "HOOKS",
+    "PLAN_TARGET",
+    "Action",
+    "AddLabels",
+    "AssignUsers",
+    "Author",
+    "Bridge",
+    "BridgeContext",
+    "ClosePr",
+    "Comment",
+    "Deferral",
+    "Delivered",
+    "Event",
+    "ExtensionError",
+    "Files",
+    "Forge",
+    "HookContext",
+    "InlineComment",
+    "Json",
+    "Manifest",
+    "Merge",
+    "Payload",
+    "Permissions",
+    "PluginContext",
+    "Polled",
+    "PullRequest",
+    "React",
+    "Refused",
+    "RemoveLabels",
+    "RequestReviewers",
+    "ResolveThread",
+    "Review",
+    "SetMilestone",
+    "Target",
+    "TrackedPlan",
+    "TriageContext",
+    "UnsafePathError",
+    "UpsertPlan",
+    "iso",
+    "marked",
+    "marker",
+    "moment",
+]

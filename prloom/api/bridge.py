@@ -1,0 +1,143 @@
+"""What a bridge implements, and what it is given: the way between a source of feedback and the bus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from logging import Logger, getLogger
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from prloom.model.action import Action
+from prloom.model.event import Event
+from prloom.model.record import Json
+
+
+class Files(Protocol):
+    """The plan's own folder, `<worktree>/prloom/.local`; nothing in it is followed through a symbolic link."""
+
+    def read_text(self, name: str) -> str | None:
+        """Return the text of a file, or None if there is none."""
+
+    def replace_text(self, name: str, text: str) -> None:
+        """Write a file whole, or leave it as it was."""
+
+
+@dataclass(frozen=True)
+class TrackedPlan:
+    """A plan that prloom looks after, as a bridge sees it."""
+
+    id: str
+    branch: str
+    worktree: Path
+    files: Files
+    pr: int | None = None
+
+
+@dataclass(frozen=True)
+class BridgeContext:
+    """What a bridge may use during one call.
+
+    `plans` are the tracked plans. While an action is delivered, `plan` is the plan it belongs to, and `uncertain` says
+    that an earlier attempt may have reached its target: look for the action's marker before posting it again.
+    """
+
+    repo_root: Path
+    plans: Sequence[TrackedPlan]
+    now: datetime
+    plan: TrackedPlan | None = None
+    uncertain: bool = False
+    log: Logger = field(default_factory=lambda: getLogger("prloom.bridge"))
+
+
+@dataclass(frozen=True)
+class Polled:
+    """What a poll found: events, oldest first, and the cursor (any JSON) for the next poll.
+
+    An event says which plan it is for by `pr`, or by `context["plan"]` with the plan's id; otherwise it concerns the
+    repository as a whole.
+    """
+
+    events: Sequence[Event] = ()
+    state: Json = None
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """The action took effect; `remote_id` and `url` name what was posted."""
+
+    remote_id: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The action did not take effect. Where `retryable`, it is tried again, `retry_after` from now at the earliest.
+
+    `unknown` says that it may have taken effect all the same (a time-out after sending, say).
+    """
+
+    error: str
+    retryable: bool = False
+    retry_after: timedelta | None = None
+    unknown: bool = False
+
+
+@runtime_checkable
+class Bridge(Protocol):
+    """A source of events and a place for actions. `targets` are the targets it claims; empty for inbound only."""
+
+    name: str
+    targets: Sequence[str]
+
+    async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
+        """Return what is new since the cursor `state` (None: the first poll). Raise, and nothing is taken as read."""
+
+    async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
+        """Deliver one action, so that it appears once however often it is asked for."""
+
+
+@runtime_checkable
+class Permissions(Protocol):
+    """A bridge that can tell what an author may do in the repository."""
+
+    async def permission(self, ctx: BridgeContext, login: str) -> str:
+        """Return none, read, triage, write, maintain or admin; raise where it is not known: not trusted yet."""
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """A pull request as its forge has it. `state` is open, closed or merged; `ref` is what to fetch its head by."""
+
+    number: int
+    title: str
+    body: str
+    branch: str
+    base: str
+    state: str
+    url: str
+    head: str
+    draft: bool = False
+    ref: str | None = None
+    fork: bool = False
+    author: str | None = None
+
+
+@runtime_checkable
+class Forge(Protocol):
+    """A bridge to a forge: it also opens, describes, marks ready and reads pull requests."""
+
+    async def open_pull_request(
+        self, ctx: BridgeContext, *, branch: str, base: str, title: str, body: str, draft: bool
+    ) -> PullRequest:
+        """Open a pull request, or return the one that is open for the branch."""
+
+    async def describe_pull_request(self, ctx: BridgeContext, number: int, *, title: str, body: str) -> None:
+        """Replace the title and the body."""
+
+    async def mark_ready(self, ctx: BridgeContext, number: int) -> None:
+        """Take the pull request out of draft."""
+
+    async def pull_request(self, ctx: BridgeContext, number: int) -> PullRequest | None:
+        """Return the pull request, or None where the forge says that there is none."""

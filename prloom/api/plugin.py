@@ -1,0 +1,198 @@
+"""What a plugin's `register(ctx)` is given: a facade that records what the plugin offers, and that it is its own."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from prloom.api import hooks
+from prloom.errors import ExtensionError
+from prloom.model.record import Json, Record
+
+Handler = Callable[..., Any | Awaitable[Any]]
+H = TypeVar("H", bound=Handler)
+
+
+class Manifest(Record, frozen=True, kw_only=True):
+    """What a plugin says of itself, in `plugin.yaml`, `.yml`, `.json` or `.toml`."""
+
+    name: str
+    version: str = "0"
+    description: str = ""
+    author: str = ""
+    kind: str = "standalone"
+    manifest_version: int = 1
+    requires_env: tuple[str, ...] = ()
+    provides_tools: tuple[str, ...] = ()
+    provides_hooks: tuple[str, ...] = ()
+    provides_commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A function that a plugin registered for a hook point."""
+
+    name: str
+    handler: Handler
+
+
+@dataclass(frozen=True)
+class Command:
+    """A slash command: a comment whose first word is `/name` goes to its handler."""
+
+    name: str
+    handler: Handler
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool that agents may use; `check` says whether it can be used on this machine."""
+
+    name: str
+    schema: Mapping[str, Json]
+    handler: Handler
+    check: Callable[[], bool] | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Skill:
+    """A folder or file of instructions for agents."""
+
+    name: str
+    path: Path
+    description: str = ""
+
+
+@dataclass
+class Registrations:
+    """All that one plugin registered, and the warnings that it earned."""
+
+    hooks: list[Hook] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    tools: list[Tool] = field(default_factory=list)
+    skills: list[Skill] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def for_hook(self, name: str) -> list[Handler]:
+        """Return the handlers of a hook point in the order in which they were registered."""
+        return [hook.handler for hook in self.hooks if hook.name == name]
+
+    def command(self, name: str) -> Command | None:
+        """Return the slash command of that name, or None."""
+        return next((command for command in self.commands if command.name == name), None)
+
+
+class PluginContext:
+    """What a plugin registers with. Every registration is recorded under the plugin's key.
+
+    `config` is the plugin's own table of `[plugins.settings.<name>]`: the instance of its `Config` (a pydantic model)
+    if it has one, else a mapping.
+    """
+
+    def __init__(self, key: str, manifest: Manifest, config: Any, *, folder: Path) -> None:  # noqa: ANN401 - the plugin's own type
+        self.key = key
+        self.manifest = manifest
+        self.config = config
+        self.log = logging.getLogger(f"prloom.plugin.{key}")
+        self.registrations = Registrations()
+        self._folder = folder
+
+    def hook(self, name: str) -> Callable[[H], H]:
+        """Register the decorated function for a hook point."""
+
+        def register(handler: H) -> H:
+            self.register_hook(name, handler)
+            return handler
+
+        return register
+
+    def register_hook(self, name: str, handler: Handler) -> None:
+        """Register a function for a hook point, `beforeTriage` or `before_triage`.
+
+        It is called with (plan, ctx), or with (event, ctx) for event hooks. A name that is not known is a warning.
+        """
+        known = hooks.canonical(name)
+        if known is None:
+            close = hooks.nearest(name)
+            hint = f"; did you mean {close!r}?" if close else ""
+            self.registrations.warnings.append(f"plugin {self.key}: no hook point is named {name!r}{hint}")
+            return
+        self._check_handler(f"hook {known}", handler, arguments=2)
+        self.registrations.hooks.append(Hook(known, handler))
+
+    def command(self, name: str, *, help: str = "") -> Callable[[H], H]:  # noqa: A002 - the word authors expect
+        """Register the decorated function for the slash command `/name`."""
+
+        def register(handler: H) -> H:
+            self.register_command(name, handler, help=help)
+            return handler
+
+        return register
+
+    def register_command(self, name: str, handler: Handler, *, help: str = "") -> None:  # noqa: A002 - likewise
+        """Register a function (event, ctx) for comments whose first word is `/name`."""
+        word = name.removeprefix("/")
+        if not word or not word.replace("-", "").replace("_", "").isalnum():
+            raise ExtensionError(f"plugin {self.key}: command {name!r}: use letters, digits, '-' and '_'")
+        if word == "prloom":
+            raise ExtensionError(f"plugin {self.key}: command '/prloom' is built in; choose another name")
+        if self.registrations.command(word) is not None:
+            raise ExtensionError(f"plugin {self.key}: command '/{word}' is registered twice")
+        self._check_handler(f"command /{word}", handler, arguments=2)
+        self.registrations.commands.append(Command(word, handler, help))
+
+    def tool(
+        self,
+        name: str,
+        schema: Mapping[str, Json],
+        *,
+        check_fn: Callable[[], bool] | None = None,
+        description: str = "",
+    ) -> Callable[[H], H]:
+        """Register the decorated function as a tool for agents."""
+
+        def register(handler: H) -> H:
+            self.register_tool(name, schema, handler, check_fn, description)
+            return handler
+
+        return register
+
+    def register_tool(
+        self,
+        name: str,
+        schema: Mapping[str, Json],
+        handler: Handler,
+        check_fn: Callable[[], bool] | None = None,
+        description: str = "",
+    ) -> None:
+        """Register a tool for agents; `schema` is the JSON Schema of its arguments."""
+        if any(tool.name == name for tool in self.registrations.tools):
+            raise ExtensionError(f"plugin {self.key}: tool {name!r} is registered twice")
+        self._check_handler(f"tool {name}", handler, arguments=None)
+        self.registrations.tools.append(Tool(name, dict(schema), handler, check_fn, description))
+
+    def register_skill(self, name: str, path: str | Path, description: str = "") -> None:
+        """Register instructions for agents; a relative path is relative to the plugin's folder."""
+        where = self._folder / path
+        if not where.exists():
+            raise ExtensionError(f"plugin {self.key}: skill {name!r}: there is no {where}")
+        self.registrations.skills.append(Skill(name, where, description))
+
+    def _check_handler(self, what: str, handler: Handler, *, arguments: int | None) -> None:
+        """Refuse at registration what could not be called later."""
+        if not callable(handler):
+            raise ExtensionError(f"plugin {self.key}: {what}: {handler!r} cannot be called")
+        if arguments is None:
+            return
+        try:
+            inspect.signature(handler).bind(*range(arguments))
+        except TypeError as error:
+            raise ExtensionError(f"plugin {self.key}: {what}: the function must take {arguments} arguments") from error
+        except ValueError:  # a builtin without a signature: it is found out when it is called
+            return
