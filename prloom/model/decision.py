@@ -37,7 +37,7 @@ class Deferral(Record, frozen=True):
     on_expire: OnExpire = "park"
 
 
-class Intake(Record, frozen=True, kw_only=True):
+class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What the projection keeps of an event that came in: where its line is, and enough to list it."""
 
     position: Position
@@ -48,10 +48,11 @@ class Intake(Record, frozen=True, kw_only=True):
     created_at: str | None = None
 
 
-class Change(Record, frozen=True, kw_only=True):
+class Change(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What became of one event: its state from now on, and the verdict and reason that put it there.
 
     `intake` is present in the first change of an event. `plugin` names whose turn is over where the event passes on.
+    `alone` asks that the event is triaged in a run of its own from now on.
     """
 
     event_id: str
@@ -61,7 +62,7 @@ class Change(Record, frozen=True, kw_only=True):
     intake: Intake | None = None
     deferral: Deferral | None = None
     plugin: str | None = None
-    run: str | None = None
+    alone: bool = False
 
 
 class StateWrite(Record, frozen=True, kw_only=True):
@@ -90,11 +91,10 @@ class PlanText(Record, frozen=True, kw_only=True):
     text: str
 
 
-class Delivery(Record, frozen=True, kw_only=True):
-    """What became of one attempt to deliver an action."""
+class Delivery(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of one attempt to deliver an action; `queued` revives one that had failed."""
 
     action_id: str
-    bridge: str
     state: Literal["delivered", "retrying", "failed", "queued"]
     attempts: int
     next_try: str | None = None
@@ -107,7 +107,8 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One line of `decisions.jsonl`, the commit point: all of it takes effect, or none.
 
     `seq` counts the decisions of one bus without gaps. `stage` is the step of an event's life that decided, `by` who.
-    `cursor` is how far `events.jsonl` is read once this decision stands.
+    `cursor` is how far `events.jsonl` is read once this decision stands. A `snapshot` opens a new segment of the log:
+    the whole state, so that nothing older is needed to rebuild it.
     """
 
     seq: int
@@ -125,3 +126,4 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     note: str | None = None
     paused: bool | None = None
     rebase_requested: bool | None = None
+    snapshot: Mapping[str, Json] | None = None

@@ -40,18 +40,28 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     actions: int = 0
 
 
-class PendingTodo(Record, frozen=True):
-    """A TODO that is still to be done, and the events that asked for it."""
+class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """An action that is not delivered yet; `position` is its line in `actions.jsonl`.
+
+    `attempts` counts the tries that are over. `failed` ends them until somebody asks for a retry.
+    """
 
     id: str
-    event_ids: tuple[str, ...]
+    position: Position
+    target: str
+    since: str
+    event_id: str | None = None
+    attempts: int = 0
+    next_try: str | None = None
+    error: str | None = None
+    failed: bool = False
 
 
 class DispatchState(Record, frozen=True, kw_only=True):
     """What `bus/state/dispatcher.json` holds; all of it can be rebuilt from the decision log.
 
     `log` is how far the decision log is folded in, `cursor` how far `events.jsonl` is read, `outbox` how long
-    `actions.jsonl` is. `done` counts the finished events by state.
+    `actions.jsonl` is. `done` counts the finished events by state, `delivered` the delivered actions.
     """
 
     seq: int = 0
@@ -60,26 +70,17 @@ class DispatchState(Record, frozen=True, kw_only=True):
     outbox: Position = START
     open: Mapping[str, OpenEvent] = field(default_factory=dict)
     done: Mapping[str, int] = field(default_factory=dict)
+    queue: Mapping[str, QueuedAction] = field(default_factory=dict)
+    delivered: int = 0
     paused: bool = False
     rebase_requested: bool = False
 
 
-class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """An action that is not delivered yet. `attempts` counts the tries begun; `failed` ends them until a retry.
+class Attempt(Record, frozen=True):
+    """A delivery that was begun: if there is no receipt, its outcome is not known."""
 
-    `uncertain` says that an earlier attempt may have reached its target: the bridge looks for the marker first.
-    """
-
-    id: str
-    position: Position
-    target: str
-    event_id: str | None = None
-    attempts: int = 0
-    next_try: str | None = None
-    first_try: str | None = None
-    error: str | None = None
-    failed: bool = False
-    uncertain: bool = False
+    count: int
+    started_at: str
 
 
 class Receipt(Record, frozen=True):
@@ -92,9 +93,7 @@ class Receipt(Record, frozen=True):
 
 
 class DeliveryState(Record, frozen=True, kw_only=True):
-    """What `bus/state/bridge.<bridge>.actions.json` holds: the queue, the latest receipts, and a count of all."""
+    """What `bus/state/bridge.<bridge>.actions.json` holds: attempts begun, and the latest receipts, oldest first."""
 
-    log: Position = START
-    queue: Mapping[str, QueuedAction] = field(default_factory=dict)
+    attempts: Mapping[str, Attempt] = field(default_factory=dict)
     receipts: tuple[Receipt, ...] = ()
-    delivered: int = 0

@@ -1,0 +1,83 @@
+"""Decide how long an event waits, when it may be looked at again, and how its wait ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from prloom.core import backoff
+from prloom.core.backoff import SHORTEST, Backoff
+from prloom.model import record
+from prloom.model.decision import Change, Deferral, OnExpire
+from prloom.model.state import OpenEvent
+
+
+def defer(
+    event: OpenEvent,
+    owner: str,
+    reason: str,
+    *,
+    now: datetime,
+    policy: Backoff,
+    retry_after: timedelta | None = None,
+    until: datetime | None = None,
+    on_expire: OnExpire | None = None,
+    counted: bool = True,
+) -> Deferral:
+    """Return the deferral by which the owner puts the event off.
+
+    Attempts count the owner's deferrals in a row; one that is not `counted` (a known limit, say) leaves them as they
+    are. The deadline stands from the first deferral by anybody, so that owners who take turns cannot keep an event for
+    ever, and no owner can move it past the policy's.
+    """
+    last = event.deferral if event.deferral is not None and event.deferral.owner == owner else None
+    attempts = (last.attempts if last else 0) + (1 if counted else 0)
+    first = record.moment(event.first_deferred_at) if event.first_deferred_at else now
+    deadline = min(first + policy.deadline, until) if until else _kept(last, first + policy.deadline)
+    wait = retry_after if retry_after is not None else backoff.delay(policy, max(attempts, 1), f"{event.id}\0{owner}")
+    due = max(min(now + wait, deadline), now + SHORTEST)
+    return Deferral(
+        owner=owner,
+        reason=reason,
+        attempts=attempts,
+        first_deferred_at=last.first_deferred_at if last else record.iso(now),
+        deferred_until=record.iso(due),
+        deadline=record.iso(deadline),
+        on_expire=on_expire or (last.on_expire if last else "park"),
+    )
+
+
+def _kept(last: Deferral | None, longest: datetime) -> datetime:
+    """Return the deadline that the owner set before, which a bare deferral does not lift."""
+    return min(record.moment(last.deadline), longest) if last else longest
+
+
+def due(events: Iterable[OpenEvent], now: datetime) -> tuple[Change, ...]:
+    """Return what becomes of the deferred events whose time has come, the longest overdue first."""
+    waiting = [(event, event.deferral) for event in events if event.state == "deferred" and event.deferral]
+    ready = [
+        (deferral.deferred_until, event.id, end(deferral, event, now))
+        for event, deferral in waiting
+        if record.moment(deferral.deferred_until) <= now or record.moment(deferral.deadline) <= now
+    ]
+    return tuple(change for _, _, change in sorted(ready, key=lambda item: item[:2]))
+
+
+def end(deferral: Deferral, event: OpenEvent, now: datetime) -> Change:
+    """Return how this wait ends now: the event is shown again, or the wait has expired."""
+    if now < record.moment(deferral.deadline):
+        return Change(event_id=event.id, verdict="due", state="pending")
+    waited = f"{deferral.owner} waited until the deadline, {deferral.deadline}: {deferral.reason}"
+    match deferral.on_expire:
+        case "pass":
+            return Change(event_id=event.id, verdict="expired", state="pending", reason=waited, plugin=deferral.owner)
+        case "drop":
+            return Change(event_id=event.id, verdict="expired", state="dropped", reason=waited)
+        case _:
+            return Change(event_id=event.id, verdict="expired", state="parked", reason=waited)
+
+
+def next_due(events: Iterable[OpenEvent]) -> datetime | None:
+    """Return when the next deferred event is due, or None if none waits."""
+    times = [event.deferral.deferred_until for event in events if event.state == "deferred" and event.deferral]
+    return record.moment(min(times)) if times else None

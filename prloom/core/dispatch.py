@@ -1,0 +1,105 @@
+"""Decide what is to be done next with the pending events of one plan."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from prloom.core.commands import Command
+from prloom.model.state import OpenEvent
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The plugins that take part, in their order, by what they registered; `commands` maps a slash command to one."""
+
+    observers: tuple[str, ...] = ()
+    triagers: tuple[str, ...] = ()
+    commands: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Obey:
+    """Carry out a built-in command."""
+
+    event_id: str
+
+
+@dataclass(frozen=True)
+class Show:
+    """Run one plugin's hook on these events: `onEvent`, `beforeTriage`, or `command:/name`."""
+
+    plugin: str
+    hook: str
+    event_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Triage:
+    """Let an agent deal with these events, in one run."""
+
+    event_ids: tuple[str, ...]
+
+
+Step = Obey | Show | Triage
+
+
+def steps(
+    pending: Iterable[tuple[OpenEvent, Command | None]],
+    roster: Roster,
+    *,
+    busy: Collection[str],
+    alone: Collection[str],
+    paused: bool,
+    triaging: bool,
+) -> tuple[Step, ...]:
+    """Return all that can be done now, to be done side by side; each event stands in one step.
+
+    `busy` events are in somebody's hands. Events `alone` have failed in company, and are shown one by one so that
+    they harm nobody else. While `paused`, only commands are obeyed; while `triaging`, the plan's agent is at work.
+    """
+    found: list[Step] = []
+    shown: dict[tuple[str, str, str], list[str]] = {}
+    ready: list[OpenEvent] = []
+    for event, command in pending:
+        if event.id in busy or event.state != "pending" or event.run is not None:
+            continue
+        step = _by_command(event, command, roster)
+        if step is not None:
+            found.append(step)
+        elif not paused:
+            turn = next_turn(event, roster)
+            if turn is None:
+                ready.append(event)
+            else:
+                shown.setdefault((*turn, event.id if event.id in alone else ""), []).append(event.id)
+    found += [Show(plugin, hook, tuple(ids)) for (hook, plugin, _), ids in shown.items()]
+    if ready and not triaging:
+        found.append(batch(ready))
+    return tuple(found)
+
+
+def next_turn(event: OpenEvent, roster: Roster) -> tuple[str, str] | None:
+    """Return the hook and the plugin whose turn it is with a pending event, or None when it is the agent's."""
+    for plugin in roster.observers:
+        if plugin not in event.seen:
+            return "onEvent", plugin
+    for plugin in roster.triagers:
+        if plugin not in event.passed:
+            return "beforeTriage", plugin
+    return None
+
+
+def batch(ready: list[OpenEvent]) -> Triage:
+    """Return the next triage run: all that is ready at once, but an event that spoilt a run has one of its own."""
+    company = [event.id for event in ready if not event.alone]
+    return Triage(tuple(company) if company else (ready[0].id,))
+
+
+def _by_command(event: OpenEvent, command: Command | None, roster: Roster) -> Obey | Show | None:
+    if command is None:
+        return None
+    if command.built_in is not None:
+        return Obey(event.id)
+    plugin = (roster.commands or {}).get(command.name)
+    return Show(plugin, f"command:/{command.name}", (event.id,)) if plugin else None

@@ -1,0 +1,87 @@
+"""Decide what of that which came in is news, and which plan it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from prloom.core import marker
+from prloom.model.decision import Change, Intake
+from prloom.model.event import Event, digest
+from prloom.model.plan import Plan
+from prloom.model.position import Position
+from prloom.model.state import OpenEvent, Receipt
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What prloom knows of its own posts on one plan: receipts by action, and whether an action id is its own."""
+
+    receipts: Mapping[str, Receipt]
+    remote_ids: frozenset[str]
+    issued: Callable[[str], bool]
+
+
+def route(event: Event, plans: Iterable[Plan]) -> str | None:
+    """Return the id of the plan that the event is for, or None where it concerns the repository as a whole."""
+    named = event.context.get("plan")
+    for plan in plans:
+        if named == plan.id or (named is None and event.pr is not None and event.pr == plan.pr):
+            return plan.id
+    return None
+
+
+def own(event: Event, ledger: Ledger) -> bool:
+    """Whether the event is something that prloom posted itself.
+
+    The ledger of delivered ids knows it by `context.remoteId`. A post whose receipt was lost is known by its marker:
+    on a line of its own (people quote), of an action that prloom issued and that is not known to stand elsewhere
+    (people copy). The author's login proves nothing: the operator may use their own account.
+    """
+    remote = event.context.get("remoteId")
+    if isinstance(remote, str) and remote in ledger.remote_ids:
+        return True
+    return any(_stands_here(action, remote, ledger) for action in _own_lines(event.body))
+
+
+def _own_lines(body: str) -> Iterable[str]:
+    for line in body.splitlines():
+        found = marker.marked(line)
+        if found and line.strip() == marker.marker(found[0]):
+            yield found[0]
+
+
+def _stands_here(action: str, remote: object, ledger: Ledger) -> bool:
+    receipt = ledger.receipts.get(action)
+    if receipt is not None and receipt.remote_id is not None and remote is not None:
+        return receipt.remote_id == remote
+    return ledger.issued(action)
+
+
+def news(events: Sequence[Event], known: Callable[[str], bool], ledger: Ledger) -> tuple[Event, ...]:
+    """Return the events of a poll that are to be appended to the bus: neither known nor prloom's own, each once."""
+    fresh: dict[str, Event] = {}
+    for event in events:
+        if event.id not in fresh and not known(event.id) and not own(event, ledger):
+            fresh[event.id] = event
+    return tuple(fresh.values())
+
+
+def intake(event: Event, position: Position) -> Intake:
+    """Return what the projection keeps of an event."""
+    return Intake(
+        position=position,
+        type=event.type,
+        source=event.source,
+        digest=digest(event),
+        author=event.author.login if event.author else None,
+        created_at=event.created_at,
+    )
+
+
+def superseded(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str]) -> Change | None:
+    """Return the end of the event that this one is an edit of, if that one is still open or comes in just now."""
+    older = event.supersedes
+    if older is None or older == event.id or (older not in opened and older not in coming):
+        return None
+    return Change(event_id=older, verdict="superseded", state="superseded", reason=f"edited: {event.id}")

@@ -1,0 +1,75 @@
+"""Decide which queued action is tried next, and what an attempt's result means for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from prloom.core import backoff
+from prloom.core.backoff import Backoff
+from prloom.model import record
+from prloom.model.decision import Delivery
+from prloom.model.state import DeliveryState, QueuedAction, Receipt
+
+RECEIPTS = 1000
+"""Receipts that are remembered; older posts of our own are known by their marker."""
+
+
+def ready(queue: Iterable[QueuedAction], now: datetime) -> tuple[QueuedAction, ...]:
+    """Return the actions that may be tried now, oldest first; none waits for another."""
+    return tuple(
+        action
+        for action in queue
+        if not action.failed and (action.next_try is None or record.moment(action.next_try) <= now)
+    )
+
+
+def next_due(queue: Iterable[QueuedAction]) -> datetime | None:
+    """Return when the next action that waits may be tried, or None if none waits."""
+    times = [action.next_try for action in queue if not action.failed and action.next_try]
+    return record.moment(min(times)) if times else None
+
+
+def delivered(action: QueuedAction, receipt: Receipt) -> Delivery:
+    """Return the end of an action that reached its target."""
+    return Delivery(
+        action_id=action.id,
+        state="delivered",
+        attempts=action.attempts + 1,
+        url=receipt.url,
+        remote_id=receipt.remote_id,
+    )
+
+
+def refused(
+    action: QueuedAction,
+    error: str,
+    *,
+    retryable: bool,
+    retry_after: timedelta | None,
+    now: datetime,
+    policy: Backoff,
+) -> Delivery:
+    """Return what becomes of an action that did not reach its target: another try, or a visible failure."""
+    attempts = action.attempts + 1
+    if not retryable:
+        return Delivery(action_id=action.id, state="failed", attempts=attempts, error=error)
+    pause = max(backoff.delay(policy, attempts, action.id), retry_after or timedelta())
+    over = now + pause > record.moment(action.since) + policy.deadline
+    if over or backoff.exhausted(policy, attempts):
+        text = f"given up after {attempts} attempts: {error}"
+        return Delivery(action_id=action.id, state="failed", attempts=attempts, error=text)
+    return Delivery(
+        action_id=action.id, state="retrying", attempts=attempts, error=error, next_try=record.iso(now + pause)
+    )
+
+
+def revived(action: QueuedAction) -> Delivery:
+    """Return the new start of an action that had failed or waits: it is due now."""
+    return Delivery(action_id=action.id, state="queued", attempts=0)
+
+
+def receipted(state: DeliveryState, receipt: Receipt) -> DeliveryState:
+    """Return the bridge's ledger with one more receipt; the oldest go."""
+    attempts = {key: attempt for key, attempt in state.attempts.items() if key != receipt.action_id}
+    return DeliveryState(attempts=attempts, receipts=(*state.receipts, receipt)[-RECEIPTS:])

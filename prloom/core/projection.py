@@ -1,0 +1,139 @@
+"""Fold the decision log into the state that it amounts to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from prloom.model import record
+from prloom.model.decision import DONE, Change, Decision, Delivery
+from prloom.model.position import Position
+from prloom.model.state import DispatchState, OpenEvent, QueuedAction
+
+
+def fold(
+    state: DispatchState, decision: Decision, *, at: str, end: Position, outbox: Mapping[str, Position], tail: Position
+) -> DispatchState:
+    """Return the state after one more decision.
+
+    `at` is when it was made and `end` where its line ends. `outbox` tells where its actions stand in the journal of
+    actions, which ends at `tail`.
+    """
+    if decision.snapshot is not None:
+        return replace(record.from_wire(DispatchState, decision.snapshot["state"]), log=end, seq=decision.seq)
+    opened, done = dict(state.open), dict(state.done)
+    for change in decision.changes:
+        _change(opened, done, change, decision, at)
+    queue = dict(state.queue)
+    _queue(queue, opened, decision, at=at, outbox=outbox)
+    delivered = state.delivered + _deliver(queue, decision.deliveries)
+    return replace(
+        state,
+        seq=decision.seq,
+        log=end,
+        cursor=decision.cursor or state.cursor,
+        outbox=tail,
+        open=opened,
+        done=done,
+        queue=queue,
+        delivered=delivered,
+        paused=state.paused if decision.paused is None else decision.paused,
+        rebase_requested=state.rebase_requested if decision.rebase_requested is None else decision.rebase_requested,
+    )
+
+
+def _change(opened: dict[str, OpenEvent], done: dict[str, int], change: Change, decision: Decision, at: str) -> None:
+    """Move one event to its new state."""
+    before = opened.pop(change.event_id, None)
+    if before is None and change.intake is not None:
+        before = _admitted(change, at)
+    if before is None:  # already done: what came later than its end changes nothing
+        return
+    if change.state in DONE:
+        done[change.state] = done.get(change.state, 0) + 1
+        return
+    opened[change.event_id] = _moved(before, change, decision, at)
+
+
+def _admitted(change: Change, at: str) -> OpenEvent:
+    intake = change.intake
+    assert intake is not None  # noqa: S101 - the caller has just looked
+    return OpenEvent(
+        id=change.event_id,
+        state="pending",
+        position=intake.position,
+        type=intake.type,
+        source=intake.source,
+        digest=intake.digest,
+        since=at,
+        author=intake.author,
+        created_at=intake.created_at,
+    )
+
+
+def _moved(before: OpenEvent, change: Change, decision: Decision, at: str) -> OpenEvent:
+    """Return the open event in its new state; what a verdict does not speak of stays as it was."""
+    moved = replace(
+        before,
+        state=change.state,
+        since=at if change.state != before.state else before.since,
+        reason=change.reason,
+        by=decision.by,
+        alone=before.alone or change.alone,
+        run=decision.run if change.verdict == "started" else None,
+    )
+    match change.verdict:
+        case "seen":
+            return replace(moved, seen=(*before.seen, change.plugin or decision.by))
+        case "passed":
+            return replace(moved, passed=(*before.passed, change.plugin or decision.by))
+        case "due" | "retried":
+            return replace(moved, passed=())
+        case "expired":
+            return replace(moved, passed=(change.plugin,) if change.plugin else (), deferral=None)
+        case "failed":
+            moved = replace(moved, failures=before.failures + 1)
+    if change.deferral is None:
+        return moved
+    first = before.first_deferred_at or change.deferral.first_deferred_at
+    return replace(moved, deferral=change.deferral, first_deferred_at=first)
+
+
+def _queue(
+    queue: dict[str, QueuedAction],
+    opened: dict[str, OpenEvent],
+    decision: Decision,
+    *,
+    at: str,
+    outbox: Mapping[str, Position],
+) -> None:
+    """Queue the decision's actions, and count them on the event that caused them."""
+    for action in decision.actions:
+        related = action.related_event_id
+        queue[action.id] = QueuedAction(
+            id=action.id, position=outbox[action.id], target=action.target.target, since=at, event_id=related
+        )
+        if related in opened:
+            opened[related] = replace(opened[related], actions=opened[related].actions + 1)
+
+
+def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[Delivery, ...]) -> int:
+    """Bring the queue up to what was delivered, and return how many actions are done with."""
+    delivered = 0
+    for delivery in deliveries:
+        action = queue.get(delivery.action_id)
+        if action is None:
+            continue
+        if delivery.state == "delivered":
+            del queue[action.id]
+            delivered += 1
+            continue
+        queue[action.id] = replace(
+            action,
+            attempts=delivery.attempts,
+            next_try=delivery.next_try,
+            error=delivery.error,
+            failed=delivery.state == "failed",
+        )
+    return delivered

@@ -1,0 +1,194 @@
+"""Understand a triage agent's answer, and decide what becomes of the batch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from prloom.core import backoff, deferral, marker
+from prloom.core.backoff import Backoff
+from prloom.model.action import Action, Comment
+from prloom.model.decision import Change, Todo
+from prloom.model.event import Event, Target
+from prloom.model.record import Json, Record
+from prloom.model.state import OpenEvent
+
+OWNER = "triage"
+"""Who defers the events of a run that failed."""
+
+LONGEST_ANSWER = 1024 * 1024
+"""Characters of an agent's final message that are searched for its answer."""
+
+_MOST_TRIES = 2000
+
+
+class Item(Record, frozen=True):
+    """What the agent says of one event; `reply` is Markdown for its author."""
+
+    event_id: str
+    verdict: Literal["todo", "answered", "acknowledged", "declined"]
+    reply: str | None = None
+
+
+class NewTodo(Record, frozen=True):
+    """A change that the agent found to be asked for."""
+
+    title: str
+    context: str = ""
+    event_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer's valid parts, and in `problems` what was wrong with the rest, by event or for all ("")."""
+
+    items: Mapping[str, Item]
+    todos: tuple[NewTodo, ...]
+    rebase_requested: bool
+    problems: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a run amounts to, ready to be committed."""
+
+    changes: tuple[Change, ...]
+    actions: tuple[Action, ...] = ()
+    todos: tuple[Todo, ...] = ()
+    rebase_requested: bool = False
+
+
+def find(text: str) -> Json:
+    """Return the last JSON object in the text that has `items`, or None; the text may have prose and fences around."""
+    decoder = json.JSONDecoder()
+    text = text[-LONGEST_ANSWER:]
+    found: Json = None
+    start = text.find("{")
+    for _ in range(_MOST_TRIES):
+        if start < 0:
+            break
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            found = value if isinstance(value, dict) and "items" in value else found
+        start = text.find("{", end)
+    return found
+
+
+def read(value: Json, batch: tuple[str, ...]) -> Answer:
+    """Return what of an answer holds for a batch of event ids; one bad item does not spoil the others."""
+    if not isinstance(value, dict) or not isinstance(value.get("items"), list):
+        return Answer({}, (), rebase_requested=False, problems={"": "the answer has no list of items"})
+    problems: dict[str, str] = {}
+    items: dict[str, Item] = {}
+    for raw in value["items"]:
+        _read_item(raw, batch, items, problems)
+    todos = tuple(todo for raw in value.get("todos") or () if (todo := _todo(raw, batch, problems)) is not None)
+    asked = {event_id for todo in todos for event_id in todo.event_ids}
+    for event_id, item in list(items.items()):
+        if item.verdict == "todo" and event_id not in asked:
+            problems[event_id] = "the verdict is todo, but no TODO names the event"
+            del items[event_id]
+    return Answer(items, todos, rebase_requested=value.get("rebaseRequested") is True, problems=problems)
+
+
+def _read_item(raw: Json, batch: tuple[str, ...], items: dict[str, Item], problems: dict[str, str]) -> None:
+    named = raw.get("eventId") if isinstance(raw, dict) else None
+    event_id = named if isinstance(named, str) and named in batch else ""
+    try:
+        item = msgspec.convert(raw, Item)
+    except msgspec.ValidationError as error:
+        problems.setdefault(event_id, str(error))
+        return
+    if not event_id:
+        problems.setdefault("", "an item names an event that is not in the batch")
+    elif event_id in items or event_id in problems:
+        items.pop(event_id, None)
+        problems[event_id] = "the answer has two items for the event"
+    else:
+        items[event_id] = item
+
+
+def _todo(raw: Json, batch: tuple[str, ...], problems: dict[str, str]) -> NewTodo | None:
+    try:
+        todo = msgspec.convert(raw, NewTodo)
+    except msgspec.ValidationError as error:
+        problems.setdefault("", f"a TODO cannot be read: {error}")
+        return None
+    known = tuple(event_id for event_id in todo.event_ids if event_id in batch)
+    if not known or not todo.title.strip():
+        problems.setdefault("", "a TODO has no title or names no event of the batch")
+        return None
+    return NewTodo(todo.title.strip(), todo.context.strip(), known)
+
+
+def settle(
+    answer: Answer,
+    batch: tuple[Event, ...],
+    opened: Mapping[str, OpenEvent],
+    *,
+    now: datetime,
+    policy: Backoff,
+    plan_target: Target,
+) -> Settled:
+    """Return what becomes of a batch that an agent answered; what the answer leaves out is tried again."""
+    live = [event for event in batch if (e := opened.get(event.id)) is not None and e.state == "pending"]
+    changes, actions = [], []
+    kept: set[str] = set()
+    for event in live:
+        item = answer.items.get(event.id)
+        if item is None:
+            why = answer.problems.get(event.id) or answer.problems.get("") or "the answer leaves the event out"
+            changes.append(failed(opened[event.id], why, now=now, policy=policy, alone=len(batch) > 1))
+            continue
+        kept.add(event.id)
+        changes.append(Change(event_id=event.id, verdict=item.verdict, state="triaged"))
+        actions += reply(event, opened[event.id], item.reply, plan_target)
+    return Settled(tuple(changes), tuple(actions), _todos(answer, kept), answer.rebase_requested)
+
+
+def _todos(answer: Answer, kept: set[str]) -> tuple[Todo, ...]:
+    """Return the TODOs of the events that were settled; an event that is tried again asks for its own next time."""
+    todos = []
+    for ordinal, todo in enumerate(answer.todos):
+        causes = tuple(event_id for event_id in todo.event_ids if event_id in kept)
+        if causes:
+            todo_id = "t-" + marker.action_id(causes[0], OWNER, ordinal).removeprefix("a-")[:12]
+            todos.append(Todo(id=todo_id, title=todo.title, context=todo.context, event_ids=causes))
+    return tuple(todos)
+
+
+def reply(event: Event, opened: OpenEvent, text: str | None, plan_target: Target) -> list[Action]:
+    """Return the action that answers an event in the thread it belongs to; none where there is nothing to say."""
+    if text is None or not text.strip():
+        return []
+    ident = marker.action_id(event.id, OWNER, opened.actions)
+    target = event.reply_to or plan_target
+    return [Action(id=ident, target=target, payload=Comment(text.strip()), related_event_id=event.id)]
+
+
+def failed(event: OpenEvent, reason: str, *, now: datetime, policy: Backoff, alone: bool) -> Change:
+    """Return the next try of an event that a run did not settle, or its parking after the last."""
+    attempts = event.failures + 1
+    wait = deferral.defer(
+        event, OWNER, reason, now=now, policy=policy, retry_after=backoff.delay(policy, attempts, event.id)
+    )
+    wait = msgspec.structs.replace(wait, attempts=attempts)
+    if backoff.exhausted(policy, attempts):
+        text = f"triage failed {attempts} times, the last time: {reason}"
+        return Change(event_id=event.id, verdict="parked", state="parked", reason=text)
+    return Change(event_id=event.id, verdict="failed", state="deferred", reason=reason, deferral=wait, alone=alone)
+
+
+def wait(event: OpenEvent, reason: str, until: datetime, *, now: datetime, policy: Backoff) -> Change:
+    """Return the wait for an agent's usage limit, whose end is known: no attempt is counted."""
+    until = max(until, now)
+    waiting = deferral.defer(event, OWNER, reason, now=now, policy=policy, retry_after=until - now, counted=False)
+    return Change(event_id=event.id, verdict="limited", state="deferred", reason=reason, deferral=waiting)

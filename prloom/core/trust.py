@@ -1,0 +1,76 @@
+"""Decide whether an author's text may be read by plugins and agents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prloom.model.event import Author, Event
+
+LEVELS = ("none", "read", "triage", "write", "maintain", "admin", "operator")
+"""Permissions in rising order: GitHub's repository roles, and the person who runs prloom."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Who is trusted: authors from `minimum` up, the logins in `users`, and the bots in `bots`, by login."""
+
+    minimum: str = "write"
+    users: tuple[str, ...] = ()
+    bots: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trusted:
+    """The text may be read."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """The text may not be read before somebody vouches for it."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """The author's permission has to be looked up."""
+
+    login: str
+
+
+Judgement = Trusted | Held | Unknown
+
+
+def judge(event: Event, policy: Policy) -> Judgement:
+    """Return whether the event's author is trusted, as far as the event says.
+
+    An event without an author speaks for the operator: only programs on this machine can write one.
+    """
+    author = event.author
+    if author is None:
+        return Trusted()
+    if author.bot:
+        return _bot(author, policy)
+    if author.login.casefold() in {user.casefold() for user in policy.users}:
+        return Trusted()
+    if author.trust is None:
+        return Unknown(author.login)
+    return rank(author.login, author.trust, policy)
+
+
+def rank(login: str, permission: str, policy: Policy) -> Trusted | Held:
+    """Return whether a permission that was looked up is enough."""
+    if permission in LEVELS and LEVELS.index(permission) >= LEVELS.index(policy.minimum):
+        return Trusted()
+    return Held(f"{login} has {permission} permission; trust.minimum is {policy.minimum}")
+
+
+def _bot(author: Author, policy: Policy) -> Trusted | Held:
+    if author.login.casefold() in {bot.casefold() for bot in policy.bots}:
+        return Trusted()
+    return Held(f"{author.login} is a bot that trust.bots does not name")
+
+
+def unknown(login: str, why: str) -> Held:
+    """Return the judgement for an author whose permission could not be looked up: not trusted yet."""
+    return Held(f"the permission of {login} is not known: {why}")

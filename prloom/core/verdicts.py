@@ -1,0 +1,143 @@
+"""Turn what a hook did, or failed to do, into what becomes of its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from msgspec.structs import replace
+
+from prloom.core import backoff, deferral, marker
+from prloom.core.backoff import Backoff
+from prloom.model import record
+from prloom.model.action import Action
+from prloom.model.decision import Change
+from prloom.model.event import Target
+from prloom.model.hook import HookCall, Mark, Outcome, Writes
+from prloom.model.record import Json
+from prloom.model.state import OpenEvent
+
+OnError = Literal["defer", "pass"]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a hook's run amounts to, ready to be committed."""
+
+    changes: tuple[Change, ...]
+    actions: tuple[Action, ...]
+
+
+def settle(
+    call: HookCall,
+    outcome: Outcome,
+    opened: Mapping[str, OpenEvent],
+    *,
+    plugin: str,
+    now: datetime,
+    policy: Backoff,
+    plan_target: Target,
+) -> Settled:
+    """Return what becomes of the events of a hook that returned.
+
+    An event that was superseded or dropped while the hook ran keeps its end: marks and actions for it are void.
+    """
+    live = [opened[event.id] for event in call.events if _waiting(opened.get(event.id))]
+    marks = {mark.event_id: mark for mark in outcome.marks}
+    changes = [
+        _verdict(event, marks.get(event.id), hook=call.hook, plugin=plugin, now=now, policy=policy) for event in live
+    ]
+    actions = _actions(call, outcome.actions, {event.id: event for event in live}, plugin, plan_target)
+    return Settled(tuple(changes), actions)
+
+
+def _waiting(event: OpenEvent | None) -> bool:
+    return event is not None and event.state == "pending"
+
+
+def _verdict(event: OpenEvent, mark: Mark | None, *, hook: str, plugin: str, now: datetime, policy: Backoff) -> Change:
+    if hook == "onEvent":
+        return Change(event_id=event.id, verdict="seen", state="pending", plugin=plugin)
+    if mark is None and hook.startswith("command:"):
+        return Change(event_id=event.id, verdict="handled", state="handled", reason=f"{hook.removeprefix('command:')}")
+    if mark is None:
+        return Change(event_id=event.id, verdict="passed", state="pending", plugin=plugin)
+    if mark.verdict == "handled":
+        return Change(event_id=event.id, verdict="handled", state="handled", reason=mark.reason)
+    retry_after = None if mark.retry_after_ms is None else timedelta(milliseconds=mark.retry_after_ms)
+    until = None if mark.until is None else record.moment(mark.until)
+    reason = mark.reason or "no reason given"
+    wait = deferral.defer(
+        event, plugin, reason, now=now, policy=policy, retry_after=retry_after, until=until, on_expire=mark.on_expire
+    )
+    if backoff.exhausted(policy, wait.attempts - 1):
+        return park(event.id, f"{plugin} deferred it {policy.max_attempts} times: {reason}")
+    return Change(event_id=event.id, verdict="deferred", state="deferred", reason=reason, deferral=wait)
+
+
+def _actions(
+    call: HookCall, asked: Iterable[Action], live: Mapping[str, OpenEvent], plugin: str, plan_target: Target
+) -> tuple[Action, ...]:
+    """Return the actions with their derived ids; an event's ordinals go on where its earlier showings ended."""
+    made: dict[str, int] = {}
+    actions = []
+    for action in asked:
+        cause = action.related_event_id
+        if cause is not None and cause not in live:
+            continue
+        key = cause or f"{call.plan_id}/{call.hook}/{call.now}"
+        ordinal = made.get(key, live[key].actions if key in live else 0)
+        made[key] = ordinal + 1
+        target = plan_target if action.target.target == marker.PLAN_TARGET else action.target
+        actions.append(replace(action, id=marker.action_id(key, plugin, ordinal), target=target))
+    return tuple(actions)
+
+
+def settle_failure(
+    event_ids: Iterable[str],
+    opened: Mapping[str, OpenEvent],
+    reason: str,
+    *,
+    plugin: str,
+    now: datetime,
+    policy: Backoff,
+    on_error: OnError,
+) -> tuple[Change, ...]:
+    """Return what becomes of the events of a hook that failed: they wait, or pass where the operator says so."""
+    live = [opened[event_id] for event_id in event_ids if _waiting(opened.get(event_id))]
+    if on_error == "pass":
+        return tuple(
+            Change(event_id=event.id, verdict="passed", state="pending", reason=reason, plugin=plugin) for event in live
+        )
+    return tuple(put_off(event, reason, owner=plugin, now=now, policy=policy) for event in live)
+
+
+def put_off(
+    event: OpenEvent, reason: str, *, owner: str, now: datetime, policy: Backoff, retry_after: timedelta | None = None
+) -> Change:
+    """Return the deferral of an event by a failure, or its parking after the last attempt."""
+    wait = deferral.defer(event, owner, reason, now=now, policy=policy, retry_after=retry_after)
+    if backoff.exhausted(policy, wait.attempts):
+        return park(event.id, f"{owner} failed {wait.attempts} times, the last time: {reason}")
+    return Change(event_id=event.id, verdict="deferred", state="deferred", reason=reason, deferral=wait)
+
+
+def park(event_id: str, reason: str) -> Change:
+    """Return the change by which an event needs a person."""
+    return Change(event_id=event_id, verdict="parked", state="parked", reason=reason)
+
+
+def conflicts(writes: Sequence[Writes], call: HookCall, now: Mapping[str, Mapping[str, Json]]) -> bool:
+    """Whether a value that the hook read has changed since its call, so that its writes would lose an update.
+
+    `now` holds the stores as they are, by scope.
+    """
+    before = {"plan": call.state, "global": call.global_state}
+    return any(
+        before[write.scope].get(key) != now[write.scope].get(key)
+        for write in writes
+        if write.values or write.deleted
+        for key in write.read
+    )

@@ -1,0 +1,76 @@
+"""The one place that knows where prloom's files are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+LOCAL = ("prloom", ".local")
+"""The folder of all that prloom writes, below a checkout, by its components."""
+
+EVENTS = "events.jsonl"
+DECISIONS = "decisions.jsonl"
+ACTIONS = "actions.jsonl"
+DISPATCHER = "dispatcher.json"
+CONTROL = "control.jsonl"
+LOCK = "dispatcher.lock"
+PLAN_TEXT = "plan.md"
+PLAN_STATE = "state.json"
+REVIEW = "review.md"
+
+BUS = "bus"
+BUS_STATE = "state"
+RUNS = "runs"
+PLUGIN_STATE = "plugin-state"
+PLUGIN_STATE_GLOBAL = "plugin-state-global"
+PLUGINS = "plugins.json"
+"""What the dispatcher last knew of the plugins, in the repository-wide bus's state folder."""
+BRIDGES = "bridges.json"
+"""What the dispatcher last knew of the bridges: the latest polls and their errors; beside it."""
+
+
+@dataclass(frozen=True)
+class RepositoryPaths:
+    """The paths below the checkout in which prloom was started."""
+
+    root: Path
+    worktrees: Path
+
+    @property
+    def config(self) -> Path:
+        """The configuration."""
+        return self.root / "prloom.toml"
+
+    @property
+    def local(self) -> Path:
+        """All that prloom writes for the repository as a whole."""
+        return self.root.joinpath(*LOCAL)
+
+    @property
+    def bus(self) -> Path:
+        """The repository-wide bus."""
+        return self.local / BUS
+
+    @property
+    def project_plugins(self) -> Path:
+        """The project's own plugins."""
+        return self.root / "prloom" / "plugins"
+
+    def worktree(self, plan_id: str) -> Path:
+        """The git worktree of a plan."""
+        return self.worktrees / plan_id
+
+
+def plugin_file(key: str) -> str:
+    """Return the name of a plugin's state file; keys such as `image/openai` become one name."""
+    return key.replace("/", "__") + ".json"
+
+
+def bridge_cursor(bridge: str) -> str:
+    """Return the name of the file of a bridge's own cursor."""
+    return f"bridge.{bridge}.json"
+
+
+def bridge_deliveries(bridge: str) -> str:
+    """Return the name of the file of a bridge's attempts and receipts."""
+    return f"bridge.{bridge}.actions.json"
