@@ -1,0 +1,87 @@
+"""Be the one door through which every change to a file goes, so that a test can end the world before any of them."""
+
+import errno
+import os
+
+from prloom.errors import StorageError
+
+# macOS has no fdatasync; its fsync does the same and a little more.
+_flush_content = getattr(os, "fdatasync", os.fsync)
+
+_WHAT_NOW = {
+    errno.ENOSPC: "free some space and try again",
+    errno.EDQUOT: "free some of your quota and try again",
+    errno.EFBIG: "raise the file size limit (`ulimit -f`) and try again",
+    errno.EACCES: "check who owns it and its permissions",
+    errno.EPERM: "check who owns it and its permissions",
+    errno.EROFS: "make the file system writable",
+    errno.EMFILE: "raise the limit of open files (`ulimit -n`)",
+    errno.ENFILE: "raise the system's limit of open files",
+    errno.EIO: "check the disk (`dmesg`), then start prloom again",
+    errno.ENOENT: "it was removed meanwhile; start prloom again",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+
+
+class Disk:
+    """Every change that prloom makes to its files, one method each; names are relative to an open folder."""
+
+    def create(self, name: str, folder: int, flags: int, mode: int) -> int:
+        """Make a file and return its descriptor; an existing file is opened unless `flags` has O_EXCL."""
+        return os.open(name, flags | os.O_CREAT, mode, dir_fd=folder)
+
+    def write(self, fd: int, block: bytes | memoryview) -> int:
+        """Write once and return the count of bytes, which a full disk makes smaller than the block without an error."""
+        return os.write(fd, block)
+
+    def truncate(self, fd: int, size: int) -> None:
+        """Cut a file to a size in bytes."""
+        os.ftruncate(fd, size)
+
+    def fdatasync(self, fd: int) -> None:
+        """Wait until a file's content is on the disk."""
+        _flush_content(fd)
+
+    def fsync(self, fd: int) -> None:
+        """Wait until a file, or a folder's names, are on the disk."""
+        os.fsync(fd)
+
+    def rename(self, old: str, new: str, folder: int) -> None:
+        """Give a file another name, replacing what has that name."""
+        os.rename(old, new, src_dir_fd=folder, dst_dir_fd=folder)
+
+    def link(self, old: str, new: str, folder: int) -> None:
+        """Give a file a second name; the name must be free."""
+        os.link(old, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+
+    def unlink(self, name: str, folder: int) -> None:
+        """Take a name away."""
+        os.unlink(name, dir_fd=folder)
+
+    def mkdir(self, name: str, folder: int, mode: int) -> None:
+        """Make a folder."""
+        os.mkdir(name, mode, dir_fd=folder)
+
+    def touch(self, name: str, folder: int, mtime: float | None = None) -> None:
+        """Set a file's time of change, in seconds since the epoch; None is now."""
+        os.utime(name, None if mtime is None else (mtime, mtime), dir_fd=folder, follow_symlinks=False)
+
+
+REAL = Disk()
+
+
+def write_all(disk: Disk, fd: int, block: bytes) -> None:
+    """Write the whole block, completing short writes; raise OSError when the disk takes no more."""
+    rest = memoryview(block)
+    while rest:
+        count = disk.write(fd, rest)
+        if count == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        rest = rest[count:]
+
+
+def failure(doing: str, path: str, error: OSError) -> StorageError:
+    """Return the error that tells a person what failed, where, and what to do about it."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    advice = _WHAT_NOW.get(error.errno or 0, "see that the path is right and can be used")
+    return StorageError(f"cannot {doing} {path}: {reason}; {advice}")

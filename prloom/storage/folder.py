@@ -1,0 +1,340 @@
+"""Be a folder that is reached, read and written without ever following a symbolic link."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Self
+
+from prloom.errors import StorageError, UnsafePathError
+from prloom.storage import disk as disks
+from prloom.storage.disk import REAL, Disk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+READ_LIMIT = 64 * 1024 * 1024
+_TEMPORARY = ".tmp"
+_STALE = 3600.0  # seconds; no write of ours lasts an hour, so an older temporary file is a crash's
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# O_NONBLOCK: opening a pipe that stands in a file's place must not wait for its other end.
+_OPEN_FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+# What the kernel answers when O_NOFOLLOW met a link or when the thing is no file that can be opened so.
+_NOT_PLAIN = frozenset({errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.EOPNOTSUPP})
+
+
+class Folder:
+    """An open folder; below the root it was opened from, nothing is followed through a symbolic link.
+
+    Names are single components. Whatever is not a regular file in a file's place (link, pipe, device, folder) is an
+    UnsafePathError; what the system refuses is a StorageError. Use it as a context manager, or close it.
+    """
+
+    __slots__ = ("disk", "fd", "path")
+
+    def __init__(self, fd: int, path: str, disk: Disk) -> None:
+        self.fd = fd
+        self.path = path
+        self.disk = disk
+
+    # ---- reaching it
+
+    @classmethod
+    def open(cls, root: str | os.PathLike[str], *parts: str, disk: Disk = REAL) -> Self | None:
+        """Open an existing folder below a root that the operator named (itself perhaps a link), or None."""
+        with cls._root(root, disk) as top:
+            return top.sub(*parts)
+
+    @classmethod
+    def make(cls, root: str | os.PathLike[str], *parts: str, disk: Disk = REAL) -> Self:
+        """Open a folder below an existing root, making what is missing of `parts`."""
+        with cls._root(root, disk) as top:
+            return top.make_sub(*parts)
+
+    def sub(self, *parts: str) -> Self | None:
+        """Open a folder beneath this one, or None if it is missing."""
+        return self._descend(parts, make=False)
+
+    def make_sub(self, *parts: str) -> Self:
+        """Open a folder beneath this one, making what is missing."""
+        found = self._descend(parts, make=True)
+        if found is None:
+            raise StorageError(f"{self.where(*parts)} was removed while prloom made it; try again")
+        return found
+
+    def close(self) -> None:
+        """Give the descriptor back; a second call does nothing."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Folder({self.path!r})"
+
+    def gone(self) -> bool:
+        """Whether the folder was removed since it was opened (its worktree is gone)."""
+        return os.fstat(self.fd).st_nlink == 0
+
+    def where(self, *names: str) -> str:
+        """Return the path of something in here, for messages only."""
+        return "/".join((self.path.rstrip("/"), *names))
+
+    @classmethod
+    def _root(cls, root: str | os.PathLike[str], disk: Disk) -> Self:
+        path = os.path.realpath(root)
+        try:
+            return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path, disk)
+        except OSError as error:
+            raise disks.failure("open the folder", path, error) from error
+
+    def _descend(self, parts: tuple[str, ...], *, make: bool) -> Self | None:
+        cls = type(self)
+        here = cls(os.open(".", _OPEN_FOLDER, dir_fd=self.fd), self.path, self.disk)
+        for part in parts:
+            fd = here._step(part, make=make)
+            path = here.where(part)
+            here.close()
+            if fd is None:
+                return None
+            here = cls(fd, path, self.disk)
+        return here
+
+    def _step(self, part: str, *, make: bool) -> int | None:
+        self._check(part)
+        with suppress(FileNotFoundError), self._telling("open the folder", part):
+            return os.open(part, _OPEN_FOLDER, dir_fd=self.fd)
+        if not make:
+            return None
+        with self._telling("make the folder", part):
+            with suppress(FileExistsError):
+                self.disk.mkdir(part, self.fd, FOLDER_MODE)
+            self.disk.fsync(self.fd)
+            return os.open(part, _OPEN_FOLDER, dir_fd=self.fd)
+
+    # ---- reading
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all that is in here, sorted."""
+        with self._telling("list", "."):
+            return tuple(sorted(os.listdir(self.fd)))  # noqa: PTH208 (by descriptor, which pathlib cannot)
+
+    def stat(self, name: str) -> os.stat_result | None:
+        """Return what the system knows of a regular file, or None if it is missing."""
+        self._check(name)
+        try:
+            found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise disks.failure("look at", self.where(name), error) from error
+        if not stat.S_ISREG(found.st_mode):
+            raise self._unsafe(name)
+        return found
+
+    def exists(self, name: str) -> bool:
+        """Whether a regular file of that name is in here."""
+        return self.stat(name) is not None
+
+    def open_to_read(self, name: str) -> int | None:
+        """Open a regular file for reading and return the descriptor, which the caller closes; None if it is missing."""
+        try:
+            return self._open(name, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+
+    def read_bytes(self, name: str, *, limit: int = READ_LIMIT) -> bytes | None:
+        """Return a file's whole content, or None if it is missing; more than `limit` bytes are a StorageError."""
+        fd = self.open_to_read(name)
+        if fd is None:
+            return None
+        with os.fdopen(fd, "rb", buffering=0) as file, self._telling("read", name):
+            size = os.fstat(fd).st_size
+            content = b"" if size > limit else file.read(limit + 1) or b""
+        if max(size, len(content)) > limit:
+            raise StorageError(f"{self.where(name)} has more than {limit} bytes; move it away and try again")
+        return content
+
+    # ---- writing
+
+    def open_to_append(self, name: str) -> int:
+        """Open a regular file for reading and appending, making it if it is missing; the caller closes it."""
+        flags = os.O_RDWR | os.O_APPEND
+        try:
+            return self._open(name, flags)
+        except FileNotFoundError:
+            pass
+        with self._telling("make", name):
+            fd = self.disk.create(name, self.fd, flags | _OPEN_FILE, FILE_MODE)
+        try:
+            self._require_file(fd, name)
+            self.sync()  # or a crash of the machine could take the name away, and with it what was flushed
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def replace(self, name: str, content: bytes, *, mode: int = FILE_MODE) -> None:
+        """Write a file whole: after a crash at any point it is the old one or the new one."""
+        self.stat(name)
+        temporary = self.prepare(name, content, mode=mode)
+        try:
+            self.rename(temporary, name)
+        except BaseException:
+            self.drop(temporary)
+            raise
+        self.sync()
+
+    def prepare(self, name: str, content: bytes, *, mode: int = FILE_MODE) -> str:
+        """Write a flushed temporary file that is to become `name`, and return the temporary name."""
+        self._check(name)
+        temporary = f".{name}.{os.urandom(6).hex()}{_TEMPORARY}"
+        self._write_new(temporary, (content,), mode)
+        return temporary
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file another name, replacing what has that name; durable after `sync`."""
+        self._check(old)
+        self._check(new)
+        with self._telling("replace", new):
+            self.disk.rename(old, new, self.fd)
+
+    def link(self, old: str, new: str) -> None:
+        """Give a file a second name, which must be free; durable after `sync`."""
+        self._check(old)
+        self._check(new)
+        with self._telling("link", new):
+            self.disk.link(old, new, self.fd)
+
+    def remove(self, name: str) -> None:
+        """Take a file away; a missing one is fine."""
+        self._check(name)
+        with suppress(FileNotFoundError), self._telling("remove", name):
+            self.disk.unlink(name, self.fd)
+
+    def sync(self) -> None:
+        """Wait until the folder's names are on the disk."""
+        with self._telling("flush", "."):
+            self.disk.fsync(self.fd)
+
+    # ---- setting aside
+
+    def keep_aside(self, name: str, label: str, chunks: Iterable[bytes]) -> str:
+        """Write a piece of `name` into a new file `<name>.<label>-<UTC time>`, flushed, and return its name."""
+        aside = self._free_name(name, label)
+        self._write_new(aside, chunks, FILE_MODE)
+        self.sync()
+        return aside
+
+    def set_aside(self, name: str, label: str) -> str:
+        """Rename a file to `<name>.<label>-<UTC time>`, never over another one, and return the new name."""
+        aside = self._free_name(name, label)
+        self.rename(name, aside)
+        self.sync()
+        return aside
+
+    def sweep(self, now: float | None = None, older_than: float = _STALE) -> tuple[str, ...]:
+        """Remove the temporary files that crashes left, and return their names; times are in seconds."""
+        limit = (time.time() if now is None else now) - older_than
+        swept = []
+        for name in self.names():
+            if name.startswith(".") and name.endswith(_TEMPORARY):
+                with suppress(StorageError):  # swept by another process, or not a file: not ours to touch
+                    found = self.stat(name)
+                    if found is not None and found.st_mtime <= limit:
+                        self.remove(name)
+                        swept.append(name)
+        return tuple(swept)
+
+    # ---- inside
+
+    def _open(self, name: str, flags: int) -> int:
+        self._check(name)
+        with self._telling("open", name):
+            fd = os.open(name, flags | _OPEN_FILE, dir_fd=self.fd)
+        try:
+            self._require_file(fd, name)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def _write_new(self, name: str, chunks: Iterable[bytes], mode: int) -> None:
+        with self._telling("write", name):
+            fd = self.disk.create(name, self.fd, os.O_WRONLY | os.O_EXCL | _OPEN_FILE, mode)
+            try:
+                for chunk in chunks:
+                    disks.write_all(self.disk, fd, chunk)
+                self.disk.fsync(fd)
+            except BaseException:
+                self.drop(name)
+                raise
+            finally:
+                os.close(fd)
+
+    def drop(self, name: str) -> None:
+        """Try to remove a temporary file; one that stays is swept later."""
+        with suppress(OSError):
+            self.disk.unlink(name, self.fd)
+
+    def _free_name(self, name: str, label: str) -> str:
+        self._check(name)
+        first = aside = f"{name}.{label}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+        taken = frozenset(self.names())
+        count = 1
+        while aside in taken:
+            count += 1
+            aside = f"{first}-{count}"
+        return aside
+
+    def _check(self, name: str) -> None:
+        if name in {"", ".", ".."} or "/" in name or "\0" in name:
+            raise UnsafePathError(f"{name!r} cannot be a name in {self.path}: it must be a single plain name")
+
+    def _require_file(self, fd: int, name: str) -> None:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise self._unsafe(name)
+
+    def _unsafe(self, name: str) -> UnsafePathError:
+        return UnsafePathError(
+            f"{self.where(name)} is {self._kind(name)}, and prloom does not go through it; "
+            "see who put it there, move it away, and try again"
+        )
+
+    def _kind(self, name: str) -> str:
+        try:
+            mode = os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode
+        except OSError:
+            return "not what it should be"
+        kinds = {
+            stat.S_IFLNK: "a symbolic link",
+            stat.S_IFDIR: "a folder",
+            stat.S_IFREG: "a file",
+            stat.S_IFIFO: "a pipe",
+        }
+        return kinds.get(stat.S_IFMT(mode), "a device or a socket")
+
+    @contextmanager
+    def _telling(self, doing: str, name: str) -> Iterator[None]:
+        """Turn the system's errors into ours; a missing file stays FileNotFoundError, because callers expect it."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            if error.errno in _NOT_PLAIN:
+                raise self._unsafe(name) from error
+            raise disks.failure(doing, self.path if name == "." else self.where(name), error) from error

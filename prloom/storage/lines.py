@@ -1,0 +1,115 @@
+"""Cut an open file into complete lines, in bounded memory and without trusting where it ends."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LINE_LIMIT = 4 * 1024 * 1024  # bytes; a longer line is nobody's event, and is never loaded whole
+_CHUNK = 1024 * 1024
+_BACK = 64 * 1024
+
+
+class Cut(NamedTuple):
+    """Complete lines with their offsets; `end` is where to go on, `skipped` counts the lines that were too long."""
+
+    lines: tuple[tuple[int, bytes], ...]
+    end: int
+    skipped: int
+
+
+def cut(fd: int, start: int, *, limit_bytes: int = _CHUNK, limit_lines: int | None = None) -> Cut:
+    """Read complete lines from an offset on; an unfinished last line is left alone, blank lines count for nothing.
+
+    At least one line is taken, however small `limit_bytes` is. Nothing complete: `end` is `start`.
+    """
+    block = os.pread(fd, limit_bytes, start)
+    size = block.rfind(b"\n") + 1
+    if not size and len(block) == limit_bytes:
+        block = os.pread(fd, LINE_LIMIT + 1, start)
+        size = block.find(b"\n") + 1
+        if not size and len(block) > LINE_LIMIT:
+            end = newline(fd, start + len(block)) + 1
+            return Cut((), end or start, 1 if end else 0)
+    return _split(block[:size], start, limit_lines)
+
+
+def _split(block: bytes, start: int, limit_lines: int | None) -> Cut:
+    lines: list[tuple[int, bytes]] = []
+    skipped = 0
+    offset = start
+    for line in block.split(b"\n")[:-1]:
+        if limit_lines is not None and len(lines) >= limit_lines:
+            break
+        if len(line) > LINE_LIMIT:
+            skipped += 1
+        elif line and not line.isspace():
+            lines.append((offset, line))
+        offset += len(line) + 1
+    return Cut(tuple(lines), offset, skipped)
+
+
+def newline(fd: int, start: int) -> int:
+    """Return the offset of the first newline at or after `start`, or -1."""
+    while chunk := os.pread(fd, _CHUNK, start):
+        if (found := chunk.find(b"\n")) >= 0:
+            return start + found
+        start += len(chunk)
+    return -1
+
+
+def last_newline(fd: int, stop: int) -> int:
+    """Return the offset of the last newline before `stop`, or -1."""
+    while stop > 0:
+        start = max(0, stop - _BACK)
+        if (found := os.pread(fd, stop - start, start).rfind(b"\n")) >= 0:
+            return start + found
+        stop = start
+    return -1
+
+
+def complete(fd: int, size: int) -> int:
+    """Return where the complete lines of a file of `size` bytes end."""
+    if size == 0 or os.pread(fd, 1, size - 1) == b"\n":
+        return size
+    return last_newline(fd, size) + 1
+
+
+def each(fd: int, start: int = 0) -> Iterator[Cut]:
+    """Cut a file from an offset to the end of its complete lines."""
+    while (piece := cut(fd, start)).end > start:
+        yield piece
+        start = piece.end
+
+
+def ending(fd: int, size: int, room: int) -> Iterator[Cut]:
+    """Cut the complete lines that lie wholly in the last `room` of a file's `size` bytes."""
+    start = max(0, size - room)
+    if start:
+        start = newline(fd, start - 1) + 1
+        if not start:
+            return
+    yield from each(fd, start)
+
+
+def containing(fd: int, needle: bytes, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Yield the complete lines that begin before `stop` and contain the needle, found at the speed of a raw read."""
+    start = 0
+    while chunk := os.pread(fd, _CHUNK + len(needle), start):
+        hit = chunk.find(needle)
+        if hit < 0:
+            if len(chunk) <= len(needle):
+                return
+            start += len(chunk) - len(needle)
+            continue
+        first = last_newline(fd, start + hit) + 1
+        if stop is not None and first >= stop:
+            return
+        piece = cut(fd, first, limit_lines=1)
+        yield from piece.lines
+        if piece.end == first:
+            return
+        start = piece.end

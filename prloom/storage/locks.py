@@ -1,0 +1,78 @@
+"""Wait for one's turn at a folder, for a bounded time, without leaving lock files about."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from prloom.errors import StorageError
+from prloom.storage import disk as disks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prloom.storage.folder import Folder
+
+PATIENCE = 10.0  # seconds; an append takes under a millisecond
+_FIRST_PAUSE = 0.0005
+_LONGEST_PAUSE = 0.01
+
+
+@contextmanager
+def held(folder: Folder, *, exclusive: bool = True, timeout: float = PATIENCE) -> Iterator[None]:
+    """Hold a folder's lock, waiting at most `timeout` seconds; taking too long is a StorageError that names the holder.
+
+    The lock is an flock on the folder itself, through a descriptor of its own: threads exclude one another as
+    processes do, and the kernel gives it back when its holder is killed. It is not to be taken twice in one call chain.
+    """
+    try:
+        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder.fd)
+    except OSError as error:
+        raise disks.failure("lock", folder.path, error) from error
+    try:
+        _wait(fd, folder.path, exclusive=exclusive, timeout=timeout)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _wait(fd: int, path: str, *, exclusive: bool, timeout: float) -> None:
+    kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+    end = time.monotonic() + timeout
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            fcntl.flock(fd, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                raise _busy(fd, path, timeout) from None
+        except OSError as error:
+            raise disks.failure("lock", path, error) from error
+        else:
+            return
+        time.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _busy(fd: int, path: str, timeout: float) -> StorageError:
+    pid = holder(fd)
+    who = "another process" if pid is None else f"process {pid}"
+    return StorageError(f"{path} is locked by {who} for more than {timeout:g} s; see what it does, then try again")
+
+
+def holder(fd: int) -> int | None:
+    """Return the process id that holds an flock on the file, where the system tells (Linux, proc_locks(5)), or None."""
+    status = os.fstat(fd)
+    wanted = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    try:
+        with open("/proc/locks", encoding="ascii") as table:  # noqa: PTH123 (pathlib costs start-up time)
+            for row in table:
+                fields = row.split()
+                if len(fields) > 5 and fields[1] == "FLOCK" and fields[5] == wanted:  # noqa: PLR2004 (columns)
+                    return int(fields[4])
+    except (OSError, ValueError):
+        pass
+    return None

@@ -1,0 +1,228 @@
+"""Read a journal from any place, across its segments, while others append to it and rotate it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from prloom.storage import disk as disks
+from prloom.storage import lines
+from prloom.storage.segments import Segments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prloom.storage.folder import Folder
+
+READ_BYTES = 1024 * 1024
+READ_LINES = 10_000
+
+
+class Position(NamedTuple):
+    """Where a line stands: the segment's number, from 1, and the offset in bytes. A JSON array of two numbers."""
+
+    segment: int
+    offset: int
+
+
+class Cursor(NamedTuple):
+    """How far a reader has come; a JSON array of three numbers that outlives the process.
+
+    `late` is how far it came in the segment before this one: a program that opened the file before a rotation may
+    still append its line there, and that line is read too.
+    """
+
+    segment: int = 1
+    offset: int = 0
+    late: int = 0
+
+
+class Entry(NamedTuple):
+    """A complete line, without its newline, and where it stands."""
+
+    position: Position
+    line: bytes
+
+
+class Batch(NamedTuple):
+    """What one read gave; `cursor` is where to go on.
+
+    `skipped` counts lines over the size limit. `gap` tells that the file was cut or a segment was taken away beneath
+    the cursor: reading went on at the next line there is, and lines may come a second time.
+    """
+
+    entries: tuple[Entry, ...]
+    cursor: Cursor
+    skipped: int = 0
+    gap: bool = False
+
+
+class Reader:
+    """A journal for reading: takes no lock, changes nothing, and keeps no descriptor open between calls."""
+
+    __slots__ = ("_segments", "_unfinished", "folder", "name")
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self.folder = folder
+        self.name = name
+        self._segments = Segments(folder, name)
+        self._unfinished = (0, 0, 0)  # segment, offset, size: at that size no newline was found behind the offset
+
+    @property
+    def path(self) -> str:
+        """The live file's path, for messages."""
+        return self.folder.where(self.name)
+
+    def segments(self) -> tuple[int, ...]:
+        """Return the numbers of the segments that exist, ascending; the last is the live one."""
+        return self._segments.numbers()
+
+    def end(self) -> Cursor:
+        """Return the cursor that is behind all complete lines."""
+        live, size = self._segments.live()
+        return Cursor(live, self._complete(live, size), self._complete(live - 1, self._segments.size(live - 1) or 0))
+
+    def read(self, cursor: Cursor, *, limit_bytes: int = READ_BYTES, limit_lines: int = READ_LINES) -> Batch:
+        """Return the next complete lines, late ones first; the limits are soft for a single long line.
+
+        With nothing new it costs three looks at file names, however long the journal is.
+        """
+        live, size = self._segments.live()
+        cursor, gap = self._settle(cursor, live, size)
+        taken = _Taken(limit_bytes, limit_lines)
+        if cursor.segment > 1 and (self._segments.size(cursor.segment - 1) or 0) > cursor.late:
+            cursor = cursor._replace(late=self._take(Position(cursor.segment - 1, cursor.late), None, taken))
+        while not taken.full():
+            known = size if cursor.segment == live else None
+            cursor = cursor._replace(offset=self._take(Position(cursor.segment, cursor.offset), known, taken))
+            if cursor.segment == live or taken.full():
+                break
+            following = self._following(cursor.segment, live)
+            gap = gap or following != cursor.segment + 1
+            cursor = Cursor(following, 0, cursor.offset)
+        return Batch(tuple(taken.entries), cursor, taken.skipped, gap)
+
+    def read_at(self, position: Position) -> bytes | None:
+        """Return the line that stands at a position, or None if no line begins there."""
+        with self._open(position.segment) as fd:
+            if fd is None or (position.offset and os.pread(fd, 1, position.offset - 1) != b"\n"):
+                return None
+            found = lines.cut(fd, position.offset, limit_lines=1).lines
+        return found[0][1] if found and found[0][0] == position.offset else None
+
+    def tail(self, room: int) -> Iterator[Entry]:
+        """Yield the complete lines among the journal's last `room` bytes, oldest first, across segments."""
+        wanted: list[tuple[int, int]] = []
+        live, size = self._segments.live()
+        for number in reversed(self.segments()):
+            held = size if number == live else self._segments.size(number) or 0
+            wanted.append((number, min(room, held)))
+            room -= held
+            if room <= 0:
+                break
+        for number, share in reversed(wanted):
+            with self._open(number) as fd:
+                if fd is not None:
+                    yield from _entries(number, lines.ending(fd, os.fstat(fd).st_size, share))
+
+    def scan(self, since: Position | None = None) -> Iterator[Entry]:
+        """Yield all lines from a position (default: the oldest segment's beginning) to the present end."""
+        for number in self.segments():
+            start = since.offset if since is not None and number == since.segment else 0
+            if since is None or number >= since.segment:
+                with self._open(number) as fd:
+                    if fd is not None:
+                        yield from _entries(number, lines.each(fd, start))
+
+    def containing(self, needle: bytes, before: Position | None = None) -> Iterator[Entry]:
+        """Yield the lines that contain the bytes, oldest first; `before` ends the search. Nothing else is parsed."""
+        for number in self.segments():
+            if before is not None and number > before.segment:
+                return
+            stop = before.offset if before is not None and number == before.segment else None
+            with self._open(number) as fd:
+                if fd is not None:
+                    for offset, line in lines.containing(fd, needle, stop):
+                        yield Entry(Position(number, offset), line)
+
+    def find(self, needle: bytes, before: Position | None = None) -> bool:
+        """Whether any line (beginning before a position) contains the bytes: for ids that memory has let go."""
+        return next(self.containing(needle, before), None) is not None
+
+    # ---- inside
+
+    def _settle(self, cursor: Cursor, live: int, size: int) -> tuple[Cursor, bool]:
+        """Put a cursor whose place no longer exists at the next place that does; tell whether that was needed."""
+        if cursor.segment > live:
+            return Cursor(live, 0, self._segments.size(live - 1) or 0), True
+        if cursor.segment == live:
+            return (cursor, False) if cursor.offset <= size else (cursor._replace(offset=0), True)
+        if self._segments.size(cursor.segment) is None:
+            return Cursor(self._following(cursor.segment, live)), True
+        return cursor, False
+
+    def _following(self, segment: int, live: int) -> int:
+        if segment + 1 == live or self._segments.size(segment + 1) is not None:
+            return segment + 1
+        return min(number for number in (*self.segments(), live) if number > segment)
+
+    def _take(self, at: Position, size: int | None, taken: _Taken) -> int:
+        """Take lines until a limit or the end of the segment, and return the offset where to go on."""
+        if size is not None and (at.offset == size or self._unfinished == (*at, size)):
+            return at.offset
+        end = at.offset
+        with self._open(at.segment) as fd:
+            while fd is not None and not taken.full():
+                piece = lines.cut(fd, end, limit_bytes=taken.bytes, limit_lines=taken.lines)
+                if piece.end == end:
+                    break
+                taken.add(at.segment, piece, piece.end - end)
+                end = piece.end
+        if size is not None and not taken.full():
+            self._unfinished = (at.segment, end, size)
+        return end
+
+    def _complete(self, number: int, size: int) -> int:
+        if not size:
+            return 0
+        with self._open(number) as fd:
+            return 0 if fd is None else lines.complete(fd, size)
+
+    @contextmanager
+    def _open(self, number: int) -> Iterator[int | None]:
+        fd = self._segments.open(number)
+        try:
+            yield fd
+        except OSError as error:
+            raise disks.failure("read", self.path, error) from error
+        finally:
+            if fd is not None:
+                os.close(fd)
+
+
+class _Taken:
+    """The lines that one read has taken, and what room is left."""
+
+    __slots__ = ("bytes", "entries", "lines", "skipped")
+
+    def __init__(self, limit_bytes: int, limit_lines: int) -> None:
+        self.entries: list[Entry] = []
+        self.skipped = 0
+        self.bytes = limit_bytes
+        self.lines = limit_lines
+
+    def full(self) -> bool:
+        return self.bytes <= 0 or self.lines <= 0
+
+    def add(self, segment: int, piece: lines.Cut, size: int) -> None:
+        self.entries += [Entry(Position(segment, offset), line) for offset, line in piece.lines]
+        self.skipped += piece.skipped
+        self.bytes -= size
+        self.lines -= len(piece.lines)
+
+
+def _entries(number: int, pieces: Iterator[lines.Cut]) -> Iterator[Entry]:
+    for piece in pieces:
+        for offset, line in piece.lines:
+            yield Entry(Position(number, offset), line)

@@ -1,0 +1,72 @@
+"""Turn JSON values into bytes and back, whatever text from outside is in them."""
+
+import json
+from typing import Any
+
+import msgspec
+
+_encoder = msgspec.json.Encoder()
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """Bytes that mean nothing to this program, and why."""
+
+    reason: str
+
+
+def encode(value: object, *, pretty: bool = False) -> bytes:
+    """Return a value of JSON builtins as one line of UTF-8 without its newline, or as an indented text.
+
+    Half a surrogate pair (a text cut in the middle of an emoji) has no UTF-8 and becomes U+FFFD.
+    """
+    try:
+        text = _encoder.encode(value)
+    except UnicodeEncodeError:
+        text = _encoder.encode(_mended(value))
+    return msgspec.json.format(text, indent=2) + b"\n" if pretty else text
+
+
+def decode(content: bytes) -> dict[str, Any] | Unreadable:
+    """Return the JSON object that the bytes are, or why they are none."""
+    value = parse(content)
+    if isinstance(value, dict | Unreadable):
+        return value
+    return Unreadable("it is JSON, but not an object")
+
+
+def parse(content: bytes) -> Any | Unreadable:  # noqa: ANN401 (any JSON value)
+    """Return the JSON value that the bytes are, or why they are none."""
+    try:
+        return msgspec.json.decode(content)
+    except RecursionError:
+        return Unreadable("it is nested too deeply")
+    except UnicodeDecodeError:
+        return Unreadable("it is not UTF-8")
+    except msgspec.DecodeError as error:
+        return _second_look(content, str(error))
+
+
+def _second_look(content: bytes, reason: str) -> Any | Unreadable:  # noqa: ANN401 (any JSON value)
+    r"""Read what the strict decoder refuses though the grammar (RFC 8259) allows it: `\ud83d` without its partner."""
+    if b"\\ud" not in content.lower():
+        return Unreadable(reason)
+    try:
+        return _mended(json.loads(content, parse_constant=_refuse))
+    except (ValueError, RecursionError):
+        return Unreadable(reason)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _mended(value: object) -> object:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_mended(key): _mended(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_mended(item) for item in value]
+        case _:
+            return value
