@@ -1,0 +1,62 @@
+"""Make safe names and safe words of names that come from outside: branches, pull requests, ids that a person types."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from hashlib import sha256
+
+from prloom.errors import PrloomError
+
+LONGEST = 64
+"""The longest id of a plan, in characters; it is the name of a folder and stands in file names."""
+
+_DIGEST = 8
+_PLAN_ID = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_-])?")
+_UNSAFE = re.compile(r"[^a-z0-9._-]+")
+_DOTS = re.compile(r"\.\.+")
+# These look like ids that plan_id() derives; a branch of such a name gets a digest too, so that the two never meet.
+_DERIVED = re.compile(r"pr-[0-9]+|.*-[0-9a-f]{8}")
+_NOT_IN_REFS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|\.$|/$")
+
+
+def plan_id(of: str | int) -> str:
+    """Return the id of the plan for a branch (by name) or a pull request (by number).
+
+    A branch whose name is safe as it is keeps it. Any other gets its readable part and eight digits of its SHA-256, so
+    that different branches have different ids.
+    """
+    if isinstance(of, int):
+        return f"pr-{of}"
+    slug = _slug(of)
+    if slug and slug == of and len(slug) <= LONGEST and not _DERIVED.fullmatch(slug):
+        return slug
+    digest = sha256(of.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+    return f"{slug[: LONGEST - _DIGEST - 1].rstrip('-._') or 'branch'}-{digest}"
+
+
+def check_plan_id(text: str) -> str:
+    """Return an id that a person gave; raise PrloomError where it would not be safe as the name of a folder."""
+    if _PLAN_ID.fullmatch(text) and ".." not in text and len(text) <= LONGEST:
+        return text
+    example = _slug(text)[:LONGEST].rstrip("-._") or "my-plan"
+    raise PrloomError(
+        f"'{shown(text)}' cannot be the id of a plan; take 1 to {LONGEST} of a-z, 0-9, '.', '_' and '-', "
+        f"beginning with a letter or a digit, such as '{example}'",
+    )
+
+
+def is_branch_name(text: str) -> bool:
+    """Whether git would accept the text as the name below `refs/heads/` (the rules of git-check-ref-format)."""
+    return bool(text) and not text.startswith(("/", ".")) and text != "@" and not _NOT_IN_REFS.search(text)
+
+
+def shown(text: str, longest: int = 120) -> str:
+    """Return text from outside as one printable line: control characters are shown, not obeyed; the long is cut."""
+    cut = text if len(text) <= longest else text[: longest - 1] + "…"
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in cut)
+
+
+def _slug(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text.lower()).encode("ascii", "ignore").decode("ascii")
+    return _DOTS.sub(".", _UNSAFE.sub("-", plain)).strip("-._")
