@@ -1,0 +1,61 @@
+"""Read and write durations as the configuration spells them: 250ms, 30s, 5m, 1h30m, 7d."""
+
+import re
+from datetime import timedelta
+
+from prloom.config.problems import Unfit, shown
+
+_FORM = re.compile(
+    r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m(?!s))?(?:([0-9]{1,9})s)?(?:([0-9]{1,9})ms)?",
+)
+_UNITS = (
+    ("d", timedelta(days=1)),
+    ("h", timedelta(hours=1)),
+    ("m", timedelta(minutes=1)),
+    ("s", timedelta(seconds=1)),
+    ("ms", timedelta(milliseconds=1)),
+)
+_LONGEST = timedelta(days=3650)
+_READ_AS_SECONDS = 120
+_REMEDY = 'write a number and a unit, such as "250ms", "30s", "5m", "1h30m" or "7d"'
+
+
+def parse(value: object) -> timedelta:
+    """Return the duration that a configuration value spells; raise Unfit for anything else.
+
+    A bare number is refused: nobody can tell whether 30 means seconds or minutes.
+    """
+    if isinstance(value, timedelta):
+        return _within_bounds(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise Unfit(f"is {shown(value)}, which has no unit", f'write "{value}s" for seconds, or "{value}m" for minutes')
+    if not isinstance(value, str):
+        raise Unfit(f"is {shown(value)}, which is no duration", _REMEDY)
+    match = _FORM.fullmatch(value)
+    if match is None or not value:
+        raise Unfit(f"is {shown(value)}, which is no duration", _REMEDY)
+    # Summed in milliseconds: nine digits of days are more than a timedelta holds.
+    parts = zip(match.groups(default="0"), _UNITS, strict=True)
+    milliseconds = sum(int(count) * int(unit / timedelta(milliseconds=1)) for count, (_, unit) in parts)
+    return _within_bounds(timedelta(milliseconds=min(milliseconds, 10**14)))
+
+
+def spell(duration: timedelta) -> str:
+    """Return a duration in the form that `parse` reads, exact to the millisecond; a minute or so is told in seconds."""
+    seconds = duration // timedelta(seconds=1)
+    if duration == timedelta(seconds=seconds) and seconds < _READ_AS_SECONDS:
+        return f"{seconds}s"
+    spelled = ""
+    rest = duration
+    for name, unit in _UNITS:
+        count, rest = divmod(rest, unit)
+        spelled += f"{count}{name}" if count else ""
+    return spelled
+
+
+def _within_bounds(duration: timedelta) -> timedelta:
+    if duration <= timedelta(0):
+        raise Unfit("is no time at all", "write a duration longer than zero")
+    if duration > _LONGEST:
+        raise Unfit("is longer than ten years", f'write at most "{spell(_LONGEST)}"')
+    return duration

@@ -1,0 +1,116 @@
+"""List every configuration key with its default and its meaning: for suggestions, the example and the documents."""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from types import EllipsisType
+from typing import Any, NamedTuple, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from prloom.config import durations
+from prloom.config.models import Config, Section
+
+# Stands in a path for a name that the operator chooses.
+ANY = "<name>"
+
+
+class Key(NamedTuple):
+    """One key: its path, its default as TOML has it (`...` where it has none), an example, and its meaning."""
+
+    path: tuple[str, ...]
+    default: object
+    example: object
+    meaning: str
+
+
+def all_keys() -> tuple[Key, ...]:
+    """Return every key, in the order of the sections; chosen names are `<name>`."""
+    return tuple(_keys(Config, ()))
+
+
+def sections() -> Mapping[tuple[str, ...], str]:
+    """Return each section's meaning by its path, in order."""
+    return dict(_sections(Config, ()))
+
+
+def at(path: tuple[str | int, ...]) -> tuple[str, ...]:
+    """Return a path as the reference has it: chosen names become `<name>`, places in lists are dropped."""
+    known = {key.path[: depth + 1] for key in all_keys() for depth in range(len(key.path))}
+    general: tuple[str, ...] = ()
+    for part in path:
+        if isinstance(part, str):
+            general = (*general, part) if (*general, part) in known else (*general, ANY)
+    return general
+
+
+def children(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names that may stand in a section, without those that are free to choose."""
+    depth = len(path)
+    names = (key.path[depth] for key in all_keys() if key.path[:depth] == path and len(key.path) > depth)
+    return tuple(dict.fromkeys(name for name in names if name != ANY))
+
+
+def as_toml(value: object) -> object:
+    """Return a value of the models as TOML spells it."""
+    match value:
+        case timedelta():
+            return durations.spell(value)
+        case Path():
+            return str(value)
+        case tuple():
+            return [as_toml(item) for item in value]
+        case _:
+            return value
+
+
+def _keys(section: type[BaseModel], path: tuple[str, ...]) -> Iterator[Key]:
+    for name, field in section.model_fields.items():
+        inner = _inner(field)
+        if inner is None:
+            yield _key(field, (*path, name))
+        elif isinstance(field.annotation, type):
+            yield from _keys(inner, (*path, name))
+        else:
+            yield from _keys(inner, (*path, name, ANY))
+    extra = _extra(section)
+    if extra is not None:
+        yield from _keys(extra, (*path, ANY))
+
+
+def _sections(section: type[BaseModel], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    yield path, (section.__doc__ or "").strip()
+    for name, field in section.model_fields.items():
+        inner = _inner(field)
+        if inner is not None:
+            named = (*path, name) if isinstance(field.annotation, type) else (*path, name, ANY)
+            yield from _sections(inner, named)
+    extra = _extra(section)
+    if extra is not None:
+        yield from _sections(extra, (*path, ANY))
+
+
+def _key(field: FieldInfo, path: tuple[str, ...]) -> Key:
+    default = ... if field.is_required() else as_toml(field.get_default(call_default_factory=True))
+    example = field.examples[0] if field.examples else default
+    return Key(path, default, example, field.description or "")
+
+
+def _inner(field: FieldInfo) -> type[Section] | None:
+    """Return the section that a field holds, itself or by name."""
+    annotation: Any = field.annotation
+    held = get_args(annotation)[-1] if get_origin(annotation) is Mapping else annotation
+    return held if isinstance(held, type) and issubclass(held, Section) else None
+
+
+def _extra(section: type[BaseModel]) -> type[Section] | None:
+    """Return the section that stands under names free to choose, beside the fields."""
+    annotation = section.__annotations__.get("__pydantic_extra__")
+    held = get_args(annotation)[-1] if annotation else None
+    return held if isinstance(held, type) and issubclass(held, Section) else None
+
+
+def missing(value: object) -> bool:
+    """Whether a key has no default."""
+    return isinstance(value, EllipsisType)

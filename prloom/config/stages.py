@@ -1,0 +1,45 @@
+"""Tell which agent and which model a stage of the work uses."""
+
+from typing import Literal, NamedTuple, get_args
+
+from prloom.config.crosscheck import AGENTS, AUTO
+from prloom.config.models import AgentChoice, Config
+from prloom.config.problems import choices, nearest
+from prloom.errors import ConfigError
+
+StageName = Literal["default", "triage", "worker", "designer", "commit_review"]
+STAGES: tuple[str, ...] = get_args(StageName)
+
+
+class StageChoice(NamedTuple):
+    """An agent's name, or "auto" for the first one found on the machine; without a model, the agent's own."""
+
+    agent: str
+    model: str | None = None
+
+
+def stage(config: Config, name: str, *, model: str | None = None) -> StageChoice:
+    """Return who does a stage's work; `model` overrides it: a name of `[models]`, or one that the agent knows.
+
+    Raises ConfigError for a stage that does not exist.
+    """
+    if name not in STAGES:
+        close = nearest(name, STAGES)
+        raise ConfigError(f"no stage {name}; {f'did you mean {close}?' if close else f'name {choices(STAGES)}'}")
+    if model and model in config.models:
+        return _of(config.models[model])
+    setting = getattr(config.stages, name) or config.stages.default
+    chosen = _of(setting) if isinstance(setting, AgentChoice) else _named(config, setting)
+    return chosen._replace(model=model) if model else chosen
+
+
+def _named(config: Config, name: str) -> StageChoice:
+    if name in config.models:
+        return _of(config.models[name])
+    if name in AGENTS or name == AUTO:
+        return StageChoice(name)
+    raise ConfigError(f"{name} is no agent and no model; add [models.{name}] to prloom.toml")
+
+
+def _of(choice: AgentChoice) -> StageChoice:
+    return StageChoice(choice.agent, choice.model or None)

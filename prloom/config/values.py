@@ -1,0 +1,119 @@
+"""The kinds of value that configuration keys hold, each with an error that says what to write instead."""
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, StrictBool, StrictInt
+
+from prloom.config import durations
+from prloom.config.problems import Unfit, shown
+
+AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
+Permission = Literal["none", "read", "triage", "write", "maintain", "admin"]
+
+# Variables that hold a forge's credentials. They never reach an agent, not even by configuration.
+FORGE_TOKENS = frozenset(
+    {
+        "GITHUB_TOKEN",
+        "GH_TOKEN",
+        "GH_ENTERPRISE_TOKEN",
+        "GITHUB_ENTERPRISE_TOKEN",
+        "GITLAB_TOKEN",
+        "GITEA_TOKEN",
+        "FORGEJO_TOKEN",
+    },
+)
+
+_SIZE = re.compile(r"([0-9]{1,12})(B|kB|KB|MB|GB|KiB|MiB|GiB)")
+_SIZE_UNITS = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_REPO = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+
+
+def _text(value: object) -> object:
+    if isinstance(value, str) and not value.isprintable():
+        raise Unfit(f"is {shown(value)}, which holds control characters", "take them out")
+    if value == "":
+        raise Unfit("is empty", "give it a value, or leave the key out")
+    return value
+
+
+def _branch(value: object) -> object:
+    # A ref may be named `--output=file`, which git would take for an option.
+    if isinstance(value, str) and (value.startswith("-") or " " in value):
+        raise Unfit(f"is {shown(value)}, which cannot name a branch", 'write the branch\'s name, such as "main"')
+    return _text(value)
+
+
+def _folder(value: object) -> object:
+    parts = Path(value).parts if isinstance(value, str | Path) else ("?",)
+    if not set(parts) - {".", "..", "/"}:
+        raise Unfit(f"is {shown(value)}, which would mix worktrees with other files", "name a folder of their own")
+    return value
+
+
+def _login(value: object) -> object:
+    # People write `@alice`, and a login with an @ would match nobody, silently.
+    return _text(value.removeprefix("@").strip() if isinstance(value, str) else value)
+
+
+def _repo(value: object) -> object:
+    if isinstance(value, str) and value and not _REPO.fullmatch(value):
+        raise Unfit(f"is {shown(value)}, which names no repository", 'write "owner/name"')
+    return value
+
+
+def _url(value: object) -> object:
+    if isinstance(value, str) and not re.match(r"https?://[^\s/]", value):
+        raise Unfit(f"is {shown(value)}, which is no web address", 'write one such as "https://api.github.com"')
+    return value
+
+
+def _size(value: object) -> object:
+    if isinstance(value, str):
+        match = _SIZE.fullmatch(value)
+        value = int(match[1]) * _SIZE_UNITS[match[2]] if match else None
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise Unfit("is no size", 'write a number and a unit, such as "16MB" or "512KiB"')
+    return value
+
+
+def _variable(value: object) -> object:
+    if isinstance(value, str) and value in FORGE_TOKENS:
+        raise Unfit(f"names {value}, a forge's token, which no agent may hold", "take it out")
+    if isinstance(value, str) and not _VARIABLE.fullmatch(value):
+        raise Unfit(f"holds {shown(value)}, which cannot name a variable", "write the variable's name only")
+    return value
+
+
+def _json(value: object) -> object:
+    """Check a value of an extension's own: it travels to the extension as JSON."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float() if math.isfinite(value):
+            return value
+        case list() | tuple():
+            return [_json(item) for item in value]
+        case Mapping():
+            return {str(key): _json(item) for key, item in value.items()}
+        case _:
+            raise Unfit(f"holds {shown(value)}, which JSON cannot carry", "write it as text, in quotes")
+
+
+Duration = Annotated[timedelta, BeforeValidator(durations.parse)]
+Flag = StrictBool
+Count = StrictInt
+Text = Annotated[str, BeforeValidator(_text)]
+Branch = Annotated[str, BeforeValidator(_branch)]
+Folder = Annotated[Path, BeforeValidator(_folder)]
+Login = Annotated[str, BeforeValidator(_login)]
+RepoName = Annotated[str, BeforeValidator(_repo)]
+Url = Annotated[str, BeforeValidator(_url)]
+Size = Annotated[int, BeforeValidator(_size)]
+Variable = Annotated[str, BeforeValidator(_variable)]
+Json = Annotated[Any, BeforeValidator(_json)]
