@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from prloom.model import record
 from prloom.model.decision import DONE, Change, Decision, Delivery
-from prloom.model.position import Position
+from prloom.model.position import Cursor, Position
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
 
 def fold(
-    state: DispatchState, decision: Decision, *, at: str, end: Position, outbox: Mapping[str, Position], tail: Position
+    state: DispatchState, decision: Decision, *, at: str, end: Cursor, outbox: Mapping[str, Position], tail: Cursor
 ) -> DispatchState:
     """Return the state after one more decision.
 

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import field
 
 from prloom.model.action import Action
-from prloom.model.position import Position
+from prloom.model.position import Cursor, Position
 from prloom.model.record import Json, Record
 
 OpenState = Literal["pending", "deferred", "held", "parked"]
@@ -120,7 +120,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     todos: tuple[Todo, ...] = ()
     deliveries: tuple[Delivery, ...] = ()
     plan: PlanText | None = None
-    cursor: Position | None = None
+    cursor: Cursor | None = None
     run: str | None = None
     duration_ms: int | None = None
     note: str | None = None

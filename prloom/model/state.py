@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import field
 
 from prloom.model.decision import Deferral, OpenState
-from prloom.model.position import START, Position
+from prloom.model.position import START, Cursor, Position
 from prloom.model.record import Record
 
 
@@ -65,9 +65,9 @@ class DispatchState(Record, frozen=True, kw_only=True):
     """
 
     seq: int = 0
-    log: Position = START
-    cursor: Position = START
-    outbox: Position = START
+    log: Cursor = START
+    cursor: Cursor = START
+    outbox: Cursor = START
     open: Mapping[str, OpenEvent] = field(default_factory=dict)
     done: Mapping[str, int] = field(default_factory=dict)
     queue: Mapping[str, QueuedAction] = field(default_factory=dict)
