@@ -3,24 +3,8 @@
 import errno
 import os
 
-from prloom.errors import StorageError
-
 # macOS has no fdatasync; its fsync does the same and a little more.
 _flush_content = getattr(os, "fdatasync", os.fsync)
-
-_WHAT_NOW = {
-    errno.ENOSPC: "free some space and try again",
-    errno.EDQUOT: "free some of your quota and try again",
-    errno.EFBIG: "raise the file size limit (`ulimit -f`) and try again",
-    errno.EACCES: "check who owns it and its permissions",
-    errno.EPERM: "check who owns it and its permissions",
-    errno.EROFS: "make the file system writable",
-    errno.EMFILE: "raise the limit of open files (`ulimit -n`)",
-    errno.ENFILE: "raise the system's limit of open files",
-    errno.EIO: "check the disk (`dmesg`), then start prloom again",
-    errno.ENOENT: "it was removed meanwhile; start prloom again",
-    errno.ENAMETOOLONG: "choose a shorter name",
-}
 
 
 class Disk:
@@ -78,10 +62,3 @@ def write_all(disk: Disk, fd: int, block: bytes) -> None:
         if count == 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         rest = rest[count:]
-
-
-def failure(doing: str, path: str, error: OSError) -> StorageError:
-    """Return the error that tells a person what failed, where, and what to do about it."""
-    reason = os.strerror(error.errno) if error.errno else str(error)
-    advice = _WHAT_NOW.get(error.errno or 0, "see that the path is right and can be used")
-    return StorageError(f"cannot {doing} {path}: {reason}; {advice}")

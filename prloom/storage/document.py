@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prloom.errors import StorageError
-from prloom.storage import locks, wire
+from prloom.storage import asides, locks, wire
 from prloom.storage.folder import READ_LIMIT
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Document:
         found = self.peek()
         if found.reason is None:
             return found
-        aside = self.folder.set_aside(self.name, LABEL)
+        aside = asides.move(self.folder, self.name, LABEL)
         return found._replace(aside=self.folder.where(aside))
 
     def _encode(self, value: Mapping[str, Any]) -> bytes:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
-import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from prloom.errors import StorageError, UnsafePathError
 from prloom.storage import disk as disks
+from prloom.storage import failure
 from prloom.storage.disk import REAL, Disk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 READ_LIMIT = 64 * 1024 * 1024
-_TEMPORARY = ".tmp"
-_STALE = 3600.0  # seconds; no write of ours lasts an hour, so an older temporary file is a crash's
+TEMPORARY = ".tmp"
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a pipe that stands in a file's place must not wait for its other end.
 _OPEN_FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-# What the kernel answers when O_NOFOLLOW met a link or when the thing is no file that can be opened so.
-_NOT_PLAIN = frozenset({errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.EOPNOTSUPP})
 
 
 class Folder:
@@ -46,14 +42,22 @@ class Folder:
 
     @classmethod
     def open(cls, root: str | os.PathLike[str], *parts: str, disk: Disk = REAL) -> Self | None:
-        """Open an existing folder below a root that the operator named (itself perhaps a link), or None."""
-        with cls._root(root, disk) as top:
+        """Open a folder below a root that the operator named (itself perhaps a link); None if either is missing."""
+        try:
+            top = cls._root(root, disk)
+        except FileNotFoundError:
+            return None
+        with top:
             return top.sub(*parts)
 
     @classmethod
     def make(cls, root: str | os.PathLike[str], *parts: str, disk: Disk = REAL) -> Self:
         """Open a folder below an existing root, making what is missing of `parts`."""
-        with cls._root(root, disk) as top:
+        try:
+            top = cls._root(root, disk)
+        except FileNotFoundError as error:
+            raise StorageError(f"there is no folder {os.fspath(root)}; make it, or name another one") from error
+        with top:
             return top.make_sub(*parts)
 
     def sub(self, *parts: str) -> Self | None:
@@ -63,8 +67,7 @@ class Folder:
     def make_sub(self, *parts: str) -> Self:
         """Open a folder beneath this one, making what is missing."""
         found = self._descend(parts, make=True)
-        if found is None:
-            raise StorageError(f"{self.where(*parts)} was removed while prloom made it; try again")
+        assert found is not None  # noqa: S101 (a step that makes never comes back empty)
         return found
 
     def close(self) -> None:
@@ -98,12 +101,15 @@ class Folder:
         path = os.path.realpath(root)
         try:
             return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path, disk)
+        except FileNotFoundError:
+            raise
         except OSError as error:
-            raise disks.failure("open the folder", path, error) from error
+            raise failure.failed("open the folder", path, error) from error
 
     def _descend(self, parts: tuple[str, ...], *, make: bool) -> Self | None:
         cls = type(self)
-        here = cls(os.open(".", _OPEN_FOLDER, dir_fd=self.fd), self.path, self.disk)
+        with failure.telling("open the folder", self):
+            here = cls(os.open(".", _OPEN_FOLDER, dir_fd=self.fd), self.path, self.disk)
         for part in parts:
             fd = here._step(part, make=make)
             path = here.where(part)
@@ -115,11 +121,11 @@ class Folder:
 
     def _step(self, part: str, *, make: bool) -> int | None:
         self._check(part)
-        with suppress(FileNotFoundError), self._telling("open the folder", part):
+        with suppress(FileNotFoundError), failure.telling("open the folder", self, part, missing_too=False):
             return os.open(part, _OPEN_FOLDER, dir_fd=self.fd)
         if not make:
             return None
-        with self._telling("make the folder", part):
+        with failure.telling("make the folder", self, part):
             with suppress(FileExistsError):
                 self.disk.mkdir(part, self.fd, FOLDER_MODE)
             self.disk.fsync(self.fd)
@@ -129,7 +135,7 @@ class Folder:
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all that is in here, sorted."""
-        with self._telling("list", "."):
+        with failure.telling("list", self):
             return tuple(sorted(os.listdir(self.fd)))  # noqa: PTH208 (by descriptor, which pathlib cannot)
 
     def stat(self, name: str) -> os.stat_result | None:
@@ -140,9 +146,9 @@ class Folder:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise disks.failure("look at", self.where(name), error) from error
+            raise failure.failed("look at", self.where(name), error) from error
         if not stat.S_ISREG(found.st_mode):
-            raise self._unsafe(name)
+            raise failure.unsafe(self, name)
         return found
 
     def exists(self, name: str) -> bool:
@@ -161,7 +167,7 @@ class Folder:
         fd = self.open_to_read(name)
         if fd is None:
             return None
-        with os.fdopen(fd, "rb", buffering=0) as file, self._telling("read", name):
+        with os.fdopen(fd, "rb", buffering=0) as file, failure.telling("read", self, name):
             size = os.fstat(fd).st_size
             content = b"" if size > limit else file.read(limit + 1) or b""
         if max(size, len(content)) > limit:
@@ -177,7 +183,7 @@ class Folder:
             return self._open(name, flags)
         except FileNotFoundError:
             pass
-        with self._telling("make", name):
+        with failure.telling("make", self, name):
             fd = self.disk.create(name, self.fd, flags | _OPEN_FILE, FILE_MODE)
         try:
             self._require_file(fd, name)
@@ -201,79 +207,14 @@ class Folder:
     def prepare(self, name: str, content: bytes, *, mode: int = FILE_MODE) -> str:
         """Write a flushed temporary file that is to become `name`, and return the temporary name."""
         self._check(name)
-        temporary = f".{name}.{os.urandom(6).hex()}{_TEMPORARY}"
-        self._write_new(temporary, (content,), mode)
+        temporary = f".{name}.{os.urandom(6).hex()}{TEMPORARY}"
+        self.write_new(temporary, (content,), mode=mode)
         return temporary
 
-    def rename(self, old: str, new: str) -> None:
-        """Give a file another name, replacing what has that name; durable after `sync`."""
-        self._check(old)
-        self._check(new)
-        with self._telling("replace", new):
-            self.disk.rename(old, new, self.fd)
-
-    def link(self, old: str, new: str) -> None:
-        """Give a file a second name, which must be free; durable after `sync`."""
-        self._check(old)
-        self._check(new)
-        with self._telling("link", new):
-            self.disk.link(old, new, self.fd)
-
-    def remove(self, name: str) -> None:
-        """Take a file away; a missing one is fine."""
+    def write_new(self, name: str, chunks: Iterable[bytes], *, mode: int = FILE_MODE) -> None:
+        """Write a file that must not exist yet, and flush it; its name is durable after `sync`."""
         self._check(name)
-        with suppress(FileNotFoundError), self._telling("remove", name):
-            self.disk.unlink(name, self.fd)
-
-    def sync(self) -> None:
-        """Wait until the folder's names are on the disk."""
-        with self._telling("flush", "."):
-            self.disk.fsync(self.fd)
-
-    # ---- setting aside
-
-    def keep_aside(self, name: str, label: str, chunks: Iterable[bytes]) -> str:
-        """Write a piece of `name` into a new file `<name>.<label>-<UTC time>`, flushed, and return its name."""
-        aside = self._free_name(name, label)
-        self._write_new(aside, chunks, FILE_MODE)
-        self.sync()
-        return aside
-
-    def set_aside(self, name: str, label: str) -> str:
-        """Rename a file to `<name>.<label>-<UTC time>`, never over another one, and return the new name."""
-        aside = self._free_name(name, label)
-        self.rename(name, aside)
-        self.sync()
-        return aside
-
-    def sweep(self, now: float | None = None, older_than: float = _STALE) -> tuple[str, ...]:
-        """Remove the temporary files that crashes left, and return their names; times are in seconds."""
-        limit = (time.time() if now is None else now) - older_than
-        swept = []
-        for name in self.names():
-            if name.startswith(".") and name.endswith(_TEMPORARY):
-                with suppress(StorageError):  # swept by another process, or not a file: not ours to touch
-                    found = self.stat(name)
-                    if found is not None and found.st_mtime <= limit:
-                        self.remove(name)
-                        swept.append(name)
-        return tuple(swept)
-
-    # ---- inside
-
-    def _open(self, name: str, flags: int) -> int:
-        self._check(name)
-        with self._telling("open", name):
-            fd = os.open(name, flags | _OPEN_FILE, dir_fd=self.fd)
-        try:
-            self._require_file(fd, name)
-        except BaseException:
-            os.close(fd)
-            raise
-        return fd
-
-    def _write_new(self, name: str, chunks: Iterable[bytes], mode: int) -> None:
-        with self._telling("write", name):
+        with failure.telling("write", self, name):
             fd = self.disk.create(name, self.fd, os.O_WRONLY | os.O_EXCL | _OPEN_FILE, mode)
             try:
                 for chunk in chunks:
@@ -285,20 +226,48 @@ class Folder:
             finally:
                 os.close(fd)
 
+    def rename(self, old: str, new: str) -> None:
+        """Give a file another name, replacing what has that name; durable after `sync`."""
+        self._check(old)
+        self._check(new)
+        with failure.telling("replace", self, new):
+            self.disk.rename(old, new, self.fd)
+
+    def link(self, old: str, new: str) -> None:
+        """Give a file a second name, which must be free; durable after `sync`."""
+        self._check(old)
+        self._check(new)
+        with failure.telling("link", self, new):
+            self.disk.link(old, new, self.fd)
+
+    def remove(self, name: str) -> None:
+        """Take a file away; a missing one is fine."""
+        self._check(name)
+        with suppress(FileNotFoundError), failure.telling("remove", self, name, missing_too=False):
+            self.disk.unlink(name, self.fd)
+
     def drop(self, name: str) -> None:
         """Try to remove a temporary file; one that stays is swept later."""
         with suppress(OSError):
             self.disk.unlink(name, self.fd)
 
-    def _free_name(self, name: str, label: str) -> str:
+    def sync(self) -> None:
+        """Wait until the folder's names are on the disk."""
+        with failure.telling("flush", self):
+            self.disk.fsync(self.fd)
+
+    # ---- inside
+
+    def _open(self, name: str, flags: int) -> int:
         self._check(name)
-        first = aside = f"{name}.{label}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
-        taken = frozenset(self.names())
-        count = 1
-        while aside in taken:
-            count += 1
-            aside = f"{first}-{count}"
-        return aside
+        with failure.telling("open", self, name, missing_too=False):
+            fd = os.open(name, flags | _OPEN_FILE, dir_fd=self.fd)
+        try:
+            self._require_file(fd, name)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
 
     def _check(self, name: str) -> None:
         if name in {"", ".", ".."} or "/" in name or "\0" in name:
@@ -306,35 +275,4 @@ class Folder:
 
     def _require_file(self, fd: int, name: str) -> None:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise self._unsafe(name)
-
-    def _unsafe(self, name: str) -> UnsafePathError:
-        return UnsafePathError(
-            f"{self.where(name)} is {self._kind(name)}, and prloom does not go through it; "
-            "see who put it there, move it away, and try again"
-        )
-
-    def _kind(self, name: str) -> str:
-        try:
-            mode = os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode
-        except OSError:
-            return "not what it should be"
-        kinds = {
-            stat.S_IFLNK: "a symbolic link",
-            stat.S_IFDIR: "a folder",
-            stat.S_IFREG: "a file",
-            stat.S_IFIFO: "a pipe",
-        }
-        return kinds.get(stat.S_IFMT(mode), "a device or a socket")
-
-    @contextmanager
-    def _telling(self, doing: str, name: str) -> Iterator[None]:
-        """Turn the system's errors into ours; a missing file stays FileNotFoundError, because callers expect it."""
-        try:
-            yield
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            if error.errno in _NOT_PLAIN:
-                raise self._unsafe(name) from error
-            raise disks.failure(doing, self.path if name == "." else self.where(name), error) from error
+            raise failure.unsafe(self, name)

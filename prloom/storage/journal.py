@@ -7,9 +7,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from prloom.errors import StorageError
+from prloom.model.position import Position
 from prloom.storage import disk as disks
-from prloom.storage import lines, locks, tails
-from prloom.storage.reader import Cursor, Position, Reader
+from prloom.storage import failure, lines, locks, tails
+from prloom.storage.reader import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,7 +83,7 @@ class Journal(Reader):
             try:
                 yield fd
             except OSError as error:
-                raise disks.failure("write to", self.path, error) from error
+                raise failure.failed("write to", self.path, error) from error
             finally:
                 os.close(fd)
 
@@ -119,6 +120,3 @@ def _block(batch: Sequence[bytes]) -> bytes:
         if len(line) > lines.LINE_LIMIT:
             raise StorageError(f"a line of {len(line)} bytes is over the limit of {lines.LINE_LIMIT}; shorten its text")
     return b"".join(line + b"\n" for line in batch)
-
-
-__all__ = ["Cursor", "Journal", "Position", "Reader"]

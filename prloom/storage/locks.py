@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from prloom.errors import StorageError
-from prloom.storage import disk as disks
+from prloom.storage import failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ def held(folder: Folder, *, exclusive: bool = True, timeout: float = PATIENCE) -
     try:
         fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder.fd)
     except OSError as error:
-        raise disks.failure("lock", folder.path, error) from error
+        raise failure.failed("lock", folder.path, error) from error
     try:
         _wait(fd, folder.path, exclusive=exclusive, timeout=timeout)
         yield
@@ -50,7 +50,7 @@ def _wait(fd: int, path: str, *, exclusive: bool, timeout: float) -> None:
             if time.monotonic() >= end:
                 raise _busy(fd, path, timeout) from None
         except OSError as error:
-            raise disks.failure("lock", path, error) from error
+            raise failure.failed("lock", path, error) from error
         else:
             return
         time.sleep(pause)

@@ -6,8 +6,8 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from prloom.storage import disk as disks
-from prloom.storage import lines
+from prloom.model.position import Cursor, Position
+from prloom.storage import failure, lines
 from prloom.storage.segments import Segments
 
 if TYPE_CHECKING:
@@ -17,25 +17,6 @@ if TYPE_CHECKING:
 
 READ_BYTES = 1024 * 1024
 READ_LINES = 10_000
-
-
-class Position(NamedTuple):
-    """Where a line stands: the segment's number, from 1, and the offset in bytes. A JSON array of two numbers."""
-
-    segment: int
-    offset: int
-
-
-class Cursor(NamedTuple):
-    """How far a reader has come; a JSON array of three numbers that outlives the process.
-
-    `late` is how far it came in the segment before this one: a program that opened the file before a rotation may
-    still append its line there, and that line is read too.
-    """
-
-    segment: int = 1
-    offset: int = 0
-    late: int = 0
 
 
 class Entry(NamedTuple):
@@ -195,7 +176,7 @@ class Reader:
         try:
             yield fd
         except OSError as error:
-            raise disks.failure("read", self.path, error) from error
+            raise failure.failed("read", self.path, error) from error
         finally:
             if fd is not None:
                 os.close(fd)

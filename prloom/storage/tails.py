@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from prloom.storage import asides, lines
 from prloom.storage import disk as disks
-from prloom.storage import lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ def heal(folder: Folder, name: str, fd: int) -> str | None:
     if _is_object(fd, start, size):
         disks.write_all(folder.disk, fd, b"\n")
         return None
-    aside = folder.keep_aside(name, LABEL, _chunks(fd, start, size))
+    aside = asides.copy(folder, name, LABEL, _chunks(fd, start, size))
     # Programs that append without our lock may have written behind the tail meanwhile: then nothing may be cut off,
     # and the torn line stays as one that cannot be read.
     if os.fstat(fd).st_size == size:

@@ -1,0 +1,70 @@
+"""Wrap a value into the line that every journal holds, and unwrap it again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from prloom.storage import wire
+from prloom.storage.wire import Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+SCHEMA_VERSION = 1
+
+
+class Envelope(msgspec.Struct, frozen=True, rename="camel"):
+    """What a line says about itself, and the value in it; unknown fields are dropped.
+
+    `ts` is kept as it was written, for other programs write lines too: it is for people, never for decisions.
+    """
+
+    kind: str
+    data: dict[str, Any]
+    ts: str = ""
+    schema_version: int = SCHEMA_VERSION
+
+
+_decoder = msgspec.json.Decoder(Envelope)
+
+
+def encode(kind: str, data: Mapping[str, Any], ts: datetime) -> bytes:
+    """Return the line, without its newline; `data` is JSON builtins and `ts` knows its time zone (UTC)."""
+    return wire.encode({"ts": ts, "kind": kind, "schemaVersion": SCHEMA_VERSION, "data": data})
+
+
+def decode(line: bytes) -> Envelope | Unreadable:
+    """Return what the line holds, or why it cannot be read."""
+    try:
+        found = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _second_look(line)
+    return _known(found)
+
+
+def _second_look(line: bytes) -> Envelope | Unreadable:
+    value = wire.decode(line)
+    if isinstance(value, Unreadable):
+        return value
+    version = value.get("schemaVersion")
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        return _newer(version)
+    try:
+        return _known(msgspec.convert(value, Envelope))
+    except msgspec.ValidationError as error:
+        return Unreadable(f"it is no envelope of ts, kind, schemaVersion and data: {error}")
+
+
+def _known(found: Envelope) -> Envelope | Unreadable:
+    if found.schema_version > SCHEMA_VERSION:
+        return _newer(found.schema_version)
+    if found.schema_version < 1:
+        return Unreadable(f"its schemaVersion is {found.schema_version}, but they begin at 1")
+    return found
+
+
+def _newer(version: int) -> Unreadable:
+    return Unreadable(f"its schemaVersion is {version}, and this prloom knows {SCHEMA_VERSION}; update prloom")

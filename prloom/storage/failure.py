@@ -1,0 +1,73 @@
+"""Say what the system refused to do with a file, where, and what to do now."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from prloom.errors import StorageError, UnsafePathError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prloom.storage.folder import Folder
+
+_WHAT_NOW = {
+    errno.ENOSPC: "free some space and try again",
+    errno.EDQUOT: "free some of your quota and try again",
+    errno.EFBIG: "raise the file size limit (`ulimit -f`) and try again",
+    errno.EACCES: "check who owns it and its permissions",
+    errno.EPERM: "check who owns it and its permissions",
+    errno.EROFS: "make the file system writable",
+    errno.EMFILE: "raise the limit of open files (`ulimit -n`)",
+    errno.ENFILE: "raise the system's limit of open files",
+    errno.EIO: "check the disk (`dmesg`), then start prloom again",
+    errno.ENOENT: "it was removed meanwhile; start prloom again",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFREG: "a file",
+    stat.S_IFIFO: "a pipe",
+}
+# What the kernel answers when O_NOFOLLOW met a link or when the thing is no file that can be opened so.
+_NOT_PLAIN = frozenset({errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.EOPNOTSUPP})
+
+
+def failed(doing: str, path: str, error: OSError) -> StorageError:
+    """Return the error that tells a person what failed, where, and what to do about it."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    advice = _WHAT_NOW.get(error.errno or 0, "see that the path is right and can be used")
+    return StorageError(f"cannot {doing} {path}: {reason}; {advice}")
+
+
+def unsafe(folder: Folder, name: str) -> UnsafePathError:
+    """Return the error about a thing in a folder that is not what it should be."""
+    kind = "not what it should be"
+    try:
+        mode = os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mode
+    except OSError:
+        pass
+    else:
+        kind = _KINDS.get(stat.S_IFMT(mode), "a device or a socket")
+    return UnsafePathError(
+        f"{folder.where(name)} is {kind}, and prloom does not go through it; "
+        "see who put it there, move it away, and try again"
+    )
+
+
+@contextmanager
+def telling(doing: str, folder: Folder, name: str | None = None, *, missing_too: bool = True) -> Iterator[None]:
+    """Turn the system's errors into ours; without `missing_too`, FileNotFoundError stays for those who expect it."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and not missing_too:
+            raise
+        if name is not None and error.errno in _NOT_PLAIN:
+            raise unsafe(folder, name) from error
+        raise failed(doing, folder.path if name is None else folder.where(name), error) from error
