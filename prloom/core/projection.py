@@ -90,6 +90,8 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: str) -> Op
             return replace(moved, passed=(*before.passed, change.plugin or decision.by))
         case "due" | "retried":
             return replace(moved, passed=())
+        case "admitted" | "vouched" | "held":  # a look-up's wait is over, and does not count as anybody's deferral
+            return replace(moved, deferral=change.deferral, first_deferred_at=None)
         case "expired":
             return replace(moved, passed=(change.plugin,) if change.plugin else (), deferral=None)
         case "failed":

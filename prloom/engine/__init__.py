@@ -1,0 +1,1 @@
+"""Read, ask the core, act, save."""

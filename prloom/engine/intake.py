@@ -1,0 +1,109 @@
+"""Take in what was appended to a plan's bus: known ids and own posts are dropped, strangers are held."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+
+from prloom.core import deferral, intake, trust
+from prloom.core.backoff import Backoff
+from prloom.core.intake import Ledger as OwnPosts
+from prloom.core.trust import Held, Trusted, Unknown
+from prloom.engine import ledger, receipts
+from prloom.engine.desk import Desk
+from prloom.model.decision import Change
+from prloom.model.event import Event
+from prloom.model.position import Position
+from prloom.model.state import OpenEvent
+from prloom.storage.reader import Batch
+
+log = logging.getLogger(__name__)
+
+LINES = 500
+"""Lines that are taken in by one decision."""
+
+
+def take_in(desk: Desk) -> bool:
+    """Take in the next lines of the plan's `events.jsonl`, by one decision; return whether there were any."""
+    state = desk.ledger.state
+    batch = desk.ledger.events.read(state.cursor, limit_lines=LINES)
+    if batch.cursor == state.cursor:
+        return False
+    changes = _changes(desk, batch)
+    desk.ledger.commit("intake", "prloom", changes=changes, cursor=batch.cursor)
+    desk.known.advance(batch.cursor)
+    return True
+
+
+def _changes(desk: Desk, batch: Batch) -> tuple[Change, ...]:
+    """Return what becomes of each event of a batch, and remember its id."""
+    posts = own_posts(desk)
+    changes: list[Change] = []
+    coming: set[str] = set()
+    for entry in batch.entries:
+        event = ledger.read_event(entry.line)
+        if event is None:
+            log.warning("plan %s: a line of events.jsonl cannot be read; `prloom doctor` names it", desk.id)
+            continue
+        if event.id in desk.known or event.id in coming:
+            continue
+        desk.known.add(event.id)
+        if intake.own(event, posts):
+            continue
+        older = intake.superseded(event, desk.ledger.state.open, coming)
+        changes += [older] if older else []
+        changes.append(admitted(desk, event, entry.position))
+        coming.add(event.id)
+    return tuple(changes)
+
+
+def own_posts(desk: Desk) -> OwnPosts:
+    """Return what the plan knows of prloom's own posts."""
+    known = receipts.all_of(desk.local)
+    remote = frozenset(receipt.remote_id for receipt in known.values() if receipt.remote_id)
+    return OwnPosts(known, remote, desk.ledger.issued)
+
+
+def admitted(desk: Desk, event: Event, position: Position) -> Change:
+    """Return the first change of an event: pending, or held where its author is not trusted (yet)."""
+    came_in = intake.intake(event, position)
+    match trust.judge(event, desk.rules.trust):
+        case Trusted():
+            return Change(event_id=event.id, verdict="admitted", state="pending", intake=came_in)
+        case Held(reason=reason):
+            return Change(event_id=event.id, verdict="held", state="held", reason=reason, intake=came_in)
+        case Unknown(login=login):
+            blank = OpenEvent(
+                id=event.id, state="held", position=position, type=event.type, source=event.source, digest="", since=""
+            )
+            reason = f"the permission of {login} is being looked up"
+            wait = deferral.defer(
+                blank, "trust", reason, now=desk.clock(), policy=desk.rules.backoff, retry_after=timedelta()
+            )
+            return Change(event_id=event.id, verdict="held", state="held", reason=reason, intake=came_in, deferral=wait)
+
+
+def looked_up(desk: Desk, event: OpenEvent, permission: str | None, why: str | None) -> None:
+    """Decide a held event by the permission that was looked up, or wait where nobody could tell it."""
+    login = event.author or ""
+    policy: Backoff = desk.rules.backoff
+    if permission is None:
+        held = trust.unknown(login, why or "no bridge can tell")
+        wait = deferral.defer(event, "trust", held.reason, now=desk.clock(), policy=policy)
+        change = Change(event_id=event.id, verdict="held", state="held", reason=held.reason, deferral=wait)
+    else:
+        judged = trust.rank(login, permission, desk.rules.trust)
+        reason = f"{login} has {permission} permission"
+        change = (
+            Change(event_id=event.id, verdict="admitted", state="pending", reason=reason)
+            if isinstance(judged, Trusted)
+            else Change(event_id=event.id, verdict="held", state="held", reason=judged.reason)
+        )
+    desk.ledger.commit("trust", "prloom", changes=(change,))
+
+
+def append(desk: Desk, events: Sequence[Event]) -> int:
+    """Append the news among a poll's events to the plan's bus, on disk when this returns; return how many."""
+    news = intake.news(events, desk.known.__contains__, own_posts(desk))
+    return ledger.append_events(desk.ledger.events, news, desk.clock())

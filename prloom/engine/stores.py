@@ -1,0 +1,108 @@
+"""The plugins' stores: values by key, brought up to the decision log write by write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from prloom.model.decision import Decision, Scope, StateWrite
+from prloom.model.record import Json, Record
+from prloom.storage import paths
+from prloom.storage.document import Document
+from prloom.storage.folder import Folder
+
+BOOKKEEPING = "$prloom"
+"""The key of a state file that is prloom's own: the version, which counts the writes that the file has taken."""
+
+Rebuild = Callable[[str], Iterable[StateWrite]]
+
+
+class Store(Record, frozen=True):
+    """One plugin's values in one scope, after `version` writes."""
+
+    version: int = 0
+    values: Mapping[str, Json] = msgspec.field(default_factory=dict)
+
+
+class Stores:
+    """The stores of all plugins in one scope, one file for each.
+
+    A write carries the version that it makes, so one that a file has had already is not made again, and writes of
+    several plans that a crash left undone are made in the order in which they were decided.
+    """
+
+    def __init__(self, folder: Folder, scope: Scope, rebuild: Rebuild | None = None) -> None:
+        self._folder = folder
+        self._scope = scope
+        self._rebuild = rebuild
+        self._stores: dict[str, Store] = {}
+        self._early: dict[str, dict[int, StateWrite]] = {}
+        self._unsaved: set[str] = set()
+
+    def get(self, plugin: str) -> Store:
+        """Return a plugin's store."""
+        if plugin not in self._stores:
+            self._stores[plugin] = self._load(plugin)
+        return self._stores[plugin]
+
+    def next_version(self, plugin: str) -> int:
+        """Return the version that the plugin's next write makes."""
+        return self.get(plugin).version + 1
+
+    def apply(self, decision: Decision) -> None:
+        """Make the decision's writes of this scope; one that is ahead of its turn waits for those before it."""
+        for write in decision.writes:
+            if write.scope == self._scope and write.version > self.get(write.plugin).version:
+                self._early.setdefault(write.plugin, {})[write.version] = write
+                self._make(write.plugin)
+        self._save()
+
+    def settle(self) -> None:
+        """Make the writes that still wait for one that no log holds any more, in their order."""
+        for plugin in list(self._early):
+            self._make(plugin, gaps=True)
+        self._save()
+
+    def _make(self, plugin: str, *, gaps: bool = False) -> None:
+        early = self._early[plugin]
+        for version in sorted(early):
+            if version != self._stores[plugin].version + 1 and not gaps:
+                return
+            self._stores[plugin] = written(self._stores[plugin], early.pop(version))
+            self._unsaved.add(plugin)
+        del self._early[plugin]
+
+    def _save(self) -> None:
+        """Write what has changed; what cannot be written now stays in memory and is written with the next change."""
+        for plugin in sorted(self._unsaved):
+            store = self._stores[plugin]
+            self._document(plugin).save({**store.values, BOOKKEEPING: {"version": store.version}})
+            self._unsaved.discard(plugin)
+
+    def _load(self, plugin: str) -> Store:
+        loaded = self._document(plugin).load()
+        if loaded.value is not None:
+            return _read(loaded.value)
+        if loaded.reason is None or self._rebuild is None:
+            return Store()
+        store = Store()
+        for write in sorted(self._rebuild(plugin), key=lambda write: write.version):
+            store = written(store, write)
+        return store
+
+    def _document(self, plugin: str) -> Document:
+        return Document(self._folder, paths.plugin_file(plugin))
+
+
+def written(store: Store, write: StateWrite) -> Store:
+    """Return the store after one write."""
+    values = {key: value for key, value in store.values.items() if key not in write.deleted}
+    return Store(write.version, values | dict(write.values))
+
+
+def _read(value: Mapping[str, Json]) -> Store:
+    own = value.get(BOOKKEEPING)
+    version = own.get("version") if isinstance(own, dict) else 0
+    values = {key: item for key, item in value.items() if key != BOOKKEEPING}
+    return Store(version if isinstance(version, int) else 0, values)
