@@ -11,7 +11,6 @@ from prloom.storage.wire import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
 SCHEMA_VERSION = 1
 
@@ -31,8 +30,8 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
 _decoder = msgspec.json.Decoder(Envelope)
 
 
-def encode(kind: str, data: Mapping[str, Any], ts: datetime) -> bytes:
-    """Return the line, without its newline; `data` is JSON builtins and `ts` knows its time zone (UTC)."""
+def encode(kind: str, data: Mapping[str, Any], ts: str) -> bytes:
+    """Return the line, without its newline; `data` is JSON builtins, `ts` as record.iso writes it."""
     return wire.encode({"ts": ts, "kind": kind, "schemaVersion": SCHEMA_VERSION, "data": data})
 
 

@@ -65,6 +65,7 @@ class Journal(Reader):
             try:
                 if not self.folder.exists(archive):  # else an earlier rotation came this far
                     self.folder.link(self.name, archive)
+                    self.folder.sync()  # the old lines need their second name before they lose the first
                 self.folder.rename(fresh, self.name)
             except BaseException:
                 self.folder.drop(fresh)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 LINE_LIMIT = 4 * 1024 * 1024  # bytes; a longer line is nobody's event, and is never loaded whole
 _CHUNK = 1024 * 1024
-_BACK = 64 * 1024
+BLOCK = 64 * 1024
 
 
 class Cut(NamedTuple):
@@ -35,6 +35,11 @@ def cut(fd: int, start: int, *, limit_bytes: int = _CHUNK, limit_lines: int | No
             end = newline(fd, start + len(block)) + 1
             return Cut((), end or start, 1 if end else 0)
     return _split(block[:size], start, limit_lines)
+
+
+def one(fd: int, start: int) -> Cut:
+    """Read the one line that begins at an offset."""
+    return cut(fd, start, limit_bytes=BLOCK, limit_lines=1)
 
 
 def _split(block: bytes, start: int, limit_lines: int | None) -> Cut:
@@ -64,7 +69,7 @@ def newline(fd: int, start: int) -> int:
 def last_newline(fd: int, stop: int) -> int:
     """Return the offset of the last newline before `stop`, or -1."""
     while stop > 0:
-        start = max(0, stop - _BACK)
+        start = max(0, stop - BLOCK)
         if (found := os.pread(fd, stop - start, start).rfind(b"\n")) >= 0:
             return start + found
         stop = start
@@ -108,7 +113,7 @@ def containing(fd: int, needle: bytes, stop: int | None = None) -> Iterator[tupl
         first = last_newline(fd, start + hit) + 1
         if stop is not None and first >= stop:
             return
-        piece = cut(fd, first, limit_lines=1)
+        piece = one(fd, first)
         yield from piece.lines
         if piece.end == first:
             return

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from prloom.errors import AlreadyRunningError, StorageError
+from prloom.model import record
 from prloom.storage import failure, wire
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ _LIMIT = 64 * 1024
 
 
 class Owner(NamedTuple):
-    """The dispatcher that has, or last had, the repository; times are UTC."""
+    """The dispatcher that has, or last had, the repository; times are ISO 8601 in UTC."""
 
     pid: int
-    started_at: datetime
-    last_tick_at: datetime
+    started_at: str
+    last_tick_at: str
     alive: bool
 
 
@@ -40,11 +40,11 @@ def owner(folder: Folder) -> Owner | None:
         case {
             "pid": int(pid),
             "startTime": int(start),
-            "startedAt": int() | float() as since,
+            "startedAt": str(since),
             "stopped": bool(stopped),
         }:
             alive = not stopped and started(pid) in {start, 0}
-            return Owner(pid, _utc(since), _utc(found.st_mtime), alive)
+            return Owner(pid, since, _iso(found.st_mtime), alive)
     return None
 
 
@@ -86,7 +86,7 @@ class DispatcherLock:
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self._lock: FileLock | None = None
-        self._since = 0.0
+        self._since = ""
 
     def acquire(self) -> None:
         """Take the lock at once, or raise AlreadyRunningError that names the holder."""
@@ -103,7 +103,7 @@ class DispatcherLock:
         except OSError as error:
             raise failure.failed("lock", path, error) from error
         self._lock = lock
-        self._since = time.time()
+        self._since = record.iso(datetime.now(UTC))
         try:
             self._tell(stopped=False)
         except StorageError:
@@ -151,12 +151,11 @@ class DispatcherLock:
         holder = owner(self.folder)
         if holder is None or not holder.alive:
             return f"another process holds {path}; wait for it to end, or see who with `fuser {path}`"
-        since = holder.started_at.strftime("%Y-%m-%d %H:%M:%S UTC")
         return (
-            f"a dispatcher already runs here: process {holder.pid}, since {since}; "
+            f"a dispatcher already runs here: process {holder.pid}, since {holder.started_at}; "
             f"see what it does with `prloom status`, or end it with `kill {holder.pid}`"
         )
 
 
-def _utc(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+def _iso(seconds: float) -> str:
+    return record.iso(datetime.fromtimestamp(seconds, UTC))

@@ -30,13 +30,15 @@ class Batch(NamedTuple):
     """What one read gave; `cursor` is where to go on.
 
     `skipped` counts lines over the size limit. `gap` tells that the file was cut or a segment was taken away beneath
-    the cursor: reading went on at the next line there is, and lines may come a second time.
+    the cursor: reading went on at the next line there is, and lines may come a second time. `unfinished` bytes
+    without a newline stand behind the cursor: if they stay, their writer was killed, and Journal.heal mends them.
     """
 
     entries: tuple[Entry, ...]
     cursor: Cursor
     skipped: int = 0
     gap: bool = False
+    unfinished: int = 0
 
 
 class Reader:
@@ -65,7 +67,7 @@ class Reader:
         return Cursor(live, self._complete(live, size), self._complete(live - 1, self._segments.size(live - 1) or 0))
 
     def read(self, cursor: Cursor, *, limit_bytes: int = READ_BYTES, limit_lines: int = READ_LINES) -> Batch:
-        """Return the next complete lines, late ones first; the limits are soft for a single long line.
+        """Return the next complete lines, late ones first; `limit_bytes` is soft.
 
         With nothing new it costs three looks at file names, however long the journal is.
         """
@@ -82,14 +84,15 @@ class Reader:
             following = self._following(cursor.segment, live)
             gap = gap or following != cursor.segment + 1
             cursor = Cursor(following, 0, cursor.offset)
-        return Batch(tuple(taken.entries), cursor, taken.skipped, gap)
+        unfinished = size - cursor.offset if cursor.segment == live and not taken.full() else 0
+        return Batch(tuple(taken.entries), cursor, taken.skipped, gap, max(0, unfinished))
 
     def read_at(self, position: Position) -> bytes | None:
         """Return the line that stands at a position, or None if no line begins there."""
         with self._open(position.segment) as fd:
             if fd is None or (position.offset and os.pread(fd, 1, position.offset - 1) != b"\n"):
                 return None
-            found = lines.cut(fd, position.offset, limit_lines=1).lines
+            found = lines.one(fd, position.offset).lines
         return found[0][1] if found and found[0][0] == position.offset else None
 
     def tail(self, room: int) -> Iterator[Entry]:
@@ -155,7 +158,7 @@ class Reader:
         end = at.offset
         with self._open(at.segment) as fd:
             while fd is not None and not taken.full():
-                piece = lines.cut(fd, end, limit_bytes=taken.bytes, limit_lines=taken.lines)
+                piece = lines.cut(fd, end, limit_bytes=max(taken.bytes, lines.BLOCK), limit_lines=taken.lines)
                 if piece.end == end:
                     break
                 taken.add(at.segment, piece, piece.end - end)
