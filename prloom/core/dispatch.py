@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prloom.core.commands import Command
 from prloom.model.state import OpenEvent
@@ -11,11 +11,15 @@ from prloom.model.state import OpenEvent
 
 @dataclass(frozen=True)
 class Roster:
-    """The plugins that take part, in their order, by what they registered; `commands` maps a slash command to one."""
+    """The plugins that take part, in their order, by what they registered; `commands` maps a slash command to one.
+
+    `observer_hook` is what the observers are called by: `onGlobalEvent` where events concern the whole repository.
+    """
 
     observers: tuple[str, ...] = ()
     triagers: tuple[str, ...] = ()
-    commands: Mapping[str, str] | None = None
+    commands: Mapping[str, str] = field(default_factory=dict)
+    observer_hook: str = "onEvent"
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ def next_turn(event: OpenEvent, roster: Roster) -> tuple[str, str] | None:
     """Return the hook and the plugin whose turn it is with a pending event, or None when it is the agent's."""
     for plugin in roster.observers:
         if plugin not in event.seen:
-            return "onEvent", plugin
+            return roster.observer_hook, plugin
     for plugin in roster.triagers:
         if plugin not in event.passed:
             return "beforeTriage", plugin
@@ -101,5 +105,5 @@ def _by_command(event: OpenEvent, command: Command | None, roster: Roster) -> Ob
         return None
     if command.built_in is not None:
         return Obey(event.id)
-    plugin = (roster.commands or {}).get(command.name)
+    plugin = roster.commands.get(command.name)
     return Show(plugin, f"command:/{command.name}", (event.id,)) if plugin else None

@@ -19,6 +19,9 @@ from prloom.model.hook import HookCall, Mark, Outcome, Writes
 from prloom.model.record import Json
 from prloom.model.state import OpenEvent
 
+OBSERVERS = ("onEvent", "onGlobalEvent")
+"""Hooks that look on: they mark nothing, and their failure delays nobody."""
+
 OnError = Literal["defer", "pass"]
 
 
@@ -58,7 +61,7 @@ def _waiting(event: OpenEvent | None) -> bool:
 
 
 def _verdict(event: OpenEvent, mark: Mark | None, *, hook: str, plugin: str, now: datetime, policy: Backoff) -> Change:
-    if hook == "onEvent":
+    if hook in OBSERVERS:
         return Change(event_id=event.id, verdict="seen", state="pending", plugin=plugin)
     if mark is None and hook.startswith("command:"):
         return Change(event_id=event.id, verdict="handled", state="handled", reason=f"{hook.removeprefix('command:')}")
@@ -100,18 +103,26 @@ def settle_failure(
     opened: Mapping[str, OpenEvent],
     reason: str,
     *,
+    hook: str,
     plugin: str,
     now: datetime,
     policy: Backoff,
     on_error: OnError,
+    retry_after: timedelta | None = None,
 ) -> tuple[Change, ...]:
-    """Return what becomes of the events of a hook that failed: they wait, or pass where the operator says so."""
+    """Return what becomes of the events of a hook that failed, or that was not run because its plugin is switched off.
+
+    They wait, by the usual backoff or for `retry_after`, or pass where the operator says so; observers delay nobody.
+    """
     live = [opened[event_id] for event_id in event_ids if _waiting(opened.get(event_id))]
-    if on_error == "pass":
+    if hook in OBSERVERS or on_error == "pass":
+        verdict = "seen" if hook in OBSERVERS else "passed"
         return tuple(
-            Change(event_id=event.id, verdict="passed", state="pending", reason=reason, plugin=plugin) for event in live
+            Change(event_id=event.id, verdict=verdict, state="pending", reason=reason, plugin=plugin) for event in live
         )
-    return tuple(put_off(event, reason, owner=plugin, now=now, policy=policy) for event in live)
+    return tuple(
+        put_off(event, reason, owner=plugin, now=now, policy=policy, retry_after=retry_after) for event in live
+    )
 
 
 def put_off(

@@ -37,9 +37,18 @@ class Desk:
     """
 
     def __init__(
-        self, plan: Plan, *, worktree: Path, local: Folder, shared: Stores, rules: Rules, clock: Clock
+        self,
+        plan: Plan,
+        *,
+        repo_root: Path,
+        worktree: Path,
+        local: Folder,
+        shared: Stores,
+        rules: Rules,
+        clock: Clock,
     ) -> None:
         self.plan = plan
+        self.repo_root = repo_root
         self.worktree = worktree
         self.local = local
         self.rules = rules
@@ -76,6 +85,11 @@ class Desk:
         if self.plan.pr is not None and self.plan.forge:
             return Target(self.plan.forge, {"pr": self.plan.pr})
         return Target("local", {"plan": self.plan.id, "section": "replies"})
+
+    @property
+    def change_request_ref(self) -> str | None:
+        """The pull request as its forge names it."""
+        return self.plan.url or (f"#{self.plan.pr}" if self.plan.pr is not None else None)
 
     @property
     def paused(self) -> bool:
