@@ -1,0 +1,154 @@
+"""Run one call of a hook in this process: hand it its values, and collect what it asks for as one value."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from prloom.api import hooks
+from prloom.api.context import HookContext, Services, TriageContext
+from prloom.api.plugin import Handler, Registrations
+from prloom.errors import ExtensionError
+from prloom.extensions import faults
+from prloom.model.hook import HookCall, Outcome, Writes
+
+COMMAND = "command:/"
+"""What the name of the hook point of a slash command starts with."""
+
+
+def run_hook(key: str, registrations: Registrations, call: HookCall, services: Services) -> Outcome:
+    """Run the plugin's functions for the call's hook point, and return all that they asked for.
+
+    Plan hooks get (plan, ctx), one after the other; event hooks and commands get (event, ctx) for each event. Async
+    functions run in a loop of their own, so the thread must not have one running. Raises ExtensionError, whose text
+    names the plugin and the hook, for anything that goes wrong; nothing of the call takes effect then.
+    """
+    handlers = _handlers(key, registrations, call.hook)
+    try:
+        outcome = _run(key, handlers, call, services)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise ExtensionError(_blame(key, call.hook, error)) from error
+    return _carried(key, call.hook, outcome)
+
+
+def _handlers(key: str, registrations: Registrations, hook: str) -> Sequence[Handler]:
+    if hook.startswith(COMMAND):
+        command = registrations.command(hook.removeprefix(COMMAND))
+        found = [command.handler] if command is not None else []
+    else:
+        found = registrations.for_hook(hook)
+    if not found:
+        raise ExtensionError(f"plugin {key}: nothing is registered for {hook}")
+    return found
+
+
+def _run(key: str, handlers: Sequence[Handler], call: HookCall, services: Services) -> Outcome:
+    if call.hook.startswith(COMMAND):
+        return _each_event(handlers, call, lambda alone: TriageContext(key, alone, services))
+    if hooks.HOOKS.get(call.hook) == "event":
+        return _each_event(handlers, call, lambda alone: HookContext(key, alone, services))
+    ctx = TriageContext(key, call, services) if call.hook == "beforeTriage" else HookContext(key, call, services)
+    plan = call.plan
+    for handler in handlers:
+        returned = _finished(handler(plan, ctx))
+        if returned is not None and _returns_plan(call.hook):
+            plan = _text(key, call.hook, returned)
+    return ctx.outcome(plan)
+
+
+def _returns_plan(hook: str) -> bool:
+    return hooks.HOOKS.get(hook) == "plan" or hook == "beforeUpsert"
+
+
+def _text(key: str, hook: str, returned: object) -> str:
+    if not isinstance(returned, str):
+        kind = type(returned).__name__
+        raise ExtensionError(f"plugin {key}: {hook} returned {kind}; return the plan's text, or None to leave it")
+    return returned
+
+
+def _each_event(handlers: Sequence[Handler], call: HookCall, context: Callable[[HookCall], HookContext]) -> Outcome:
+    """Show the events one by one, each with what the plugin stored at those before it; all of it is one outcome.
+
+    An event has a context of its own, so that what is said about it is filed under it and under no other.
+    """
+    whole = Outcome()
+    for event in call.events:
+        ctx = context(replace(call, events=(event,)))
+        for handler in handlers:
+            _finished(handler(event, ctx))
+        outcome = ctx.outcome()
+        whole = _joined(whole, outcome)
+        call = _after(call, outcome.writes)
+    return whole
+
+
+def _finished(returned: Any) -> Any:  # noqa: ANN401 - a plugin may return anything
+    """Return what a function returned, once it is there: awaited, where it has to be."""
+    if inspect.isgenerator(returned) or inspect.isasyncgen(returned):
+        raise TypeError("the function yields, so that nothing of it has run; return instead")
+    if not inspect.isawaitable(returned):
+        return returned
+    import asyncio  # noqa: PLC0415 - 50 ms of a host's start that sync plugins need not pay
+
+    return asyncio.run(_awaited(returned))
+
+
+async def _awaited(returned: Awaitable[Any]) -> Any:  # noqa: ANN401 - likewise
+    return await returned
+
+
+def _after(call: HookCall, writes: Iterable[Writes]) -> HookCall:
+    """Return the call with its stores as they are after these writes."""
+    stores = {"plan": dict(call.state), "global": dict(call.global_state)}
+    for written in writes:
+        store = stores[written.scope]
+        store.update(written.values)
+        for key in written.deleted:
+            store.pop(key, None)
+    return replace(call, state=stores["plan"], global_state=stores["global"])
+
+
+def _joined(first: Outcome, second: Outcome) -> Outcome:
+    """Return both outcomes as one."""
+    writes = {written.scope: written for written in first.writes}
+    for later in second.writes:
+        earlier = writes.get(later.scope)
+        writes[later.scope] = later if earlier is None else _joined_writes(earlier, later)
+    return Outcome(
+        marks=first.marks + second.marks,
+        actions=first.actions + second.actions,
+        writes=tuple(writes.values()),
+    )
+
+
+def _joined_writes(first: Writes, second: Writes) -> Writes:
+    own = {*first.values, *first.deleted}  # reading back one's own writes can lose nobody's update
+    values = {key: value for key, value in first.values.items() if key not in second.deleted} | dict(second.values)
+    deleted = [key for key in (*first.deleted, *second.deleted) if key not in values]
+    return Writes(
+        scope=first.scope,
+        read=tuple(dict.fromkeys((*first.read, *(key for key in second.read if key not in own)))),
+        values=values,
+        deleted=tuple(dict.fromkeys(deleted)),
+    )
+
+
+def _carried(key: str, hook: str, outcome: Outcome) -> Outcome:
+    """Return the outcome as it arrives when it is sent; raises for what was built by hand and is not what it says."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(outcome), type=Outcome)
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise ExtensionError(f"plugin {key}: {hook}: what it asks for is not valid: {error}") from error
+
+
+def _blame(key: str, hook: str, error: BaseException) -> str:
+    if isinstance(error, ExtensionError) and str(error).startswith(f"plugin {key}: "):
+        return str(error)  # the context's own words, which name the plugin and the call
+    return f"plugin {key}: {hook} raised {faults.describe(error)}"

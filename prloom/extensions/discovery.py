@@ -1,0 +1,181 @@
+"""Find the plugins that exist, wherever they come from, without running any of their code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import prloom
+from prloom.api.plugin import Manifest
+from prloom.errors import ExtensionError
+from prloom.extensions import keys, manifest
+from prloom.model.record import Record
+
+Source = Literal["bundled", "user", "project", "installed"]
+SOURCES: tuple[Source, ...] = ("bundled", "user", "project", "installed")
+"""Where plugins come from; of two with one key, that of the later source wins."""
+
+GROUP = "prloom.plugins"
+"""The group of entry points under which installed packages offer plugins."""
+
+_DEEPEST = 4  # categories within categories; more is a mistake, or a loop
+
+
+class Found(Record, frozen=True, kw_only=True):
+    """A plugin that exists. `path` is its folder or its `.py` file; an installed one has an `entry_point` instead.
+
+    Where the plugin cannot be used, `error` says why, and it may have no manifest.
+    """
+
+    key: str
+    source: Source
+    path: str = ""
+    entry_point: str | None = None
+    manifest: Manifest | None = None
+    error: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people."""
+        return self.path or f"entry point {self.entry_point}"
+
+    @property
+    def code(self) -> Path:
+        """The file that is executed when the plugin is loaded (not of an installed one)."""
+        path = Path(self.path)
+        return path if path.suffix == ".py" else path / "__init__.py"
+
+
+@dataclass(frozen=True)
+class Places:
+    """The folders that are searched, and whether installed packages are asked."""
+
+    bundled: Path | None = None
+    user: Path | None = None
+    project: Path | None = None
+    installed: bool = True
+
+
+def places(repo_root: Path, environ: Mapping[str, str]) -> Places:
+    """Return where plugins are looked for when prloom is started in this repository."""
+    return Places(bundled=bundled("plugins"), user=home(environ) / "plugins", project=repo_root / "prloom" / "plugins")
+
+
+def home(environ: Mapping[str, str]) -> Path:
+    """Return the user's own folder for prloom: `$PRLOOM_HOME`, or the platform's place for configuration."""
+    if named := environ.get("PRLOOM_HOME"):
+        return Path(named).expanduser()
+    import platformdirs  # noqa: PLC0415 - not needed where the variable is set
+
+    return platformdirs.user_config_path("prloom")
+
+
+def bundled(kind: Literal["plugins", "bridges"]) -> Path | None:
+    """Return the folder of the extensions that ship with prloom: in the wheel, or beside the package in a checkout."""
+    package = Path(prloom.__file__).resolve().parent
+    shipped = package / "_bundled" / kind
+    if shipped.is_dir():
+        return shipped
+    beside = package.parent / kind
+    return beside if (package.parent / "pyproject.toml").is_file() and beside.is_dir() else None
+
+
+def discover(places: Places) -> tuple[Found, ...]:
+    """Return every plugin of every source, in the order of the sources and of the keys; a key may come twice."""
+    found: list[Found] = []
+    folders: tuple[tuple[Source, Path | None], ...] = (
+        ("bundled", places.bundled),
+        ("user", places.user),
+        ("project", places.project),
+    )
+    for source, folder in folders:
+        if folder is not None:
+            found += sorted(_scan(folder, source, (), frozenset()), key=lambda plugin: (plugin.key, plugin.path))
+    if places.installed:
+        found += sorted(_installed(), key=lambda plugin: plugin.key)
+    return tuple(found)
+
+
+def _scan(folder: Path, source: Source, category: tuple[str, ...], above: frozenset[Path]) -> Iterator[Found]:
+    """Yield the plugins under a folder; one without a manifest and without code is a category of further ones."""
+    try:
+        real = folder.resolve()
+        entries = sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        yield Found(
+            key="/".join(category) or folder.name,
+            source=source,
+            path=str(folder),
+            error=f"{folder} cannot be read: {error.strerror}",
+        )
+        return
+    if real in above or len(category) > _DEEPEST:  # a symbolic link that leads up again
+        return
+    for entry in entries:
+        if entry.name.startswith((".", "_")):
+            continue
+        if entry.suffix == ".py" and entry.is_file():
+            yield _single(entry, source, category)
+        elif entry.is_dir() and _is_plugin(entry):
+            yield _folder(entry, source, category)
+        elif entry.is_dir():
+            yield from _scan(entry, source, (*category, entry.name), above | {real})
+
+
+def _is_plugin(folder: Path) -> bool:
+    try:
+        return bool(manifest.files(folder)) or (folder / "__init__.py").is_file()
+    except PermissionError:
+        return False  # as a category it will be reported as unreadable
+
+
+def _single(file: Path, source: Source, category: tuple[str, ...]) -> Found:
+    key = "/".join((*category, file.stem))
+    wrong = _bad_part(*category, file.stem)
+    if wrong is not None:
+        return Found(key=key, source=source, path=str(file), error=f"{file}: {wrong}")
+    return Found(key=key, source=source, path=str(file), manifest=Manifest(name=file.stem))
+
+
+def _folder(folder: Path, source: Source, category: tuple[str, ...]) -> Found:
+    by_folder = "/".join((*category, folder.name))
+    try:
+        read = manifest.read(folder)
+    except ExtensionError as error:
+        return Found(key=by_folder, source=source, path=str(folder), error=str(error))
+    wrong = _bad_part(*category)
+    if wrong is None and not (folder / "__init__.py").is_file():
+        wrong = "there is no __init__.py; add one with `def register(ctx):`"
+    return Found(
+        key="/".join((*category, read.manifest.name)),
+        source=source,
+        path=str(folder),
+        manifest=read.manifest,
+        error=f"{folder}: {wrong}" if wrong else None,
+        warnings=read.warnings,
+    )
+
+
+def _bad_part(*parts: str) -> str | None:
+    return next((wrong for part in parts if (wrong := keys.problem(part)) is not None), None)
+
+
+def _installed() -> Iterator[Found]:
+    """Yield the plugins of installed packages; only the packages' metadata are read."""
+    from importlib import metadata  # noqa: PLC0415 - 40 ms, and not every command asks
+
+    for entry in metadata.entry_points(group=GROUP):
+        version = entry.dist.version if entry.dist is not None else "0"
+        wrong = _bad_part(*entry.name.split("/"))
+        yield Found(
+            key=entry.name,
+            source="installed",
+            entry_point=entry.value,
+            manifest=Manifest(name=entry.name.rsplit("/", 1)[-1], version=version),
+            error=f"entry point {entry.name!r}: {wrong}" if wrong else None,
+        )

@@ -1,0 +1,156 @@
+"""Execute a plugin's module and let it register; whatever goes wrong there is recorded on it and rolled back."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from prloom.api import hooks
+from prloom.api.plugin import Manifest, PluginContext, Registrations
+from prloom.errors import ExtensionError
+from prloom.extensions import faults, keys, settings
+from prloom.extensions.discovery import Found
+from prloom.model.record import Json
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A plugin after its registration: what it registered, or the error that it ended with."""
+
+    key: str
+    registrations: Registrations | None = None
+    error: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def load(found: Found, values: Mapping[str, Json]) -> Loaded:
+    """Execute the plugin and let it register; `values` are its table of `[plugins.settings.<name>]`.
+
+    Whatever the plugin raises, `SystemExit` included, becomes its error; only a KeyboardInterrupt is passed on.
+    """
+    before = _modules(found)
+    try:
+        return _registered(found, values)
+    except BaseException as error:
+        _restore(found, before)
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        text = str(error) if isinstance(error, ExtensionError) else faults.describe(error)
+        named = text if text.startswith(f"plugin {found.key}") else f"plugin {found.key} could not be loaded: {text}"
+        return Loaded(found.key, error=named, warnings=found.warnings)
+
+
+def _registered(found: Found, values: Mapping[str, Json]) -> Loaded:
+    if found.error is not None:
+        raise ExtensionError(found.error)
+    module, register = _entry(found)
+    manifest = found.manifest or Manifest(name=found.key)
+    config, warnings = settings.build(found.key, module, values)
+    ctx = PluginContext(found.key, manifest, config, folder=_folder(found, module))
+    result = register(ctx)
+    if inspect.isawaitable(result):
+        _discard(result)
+        raise ExtensionError(f"plugin {found.key}: register must be a plain function, not an async one")
+    made = ctx.registrations
+    # A copy: what the plugin registers later, from a thread say, was promised to nobody.
+    kept = Registrations(list(made.hooks), list(made.commands), list(made.tools), list(made.skills))
+    warned = (*found.warnings, *warnings, *made.warnings, *_broken_promises(found.key, manifest, kept))
+    return Loaded(found.key, kept, warnings=warned)
+
+
+def _entry(found: Found) -> tuple[ModuleType, Callable[[PluginContext], Any]]:
+    """Execute the plugin's module and return it with its `register`."""
+    if found.entry_point is None:
+        module: Any = execute(keys.module_name(found.key), found.code)
+        register = getattr(module, "register", None)
+    else:
+        name, _, attribute = found.entry_point.partition(":")
+        module = register = importlib.import_module(name.strip())
+        for part in filter(None, attribute.strip().split(".")):
+            register = getattr(register, part)
+        if not callable(register):
+            register = getattr(register, "register", None)
+    if register is None:
+        raise ExtensionError(f"plugin {found.key} has no register; add `def register(ctx):` to {_written_in(found)}")
+    if not callable(register):
+        raise ExtensionError(f"plugin {found.key}: register is {register!r}; make it a function register(ctx)")
+    return module, register
+
+
+def execute(name: str, file: Path) -> ModuleType:
+    """Execute a file as the module of this name, which stands in `sys.modules` before it runs.
+
+    An `__init__.py` becomes a package, so that relative imports find its neighbours. Raises what the code raises.
+    """
+    parent_name, _, last = name.rpartition(".")
+    parent = sys.modules.get(parent_name)
+    if parent is None:
+        parent = sys.modules[parent_name] = ModuleType(parent_name, "The extensions that prloom has loaded.")
+        parent.__path__ = []
+    folder = [str(file.parent)] if file.name == "__init__.py" else None
+    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=folder)
+    if spec is None or spec.loader is None:
+        raise ExtensionError(f"{file} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    setattr(parent, last, module)
+    return module
+
+
+def _own(found: Found) -> str:
+    return found.entry_point.partition(":")[0].strip() if found.entry_point else keys.module_name(found.key)
+
+
+def _modules(found: Found) -> dict[str, ModuleType]:
+    """Return what `sys.modules` has of the plugin; what an earlier load left there is taken out, to be loaded anew."""
+    name = _own(found)
+    there = {key: module for key, module in sys.modules.items() if key == name or key.startswith(f"{name}.")}
+    if found.entry_point is None:
+        for key in there:
+            del sys.modules[key]
+    return there
+
+
+def _restore(found: Found, before: Mapping[str, ModuleType]) -> None:
+    """Leave `sys.modules` as if the plugin had never been loaded."""
+    name = _own(found)
+    for key in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
+        del sys.modules[key]
+    sys.modules.update(before)
+
+
+def _folder(found: Found, module: ModuleType) -> Path:
+    if found.entry_point is None:
+        return found.code.parent
+    return Path(module.__file__).parent if module.__file__ else Path()
+
+
+def _written_in(found: Found) -> str:
+    return str(found.code) if found.entry_point is None else found.entry_point
+
+
+def _discard(result: object) -> None:
+    if inspect.iscoroutine(result):
+        result.close()  # so that Python does not warn of a coroutine that was never awaited
+
+
+def _broken_promises(key: str, manifest: Manifest, made: Registrations) -> list[str]:
+    """Return a warning for each thing that the manifest announces and `register` did not register."""
+    promises = (
+        ("hook", {hooks.canonical(name) or name for name in manifest.provides_hooks}, {h.name for h in made.hooks}),
+        ("command", {n.removeprefix("/") for n in manifest.provides_commands}, {c.name for c in made.commands}),
+        ("tool", set(manifest.provides_tools), {tool.name for tool in made.tools}),
+    )
+    return [
+        f"plugin {key}: its manifest announces the {what} {name!r}, which it did not register"
+        for what, promised, kept in promises
+        for name in sorted(promised - kept)
+    ]

@@ -1,0 +1,139 @@
+"""Read what a plugin says of itself, from `plugin.yaml`, `plugin.yml`, `plugin.json` or `plugin.toml`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from prloom.api.plugin import Manifest
+from prloom.errors import ExtensionError
+from prloom.extensions import keys
+from prloom.model.record import Json
+
+FILES = ("plugin.yaml", "plugin.yml", "plugin.json", "plugin.toml")
+LIMIT = 64 * 1024
+"""Bytes that a manifest may have: it is read before anybody has enabled the plugin."""
+
+_VERSION = 1
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_EXPECTED = {str: "a text", int: "a whole number"}
+
+
+@dataclass(frozen=True)
+class ManifestFile:
+    """A manifest as it was read, and the warnings that it earned."""
+
+    manifest: Manifest
+    warnings: tuple[str, ...] = ()
+
+
+def files(folder: Path) -> tuple[Path, ...]:
+    """Return the manifests that stand in a folder: one, if all is well."""
+    return tuple(folder / name for name in FILES if (folder / name).is_file())
+
+
+def read(folder: Path) -> ManifestFile:
+    """Return the folder's manifest; raises ExtensionError, whose text names the file and the key."""
+    found = files(folder)
+    if not found:
+        raise ExtensionError(f"{folder} has no manifest; add a plugin.toml (it may be empty)")
+    if len(found) > 1:
+        names = " and ".join(path.name for path in found)
+        raise ExtensionError(f"{folder} has {names}; keep one manifest")
+    return parse(_content(found[0]), found[0])
+
+
+def parse(content: bytes, path: Path) -> ManifestFile:
+    """Return the manifest that a file's content is; the ending of its name says the format."""
+    try:
+        table = _decoded(content, path.suffix)
+    except (ValueError, RecursionError) as error:
+        raise ExtensionError(f"{path} cannot be read as {path.suffix[1:]}: {_one_line(error)}") from error
+    if table is None:  # an empty YAML file
+        table = {}
+    if not isinstance(table, Mapping):
+        raise ExtensionError(f"{path} holds no table; write keys such as `name: {path.parent.name}`")
+    return _checked(table, path)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LIMIT + 1)
+    except OSError as error:
+        raise ExtensionError(f"{path} cannot be read: {error.strerror}") from error
+    if len(content) > LIMIT:
+        raise ExtensionError(f"{path} is larger than {LIMIT} bytes; a manifest is a few lines")
+    return content
+
+
+def _decoded(content: bytes, suffix: str) -> Json:
+    """Return the parsed content; raises ValueError (or RecursionError, for absurd nesting)."""
+    text = content.decode("utf-8-sig")
+    if suffix == ".json":
+        return json.loads(text)
+    if suffix == ".toml":
+        return tomllib.loads(text)
+    import yaml  # noqa: PLC0415 - 20 ms that only a YAML manifest costs
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def _checked(table: Mapping[Json, Json], path: Path) -> ManifestFile:
+    kinds = {field.name: field.type for field in msgspec.structs.fields(Manifest)}
+    values = {
+        key: _value(value, kinds[key], f"{path}: {key}")
+        for key, value in table.items()
+        if key in kinds and value is not None
+    }
+    manifest = Manifest(**{"name": path.parent.name, **values})
+    _check_meaning(manifest, path)
+    unknown = tuple(_unknown(key, kinds, path) for key in table if key not in kinds)
+    return ManifestFile(manifest, unknown)
+
+
+def _value(value: Json, kind: Json, where: str) -> Json:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        wanted = _EXPECTED.get(kind, "a list of texts")
+        hint = "; put it in quotes" if wanted == "a text" and isinstance(value, int | float) else ""
+        raise ExtensionError(f"{where}: expected {wanted}, got {_shown(value)}{hint}") from error
+
+
+def _check_meaning(manifest: Manifest, path: Path) -> None:
+    wrong = keys.problem(manifest.name)
+    if wrong is not None:
+        raise ExtensionError(f"{path}: name: {wrong}")
+    if manifest.manifest_version != _VERSION:
+        raise ExtensionError(
+            f"{path}: manifest_version: {manifest.manifest_version} is not known here; this prloom reads {_VERSION}"
+        )
+    for name in manifest.requires_env:
+        if _VARIABLE.fullmatch(name) is None:
+            raise ExtensionError(f"{path}: requires_env: {name!r} is no name of an environment variable")
+
+
+def _unknown(key: Json, known: Mapping[str, Json], path: Path) -> str:
+    close = difflib.get_close_matches(str(key), known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"{path}: the key {_shown(key)} is not known and has no effect{hint}"
+
+
+def _shown(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"  # noqa: PLR2004 - what fits beside the rest on a line
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

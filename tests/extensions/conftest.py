@@ -1,0 +1,105 @@
+"""Plugins written into temporary folders, and calls to run them with."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from prloom.api.plugin import Manifest
+from prloom.extensions.discovery import Found, Source
+from prloom.model.event import Author, Event, Target
+from prloom.model.hook import HookCall
+
+NOW = "2026-11-21T12:00:00.000Z"
+
+
+def an_event(event_id: str = "e1", **values: object) -> Event:
+    usual = Event(
+        id=event_id,
+        source="local",
+        type="pr_comment",
+        body="please",
+        reply_to=Target("local", {"item": event_id}),
+        author=Author("ann", "write"),
+    )
+    return msgspec.structs.replace(usual, **values)
+
+
+def a_call(hook: str = "beforeTriage", *events: Event, **values: object) -> HookCall:
+    usual = HookCall(
+        hook=hook,
+        plan_id="pr-7",
+        repo_root="/repo",
+        worktree="/repo/tree",
+        now=NOW,
+        plan="# Plan\n",
+        events=events or (an_event(),),
+    )
+    return msgspec.structs.replace(usual, **values)
+
+
+class NoServices:
+    """The services of a hook that asks for nothing."""
+
+    async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
+        raise AssertionError(prompt)
+
+    def read_events(
+        self, *, types: Sequence[str] | None, since_id: str | None, limit: int
+    ) -> tuple[Sequence[Event], str | None]:
+        raise AssertionError(types)
+
+    def read_plan(self, plan_id: str) -> str:
+        raise AssertionError(plan_id)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Callable[..., Path]:
+    """Write a plugin's folder: its code, its manifest, and further files."""
+
+    def write(name: str, code: str = "def register(ctx):\n    pass\n", manifest: str | None = "", **files: str) -> Path:
+        path = tmp_path / name
+        path.mkdir(parents=True)
+        (path / "__init__.py").write_text(textwrap.dedent(code))
+        if manifest is not None:
+            (path / "plugin.toml").write_text(manifest)
+        for file, text in files.items():
+            (path / f"{file}.py").write_text(textwrap.dedent(text))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def plugin(folder: Callable[..., Path]) -> Callable[..., Found]:
+    """Write a plugin and return it as discovery would."""
+
+    def write(code: str, name: str = "noted", source: Source = "project", **files: str) -> Found:
+        path = folder(name, code, **files)
+        return Found(key=name, source=source, path=str(path), manifest=Manifest(name=name))
+
+    return write
+
+
+@pytest.fixture
+def make_event() -> Callable[..., Event]:
+    return an_event
+
+
+@pytest.fixture
+def make_call() -> Callable[..., HookCall]:
+    return a_call
+
+
+@pytest.fixture
+def no_services() -> NoServices:
+    return NoServices()
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> Mapping[str, str]:
+    return {"PRLOOM_HOME": str(tmp_path / "home"), "PATH": "/usr/bin"}

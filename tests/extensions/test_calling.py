@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from prloom.api.context import HookContext, Services, TriageContext
+from prloom.api.plugin import Manifest, PluginContext
+from prloom.errors import ExtensionError
+from prloom.extensions import calling
+from prloom.model.action import Action, Comment
+from prloom.model.event import Event, Target
+from prloom.model.hook import HookCall, Mark, Outcome, Writes
+
+Make = Callable[..., HookCall]
+
+
+@pytest.fixture
+def ctx(tmp_path: object) -> PluginContext:
+    return PluginContext("noted", Manifest(name="noted"), {}, folder=None)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def run(ctx: PluginContext, no_services: Services) -> Callable[[HookCall], Outcome]:
+    def run_one(call: HookCall) -> Outcome:
+        return calling.run_hook("noted", ctx.registrations, call, no_services)
+
+    return run_one
+
+
+Run = Callable[[HookCall], Outcome]
+
+
+def failure(run: Run, call: HookCall) -> str:
+    with pytest.raises(ExtensionError) as caught:
+        run(call)
+    return str(caught.value)
+
+
+def test_plan_hooks_run_in_order_and_each_gets_the_text_of_the_one_before(
+    ctx: PluginContext, run: Run, make_call: Make
+) -> None:
+    ctx.register_hook("beforeTodo", lambda plan, ctx: plan + "one\n")
+    ctx.register_hook("beforeTodo", lambda plan, ctx: None)
+    ctx.register_hook("beforeTodo", lambda plan, ctx: plan + "two\n")
+
+    assert run(make_call("beforeTodo")).plan == "# Plan\none\ntwo\n"
+
+
+def test_a_plan_that_comes_back_as_it_was_is_no_change(ctx: PluginContext, run: Run, make_call: Make) -> None:
+    ctx.register_hook("beforeTriage", lambda plan, ctx: plan)
+
+    assert run(make_call("beforeTriage")) == Outcome()
+
+
+def test_sync_and_async_functions_work_alike(
+    ctx: PluginContext, run: Run, make_call: Make, make_event: Callable[..., Event]
+) -> None:
+    def sync(plan: str, triage: TriageContext) -> str:
+        triage.mark_event_handled("e1", "by sync")
+        return plan + "sync\n"
+
+    async def other(plan: str, triage: TriageContext) -> str:
+        triage.mark_event_handled("e2", "by async")
+        return plan + "async\n"
+
+    ctx.register_hook("beforeTriage", sync)
+    ctx.register_hook("beforeTriage", other)
+
+    outcome = run(make_call("beforeTriage", make_event("e1"), make_event("e2")))
+
+    assert outcome.marks == (Mark("e1", "handled", "by sync"), Mark("e2", "handled", "by async"))
+    assert outcome.plan == "# Plan\nsync\nasync\n"
+
+
+def test_an_event_hook_gets_each_event_and_what_it_says_is_filed_under_that_event(
+    ctx: PluginContext, run: Run, make_call: Make, make_event: Callable[..., Event]
+) -> None:
+    ctx.register_hook("onEvent", lambda event, ctx: ctx.emit_comment(None, f"saw {event.id}"))
+
+    outcome = run(make_call("onEvent", make_event("e1"), make_event("e2")))
+
+    assert outcome.actions == (
+        Action(target=Target("plan"), payload=Comment("saw e1"), related_event_id="e1"),
+        Action(target=Target("plan"), payload=Comment("saw e2"), related_event_id="e2"),
+    )
+
+
+def test_an_event_hook_sees_what_it_stored_at_the_events_before(
+    ctx: PluginContext, run: Run, make_call: Make, make_event: Callable[..., Event]
+) -> None:
+    def count(event: Event, ctx: HookContext) -> None:
+        ctx.update_state("seen", lambda seen: [*(seen or []), event.id])
+        ctx.update_global_state("count", lambda count: (count or 0) + 1)
+        ctx.set_state("last", None if event.id == "e3" else event.id)
+
+    ctx.register_hook("onEvent", count)
+    events = [make_event(name) for name in ("e1", "e2", "e3")]
+
+    outcome = run(make_call("onEvent", *events, state={"seen": ["e0"]}, global_state={"count": 5}))
+
+    assert outcome.writes == (
+        Writes(scope="plan", read=("seen",), values={"seen": ["e0", "e1", "e2", "e3"]}, deleted=("last",)),
+        Writes(scope="global", read=("count",), values={"count": 8}),
+    )
+
+
+def test_a_key_that_was_removed_and_set_again_is_set(
+    ctx: PluginContext, run: Run, make_call: Make, make_event: Callable[..., Event]
+) -> None:
+    ctx.register_hook("onEvent", lambda event, ctx: ctx.set_state("k", None if event.id == "e1" else event.id))
+
+    outcome = run(make_call("onEvent", make_event("e1"), make_event("e2"), state={"k": "old"}))
+
+    assert outcome.writes == (Writes(scope="plan", values={"k": "e2"}),)
+
+
+@pytest.mark.parametrize("hook", ["beforeRoute", "preTool", "afterActivate", "sessionEnd"])
+def test_guards_and_lifecycle_hooks_can_be_called(ctx: PluginContext, run: Run, make_call: Make, hook: str) -> None:
+    ctx.register_hook(hook, lambda value, ctx: ctx.set_state("seen", [value, ctx.hook_point]))
+
+    assert run(make_call(hook)).writes == (Writes(scope="plan", values={"seen": ["# Plan\n", hook]}),)
+
+
+def test_a_slash_command_goes_to_its_function_which_may_mark(ctx: PluginContext, run: Run, make_call: Make) -> None:
+    ctx.register_command("note", lambda event, triage: triage.mark_event_handled(event.id, event.body))
+
+    assert run(make_call("command:/note")).marks == (Mark("e1", "handled", "please"),)
+
+
+@pytest.mark.parametrize("hook", ["onEvent", "command:/note"])
+def test_a_hook_that_nobody_registered_is_an_error(run: Run, make_call: Make, hook: str) -> None:
+    assert failure(run, make_call(hook)) == f"plugin noted: nothing is registered for {hook}"
+
+
+def test_a_wrong_return_type_is_an_error_that_names_plugin_and_hook(
+    ctx: PluginContext, run: Run, make_call: Make
+) -> None:
+    ctx.register_hook("beforeTriage", lambda plan, ctx: 5)
+
+    assert failure(run, make_call()) == (
+        "plugin noted: beforeTriage returned int; return the plan's text, or None to leave it"
+    )
+
+
+@pytest.mark.parametrize("hook", ["beforeTriage", "onEvent"])
+def test_a_generator_is_an_error_because_nothing_of_it_has_run(
+    ctx: PluginContext, run: Run, make_call: Make, hook: str
+) -> None:
+    def lazy(value: object, ctx: HookContext) -> object:
+        yield value
+
+    ctx.register_hook(hook, lazy)
+
+    assert failure(run, make_call(hook)) == (
+        f"plugin noted: {hook} raised TypeError: the function yields, so that nothing of it has run; return instead"
+    )
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit("no"), GeneratorExit("no")])
+def test_whatever_a_hook_raises_is_an_error_that_names_plugin_and_hook(
+    ctx: PluginContext, run: Run, make_call: Make, error: BaseException
+) -> None:
+    async def fail(plan: str, ctx: HookContext) -> str:
+        raise error
+
+    ctx.register_hook("beforeTriage", fail)
+
+    assert failure(run, make_call()) == f"plugin noted: beforeTriage raised {type(error).__name__}: no"
+
+
+def test_a_wrong_use_of_the_context_is_told_in_the_contexts_own_words(
+    ctx: PluginContext, run: Run, make_call: Make
+) -> None:
+    ctx.register_hook("beforeTriage", lambda plan, triage: triage.mark_event_handled("e9"))
+
+    assert failure(run, make_call()) == (
+        "plugin noted: mark_event_handled: event 'e9' is not in this batch; use an id of `triage.events`"
+    )
+
+
+@pytest.mark.parametrize("message", [7, "\ud800"])
+def test_an_action_that_could_not_be_sent_is_an_error(
+    ctx: PluginContext, run: Run, make_call: Make, message: object
+) -> None:
+    action = Action(target=Target("local"), payload=Comment(message))  # type: ignore[arg-type]
+    ctx.register_hook("beforeTriage", lambda plan, triage: triage.emit_action(action))
+
+    assert failure(run, make_call()).startswith("plugin noted: beforeTriage: what it asks for is not valid: ")
+
+
+def test_a_hook_that_raises_takes_no_effect_at_all(ctx: PluginContext, run: Run, make_call: Make) -> None:
+    call = make_call(state={"n": {"deep": [1]}})
+    before = msgspec.json.encode(call)
+
+    def fail(plan: str, triage: TriageContext) -> str:
+        triage.get_state("n")["deep"].append(2)
+        triage.update_state("n", lambda n: {**n, "more": 1})
+        triage.mark_event_handled("e1")
+        raise ValueError
+
+    ctx.register_hook("beforeTriage", fail)
+
+    failure(run, call)
+
+    assert msgspec.json.encode(call) == before
+
+
+def test_an_interrupt_from_the_keyboard_is_passed_on(ctx: PluginContext, run: Run, make_call: Make) -> None:
+    def interrupted(plan: str, ctx: HookContext) -> str:
+        raise KeyboardInterrupt
+
+    ctx.register_hook("beforeTriage", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(make_call())

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from prloom.api.plugin import Manifest
+from prloom.errors import ExtensionError
+from prloom.extensions import manifest
+
+WHOLE = {
+    "name": "notes",
+    "version": "1.2",
+    "description": "Takes notes",
+    "author": "Ann",
+    "kind": "standalone",
+    "manifest_version": 1,
+    "requires_env": ["NOTES_KEY"],
+    "provides_tools": ["note"],
+    "provides_hooks": ["beforeTriage"],
+    "provides_commands": ["/note"],
+}
+YAML = "\n".join(f"{key}: {json.dumps(value)}" for key, value in WHOLE.items())
+TOML = "\n".join(f"{key} = {json.dumps(value)}" for key, value in WHOLE.items())
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("plugin.yaml", YAML), ("plugin.yml", YAML), ("plugin.json", json.dumps(WHOLE)), ("plugin.toml", TOML)],
+)
+def test_all_four_formats_say_the_same(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+
+    assert manifest.read(tmp_path) == manifest.ManifestFile(
+        Manifest(
+            name="notes",
+            version="1.2",
+            description="Takes notes",
+            author="Ann",
+            kind="standalone",
+            manifest_version=1,
+            requires_env=("NOTES_KEY",),
+            provides_tools=("note",),
+            provides_hooks=("beforeTriage",),
+            provides_commands=("/note",),
+        )
+    )
+
+
+@pytest.mark.parametrize(("name", "text"), [("plugin.yaml", "# nothing\n"), ("plugin.toml", ""), ("plugin.json", "{}")])
+def test_an_empty_manifest_takes_its_name_from_the_folder(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / "quiet").mkdir()
+    (tmp_path / "quiet" / name).write_text(text)
+
+    assert manifest.read(tmp_path / "quiet").manifest == Manifest(name="quiet")
+
+
+def test_two_manifests_are_an_error_that_names_both(tmp_path: Path) -> None:
+    (tmp_path / "plugin.yaml").write_text("name: a")
+    (tmp_path / "plugin.json").write_text("{}")
+
+    with pytest.raises(ExtensionError, match=r"has plugin\.yaml and plugin\.json; keep one manifest"):
+        manifest.read(tmp_path)
+
+
+def problem(text: str, name: str = "plugin.yaml") -> str:
+    with pytest.raises(ExtensionError) as caught:
+        manifest.parse(text.encode(), Path("/p/notes") / name)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("version: 1.10", "/p/notes/plugin.yaml: version: expected a text, got 1.1; put it in quotes"),
+        ("requires_env: KEY", "/p/notes/plugin.yaml: requires_env: expected a list of texts, got 'KEY'"),
+        ("provides_hooks: [1]", "/p/notes/plugin.yaml: provides_hooks: expected a list of texts, got [1]"),
+        ("manifest_version: one", "/p/notes/plugin.yaml: manifest_version: expected a whole number, got 'one'"),
+        (
+            "manifest_version: 2",
+            "/p/notes/plugin.yaml: manifest_version: 2 is not known here; this prloom reads 1",
+        ),
+        (
+            "name: ../up",
+            (
+                "/p/notes/plugin.yaml: name: the name '../up' cannot be used; "
+                "it is made of letters, digits, '-' and '_', at most 64 of them"
+            ),
+        ),
+        ("name: prloom", "/p/notes/plugin.yaml: name: the name 'prloom' is prloom's own; choose another"),
+        (
+            "requires_env: ['A=B']",
+            "/p/notes/plugin.yaml: requires_env: 'A=B' is no name of an environment variable",
+        ),
+        ("- a\n- b", "/p/notes/plugin.yaml holds no table; write keys such as `name: notes`"),
+    ],
+)
+def test_a_wrong_value_is_one_line_that_names_the_file_and_the_key(text: str, said: str) -> None:
+    assert problem(text) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("a: [", "plugin.yaml"),
+        ("{", "plugin.json"),
+        ("a =", "plugin.toml"),
+        ("a: !!python/object/apply:os.getcwd []", "plugin.yaml"),
+        ("[" * 100_000, "plugin.json"),
+        ("a: " + "[" * 20_000, "plugin.yaml"),
+    ],
+)
+def test_what_does_not_parse_is_one_line_that_names_the_file(text: str, name: str) -> None:
+    assert problem(text, name).startswith(f"/p/notes/{name} cannot be read as ")
+
+
+def test_bytes_that_are_no_text_are_an_error() -> None:
+    with pytest.raises(ExtensionError, match="cannot be read as toml: 'utf-8' codec"):
+        manifest.parse(b"\xff\xfe", Path("/p/notes/plugin.toml"))
+
+
+def test_a_manifest_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "plugin.toml").write_text("#" * (manifest.LIMIT + 1))
+
+    with pytest.raises(ExtensionError, match="is larger than 65536 bytes"):
+        manifest.read(tmp_path)
+
+
+def test_an_unknown_key_is_a_warning_with_the_nearest_known_one() -> None:
+    read = manifest.parse(b"descripton: x\nzebra: 1", Path("/p/notes/plugin.yaml"))
+
+    assert read.warnings == (
+        "/p/notes/plugin.yaml: the key 'descripton' is not known and has no effect; did you mean 'description'?",
+        "/p/notes/plugin.yaml: the key 'zebra' is not known and has no effect",
+    )
+
+
+def test_a_key_without_a_value_counts_as_absent() -> None:
+    assert manifest.parse(b"author:\n", Path("/p/notes/plugin.yaml")).manifest == Manifest(name="notes")
