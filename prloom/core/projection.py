@@ -88,6 +88,8 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: str) -> Op
             return replace(moved, seen=(*before.seen, change.plugin or decision.by))
         case "passed":
             return replace(moved, passed=(*before.passed, change.plugin or decision.by))
+        case "retried" if before.state == "parked":  # a person has looked: the wait begins anew
+            return replace(moved, passed=(), deferral=None, first_deferred_at=None, failures=0)
         case "due" | "retried":
             return replace(moved, passed=())
         case "admitted" | "vouched" | "held":  # a look-up's wait is over, and does not count as anybody's deferral

@@ -1,0 +1,112 @@
+"""What a person asks of the running dispatcher, and what it does to the events and actions that are named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from prloom.core import outbox
+from prloom.model.decision import Change, Delivery
+from prloom.model.event import Event
+from prloom.model.state import DispatchState, OpenEvent
+
+Verb = Literal["retry", "approve", "drop", "poll"]
+
+SOURCE = "cli"
+"""The source of a request's event in `control.jsonl`."""
+
+OPERATOR = "operator"
+"""Who decided, where the person at the machine did."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request: `retry`, `approve` and `drop` name events (or actions); `poll` may name plans.
+
+    `states` widens a retry to all events in these states. `digests` are the texts that an approval vouches for, by
+    event: where the event has another text, the approval is void.
+    """
+
+    id: str
+    verb: Verb
+    ids: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    reason: str | None = None
+    digests: Mapping[str, str] | None = None
+
+
+def to_event(request: Request, created_at: str) -> Event:
+    """Return the request as the event that `control.jsonl` holds."""
+    context = {
+        "ids": list(request.ids),
+        "states": list(request.states),
+        "reason": request.reason,
+        "digests": dict(request.digests or {}),
+    }
+    return Event(id=request.id, source=SOURCE, type=request.verb, created_at=created_at, context=context)
+
+
+def from_event(event: Event) -> Request | None:
+    """Return the request that an event of `control.jsonl` is, or None for one that is none."""
+    if event.source != SOURCE or event.type not in get_args(Verb):
+        return None
+    context = event.context
+    digests = context.get("digests")
+    reason = context.get("reason")
+    return Request(
+        id=event.id,
+        verb=event.type,  # type: ignore[arg-type] - checked just above
+        ids=_texts(context.get("ids")),
+        states=_texts(context.get("states")),
+        reason=reason if isinstance(reason, str) else None,
+        digests=digests if isinstance(digests, dict) else None,
+    )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def changes(request: Request, state: DispatchState) -> tuple[Change, ...]:
+    """Return what a request does to the open events of one plan."""
+    named = [state.open[event_id] for event_id in request.ids if event_id in state.open]
+    match request.verb:
+        case "retry":
+            wide = [event for event in state.open.values() if event.state in request.states]
+            return retried([*named, *(event for event in wide if event not in named)])
+        case "approve":
+            digests = request.digests or {}
+            fitting = [event for event in named if digests.get(event.id, event.digest) == event.digest]
+            return vouched(fitting, request.reason or "by the operator")
+        case "drop":
+            reason = request.reason or "dropped by the operator"
+            return tuple(Change(event_id=e.id, verdict="dropped", state="dropped", reason=reason) for e in named)
+        case _:
+            return ()
+
+
+def deliveries(request: Request, state: DispatchState) -> tuple[Delivery, ...]:
+    """Return which queued or failed actions a retry revives: those named, and those of the events named."""
+    if request.verb != "retry":
+        return ()
+    named = set(request.ids)
+    return tuple(outbox.revived(a) for a in state.queue.values() if a.id in named or (a.event_id in named and a.failed))
+
+
+def retried(events: Iterable[OpenEvent]) -> tuple[Change, ...]:
+    """Return the changes by which deferred and parked events are looked at again now."""
+    return tuple(
+        Change(event_id=event.id, verdict="retried", state="pending", reason="asked for a retry")
+        for event in events
+        if event.state in {"deferred", "parked"}
+    )
+
+
+def vouched(events: Iterable[OpenEvent], by: str) -> tuple[Change, ...]:
+    """Return the changes by which held events are let in, because somebody vouches for their text."""
+    return tuple(
+        Change(event_id=event.id, verdict="vouched", state="pending", reason=f"vouched for {by}")
+        for event in events
+        if event.state == "held"
+    )
