@@ -1,0 +1,67 @@
+"""A group of commands whose modules are imported when they are run, so that listing them costs nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from click.shell_completion import CompletionItem
+
+
+class Lazy(NamedTuple):
+    """A command that is not imported yet: its module has it as `command`."""
+
+    module: str
+    help: str
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are run; listing them imports none."""
+
+    def __init__(self, *args: Any, lazy: Mapping[str, Lazy], **kwargs: Any) -> None:  # noqa: ANN401 - click's
+        super().__init__(*args, **kwargs)
+        self.lazy = lazy
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names in the order of the table, which is that of a first day with prloom."""
+        return list(self.lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
+        """Import a command; a module that is missing or lacks it is a bug, and is reported as one."""
+        if cmd_name not in self.lazy:
+            return None
+        from importlib import import_module  # noqa: PLC0415 - `prloom --help` needs none
+
+        command: click.Command = import_module(self.lazy[cmd_name].module).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the arguments name; suggest one for a name that is unknown."""
+        name = args[0]
+        if name in self.lazy or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        from difflib import get_close_matches  # noqa: PLC0415 - only a mistake costs it
+
+        close = get_close_matches(name, self.lazy, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise click.UsageError(f"no command {name}{hint}", ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """List the commands from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, lazy.help) for name, lazy in self.lazy.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete command names from the table alone."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only the shell asks
+
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [
+            CompletionItem(name, help=self.lazy[name].help) for name in self.lazy if name.startswith(incomplete)
+        ] + options

@@ -1,0 +1,200 @@
+"""The entry point: find the command, run it, and turn whatever went wrong into one clear line and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from prloom import __version__
+from prloom.cli import bug, terminal
+from prloom.cli.lazy import Lazy, LazyGroup
+from prloom.cli.options import Options
+from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+COMMANDS: Mapping[str, Lazy] = {
+    "init": Lazy("prloom.cli.init", "Write prloom.toml and keep prloom's own files out of git."),
+    "adopt": Lazy("prloom.cli.adopt", "Look after an existing pull request or branch."),
+    "start": Lazy("prloom.cli.start", "Run the dispatcher."),
+    "status": Lazy("prloom.cli.status", "Show what is waiting, and why."),
+    "events": Lazy("prloom.cli.events", "List events and their states."),
+    "why": Lazy("prloom.cli.why", "Tell one event's whole life."),
+    "emit": Lazy("prloom.cli.emit", "Append an event by hand."),
+    "retry": Lazy("prloom.cli.retry", "Make waiting events due now."),
+    "approve": Lazy("prloom.cli.approve", "Vouch for held events."),
+    "drop": Lazy("prloom.cli.drop", "Put events aside for good, with a reason."),
+    "poll": Lazy("prloom.cli.poll", "Ask the sources for feedback now."),
+    "plugins": Lazy("prloom.cli.plugins", "List, switch, make and test plugins."),
+    "bridges": Lazy("prloom.cli.bridges", "List the bridges."),
+    "doctor": Lazy("prloom.cli.doctor", "Find what is wrong, and say how to mend it."),
+    "demo": Lazy("prloom.cli.demo", "See it all at work on a throw-away repository."),
+}
+
+# What the machine refuses is no bug; what to do about it.
+_REMEDIES = {
+    errno.ENOSPC: "make room on the disk",
+    errno.EDQUOT: "make room in your quota",
+    errno.EROFS: "make the disk writable",
+    errno.EACCES: "mend the permissions",
+    errno.EMFILE: "allow more open files with `ulimit -n`",
+}
+_WIDEST_HELP = 100
+_USAGE = 2
+_INTERRUPTED = 130
+_COMPLETION = "_PRLOOM_COMPLETE"
+
+
+def _key_and_value(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    for override in given:
+        if "=" not in override:
+            raise click.BadParameter(f"{override} sets nothing; write KEY=VALUE", ctx, param)
+    return given
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option(
+    "-C",
+    "--repo",
+    "directory",
+    type=click.Path(exists=True, file_okay=False),
+    default=".",
+    metavar="PATH",
+    help="The repository; by default the one around the current folder.",
+)
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=_key_and_value,
+    help="Override a key of prloom.toml, such as dispatcher.tick_interval=5s; may be repeated.",
+)
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Log on stderr what is being done, and show the traceback of a bug."
+)
+@click.version_option(__version__, message="prloom %(version)s")
+@click.pass_context
+def cli(ctx: click.Context, directory: str, overrides: tuple[str, ...], *, verbose: bool) -> None:
+    """Look after a repository's pull requests: no comment lost, none answered twice, and anyone can ask why."""
+    ctx.obj = Options(directory, overrides, verbose)
+    ctx.color = terminal.wants_colour(os.environ)
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+        return
+    terminal.log_to_stderr("DEBUG" if verbose else "WARNING")
+
+
+def main() -> NoReturn:
+    """Run the command line of this process and exit."""
+    if _COMPLETION in os.environ:
+        cli.main(prog_name="prloom")
+    sys.exit(run(cli, sys.argv[1:]))
+
+
+def run(command: click.Command, args: Sequence[str]) -> int:
+    """Run a command line and return its exit code: 0 done, 1 failed, 2 usage, 130 interrupted.
+
+    What failed has been told on stderr by then: what, where, what now.
+    """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a narrow locale must not turn a comment into a crash
+    try:
+        code = _invoke(command, args)
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - the one place that tells people about any failure
+        return _tell(error, verbose=not {"-v", "--verbose"}.isdisjoint(args))
+    return code
+
+
+def _invoke(command: click.Command, args: Sequence[str]) -> int:
+    try:
+        # Told its width, click has no need to import shutil for it, which is a tenth of `prloom --help`.
+        with command.make_context("prloom", list(args), terminal_width=min(terminal.width(), _WIDEST_HELP)) as ctx:
+            command.invoke(ctx)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    return 0
+
+
+def _tell(error: BaseException, *, verbose: bool) -> int:
+    """Say on stderr what happened and return the exit code."""
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # click 8.2 and later
+        click.echo(str(error), err=True)
+        return _USAGE
+    if isinstance(error, BrokenPipeError) and _nobody_reads_stdout():
+        # The reader has seen enough. What is still buffered must go somewhere, or Python complains as it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    told = _for_people(error)
+    if told is None:
+        return bug.tell(error, on_screen=verbose)
+    text, code = told
+    for line in text.split("\n"):
+        click.echo(f"prloom: {terminal.clean(line)}", err=True)
+    return code
+
+
+def _for_people(error: BaseException) -> tuple[str, int] | None:
+    """Return the words and the exit code of a failure that was foreseen, or None."""
+    match error:
+        case BaseExceptionGroup():
+            told = _together(error)
+        case PrloomError():
+            told = str(error), 1
+        case click.UsageError():
+            told = _usage(error), _USAGE
+        case click.ClickException():
+            told = error.format_message(), error.exit_code
+        case KeyboardInterrupt():
+            told = "interrupted", _INTERRUPTED
+        case click.Abort() if isinstance(error.__context__, KeyboardInterrupt):
+            told = "interrupted", _INTERRUPTED
+        case click.Abort():
+            told = "stopped, for there was no answer; nothing more was done", 1
+        case OSError(errno=number) if number in _REMEDIES:
+            where = f" ({error.filename})" if error.filename else ""
+            told = f"{error.strerror}{where}; {_REMEDIES[number]}, and run it again", 1
+        case _:
+            told = None
+    return told
+
+
+def _together(group: BaseExceptionGroup[BaseException]) -> tuple[str, int] | None:
+    """Return what ended a group of tasks: an interruption, or else all that is for people; None if there is a bug."""
+    told = [_for_people(error) for error in bug.leaves(group)]
+    if ("interrupted", _INTERRUPTED) in told:
+        return "interrupted", _INTERRUPTED
+    lines = dict.fromkeys(each[0] for each in told if each)
+    return None if None in told else ("\n".join(lines), 1)
+
+
+def _usage(error: click.UsageError) -> str:
+    message = " ".join(error.format_message().split())
+    stop = "" if message.endswith((".", "?", "!")) else "."
+    hint = f" See `{error.ctx.command_path} --help`." if error.ctx else ""
+    return f"{message}{stop}{hint}"
+
+
+def _nobody_reads_stdout() -> bool:
+    """Whether it was our stdout that broke, and not a pipe to some other process."""
+    from select import POLLERR, POLLHUP, poll  # noqa: PLC0415 - only a broken pipe needs it
+
+    try:
+        watch = poll()
+        watch.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # a stdout without a file, as in tests
+        return False
+    return any(happened & (POLLERR | POLLHUP) for _, happened in watch.poll(0))

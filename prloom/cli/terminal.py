@@ -1,0 +1,224 @@
+"""Print for people and for programs; the one place through which text from outside reaches a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from datetime import datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+Role = Literal["good", "bad", "warn", "dim", "strong", "name"]
+
+_STYLES: Mapping[Role, Mapping[str, str | bool]] = {
+    "good": {"fg": "green"},
+    "bad": {"fg": "red"},
+    "warn": {"fg": "yellow"},
+    "dim": {"dim": True},
+    "strong": {"bold": True},
+    "name": {"fg": "cyan"},
+}
+_UNITS = (
+    ("d", timedelta(days=1)),
+    ("h", timedelta(hours=1)),
+    ("min", timedelta(minutes=1)),
+    ("s", timedelta(seconds=1)),
+)
+_DEFAULT_WIDTH = 100
+_NARROWEST = 40
+
+# Control characters, format characters (bidirectional overrides, zero width, tags), surrogates, line separators.
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# Letters and marks that show nothing: fillers and selectors, with which text can be smuggled past a reader.
+_BLANK = frozenset(
+    {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0)},
+)
+
+
+class _Shown(dict[int, str]):
+    """What each character is shown as; filled in as characters are met."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = _escape(code) if _is_hidden(code) else chr(code)
+        return self[code]
+
+
+_SHOWN_IN_LINE = _Shown({ord("\n"): " ", ord("\t"): " "})
+_SHOWN_IN_BLOCK = _Shown({ord("\n"): "\n", ord("\t"): "    "})
+
+
+def clean(text: str) -> str:
+    r"""Return text from outside on one line, with what a terminal would obey or hide shown as `\x1b` and the like."""
+    return _with_plain_newlines(text).translate(_SHOWN_IN_LINE)
+
+
+def clean_block(text: str, *, prefix: str = "") -> str:
+    """Return text from outside with its lines kept, else as `clean` does.
+
+    A prefix before each line shows where the text begins and ends, so that it cannot pass for prloom's own words.
+    """
+    shown = _with_plain_newlines(text).translate(_SHOWN_IN_BLOCK)
+    return "\n".join(f"{prefix}{line}".rstrip() for line in shown.split("\n"))
+
+
+def paint(text: str, role: Role) -> str:
+    """Return text of ours in the role's colours; click takes them away where the output is no terminal."""
+    return click.style(text, **_STYLES[role])  # type: ignore[arg-type]
+
+
+def wants_colour(environ: Mapping[str, str]) -> bool | None:
+    """Whether the user asked for colours, asked for none (https://no-color.org), or leaves it to the terminal."""
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR") or environ.get("CLICOLOR_FORCE", "0") != "0":
+        return True
+    return False if environ.get("TERM") == "dumb" else None
+
+
+def width() -> int:
+    """Return how many columns a line may fill: COLUMNS, else the terminal's, else 100."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns) > 0:
+        return max(int(columns), _NARROWEST)
+    try:
+        return max(os.get_terminal_size(sys.stdout.fileno()).columns, _NARROWEST)
+    except (OSError, ValueError):  # no terminal; or a stdout without a file, as in tests
+        return _DEFAULT_WIDTH
+
+
+def columns_of(text: str) -> int:
+    """Return how many columns a text fills on a terminal, its colours aside."""
+    plain = click.unstyle(text)
+    if plain.isascii():
+        return len(plain)
+    from unicodedata import combining, east_asian_width  # noqa: PLC0415 - most text is ASCII
+
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in plain)
+
+
+def fit(text: str, columns: int) -> str:
+    """Return a text without colours, cut to the columns; what was cut away is marked with `…`."""
+    if columns_of(text) <= columns:
+        return text
+    kept = ""
+    for char in text:
+        if columns_of(kept + char) >= columns:
+            break
+        kept += char
+    return kept.rstrip() + "…"
+
+
+def table(rows: Sequence[Sequence[str]], *, gap: int = 2) -> list[str]:
+    """Return rows of cells as lines with aligned columns; cells may be painted, and rows may differ in length."""
+    widths: list[int] = []
+    for row in rows:
+        sizes = [columns_of(cell) for cell in row]
+        longest = max(len(widths), len(sizes))
+        padded = (part + [0] * (longest - len(part)) for part in (widths, sizes))
+        widths = [max(pair) for pair in zip(*padded, strict=True)]
+    return [
+        "".join(cell + " " * (size - columns_of(cell) + gap) for cell, size in zip(row, widths, strict=False)).rstrip()
+        for row in rows
+    ]
+
+
+def duration(span: timedelta) -> str:
+    """Return a span for people, in its two largest units: `450 ms`, `30 s`, `2 h 5 min`."""
+    rest = max(span, timedelta(0))
+    if timedelta(0) < rest < timedelta(seconds=1):
+        return f"{rest // timedelta(milliseconds=1)} ms"
+    counts = []
+    for name, unit in _UNITS:
+        count, rest = divmod(rest, unit)
+        counts.append((count, name))
+    first = next((place for place, (count, _) in enumerate(counts) if count), len(counts) - 1)
+    told = [f"{count} {name}" for count, name in counts[first : first + 2] if count]
+    return " ".join(told) or "0 s"
+
+
+def when(moment: datetime, now: datetime) -> str:
+    """Return where a moment lies as seen from now: `in 30 s`, `2 h 5 min ago`, `now`."""
+    distance = abs(moment - now)
+    if distance < timedelta(seconds=1):
+        return "now"
+    return f"in {duration(distance)}" if moment > now else f"{duration(distance)} ago"
+
+
+def clock(moment: datetime, zone: tzinfo | None = None) -> str:
+    """Return an aware moment as date and time in the zone, by default the machine's."""
+    return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def echo_json(document: object) -> None:
+    """Print one JSON document on stdout; whatever msgspec can write as JSON may be in it.
+
+    It is pure ASCII: no program minds, and no terminal can be made to obey what stands in it.
+    """
+    import json  # noqa: PLC0415 - only `--json` needs them
+
+    import msgspec  # noqa: PLC0415
+
+    text = json.dumps(msgspec.to_builtins(document, str_keys=True), indent=2)
+    click.echo(text.replace("\x7f", "\\u007f"))
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[str], None]]:
+    """Show a person at stderr that a long step is under way; yields a function that changes the label."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield lambda _label: None
+        return
+    # 30 ms that a pipe and a short command never pay.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.live import Live  # noqa: PLC0415
+    from rich.spinner import Spinner  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    # As Text, for rich takes a str for markup. stdout is left alone: it may be a pipe while stderr is a terminal.
+    spinner = Spinner("dots", Text(clean(label)))
+    screen = Console(stderr=True)
+    with Live(spinner, console=screen, transient=True, redirect_stdout=False, redirect_stderr=False):
+        yield lambda text: spinner.update(text=Text(clean(text)))
+
+
+def log_to_stderr(level: Literal["DEBUG", "INFO", "WARNING"]) -> None:
+    """Send the log to stderr, cleaned: warnings as plain lines, lower levels with time and origin.
+
+    Other libraries' records come through from WARNING on: theirs may hold addresses with credentials.
+    """
+    import logging  # noqa: PLC0415 - `prloom --help` needs none
+
+    class Clean(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return clean_block(super().format(record))
+
+    plain = "prloom: %(message)s"
+    detailed = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Clean(plain if level == "WARNING" else detailed))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    for name in ("prloom", "prloom_plugins"):
+        logging.getLogger(name).setLevel(level)
+
+
+def _with_plain_newlines(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _is_hidden(code: int) -> bool:
+    if chr(code).isprintable():
+        return code in _BLANK
+    from unicodedata import category  # noqa: PLC0415 - only for what is not printable anyway
+
+    return category(chr(code)) in _HIDDEN_CATEGORIES
+
+
+def _escape(code: int) -> str:
+    if code <= 0xFF:  # noqa: PLR2004 - the last code that \x can spell
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - likewise \u
