@@ -44,14 +44,14 @@ def merge(layers: tuple[Layer, ...]) -> dict[str, Any]:
 
 
 def with_preset(layers: tuple[Layer, ...], name: str) -> tuple[Layer, ...]:
-    """Return the layers of a plan that chose the preset: it comes after the files, before the environment."""
+    """Return the layers of a plan that chose the preset, and no other: it comes after the file, before the variables."""
     chosen = tuple(
         Layer(layer.origin, layer.tree["presets"][name], prefix=("presets", name))
         for layer in layers
         if has(layer.tree, ("presets", name)) and isinstance(layer.tree["presets"][name], Mapping)
     )
-    files = tuple(layer for layer in layers if layer.raw is None)
-    return (*files, *chosen, *(layer for layer in layers if layer.raw is not None))
+    file = tuple(layer for layer in layers if layer.raw is None and not layer.prefix)
+    return (*file, *chosen, *(layer for layer in layers if layer.raw is not None))
 
 
 def said_by(layers: tuple[Layer, ...], path: KeyPath) -> Layer | None:

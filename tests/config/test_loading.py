@@ -1,0 +1,273 @@
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from prloom.config import loading
+from prloom.config.models import Config
+from prloom.errors import ConfigError
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
+    config = loading.load(tmp_path, {})
+
+    assert config == Config()
+    assert config.base_branch == "main"
+    assert config.worktrees_dir == Path("prloom/.local/worktrees")
+    assert config.backoff.deadline == timedelta(days=7)
+    assert config.trust.minimum == "write"
+
+
+def test_a_file_overrides_the_keys_that_it_names_and_no_others(load: Callable[..., Config]) -> None:
+    config = load('[dispatcher]\ntick_interval = "250ms"')
+
+    assert config.dispatcher.tick_interval == timedelta(milliseconds=250)
+    assert config.dispatcher.max_parallel_plans == 4
+
+
+def test_the_configuration_cannot_be_changed_after_it_was_checked(load: Callable[..., Config]) -> None:
+    with pytest.raises(ValidationError):
+        load().base_branch = "other"
+
+
+def test_a_tree_from_elsewhere_is_checked_like_a_file() -> None:
+    assert loading.parse({"trust": {"users": ["ada"]}}).trust.users == ("ada",)
+    with pytest.raises(ConfigError, match=r"unknown key trust\.user; did you mean users"):
+        loading.parse({"trust": {"user": ["ada"]}})
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -> None:
+    (tmp_path / "prloom.toml").write_bytes(b'\xef\xbb\xbfbase_branch = "trunk"\r\n')
+
+    assert loading.load(tmp_path, {}).base_branch == "trunk"
+
+
+# What is wrong is said by file, key, what it is and what to do, a line each.
+
+
+@pytest.mark.parametrize(
+    ("toml", "line"),
+    [
+        (
+            "[dispatcher]\ntick_intervall = '1s'",
+            "prloom.toml: unknown key dispatcher.tick_intervall; did you mean tick_interval?",
+        ),
+        ("base-branch = 'x'", "prloom.toml: unknown key base-branch; did you mean base_branch?"),
+        ("tick_interval = '1s'", "prloom.toml: unknown key tick_interval; did you mean dispatcher.tick_interval?"),
+        ("[trust]\nzzz = 1", "prloom.toml: unknown key trust.zzz; trust has minimum, users, bots"),
+        (
+            "[dispatcher]\ntick_interval = 30",
+            (
+                'prloom.toml: dispatcher.tick_interval is 30, which has no unit; write "30s" for seconds, or "30m" for '
+                "minutes"
+            ),
+        ),
+        (
+            "[dispatcher]\nmax_parallel_plans = '4'",
+            'prloom.toml: dispatcher.max_parallel_plans is "4", not a whole number; write one without quotes',
+        ),
+        (
+            "[dispatcher]\nmax_parallel_plans = 0",
+            "prloom.toml: dispatcher.max_parallel_plans is 0; write 1 or more",
+        ),
+        (
+            "[trust]\nminimum = 'rite'",
+            (
+                'prloom.toml: trust.minimum is "rite"; did you mean write (one of none, read, triage, write, maintain, '
+                "admin)?"
+            ),
+        ),
+        ("[trust]\nusers = 'ada'", 'prloom.toml: trust.users is "ada", not a list; write a list, such as ["ada"]'),
+        ("[bridges.local]\nenabled = 1", "prloom.toml: bridges.local.enabled is 1; write true or false"),
+        ("trust = 3", "prloom.toml: trust is 3, not a table; write its keys below [trust]"),
+        ("models = 3", "prloom.toml: models is 3, not a table; write its keys below [models]"),
+        ("base_branch = ''", "prloom.toml: base_branch is empty; give it a value, or leave the key out"),
+        ("base_branch = 3", 'prloom.toml: base_branch is 3, not text; put it in quotes: "3"'),
+        (
+            "base_branch = '--output=x'",
+            (
+                'prloom.toml: base_branch is "--output=x", which cannot name a branch; write the branch\'s name, such as '
+                '"main"'
+            ),
+        ),
+        (
+            "worktrees_dir = '..'",
+            (
+                'prloom.toml: worktrees_dir is "..", which would mix worktrees with other files; name a folder of their '
+                "own"
+            ),
+        ),
+        (
+            "[plugins]\nenabled = ['a', 3]",
+            'prloom.toml: plugins.enabled[1] is 3, not text; put it in quotes: "3"',
+        ),
+        (
+            "[plugins.settings.memory]\non_error = 'ignore'",
+            'prloom.toml: plugins.settings.memory.on_error is "ignore"; write one of defer, pass',
+        ),
+        (
+            "[plugins.settings.memory]\nsince = 1979-05-27",
+            (
+                'prloom.toml: plugins.settings.memory.since holds "1979-05-27", which JSON cannot carry; write it as '
+                "text, in quotes"
+            ),
+        ),
+        (
+            "[bridges.githb]\nrepo = 'a/b'",
+            (
+                'prloom.toml: bridges.githb.module is missing; write module = "./tools/my_bridge.py", or did you mean '
+                "bridges.github?"
+            ),
+        ),
+        (
+            "[bridges.Ci]\nmodule = 'ci.py'",
+            "prloom.toml: bridges.Ci cannot be a bridge's name; use lower-case letters, digits, - and _, at most 63",
+        ),
+        (
+            "[bridges.github]\nrepo = 'x'",
+            'prloom.toml: bridges.github.repo is "x", which names no repository; write "owner/name"',
+        ),
+        (
+            "[bridges.github]\napi_url = 'file:///etc'",
+            (
+                'prloom.toml: bridges.github.api_url is "file:///etc", which is no web address; write one such as '
+                '"https://api.github.com"'
+            ),
+        ),
+        (
+            "[agents]\nmax_output = '16'",
+            'prloom.toml: agents.max_output is no size; write a number and a unit, such as "16MB" or "512KiB"',
+        ),
+        (
+            "[agents]\nenv = ['GITHUB_TOKEN']",
+            "prloom.toml: agents.env[0] names GITHUB_TOKEN, a forge's token, which no agent may hold; take it out",
+        ),
+        (
+            "[backoff]\ninitial = '2h'",
+            "prloom.toml: backoff.initial is longer than backoff.maximum; make one fit the other",
+        ),
+        (
+            "[stages]\ntriage = 'strog'\n[models.strong]\nagent = 'claude'",
+            'prloom.toml: stages.triage is "strog", which is no agent and no model; did you mean strong?',
+        ),
+        (
+            "[stages]\nworker = 'command'",
+            (
+                'prloom.toml: stages.worker is "command", but agents.command.argv names no program; write '
+                'argv = ["./my-agent"] below [agents.command]'
+            ),
+        ),
+        (
+            "[stages]\nworker = 3",
+            'prloom.toml: stages.worker is 3; name an agent or a model, or write {agent = "…", model = "…"}',
+        ),
+        (
+            "[stages]\nworker = {agent = 'claud'}",
+            (
+                'prloom.toml: stages.worker.agent is "claud"; did you mean claude (one of claude, codex, opencode, '
+                "gemini, amp, command)?"
+            ),
+        ),
+        (
+            "[stages]\nworker = {agent = 'claude', modle = 'x'}",
+            "prloom.toml: unknown key stages.worker.modle; did you mean model?",
+        ),
+        ("[models.fast]\nmodel = 'x'", 'prloom.toml: models.fast.agent is missing; write agent = "claude"'),
+        (
+            "[models.auto]\nagent = 'claude'",
+            "prloom.toml: models.auto takes a name that means something else; give the model another name",
+        ),
+        (
+            '"a\\nb" = 1',
+            (
+                'prloom.toml: unknown key "a\\nb"; the top level has base_branch, worktrees_dir, dispatcher, '
+                "trust, backoff, bridges, plugins, models, stages, agents, presets"
+            ),
+        ),
+        ("a = \nb = 1", "prloom.toml:1:5: Invalid value; this is no TOML, mend it there"),
+        ("a = [", "prloom.toml, at its end: Invalid value; this is no TOML, mend it there"),
+    ],
+)
+def test_bad_input_gets_one_clear_line(complaints: Callable[..., list[str]], toml: str, line: str) -> None:
+    assert complaints(toml) == [line]
+
+
+def test_everything_that_is_wrong_is_said_at_once(complaints: Callable[..., list[str]]) -> None:
+    lines = complaints("base_branch = 3\n[dispatcher]\ntick_interval = 30\n[nope]\n")
+
+    assert [line.split(";")[0] for line in lines] == [
+        "prloom.toml: base_branch is 3, not text",
+        "prloom.toml: dispatcher.tick_interval is 30, which has no unit",
+        "prloom.toml: unknown key nope",
+    ]
+
+
+def test_a_file_that_is_no_text_is_named_with_the_place(tmp_path: Path) -> None:
+    (tmp_path / "prloom.toml").write_bytes(b"a = '\xff'")
+
+    with pytest.raises(ConfigError, match=r"prloom\.toml: byte 5 is not UTF-8 text"):
+        loading.load(tmp_path, {})
+
+
+def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "prloom.toml").mkdir()
+
+    with pytest.raises(ConfigError, match=r"prloom\.toml cannot be read: Is a directory"):
+        loading.load(tmp_path, {})
+
+
+def test_a_file_nested_beyond_reason_is_refused(complaints: Callable[..., list[str]]) -> None:
+    assert complaints("a = " + "[" * 5000) == ["prloom.toml: nested too deeply to be read; write it flatter"]
+
+
+# Names and values of the operator's own.
+
+
+def test_a_bridge_of_ones_own_gets_its_further_keys_as_settings(load: Callable[..., Config]) -> None:
+    bridges = load(
+        "[bridges.ci]\nmodule = './ci.py'\npoll_interval = '5s'\nurl = 'x'\nlimits = {daily = [1, 2.5]}"
+    ).bridges
+
+    bridge = bridges.named()["ci"]
+    assert (bridge.module, bridge.poll_interval) == ("./ci.py", timedelta(seconds=5))
+    assert bridge.settings == {"url": "x", "limits": {"daily": [1, 2.5]}}
+
+
+def test_a_built_in_bridge_gets_its_own_keys_as_settings(load: Callable[..., Config]) -> None:
+    named = load("[bridges.github]\nrepo = 'ada/engine'").bridges.named()
+
+    assert list(named) == ["github", "local"]
+    assert named["github"].settings == {"repo": "ada/engine", "api_url": "https://api.github.com"}
+    assert named["local"].settings == {}
+
+
+def test_a_plugin_gets_its_further_keys_as_its_own(load: Callable[..., Config]) -> None:
+    settings = load("[plugins.settings.'image/openai']\nsize = 3\non_error = 'pass'").plugins.settings_of(
+        "image/openai"
+    )
+
+    assert settings.on_error == "pass"
+    assert settings.own == {"size": 3}
+
+
+def test_a_plugin_is_found_whichever_dash_its_name_is_written_with(load: Callable[..., Config]) -> None:
+    plugins = load("[plugins.settings.quiet-period]\nwait = '5m'").plugins
+
+    assert plugins.settings_of("quiet_period").own == {"wait": "5m"}
+
+
+def test_a_plugin_without_settings_defers_on_error(load: Callable[..., Config]) -> None:
+    settings = load().plugins.settings_of("memory")
+
+    assert (settings.on_error, settings.own) == ("defer", {})
+
+
+def test_a_login_may_be_written_with_an_at_sign(load: Callable[..., Config]) -> None:
+    assert load("[trust]\nusers = ['@ada', 'bob']\nbots = ['dependabot[bot]']").trust.users == ("ada", "bob")
+
+
+@pytest.mark.parametrize(("spelled", "size"), [('"16MB"', 16_000_000), ('"2MiB"', 2_097_152), ("1000", 1000)])
+def test_a_size_has_a_unit_or_is_bytes(load: Callable[..., Config], spelled: str, size: int) -> None:
+    assert load(f"[agents]\nmax_output = {spelled}").agents.max_output == size
