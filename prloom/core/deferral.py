@@ -77,6 +77,14 @@ def end(deferral: Deferral, event: OpenEvent, now: datetime) -> Change:
             return Change(event_id=event.id, verdict="expired", state="parked", reason=waited)
 
 
+def lookup_due(event: OpenEvent, now: datetime) -> bool:
+    """Whether a held event's author is to be looked up now; after the deadline it is for a person to vouch."""
+    wait = event.deferral
+    if event.state != "held" or wait is None:
+        return False
+    return record.moment(wait.deferred_until) <= now < record.moment(wait.deadline)
+
+
 def next_due(events: Iterable[OpenEvent]) -> datetime | None:
     """Return when the next deferred event is due, or None if none waits."""
     times = [event.deferral.deferred_until for event in events if event.state == "deferred" and event.deferral]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from prloom.model import record
-from prloom.model.decision import DONE, Change, Decision, Delivery
+from prloom.model.decision import DONE, Change, Decision, Delivery, Thread
 from prloom.model.position import Cursor, Position
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
@@ -38,9 +38,18 @@ def fold(
         done=done,
         queue=queue,
         delivered=delivered,
+        todos=_todos(state, decision),
         paused=state.paused if decision.paused is None else decision.paused,
         rebase_requested=state.rebase_requested if decision.rebase_requested is None else decision.rebase_requested,
     )
+
+
+def _todos(state: DispatchState, decision: Decision) -> Mapping[str, tuple[Thread, ...]]:
+    """Return the TODOs whose end a conversation waits for."""
+    if not decision.todos and not decision.todos_done:
+        return state.todos
+    new = {todo.id: todo.threads for todo in decision.todos if todo.threads}
+    return {key: threads for key, threads in {**state.todos, **new}.items() if key not in decision.todos_done}
 
 
 def _change(opened: dict[str, OpenEvent], done: dict[str, int], change: Change, decision: Decision, at: str) -> None:

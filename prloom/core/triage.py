@@ -13,13 +13,16 @@ import msgspec
 from prloom.core import backoff, deferral, marker
 from prloom.core.backoff import Backoff
 from prloom.model.action import Action, Comment
-from prloom.model.decision import Change, Todo
+from prloom.model.decision import Change, Thread, Todo
 from prloom.model.event import Event, Target
 from prloom.model.record import Json, Record
 from prloom.model.state import OpenEvent
 
 OWNER = "triage"
 """Who defers the events of a run that failed."""
+
+THREADED = ("pr_review_comment", "review_feedback")
+"""Types of events that stand in a conversation of their own, which can be resolved."""
 
 LONGEST_ANSWER = 1024 * 1024
 """Characters of an agent's final message that are searched for its answer."""
@@ -151,17 +154,19 @@ def settle(
         kept.add(event.id)
         changes.append(Change(event_id=event.id, verdict=item.verdict, state="triaged"))
         actions += reply(event, opened[event.id], item.reply, plan_target)
-    return Settled(tuple(changes), tuple(actions), _todos(answer, kept), answer.rebase_requested)
+    threads = {event.id: event.reply_to for event in live if event.id in kept and event.type in THREADED}
+    return Settled(tuple(changes), tuple(actions), _todos(answer, kept, threads), answer.rebase_requested)
 
 
-def _todos(answer: Answer, kept: set[str]) -> tuple[Todo, ...]:
+def _todos(answer: Answer, kept: set[str], threads: Mapping[str, Target | None]) -> tuple[Todo, ...]:
     """Return the TODOs of the events that were settled; an event that is tried again asks for its own next time."""
     todos = []
     for ordinal, todo in enumerate(answer.todos):
         causes = tuple(event_id for event_id in todo.event_ids if event_id in kept)
         if causes:
             todo_id = "t-" + marker.action_id(causes[0], OWNER, ordinal).removeprefix("a-")[:12]
-            todos.append(Todo(id=todo_id, title=todo.title, context=todo.context, event_ids=causes))
+            waiting = tuple(Thread(cause, target) for cause in causes if (target := threads.get(cause)) is not None)
+            todos.append(Todo(id=todo_id, title=todo.title, context=todo.context, event_ids=causes, threads=waiting))
     return tuple(todos)
 
 

@@ -59,6 +59,7 @@ class Desk:
         self.busy: set[str] = set()
         self.alone: set[str] = set()
         self.delivering: set[str] = set()
+        self.todos_seen_at: int | None = None
         self.wake = asyncio.Event()
         self.rest_until: datetime | None = None
         self._troubles = 0

@@ -148,9 +148,15 @@ def _append(events: Iterable[Event], desks: Mapping[str, Desk], repository: Desk
     for event in events:
         routed.setdefault(intake.route(event, plans) or "", []).append(event)
     woken = set()
+    trouble: StorageError | None = None
     for plan_id, batch in routed.items():
-        if intakes.append(desks.get(plan_id, repository), batch):
-            woken.add(plan_id)
+        try:
+            if intakes.append(desks.get(plan_id, repository), batch):
+                woken.add(plan_id)
+        except StorageError as error:  # the other plans get theirs; the cursor stays, so this one's come again
+            trouble = error
+    if trouble is not None:
+        raise trouble
     return woken
 
 

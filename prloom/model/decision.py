@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import field
 
 from prloom.model.action import Action
+from prloom.model.event import Target
 from prloom.model.position import Cursor, Position
 from prloom.model.record import Json, Record
 
@@ -75,6 +76,13 @@ class StateWrite(Record, frozen=True, kw_only=True):
     deleted: tuple[str, ...] = ()
 
 
+class Thread(Record, frozen=True):
+    """A conversation that is to be resolved when the TODOs that its event asked for are done."""
+
+    event_id: str
+    target: Target
+
+
 class Todo(Record, frozen=True, kw_only=True):
     """A change that somebody asked for, with what a worker needs to know."""
 
@@ -82,6 +90,7 @@ class Todo(Record, frozen=True, kw_only=True):
     title: str
     context: str = ""
     event_ids: tuple[str, ...] = ()
+    threads: tuple[Thread, ...] = ()
 
 
 class PlanText(Record, frozen=True, kw_only=True):
@@ -118,6 +127,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     actions: tuple[Action, ...] = ()
     writes: tuple[StateWrite, ...] = ()
     todos: tuple[Todo, ...] = ()
+    todos_done: tuple[str, ...] = ()
     deliveries: tuple[Delivery, ...] = ()
     plan: PlanText | None = None
     cursor: Cursor | None = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import field
 
-from prloom.model.decision import Deferral, OpenState
+from prloom.model.decision import Deferral, OpenState, Thread
 from prloom.model.position import START, Cursor, Position
 from prloom.model.record import Record
 
@@ -61,7 +61,8 @@ class DispatchState(Record, frozen=True, kw_only=True):
     """What `bus/state/dispatcher.json` holds; all of it can be rebuilt from the decision log.
 
     `log` is how far the decision log is folded in, `cursor` how far `events.jsonl` is read, `outbox` how long
-    `actions.jsonl` is. `done` counts the finished events by state, `delivered` the delivered actions.
+    `actions.jsonl` is. `done` counts the finished events by state, `delivered` the delivered actions. `todos` are the
+    TODOs to be done whose end a conversation waits for.
     """
 
     seq: int = 0
@@ -72,6 +73,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     done: Mapping[str, int] = field(default_factory=dict)
     queue: Mapping[str, QueuedAction] = field(default_factory=dict)
     delivered: int = 0
+    todos: Mapping[str, tuple[Thread, ...]] = field(default_factory=dict)
     paused: bool = False
     rebase_requested: bool = False
 
