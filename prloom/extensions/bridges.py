@@ -1,0 +1,246 @@
+"""Find and load the bridges: those that come with prloom, and those that prloom.toml names."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Any, NamedTuple
+
+from prloom.api.bridge import Bridge
+from prloom.config import durations
+from prloom.config.problems import Unfit
+from prloom.errors import ExtensionError
+from prloom.extensions import bridge_shape, discovery, faults, keys, loading
+from prloom.model.record import Json
+
+PACKAGE = "prloom_bridges"
+"""The package, found nowhere on disk, in which bridges are loaded."""
+
+POLL_INTERVAL = timedelta(seconds=60)
+"""How often a source is asked where neither the configuration nor the bridge says it."""
+
+PRLOOMS_KEYS = frozenset({"enabled", "module", "poll_interval"})
+"""Keys of a bridge's table that are prloom's, not the bridge's."""
+
+BUILT_IN = frozenset({"github", "local"})
+"""Bridges that the configuration lists whether or not they are there."""
+
+BUNDLED = "bundled"
+"""The source of a bridge that comes with prloom; that of any other is its `module`, as it is configured."""
+
+Settings = Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class LoadedBridge:
+    """A bridge that can be used. `name` is that of its table in the configuration, which is unique."""
+
+    name: str
+    source: str
+    bridge: Bridge
+    targets: tuple[str, ...]
+    poll_interval: timedelta
+
+
+class FailedBridge(NamedTuple):
+    """A bridge that cannot be used, and one line that says why."""
+
+    name: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Bridges:
+    """What became of every bridge that was found or configured."""
+
+    loaded: tuple[LoadedBridge, ...] = ()
+    failed: tuple[FailedBridge, ...] = ()
+    disabled: tuple[str, ...] = ()
+
+    def claimant(self, target: str) -> LoadedBridge | None:
+        """Return the bridge that delivers to this target, or None: nobody does."""
+        return next((bridge for bridge in self.loaded if target in bridge.targets), None)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A bridge before its code has run. `file` is where its code is to be; None: there is none."""
+
+    name: str
+    source: str
+    settings: Settings
+    file: Path | None
+
+
+def load(tables: Mapping[str, Settings], *, repo_root: Path, bundled: Path | None = None) -> Bridges:
+    """Load every bridge that is not disabled; `tables` are the tables of `[bridges]` by name, defaults included.
+
+    A bridge that cannot be loaded is listed as failed and the others go on; of a disabled one nothing is executed.
+    Raises ExtensionError where two claim one target: nobody could say which of them an action is for.
+    """
+    candidates = _candidates(tables, repo_root, bundled or discovery.bundled("bridges"))
+    enabled = [candidate for candidate in candidates if candidate.settings.get("enabled", True)]
+    slugs = Counter(keys.slug(candidate.name) for candidate in enabled)
+    loaded: list[LoadedBridge] = []
+    failed: list[FailedBridge] = []
+    for candidate in enabled:
+        alone = slugs[keys.slug(candidate.name)] == 1
+        try:
+            loaded.append(_guarded("loading it", partial(_load, candidate, repo_root, alone=alone)))
+        except ExtensionError as error:
+            _forget(_module_name(candidate.name))
+            failed.append(FailedBridge(candidate.name, _one_line(f"bridge {_named(candidate)}: {error}")))
+    _refuse_rivals(loaded)
+    disabled = tuple(candidate.name for candidate in candidates if candidate not in enabled)
+    return Bridges(tuple(loaded), tuple(failed), disabled)
+
+
+def _candidates(tables: Mapping[str, Settings], repo_root: Path, bundled: Path | None) -> list[_Candidate]:
+    shipped = dict(_shipped(bundled)) if bundled is not None else {}
+    found = []
+    for name in dict.fromkeys([*shipped, *tables]):
+        settings = tables.get(name, {})
+        module = settings.get("module")
+        if module is not None:
+            found.append(_Candidate(name, str(module), settings, repo_root / str(module)))
+        elif name in shipped or name not in BUILT_IN:
+            found.append(_Candidate(name, BUNDLED, settings, shipped.get(name)))
+    return found
+
+
+def _shipped(folder: Path) -> Iterator[tuple[str, Path]]:
+    for entry in sorted(folder.iterdir()):
+        if (entry / "__init__.py").is_file() and not entry.name.startswith((".", "_")):
+            yield entry.name, entry / "__init__.py"
+
+
+def _load(candidate: _Candidate, repo_root: Path, *, alone: bool) -> LoadedBridge:
+    """Execute the bridge's module and make the bridge; whatever goes wrong is an ExtensionError."""
+    if (wrong := keys.problem(candidate.name)) is not None:
+        raise ExtensionError(wrong)
+    if not alone:
+        raise ExtensionError("another bridge's name differs only in '-' and '_'; rename one of the two")
+    file = _code(candidate, repo_root)
+    module = _guarded("its module", partial(_execute, candidate.name, file))
+    create = getattr(module, "create", None)
+    if not callable(create):
+        raise ExtensionError(f"{file.name} has no create(config); add one that returns the bridge")
+    config = _guarded("its Config", partial(_config, candidate, module))
+    bridge = _guarded("create(config)", partial(create, config))
+    targets = _guarded("the bridge", partial(bridge_shape.targets, bridge))
+    interval = _interval(candidate.settings.get("poll_interval"), bridge)
+    return LoadedBridge(candidate.name, candidate.source, bridge, targets, interval)
+
+
+def _code(candidate: _Candidate, repo_root: Path) -> Path:
+    """Return the file to execute: in the operator's own checkout, never in a pull request's worktree."""
+    if candidate.file is None:
+        raise ExtensionError('no bridge of this name comes with prloom; say where it is with `module = "./FILE.py"`')
+    if candidate.source == BUNDLED:
+        return candidate.file
+    path, root = candidate.file.resolve(), repo_root.resolve()
+    if not path.is_relative_to(root):
+        raise ExtensionError(f"its module {path} is outside the repository {root}; put it into the repository")
+    between = [folder for folder in path.parents if folder.is_relative_to(root) and folder != root]
+    if path.is_relative_to(root / "prloom" / ".local") or any(_is_worktree(folder) for folder in between):
+        raise ExtensionError(f"its module {path} is in a plan's worktree; name one of the repository's own checkout")
+    file = path / "__init__.py" if path.is_dir() else path
+    if not file.is_file():
+        raise ExtensionError(f"there is no {file}; mend `module` in [bridges.{candidate.name}]")
+    return file
+
+
+def _is_worktree(folder: Path) -> bool:
+    # A linked worktree has a file in the place of `.git` (gitrepository-layout(5)); a submodule's names no worktree.
+    link = folder / ".git"
+    return link.is_file() and "/worktrees/" in link.read_text("utf-8", "replace")
+
+
+def _execute(name: str, file: Path) -> ModuleType:
+    """Execute the module afresh, whatever Python remembers of an earlier load."""
+    _forget(_module_name(name))
+    return loading.execute(_module_name(name), file)
+
+
+def _module_name(name: str) -> str:
+    return f"{PACKAGE}.{keys.slug(name)}"
+
+
+def _forget(module_name: str) -> None:
+    for known in [key for key in sys.modules if key == module_name or key.startswith(f"{module_name}.")]:
+        del sys.modules[known]
+
+
+def _guarded(what: str, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - what a bridge's code returns is its own
+    """Run one step of a bridge's own code; all that it raises but a KeyboardInterrupt becomes an ExtensionError."""
+    try:
+        return step()
+    except (KeyboardInterrupt, ExtensionError):
+        raise
+    except BaseException as error:
+        raise ExtensionError(f"{what} raised {faults.describe(error)}{_place(error)}") from error
+
+
+def _place(error: BaseException) -> str:
+    own = [
+        f" ({Path(frame.f_code.co_filename).name}, line {line})"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__", "")).startswith(f"{PACKAGE}.")
+    ]
+    return own[-1] if own else ""
+
+
+def _config(candidate: _Candidate, module: ModuleType) -> Any:  # noqa: ANN401 - the bridge's own type
+    """Return what `create` is given: the bridge's own `Config` (a pydantic model) if it has one, else a mapping."""
+    own = {key: value for key, value in candidate.settings.items() if key not in PRLOOMS_KEYS}
+    model = getattr(module, "Config", None)
+    if model is None:
+        return MappingProxyType(own)
+    from pydantic import BaseModel, ValidationError  # noqa: PLC0415 - 70 ms that few bridges need
+
+    if not (inspect.isclass(model) and issubclass(model, BaseModel)):
+        raise ExtensionError("its Config is no pydantic model; derive it from pydantic.BaseModel")
+    try:
+        return model.model_validate(own)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_context=False, include_input=False)  # it may be a secret
+        said = [": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in problems]
+        raise ExtensionError(f"[bridges.{candidate.name}] {'; '.join(said)}") from error
+
+
+def _interval(configured: Json, bridge: Bridge) -> timedelta:
+    """Return how often to poll: as configured, or else as the bridge's own `poll_interval` says."""
+    wanted = configured if configured is not None else getattr(bridge, "poll_interval", POLL_INTERVAL)
+    try:
+        return durations.parse(wanted)
+    except Unfit as error:
+        raise ExtensionError(f"poll_interval {error.what}; {error.now}") from error
+
+
+def _refuse_rivals(loaded: Sequence[LoadedBridge]) -> None:
+    claims: dict[str, LoadedBridge] = {}
+    for bridge in loaded:
+        for target in bridge.targets:
+            rival = claims.setdefault(target, bridge)
+            if rival is not bridge:
+                raise ExtensionError(
+                    f"the bridges {rival.name} ({rival.source}) and {bridge.name} ({bridge.source}) both claim the "
+                    f"target {target!r}; disable one with `enabled = false` in [bridges.{bridge.name}]"
+                )
+
+
+def _named(candidate: _Candidate) -> str:
+    return candidate.name if candidate.source == BUNDLED else f"{candidate.name} ({candidate.source})"
+
+
+def _one_line(text: str) -> str:
+    """Return a text that may quote anything as one line without control characters."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
