@@ -5,7 +5,7 @@ from __future__ import annotations
 from prloom.model.record import Record
 
 
-class Plan(Record, frozen=True, kw_only=True, omit_defaults=True):
+class Plan(Record, frozen=True, kw_only=True):
     """What `state.json` holds. `status` is `active` or `paused`; `checked_head` is the commit last found harmless."""
 
     id: str
