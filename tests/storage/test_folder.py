@@ -40,7 +40,7 @@ def test_a_missing_folder_is_none_to_a_reader_and_made_for_a_writer(tmp_path: Pa
 
 def test_a_missing_root_is_none_to_a_reader_and_an_error_to_a_writer(tmp_path: Path) -> None:
     assert Folder.open(tmp_path / "nowhere", "bus") is None
-    with pytest.raises(StorageError, match="there is no folder .*nowhere; make it, or name another one"):
+    with pytest.raises(StorageError, match=r"there is no folder .*nowhere; make it, or name another one"):
         Folder.make(tmp_path / "nowhere", "bus")
 
 
@@ -226,7 +226,7 @@ def test_a_folder_that_was_removed_is_told_from_one_that_is_there(tmp_path: Path
 
 
 def test_a_folder_without_permission_says_so(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="cannot make the folder .*bus: Permission denied; check who owns it"):
+    with pytest.raises(StorageError, match=r"cannot make the folder .*bus: Permission denied; check who owns it"):
         on(FailingDisk("mkdir", errno.EACCES), tmp_path)
 
 
