@@ -30,7 +30,12 @@ def off(breaker: Breaker, now: datetime) -> bool:
 
 
 def failed(breaker: Breaker, reason: str, *, key: str, now: datetime) -> Breaker:
-    """Return the breaker after one more failure."""
+    """Return the breaker after one more failure.
+
+    Calls that were under way when the plugin was switched off are no trials: their failures prolong nothing.
+    """
+    if off(breaker, now):
+        return breaker
     failures = breaker.failures + 1
     if failures < THRESHOLD:
         return Breaker(failures, reason)

@@ -1,0 +1,117 @@
+"""Builders for the tests of the pure decisions: each fills in what a test does not speak of.
+
+They are fixtures of the session's scope, so that property tests may use them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from prloom.core import projection
+from prloom.model.action import Action, Comment
+from prloom.model.decision import Change, Decision, Deferral, Intake
+from prloom.model.event import Author, Event, Target
+from prloom.model.position import Cursor, Position
+from prloom.model.state import DispatchState, OpenEvent, QueuedAction
+
+AT = "2026-11-21T12:00:00.000Z"
+
+
+def _event(event_id: str = "e1", **values: object) -> Event:
+    usual = Event(
+        id=event_id,
+        source="github",
+        type="pr_comment",
+        body="please",
+        reply_to=Target("github", {"pr": 7}),
+        author=Author("ann", "write"),
+        created_at=AT,
+        pr=7,
+    )
+    return replace(usual, **values)
+
+
+def _opened(event_id: str = "e1", **values: object) -> OpenEvent:
+    usual = OpenEvent(
+        id=event_id,
+        state="pending",
+        position=Position(1, 0),
+        type="pr_comment",
+        source="github",
+        digest="d",
+        since=AT,
+    )
+    return replace(usual, **values)
+
+
+def _deferral(owner: str = "quiet", **values: object) -> Deferral:
+    usual = Deferral(
+        owner=owner,
+        reason="somebody is still writing",
+        attempts=1,
+        first_deferred_at=AT,
+        deferred_until="2026-11-21T12:00:30.000Z",
+        deadline="2026-11-28T12:00:00.000Z",
+    )
+    return replace(usual, **values)
+
+
+def _queued(action_id: str = "a-1", **values: object) -> QueuedAction:
+    usual = QueuedAction(id=action_id, position=Position(1, 0), target="github", since=AT)
+    return replace(usual, **values)
+
+
+def _action(action_id: str = "", **values: object) -> Action:
+    usual = Action(id=action_id, target=Target("github", {"pr": 7}), payload=Comment("Noted."))
+    return replace(usual, **values)
+
+
+def _admitted(event_id: str = "e1", offset: int = 0, **values: object) -> Change:
+    came_in = Intake(position=Position(1, offset), type="pr_comment", source="github", digest="d")
+    return replace(Change(event_id=event_id, verdict="admitted", state="pending", intake=came_in), **values)
+
+
+def _folded(state: DispatchState, *changes: Change, by: str = "prloom", at: str = AT, **parts: object) -> DispatchState:
+    decision = Decision(seq=state.seq + 1, stage="test", by=by, changes=changes, **parts)  # type: ignore[arg-type]
+    outbox = {action.id: Position(1, 10 * number) for number, action in enumerate(decision.actions)}
+    return projection.fold(state, decision, at=at, end=Cursor(1, state.seq + 1), outbox=outbox, tail=state.outbox)
+
+
+@pytest.fixture(scope="session")
+def an_event() -> Callable[..., Event]:
+    return _event
+
+
+@pytest.fixture(scope="session")
+def an_open_event() -> Callable[..., OpenEvent]:
+    return _opened
+
+
+@pytest.fixture(scope="session")
+def a_deferral() -> Callable[..., Deferral]:
+    return _deferral
+
+
+@pytest.fixture(scope="session")
+def a_queued_action() -> Callable[..., QueuedAction]:
+    return _queued
+
+
+@pytest.fixture(scope="session")
+def an_action() -> Callable[..., Action]:
+    return _action
+
+
+@pytest.fixture(scope="session")
+def admitted() -> Callable[..., Change]:
+    """The first change of an event."""
+    return _admitted
+
+
+@pytest.fixture(scope="session")
+def folded() -> Callable[..., DispatchState]:
+    """Fold one decision, given by its changes and other parts, into a state."""
+    return _folded
