@@ -94,7 +94,9 @@ def cli(ctx: click.Context, directory: str, overrides: tuple[str, ...], *, verbo
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
         return
-    terminal.log_to_stderr("DEBUG" if verbose else "WARNING")
+    from prloom.cli import logs  # noqa: PLC0415 - `prloom --help` needs none
+
+    logs.to_stderr("DEBUG" if verbose else "WARNING")
 
 
 def main() -> NoReturn:

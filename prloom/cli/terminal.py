@@ -186,26 +186,6 @@ def progress(label: str) -> Iterator[Callable[[str], None]]:
         yield lambda text: spinner.update(text=Text(clean(text)))
 
 
-def log_to_stderr(level: Literal["DEBUG", "INFO", "WARNING"]) -> None:
-    """Send the log to stderr, cleaned: warnings as plain lines, lower levels with time and origin.
-
-    Other libraries' records come through from WARNING on: theirs may hold addresses with credentials.
-    """
-    import logging  # noqa: PLC0415 - `prloom --help` needs none
-
-    class Clean(logging.Formatter):
-        def format(self, record: logging.LogRecord) -> str:
-            return clean_block(super().format(record))
-
-    plain = "prloom: %(message)s"
-    detailed = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Clean(plain if level == "WARNING" else detailed))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    for name in ("prloom", "prloom_plugins"):
-        logging.getLogger(name).setLevel(level)
-
-
 def _with_plain_newlines(text: str) -> str:
     return text.replace("\r\n", "\n")
 

@@ -44,7 +44,7 @@ def merge(layers: tuple[Layer, ...]) -> dict[str, Any]:
 
 
 def with_preset(layers: tuple[Layer, ...], name: str) -> tuple[Layer, ...]:
-    """Return the layers of a plan that chose the preset, and no other: it comes after the file, before the variables."""
+    """Return the layers of a plan that chose the preset alone: it comes after the file, before the variables."""
     chosen = tuple(
         Layer(layer.origin, layer.tree["presets"][name], prefix=("presets", name))
         for layer in layers

@@ -88,15 +88,15 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -
         (
             "base_branch = '--output=x'",
             (
-                'prloom.toml: base_branch is "--output=x", which cannot name a branch; write the branch\'s name, such as '
-                '"main"'
+                'prloom.toml: base_branch is "--output=x", which cannot name a branch; write the branch\'s name, such '
+                'as "main"'
             ),
         ),
         (
             "worktrees_dir = '..'",
             (
-                'prloom.toml: worktrees_dir is "..", which would mix worktrees with other files; name a folder of their '
-                "own"
+                'prloom.toml: worktrees_dir is "..", which would mix worktrees with other files; name a folder of '
+                "their own"
             ),
         ),
         (

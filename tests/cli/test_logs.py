@@ -1,0 +1,47 @@
+import subprocess
+import sys
+
+PROGRAM = """
+import logging, sys
+from prloom.cli import logs
+logs.to_stderr("WARNING")
+logs.to_stderr(sys.argv[1])
+logging.getLogger("prloom.engine").info("tick %s", "\\x1b[31m\\nforged")
+logging.getLogger("prloom_plugins.memory").warning("slow")
+logging.getLogger("httpx").info("GET https://user:secret@example.org")
+logging.getLogger("httpx").warning("odd")
+"""
+
+
+def told(level: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, level], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    return done.stderr.splitlines()
+
+
+def test_warnings_are_plain_lines_on_stderr_and_come_once() -> None:
+    assert told("WARNING") == ["prloom: slow", "prloom: odd"]
+
+
+def test_lower_levels_tell_time_and_origin_with_control_characters_shown() -> None:
+    lines = told("INFO")
+
+    assert lines[0].endswith(r"INFO    prloom.engine: tick \x1b[31m")
+    assert lines[2].endswith("WARNING prloom_plugins.memory: slow")
+
+
+def test_what_other_libraries_say_below_warnings_stays_out() -> None:
+    assert not any("secret" in line for line in told("DEBUG"))
+
+
+def test_a_log_goes_where_stderr_is_now() -> None:
+    program = (
+        "import contextlib, io, logging; from prloom.cli import logs;"
+        "away = io.StringIO()\n"
+        "with contextlib.redirect_stderr(away): logs.to_stderr('WARNING')\n"
+        "logging.getLogger('prloom').warning('here'); assert away.getvalue() == ''"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stderr == "prloom: here\n"

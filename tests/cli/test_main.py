@@ -1,0 +1,293 @@
+import os
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+from prloom import __version__
+from prloom.cli import main
+from prloom.cli.lazy import Lazy, LazyGroup
+from prloom.cli.options import Options
+from prloom.errors import ConfigError, PrloomError
+
+PRLOOM = [sys.executable, "-m", "prloom"]
+
+
+def raising(error: BaseException) -> click.Command:
+    """Return a command that fails in this way."""
+
+    def fail() -> None:
+        raise error
+
+    return click.Command("boom", callback=fail, params=[click.Option(["-v", "--verbose"], expose_value=False)])
+
+
+# Finding a command.
+
+
+def test_every_command_of_the_table_is_there() -> None:
+    assert list(main.COMMANDS) == [
+        *("init", "adopt", "start", "status", "events", "why", "emit", "retry"),
+        *("approve", "drop", "poll", "plugins", "bridges", "doctor", "demo"),
+    ]
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_each_command_of_the_table_can_be_run(name: str) -> None:
+    command = import_module(main.COMMANDS[name].module).command
+
+    assert isinstance(command, click.Command)
+    assert command.name == name
+    assert command.get_short_help_str()
+
+
+@pytest.mark.parametrize("args", [[], ["--help"], ["-h"]])
+def test_prloom_alone_and_help_list_the_commands(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(main.cli, args) == 0
+
+    out = capsys.readouterr().out
+    listed = [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines()]
+    assert listed == list(main.COMMANDS)
+
+
+def test_help_imports_click_and_little_else() -> None:
+    program = (
+        "import sys; from prloom.cli import main; main.run(main.cli, ['--help']);"
+        "print(sorted(name for name in sys.modules if name.startswith('prloom')), file=sys.stderr);"
+        "print(sorted({'pydantic','rich','asyncio','msgspec','json','logging','pathlib','shutil','tomllib','dataclasses',"
+        "'importlib.metadata'} & set(sys.modules)), file=sys.stderr)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    ours = ("bug", "lazy", "main", "options", "terminal")
+    names = ["prloom", "prloom.cli", *(f"prloom.cli.{name}" for name in ours), "prloom.errors"]
+    assert done.stderr == f"{names}\n[]\n"
+
+
+def test_a_command_is_imported_when_it_is_run_and_its_neighbours_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a_lazy_command.py").write_text(
+        "import click\ncommand = click.Command('hi', callback=lambda: print('hi'))"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    group = LazyGroup(lazy={"hi": Lazy("a_lazy_command", "Greet."), "no": Lazy("a_missing_module", "Fail.")})
+
+    assert main.run(group, ["hi"]) == 0
+    assert capsys.readouterr().out == "hi\n"
+
+
+def test_a_command_without_its_module_is_a_bug_that_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    group = LazyGroup(lazy={"no": Lazy("a_missing_module", "Fail.")})
+
+    assert main.run(group, ["no"]) == 1
+    assert "a bug in prloom, not in what you did: ModuleNotFoundError: No module named 'a_missing_module'" in (
+        capsys.readouterr().err
+    )
+
+
+def test_the_shell_completes_commands_without_importing_them() -> None:
+    environ = {**os.environ, "_PRLOOM_COMPLETE": "bash_complete", "COMP_WORDS": "prloom sta", "COMP_CWORD": "1"}
+
+    done = subprocess.run(PRLOOM, capture_output=True, text=True, check=True, env=environ)
+
+    assert done.stdout == "plain,start\nplain,status\n"
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(main.cli, ["--version"]) == 0
+    assert capsys.readouterr().out == f"prloom {__version__}\n"
+
+
+def test_the_options_before_the_command_reach_it(tmp_path: Path) -> None:
+    args = ["-C", str(tmp_path), "--set", "a=1", "--set", "b=2=3"]
+
+    with main.cli.make_context("prloom", args) as ctx:
+        main.cli.invoke(ctx)
+
+        assert ctx.obj == Options(str(tmp_path), ("a=1", "b=2=3"), verbose=False)
+
+
+# Exit codes, and one clear line.
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (PrloomError("no plan x; see `prloom status`"), 1, "prloom: no plan x; see `prloom status`\n"),
+        (ConfigError("a is wrong\nb is wrong"), 1, "prloom: a is wrong\nprloom: b is wrong\n"),
+        (PrloomError("bad name \x1b[2J\u202e"), 1, "prloom: bad name \\x1b[2J\\u202e\n"),
+        (KeyboardInterrupt(), 130, "prloom: interrupted\n"),
+        (click.ClickException("no"), 1, "prloom: no\n"),
+        (click.Abort(), 1, "prloom: stopped, for there was no answer; nothing more was done\n"),
+        (click.UsageError("two plans"), 2, "prloom: two plans. See `prloom --help`.\n"),
+        (
+            OSError(28, "No space left on device", "/x/events.jsonl"),
+            1,
+            "prloom: No space left on device (/x/events.jsonl); make room on the disk, and run it again\n",
+        ),
+        (ExceptionGroup("tasks", [PrloomError("one"), PrloomError("two")]), 1, "prloom: one\nprloom: two\n"),
+        (ExceptionGroup("tasks", [ExceptionGroup("more", [PrloomError("one")])]), 1, "prloom: one\n"),
+        (BaseExceptionGroup("tasks", [PrloomError("one"), KeyboardInterrupt()]), 130, "prloom: interrupted\n"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_a_failure_is_one_clear_line_and_an_exit_code(
+    error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(raising(error), []) == code
+
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", said)
+
+
+def test_an_interruption_at_a_question_is_an_interruption(capsys: pytest.CaptureFixture[str]) -> None:
+    # click makes an Abort of it while the interruption is being handled.
+    error = click.Abort()
+    error.__context__ = KeyboardInterrupt()
+
+    assert main.run(raising(error), []) == 130
+    assert capsys.readouterr().err == "prloom: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["statsu"], "prloom: no command statsu; did you mean status? See `prloom --help`.\n"),
+        (["xyzzy"], "prloom: no command xyzzy. See `prloom --help`.\n"),
+        (["evil\x1b[2J"], "prloom: no command evil\\x1b[2J. See `prloom --help`.\n"),
+        (["--set", "x"], "prloom: Invalid value for '--set': x sets nothing; write KEY=VALUE. See `prloom --help`.\n"),
+        (
+            ["-C", "/no/such/folder"],
+            (
+                "prloom: Invalid value for '-C' / '--repo': Directory '/no/such/folder' does not exist. "
+                "See `prloom --help`.\n"
+            ),
+        ),
+    ],
+)
+def test_a_usage_error_says_where_to_look(args: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(main.cli, args) == 2
+
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", said)
+
+
+def test_a_command_group_without_a_command_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    group = click.Group("plugins", commands=[click.Command("list", short_help="List them.")])
+
+    assert main.run(group, []) == 2
+    assert "list  List them." in capsys.readouterr().err
+
+
+# A bug.
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where tracebacks are kept in a test."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("PRLOOM_TRACEBACK", raising=False)
+    return tmp_path
+
+
+def test_a_bug_says_that_it_is_one_and_keeps_its_traceback(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(raising(ValueError("odd \x1b")), []) == 1
+
+    (kept,) = folder.iterdir()
+    assert capsys.readouterr().err == (
+        "prloom: a bug in prloom, not in what you did: ValueError: odd \\x1b "
+        f"({_place(kept)}); please report it with the traceback in {kept} (PRLOOM_TRACEBACK=1 shows it here)\n"
+    )
+    assert "Traceback (most recent call last)" in kept.read_text()
+    assert kept.stat().st_mode & 0o077 == 0
+
+
+def _place(kept: Path) -> str:
+    ours = [line for line in kept.read_text().splitlines() if "/prloom/cli/" in line][-1]
+    file, _, line = ours.partition(", line ")
+    return f"prloom/cli/{file.rpartition('/')[2].rstrip(chr(34))}:{line.split(',')[0]}"
+
+
+@pytest.mark.parametrize("args", [["-v"], ["--verbose"]])
+def test_a_bug_shows_its_traceback_to_who_asks(
+    folder: Path, capsys: pytest.CaptureFixture[str], args: list[str]
+) -> None:
+    boom = click.Command(
+        "boom", params=[click.Option(["-v", "--verbose"], is_flag=True)], callback=lambda verbose: 1 / 0
+    )
+
+    assert main.run(boom, args) == 1
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert "please report it with the traceback above" in lines[-1]
+    assert list(folder.iterdir()) == []
+
+
+def test_a_variable_shows_the_traceback_too(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRLOOM_TRACEBACK", "1")
+
+    main.run(raising(ValueError("odd")), [])
+
+    assert capsys.readouterr().err.startswith("Traceback (most recent call last):")
+
+
+def test_a_bug_beside_a_foreseen_failure_is_not_hidden_by_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(raising(ExceptionGroup("tasks", [PrloomError("one"), KeyError("two")])), []) == 1
+    assert "a bug in prloom" in capsys.readouterr().err
+
+
+def test_a_pipe_that_broke_elsewhere_is_not_taken_for_a_reader_who_left(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(raising(BrokenPipeError()), []) == 1
+    assert "a bug in prloom, not in what you did: BrokenPipeError" in capsys.readouterr().err
+
+
+# The process.
+
+
+def test_a_reader_who_left_is_no_error_to_talk_about() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+
+    done = subprocess.run([*PRLOOM, "--help"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_under_stdout_is_one_clear_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*PRLOOM, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (
+        1,
+        "prloom: No space left on device; make room on the disk, and run it again\n",
+    )
+
+
+def test_a_narrow_locale_cannot_make_output_fail() -> None:
+    program = (
+        "import sys, click; from prloom.cli import main;"
+        "sys.exit(main.run(click.Command('x', callback=lambda: click.echo('→ ü')), []))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        encoding="latin-1",
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1:strict"},
+    )
+
+    assert (done.returncode, done.stdout) == (0, "\\u2192 ü\n")

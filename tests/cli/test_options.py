@@ -1,0 +1,98 @@
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from prloom.cli import options
+from prloom.cli.options import Options
+from prloom.errors import ConfigError, PrloomError
+
+Git = Callable[..., None]
+
+
+@pytest.fixture
+def git(tmp_path: Path) -> Git:
+    """Run git in a folder, with no configuration but its own."""
+
+    def _git(folder: Path, *args: str) -> None:
+        identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+        subprocess.run(
+            ["git", *identity, *args],
+            cwd=folder,
+            check=True,
+            capture_output=True,
+            env={"PATH": "/usr/bin:/bin:/usr/local/bin", "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"},
+        )
+
+    return _git
+
+
+@pytest.fixture
+def repo(tmp_path: Path, git: Git) -> Path:
+    """A repository with one commit."""
+    root = tmp_path / "repo"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    git(root, "commit", "--quiet", "--allow-empty", "--message", "first")
+    return root
+
+
+def test_the_repository_is_the_nearest_one_at_or_above(repo: Path) -> None:
+    below = repo / "src/deep"
+    below.mkdir(parents=True)
+
+    assert options.repo_root(Options(str(repo))) == repo
+    assert options.repo_root(Options(str(below))) == repo
+
+
+def test_a_folder_outside_any_repository_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(
+        PrloomError, match=r"^no git repository at /.* or above; go into one, or name it with `prloom -C"
+    ):
+        options.repo_root(Options(str(tmp_path)))
+
+
+def test_in_a_plans_worktree_the_configuration_is_that_of_its_checkout(repo: Path, git: Git) -> None:
+    (repo / "prloom.toml").write_text('worktrees_dir = "trees"')
+    git(repo, "worktree", "add", "--quiet", "trees/pr-7")
+    (repo / "trees/pr-7/prloom.toml").write_text('base_branch = "evil"')
+
+    inside = Options(str(repo / "trees/pr-7"))
+
+    assert options.repo_root(inside) == repo
+    assert options.worktrees_dir(inside) == repo / "trees"
+    assert options.config(inside).base_branch == "main"
+
+
+def test_a_worktree_that_a_person_made_is_a_checkout_of_its_own(repo: Path, git: Git, tmp_path: Path) -> None:
+    git(repo, "worktree", "add", "--quiet", str(tmp_path / "mine"))
+
+    assert options.repo_root(Options(str(tmp_path / "mine"))) == tmp_path / "mine"
+
+
+def test_a_submodule_is_a_repository_of_its_own(tmp_path: Path) -> None:
+    inner = tmp_path / "outer/inner"
+    inner.mkdir(parents=True)
+    (inner / ".git").write_text("gitdir: ../.git/modules/inner\n")
+
+    assert options.repo_root(Options(str(inner))) == inner
+
+
+def test_flags_and_presets_reach_the_configuration(repo: Path) -> None:
+    (repo / "prloom.toml").write_text('[presets.careful.trust]\nminimum = "admin"')
+
+    chosen = options.config(Options(str(repo), ("base_branch=trunk",)), preset="careful")
+
+    assert (chosen.base_branch, chosen.trust.minimum) == ("trunk", "admin")
+
+
+def test_the_environment_reaches_the_configuration(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRLOOM_WORKTREES_DIR", "from-environment")
+
+    assert options.worktrees_dir(Options(str(repo))) == repo / "from-environment"
+
+
+def test_a_mistake_in_the_configuration_comes_through(repo: Path) -> None:
+    with pytest.raises(ConfigError, match="unknown key x"):
+        options.config(Options(str(repo), ("x=1",)))
