@@ -87,5 +87,5 @@ def lookup_due(event: OpenEvent, now: datetime) -> bool:
 
 def next_due(events: Iterable[OpenEvent]) -> datetime | None:
     """Return when the next deferred event is due, or None if none waits."""
-    times = [event.deferral.deferred_until for event in events if event.state == "deferred" and event.deferral]
-    return record.moment(min(times)) if times else None
+    waits = [event.deferral for event in events if event.state == "deferred" and event.deferral]
+    return min((record.moment(min(wait.deferred_until, wait.deadline)) for wait in waits), default=None)

@@ -104,7 +104,9 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: str) -> Op
         case "admitted" | "vouched" | "held":  # a look-up's wait is over, and does not count as anybody's deferral
             return replace(moved, deferral=change.deferral, first_deferred_at=None)
         case "expired":
-            return replace(moved, passed=(change.plugin,) if change.plugin else (), deferral=None)
+            # Those that let it pass before keep their turns: two owners would hand it to each other for ever.
+            passed = (*before.passed, change.plugin) if change.plugin else ()
+            return replace(moved, passed=passed, deferral=None)
         case "failed":
             moved = replace(moved, failures=before.failures + 1)
     if change.deferral is None:
