@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from prloom.errors import StorageError, UnsafePathError
+from prloom.storage import wire
+from prloom.storage.document import Document, Loaded
+from prloom.storage.faulty import FullDisk
+from prloom.storage.folder import Folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAME = "dispatcher.json"
+
+
+def put(folder: Folder, content: bytes) -> None:
+    (Path(folder.path) / NAME).write_bytes(content)
+
+
+def test_what_is_saved_is_loaded(folder: Folder) -> None:
+    document = Document(folder, NAME)
+    document.save({"cursor": [1, 20, 0], "text": "ä ☃ \u0000"})
+
+    assert document.load() == Loaded({"cursor": [1, 20, 0], "text": "ä ☃ \u0000"})
+    assert document.peek() == document.load()
+
+
+def test_a_document_is_readable_by_people(folder: Folder) -> None:
+    Document(folder, NAME).save({"a": 1, "b": [2]})
+
+    assert folder.read_bytes(NAME) == b'{\n  "a": 1,\n  "b": [\n    2\n  ]\n}\n'
+
+
+def test_a_missing_document_is_none_and_no_error(folder: Folder) -> None:
+    assert Document(folder, NAME).load() == Loaded(None)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "truncated"),
+        (b'{"a":', "truncated"),
+        (b"[1]", "not an object"),
+        (b'"text"', "not an object"),
+        (b'{"a":"\xff"}', "not UTF-8"),
+        (b"\0" * 100, "malformed"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"{} {}", "trailing characters"),
+    ],
+)
+def test_a_document_that_does_not_parse_is_set_aside_and_reported(folder: Folder, content: bytes, reason: str) -> None:
+    put(folder, content)
+
+    found = Document(folder, NAME).load()
+
+    assert found.value is None
+    assert reason in (found.reason or "")
+    assert found.aside is not None
+    assert found.aside.startswith(f"{folder.path}/{NAME}.corrupt-")
+    assert Path(found.aside).read_bytes() == content
+    assert Document(folder, NAME).load() == Loaded(None)
+
+
+def test_peeking_changes_nothing(folder: Folder) -> None:
+    put(folder, b"{")
+
+    found = Document(folder, NAME).peek()
+
+    assert (found.value, found.aside) == (None, None)
+    assert found.reason is not None
+    assert folder.names() == (NAME,)
+
+
+def test_corrupt_documents_never_replace_one_another(folder: Folder) -> None:
+    asides = []
+    for content in (b"1", b"2", b"3"):
+        put(folder, content)
+        asides.append(Document(folder, NAME).load().aside)
+
+    assert [Path(aside or "").read_bytes() for aside in asides] == [b"1", b"2", b"3"]
+
+
+def test_a_document_over_its_limit_is_not_loaded_but_set_aside(folder: Folder) -> None:
+    put(folder, b'{"a": "' + b"x" * 100 + b'"}')
+
+    found = Document(folder, NAME, limit=50).load()
+
+    assert found.reason == "it has 109 bytes, more than 50"
+    assert found.aside is not None
+
+
+def test_a_document_that_would_be_over_its_limit_is_not_saved(folder: Folder) -> None:
+    document = Document(folder, NAME, limit=50)
+    document.save({"a": 1})
+
+    with pytest.raises(StorageError, match=r"dispatcher.json would have \d+ bytes, more than 50; keep less in it"):
+        document.save({"a": "x" * 100})
+
+    assert document.load() == Loaded({"a": 1})
+
+
+def test_a_document_is_only_a_regular_file(folder: Folder, intruder: Callable[[Path], str]) -> None:
+    kind = intruder(Path(folder.path) / NAME)
+    document = Document(folder, NAME)
+
+    for use in (document.load, document.peek, lambda: document.save({}), lambda: document.update(lambda _: {})):
+        with pytest.raises(UnsafePathError, match=f"{NAME} is {kind}"):
+            use()
+
+
+def test_a_full_disk_leaves_the_old_document(folder: Folder) -> None:
+    document = Document(folder, NAME)
+    document.save({"a": 1})
+    folder.disk = FullDisk(10)
+
+    with pytest.raises(StorageError, match="No space left on device"):
+        document.save({"a": "x" * 100})
+
+    assert document.load() == Loaded({"a": 1})
+    assert folder.names() == (NAME,)
+
+
+def test_an_update_sees_what_was_there_and_returns_what_is_there_now(folder: Folder) -> None:
+    document = Document(folder, NAME)
+    document.save({"n": 1})
+
+    assert document.update(lambda found: {"n": (found.value or {})["n"] + 1}) == {"n": 2}
+    assert document.load() == Loaded({"n": 2})
+
+
+def test_an_update_is_told_that_the_document_was_corrupt_and_does_not_take_it_for_empty(folder: Folder) -> None:
+    put(folder, b"{")
+    told: list[Loaded] = []
+
+    def begin_anew(found: Loaded) -> dict[str, int]:
+        told.append(found)
+        return {"n": 0}
+
+    Document(folder, NAME).update(begin_anew)
+
+    assert told[0].aside is not None
+    assert Path(told[0].aside).read_bytes() == b"{"
+
+
+def test_an_update_that_fails_changes_nothing(folder: Folder) -> None:
+    document = Document(folder, NAME)
+    document.save({"n": 1})
+
+    def fail(_: Loaded) -> dict[str, int]:
+        raise KeyError("n")
+
+    with pytest.raises(KeyError):
+        document.update(fail)
+
+    assert document.load() == Loaded({"n": 1})
+    document.save({"n": 2})
+
+
+def _count(path: str, times: int) -> None:
+    with Folder.make(path) as folder:
+        for _ in range(times):
+            Document(folder, NAME).update(lambda found: {"n": (found.value or {"n": 0})["n"] + 1})
+
+
+def test_updates_of_several_processes_are_never_lost(folder: Folder) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    writers = [spawn.Process(target=_count, args=(folder.path, 40)) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+
+    assert Document(folder, NAME).load() == Loaded({"n": 80})
+
+
+def test_half_an_emoji_does_not_stop_a_save(folder: Folder) -> None:
+    document = Document(folder, NAME)
+    document.save({"cut\ud83d": ["\udc00", {"whole": "\U0001f600"}]})
+
+    assert document.load() == Loaded({"cut\ufffd": ["\ufffd", {"whole": "\U0001f600"}]})
+
+
+def test_half_an_emoji_of_another_program_is_read_as_a_replacement(folder: Folder) -> None:
+    put(folder, rb'{"a": "cut \ud83d", "b": "\ud83d\ude00", "c": "\\ud83d"}')
+
+    assert Document(folder, NAME).load() == Loaded({"a": "cut \ufffd", "b": "\U0001f600", "c": "\\ud83d"})
+
+
+@pytest.mark.parametrize("content", [rb'{"a": NaN, "b": "\ud83d"}', rb'{"a": "\ud83d"', rb'{"a": "\ud83d"} x'])
+def test_what_is_no_json_stays_unreadable_whatever_else_is_in_it(content: bytes) -> None:
+    assert isinstance(wire.decode(content), wire.Unreadable)
+
+
+def test_numbers_beyond_64_bits_are_kept(folder: Folder) -> None:
+    document = Document(folder, NAME)
+    document.save({"n": 2**70})
+
+    assert document.load() == Loaded({"n": 2**70})
+
+
+def test_what_is_not_json_is_an_error_of_the_caller(folder: Folder) -> None:
+    with pytest.raises(TypeError):
+        Document(folder, NAME).save({"a": object()})
+
+    assert folder.names() == ()
+
+
+def test_a_saved_document_is_json_to_everybody(folder: Folder) -> None:
+    Document(folder, NAME).save({"a": "</script>\u2028\x7f\x1b["})
+
+    assert msgspec.json.decode(folder.read_bytes(NAME) or b"") == {"a": "</script>\u2028\x7f\x1b["}
