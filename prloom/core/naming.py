@@ -47,8 +47,11 @@ def check_plan_id(text: str) -> str:
 
 
 def is_branch_name(text: str) -> bool:
-    """Whether git would accept the text as the name below `refs/heads/` (the rules of git-check-ref-format)."""
-    return bool(text) and not text.startswith(("/", ".")) and text != "@" and not _NOT_IN_REFS.search(text)
+    """Whether git would make a branch of this name (the rules of git-check-ref-format), a leading `-` aside.
+
+    `HEAD` and `@` are none: they mean what is checked out.
+    """
+    return text not in {"", "@", "HEAD"} and not text.startswith(("/", ".")) and not _NOT_IN_REFS.search(text)
 
 
 def shown(text: str, longest: int = 120) -> str:

@@ -12,7 +12,7 @@ from prloom.errors import PrloomError
 
 SAFE = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 GOOD_NAMES = ("main", "a/b", "--output=x", "-", "$(x)", "a'b|c", "ünï", "@x", "a@b")
-BAD_NAMES = ("", "@", ".a", "a/.b", "a..b", "a b", "a~", "a^{}", "a:b", "a?", "a*", "a[", "a\\b", "a@{1}", "/a", "a//b")
+BAD_NAMES = ("", "@", "HEAD", ".a", "a/.b", "a..b", "a b", "a~", "a^{}", "a:b", "a?", "a*", "a[", "a\\b", "a@{1}", "/a", "a//b")
 BAD_ENDINGS = ("a/", "a.lock", "a.lock/b", "a.", "a\x7f", "a\tb")
 
 
@@ -104,5 +104,5 @@ def test_what_is_shown_is_one_printable_line_of_bounded_length() -> None:
 def test_a_branch_name_is_what_git_takes_for_one(name: str) -> None:
     asked = subprocess.run(["git", "check-ref-format", f"refs/heads/{name}"], check=False)
 
-    # `refs/heads/@` is a valid ref, but `@` alone means HEAD wherever a branch is asked for.
-    assert naming.is_branch_name(name) == (asked.returncode == 0 and name != "@")
+    # These are valid refs below `refs/heads/`, but mean what is checked out wherever a branch is asked for.
+    assert naming.is_branch_name(name) == (asked.returncode == 0 and name not in {"@", "HEAD"})

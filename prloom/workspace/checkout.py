@@ -1,0 +1,140 @@
+"""Read from git's own files where a checkout stands, without starting git.
+
+The files are described in gitrepository-layout(5). For what they do not say (a repository may keep its refs in a table)
+git is asked.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from prloom.core.naming import shown
+from prloom.errors import WorkspaceError
+from prloom.workspace import git
+
+_BRANCHES = "refs/heads/"
+_UNKNOWN = ".invalid"  # what HEAD names where refs are kept in a table
+_LONGEST = 16_384
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+# Files in which an operation that has taken HEAD off its branch remembers that branch.
+_BORROWED = ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START")
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A folder with files of a commit, the git directory of its own, and the one it shares with other worktrees."""
+
+    path: Path
+    git_dir: Path
+    common: Path
+
+    @property
+    def linked(self) -> bool:
+        """Whether this is a worktree beside another checkout."""
+        return self.git_dir != self.common
+
+
+def at(path: Path) -> Checkout | None:
+    """Return the checkout whose top folder this is, going by its `.git`; None if it is none."""
+    git_dir = path / ".git"
+    if not git_dir.is_dir():
+        link = read(git_dir) or ""
+        if not link.startswith("gitdir: "):
+            return None
+        git_dir = (path / link.removeprefix("gitdir: ")).resolve()
+    if read(git_dir / "HEAD") is None:
+        return None
+    common = read(git_dir / "commondir")
+    return Checkout(path, git_dir, git_dir if common is None else (git_dir / common).resolve())
+
+
+def around(path: Path) -> Checkout | None:
+    """Return the checkout that holds the folder; None if there is none."""
+    return next((found for each in (path, *path.parents) if (found := at(each))), None)
+
+
+def registered(common: Path, path: Path) -> Checkout | None:
+    """Return the worktree that the repository has registered at this path, whether or not it is still there.
+
+    The repository's side is believed, and not the `.git` in the worktree: an agent that may write nowhere else could
+    have turned that into a repository of its own making, whose configuration names programs.
+    """
+    wanted = path.resolve()
+    hint = at(wanted)
+    if hint is not None and hint.git_dir.parent == common / "worktrees" and _place(hint.git_dir) == wanted:
+        return Checkout(wanted, hint.git_dir, common)
+    return next((each for each in linked(common) if each.path == wanted), None)
+
+
+def linked(common: Path) -> tuple[Checkout, ...]:
+    """Return all worktrees that the repository has registered beside its main checkout."""
+    try:
+        names = sorted((common / "worktrees").iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    return tuple(Checkout(place, name, common) for name in names if (place := _place(name)))
+
+
+def head(checkout: Checkout) -> str:
+    """Return the full SHA of the commit that is checked out."""
+    ref = read(checkout.git_dir / "HEAD") or ""
+    sha = _sha(checkout.common, ref.removeprefix("ref: ")) if ref.startswith("ref: ") else ref
+    if _SHA.fullmatch(sha):
+        return sha
+    asked = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
+    answer = git.run(asked, cwd=checkout.path, git_dir=checkout.git_dir, codes=(0, 1)).out.strip()
+    if not answer:
+        raise WorkspaceError(f"{shown(str(checkout.path))} has no commit yet; make one first")
+    return answer
+
+
+def branch(checkout: Checkout) -> str | None:
+    """Return the branch that is checked out; None on a commit that no branch leads (a detached HEAD)."""
+    ref = read(checkout.git_dir / "HEAD") or ""
+    if ref == f"ref: {_BRANCHES}{_UNKNOWN}":
+        asked = ["symbolic-ref", "--quiet", "HEAD"]
+        ref = "ref: " + git.run(asked, cwd=checkout.path, git_dir=checkout.git_dir, codes=(0, 1)).out.strip()
+    prefix = f"ref: {_BRANCHES}"
+    return ref.removeprefix(prefix) if ref.startswith(prefix) else None
+
+
+def holds(checkout: Checkout, name: str) -> bool:
+    """Whether the branch is checked out here, or is what an unfinished rebase or bisection here will return to."""
+    borrowed = (read(checkout.git_dir / each) for each in _BORROWED)
+    return branch(checkout) == name or any(each in {name, _BRANCHES + name} for each in borrowed)
+
+
+def locked(checkout: Checkout) -> str | None:
+    """Return why the worktree is locked; None if it is not."""
+    return read(checkout.git_dir / "locked")
+
+
+def read(path: Path) -> str | None:
+    """Return what a small file of git's says, without the newline at its end; None if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return os.fsdecode(file.read(_LONGEST)).removesuffix("\n")
+    except (OSError, ValueError):  # not there, or no path at all
+        return None
+
+
+def _place(git_dir: Path) -> Path | None:
+    """Return the top folder of the worktree whose git directory this is; git may have noted it relative to that."""
+    link = read(git_dir / "gitdir")
+    return Path(os.path.normpath(git_dir / link)).parent if link else None
+
+
+def _sha(common: Path, ref: str) -> str:
+    """Return what a ref's file says, or the line for it in the file of packed refs; empty if neither is there."""
+    loose = read(common / ref)
+    if loose is not None:
+        return loose
+    try:
+        packed = (common / "packed-refs").read_bytes()
+    except OSError:
+        return ""
+    end = packed.find(b" " + os.fsencode(ref) + b"\n")
+    return os.fsdecode(packed[packed.rfind(b"\n", 0, end) + 1 : end]) if end >= 0 else ""

@@ -1,0 +1,175 @@
+"""Run git so that nothing that a branch brings is run, nobody is asked anything, and every call ends.
+
+Every git process of prloom is started here, by `subprocess`. GitPython's process layer would not serve: it hands down
+the caller's whole environment (a GIT_DIR set by the hook or alias that started prloom would redirect every call), falls
+back to the current folder when the one asked for cannot be entered, and its time limit finds children by parsing `ps`.
+What prloom wants of git are a dozen plumbing commands, not an object model.
+
+What is refused, and why, is in git-config(1): hooks and the file system monitor are programs that a relative setting
+finds in the worktree; `ext::` is a transport that is a program; a bare repository among a branch's files has a
+configuration of its own; submodules are fetched from where the branch says.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from shutil import which
+from typing import TYPE_CHECKING
+
+from prloom.core.naming import shown
+from prloom.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
+    from subprocess import Popen
+
+LIMIT = timedelta(minutes=1)
+"""How long a call may take when its caller does not say."""
+
+_GRACE = 2.0  # seconds in which an interrupted git takes its lock files away
+
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "protocol.ext.allow=never",
+    "safe.bareRepository=explicit",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "push.recurseSubmodules=no",
+    "status.submoduleSummary=false",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "push.gpgSign=false",
+    "log.showSignature=false",
+    "gc.auto=0",  # else a call may leave a process behind
+    "maintenance.auto=false",
+    "credential.interactive=false",
+    "color.ui=false",
+    "core.quotePath=false",
+)
+_OPTIONS = ("--no-pager", "--no-optional-locks", *(part for each in _SETTINGS for part in ("-c", each)))
+
+# Without them these commands run programs that the configuration names for attributes which a branch sets, or look into
+# submodules, which have a configuration of their own.
+_GUARDS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+_GUARDED = {
+    **dict.fromkeys(("diff", "diff-files", "diff-index", "diff-tree", "format-patch", "log", "show"), _GUARDS),
+    "status": ("--ignore-submodules=dirty",),
+}
+
+_MACHINE = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
+_CONFIG = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+_IDENTITY = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
+_ACCESS = ("GIT_SSH", "GIT_SSH_COMMAND", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "KRB5CCNAME")
+_CERTIFICATES = ("GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
+_KEPT = frozenset((*_MACHINE, *_CONFIG, *_IDENTITY, *_ACCESS, *_CERTIFICATES, *_PROXIES))
+_SET = {
+    "LC_ALL": "C",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": ":",
+    "GIT_SEQUENCE_EDITOR": ":",
+    "GIT_LITERAL_PATHSPECS": "1",
+}
+_CREDENTIALS = re.compile(r"://[^/@\s]*@")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a call ended: its exit code and what it wrote to its standard output."""
+
+    code: int
+    out: str
+
+
+def run(
+    argv: Sequence[str | Path],
+    *,
+    cwd: Path,
+    git_dir: Path | None = None,
+    codes: Collection[int] = (0,),
+    limit: timedelta = LIMIT,
+) -> Answer:
+    """Run one git command, given without the `git`, and return its answer.
+
+    With `git_dir` that is the repository and cwd its worktree, whatever a `.git` in cwd says. An exit code that is not
+    in `codes`, a git that cannot be started, or one that takes longer than `limit` raises WorkspaceError with one line.
+    """
+    words = [os.fspath(word) for word in argv]
+    words[1:1] = _GUARDED.get(words[0], ())
+    process = _start(words, cwd, environment(os.environ, cwd=cwd, git_dir=git_dir))
+    code, out, err = _finish(process, f"git {shown(words[0])} in {shown(str(cwd))}", limit)
+    if code not in codes:
+        raise WorkspaceError(f"git {shown(words[0])} failed in {shown(str(cwd))}: {reason(err, code)}")
+    return Answer(code, out)
+
+
+def environment(caller: Mapping[str, str], *, cwd: Path, git_dir: Path | None) -> dict[str, str]:
+    """Return the environment of a git process: what it needs of the caller's, and nothing that leads it elsewhere."""
+    kept = {name: value for name, value in caller.items() if name in _KEPT}
+    # A relative entry would be looked up in the worktree, where a branch may have put a program called `git`.
+    entries = kept.get("PATH", os.defpath).split(os.pathsep)
+    kept["PATH"] = os.pathsep.join(each for each in entries if each.startswith("/"))
+    place = {} if git_dir is None else {"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(cwd)}
+    return {**kept, **_SET, **place}
+
+
+def reason(err: str, code: int) -> str:
+    """Return the line of git's standard error that says what is wrong, without passwords and control characters."""
+    lines = [line.strip() for line in err.splitlines() if line.strip()]
+    said = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0] if lines else "")
+    if not said:
+        return f"it ended with {f'signal {-code}' if code < 0 else f'exit code {code}'} and no message"
+    return shown(_CREDENTIALS.sub("://…@", said), 400)
+
+
+def _start(words: list[str], cwd: Path, env: dict[str, str]) -> Popen[bytes]:
+    from subprocess import DEVNULL, PIPE, Popen  # noqa: PLC0415 -- 10 ms that commands which only read files do not pay
+
+    if not cwd.is_dir():
+        raise WorkspaceError(f"{shown(str(cwd))} is not a folder; git cannot run there")
+    program = which("git", path=env["PATH"])
+    if program is None:
+        raise WorkspaceError("git was not found in PATH; install it from https://git-scm.com")
+    argv = [program, *_OPTIONS, *words]
+    try:
+        # A session of its own has no terminal to ask for a password at, and can be ended whole.
+        return Popen(argv, cwd=cwd, env=env, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True)
+    except (OSError, ValueError) as error:  # arguments too long, or a NUL among them
+        why = f"git {shown(words[0])} could not be started in {shown(str(cwd))}: {shown(str(error))}"
+        raise WorkspaceError(why) from error
+
+
+def _finish(process: Popen[bytes], what: str, limit: timedelta) -> tuple[int, str, str]:
+    from subprocess import TimeoutExpired  # noqa: PLC0415 -- see _start
+
+    with process:
+        try:
+            out, err = process.communicate(timeout=limit.total_seconds())
+        except TimeoutExpired as error:
+            raise WorkspaceError(f"{what} took longer than {limit.total_seconds():g} s and was stopped") from error
+        finally:
+            _stop(process)
+    return process.returncode, os.fsdecode(out), os.fsdecode(err)
+
+
+def _stop(process: Popen[bytes]) -> None:
+    """End the process and all of its session, if it has not ended: first so that git can clean up, then for certain."""
+    from subprocess import TimeoutExpired  # noqa: PLC0415 -- see _start
+
+    if process.poll() is not None:
+        return
+    os.killpg(process.pid, signal.SIGTERM)
+    with suppress(TimeoutExpired):
+        process.wait(_GRACE)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,148 @@
+"""Find the repository that prloom was started in, and what it says of its branches."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prloom.core.naming import is_branch_name, shown
+from prloom.errors import WorkspaceError
+from prloom.workspace import checkout, git
+from prloom.workspace.checkout import Checkout
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOCAL_STATE = "prloom/.local"
+"""The folder of all that prloom writes, below a checkout; never committed."""
+
+_USUAL_BASES = ("main", "master", "trunk", "develop")
+_MOST_COMPARED = 5_000
+_SPECIAL_IN_EXCLUDE = "\\*?["
+
+
+@dataclass(frozen=True)
+class Repository:
+    """The checkout that prloom works for, and the git directory that all worktrees share."""
+
+    root: Path
+    git_dir: Path
+
+
+def find(cwd: Path) -> Repository:
+    """Return the repository around a folder: its main checkout, also from within another worktree of it.
+
+    Only files are read. Where the main one is bare, the worktree around the folder takes its place. Raises
+    WorkspaceError outside a repository, in a bare one, and in a worktree that prloom made.
+    """
+    here = cwd.resolve()
+    found = checkout.around(here)
+    if found is None:
+        raise WorkspaceError(_why_none(here))
+    if not found.linked:
+        if _is_bare(found.common):
+            raise WorkspaceError(f"{shown(str(found.path))} is a bare repository; run prloom in a checkout of it")
+        return Repository(found.path, found.common)
+    has_main = found.common.name == ".git" and not _is_bare(found.common)
+    root = found.common.parent if has_main else found.path
+    if root / LOCAL_STATE in found.path.parents or (found.path / LOCAL_STATE / "state.json").exists():
+        where = shown(str(root)) if has_main else "the checkout that you work in"
+        raise WorkspaceError(f"{shown(str(here))} is inside a worktree that prloom made; run prloom in {where}")
+    return Repository(root, found.common)
+
+
+def main_checkout(repository: Repository) -> Checkout:
+    """Return the checkout that prloom works for."""
+    found = checkout.at(repository.root)
+    if found is None:
+        raise WorkspaceError(f"{shown(str(repository.root))} is no git repository any more")
+    return found
+
+
+def branch_sha(repository: Repository, branch: str) -> str | None:
+    """Return the full SHA of a local branch's commit; None if there is no such branch."""
+    return _sha(repository, f"refs/heads/{branch}") if is_branch_name(branch) else None
+
+
+def remote_sha(repository: Repository, branch: str, remote: str = "origin") -> str | None:
+    """Return the full SHA of a branch as it was last fetched from a remote; None if it was not. Nothing is fetched."""
+    return _sha(repository, f"refs/remotes/{remote}/{branch}") if is_branch_name(branch) else None
+
+
+def current_branch(repository: Repository) -> str | None:
+    """Return the branch that is checked out; None if none is."""
+    return checkout.branch(main_checkout(repository))
+
+
+def default_branch(repository: Repository) -> str:
+    """Return the branch that pull requests go to: what origin says, else one of the usual names, else the current."""
+    prefix = "refs/remotes/origin/"
+    said = git.run(["symbolic-ref", "--quiet", f"{prefix}HEAD"], cwd=repository.root, codes=(0, 1, 128)).out.strip()
+    for name in (said.removeprefix(prefix), *_USUAL_BASES):
+        if name and (branch_sha(repository, name) or remote_sha(repository, name)):
+            return name
+    current = current_branch(repository)
+    if current is None:
+        raise WorkspaceError(
+            f'no base branch was found in {shown(str(repository.root))}; name it in prloom.toml: base_branch = "…"',
+        )
+    return current
+
+
+def origin_url(repository: Repository) -> str | None:
+    """Return where origin is, rewritten as the configuration says; None if there is no origin."""
+    answer = git.run(["remote", "get-url", "origin"], cwd=repository.root, codes=(0, 2))
+    return answer.out.strip() or None
+
+
+def near(repository: Repository, branch: str) -> tuple[str, ...]:
+    """Return the names, at most three, of local and fetched branches that a mistyped one may have meant."""
+    from difflib import get_close_matches  # noqa: PLC0415 -- only for an error
+
+    asked = ["for-each-ref", f"--count={_MOST_COMPARED}", "--format=%(refname)", "refs/heads", "refs/remotes/origin"]
+    refs = git.run(asked, cwd=repository.root).out.splitlines()
+    names = {ref.removeprefix("refs/heads/").removeprefix("refs/remotes/origin/") for ref in refs} - {"HEAD"}
+    return tuple(get_close_matches(branch[:256], sorted(names), n=3))
+
+
+def exclude(repository: Repository, path: Path) -> None:
+    """Keep a folder below the root out of git in all worktrees, by a line in `info/exclude`; again does nothing."""
+    if not path.is_relative_to(repository.root):
+        return
+    name = path.relative_to(repository.root).as_posix()
+    if "\n" in name:
+        raise WorkspaceError(f"{shown(str(path))} cannot be kept out of git: its name has a line break; choose another")
+    line = "/" + "".join(f"\\{each}" if each in _SPECIAL_IN_EXCLUDE else each for each in name) + "/"
+    file = repository.git_dir / "info" / "exclude"
+    try:
+        file.parent.mkdir(exist_ok=True)
+        _append_line(file, os.fsencode(line))
+    except OSError as error:
+        raise WorkspaceError(f"{shown(str(path))} cannot be kept out of git: {shown(str(error))}") from error
+
+
+def _append_line(file: Path, line: bytes) -> None:
+    with file.open("ab+") as stream:
+        stream.seek(0)
+        text = stream.read()
+        if line not in text.splitlines():
+            stream.write((b"\n" if text and not text.endswith(b"\n") else b"") + line + b"\n")
+
+
+def _sha(repository: Repository, ref: str) -> str | None:
+    asked = ["rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"]
+    return git.run(asked, cwd=repository.root, codes=(0, 1)).out.strip() or None
+
+
+def _is_bare(git_dir: Path) -> bool:
+    """Whether the configuration that `git clone --bare` and `git init --bare` write is there."""
+    lines = (checkout.read(git_dir / "config") or "").splitlines()
+    return any("".join(line.split()).lower() == "bare=true" for line in lines)
+
+
+def _why_none(here: Path) -> str:
+    for each in (here, *here.parents):
+        if (each / "HEAD").is_file() and (each / "objects").is_dir() and (each / "refs").is_dir():
+            return f"{shown(str(each))} is a bare repository; run prloom in a checkout of it"
+    return f"{shown(str(here))} is not in a git repository; run prloom inside one"

@@ -1,0 +1,243 @@
+"""Make, look at and remove the git worktrees in which plans are worked on."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+from prloom.core.naming import is_branch_name, shown
+from prloom.errors import WorkspaceError
+from prloom.workspace import checkout, git, repository, tree, unsaved
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from prloom.workspace.checkout import Checkout
+    from prloom.workspace.repository import Repository
+
+CHECKOUT_LIMIT = timedelta(minutes=10)
+"""How long writing a commit's files may take."""
+
+_MAKING = "prloom is making this worktree"
+_PAUSE = 0.05  # seconds
+
+
+def create(repo: Repository, path: Path, branch: str) -> str:
+    """Make the worktree of a branch at path and return the SHA that is checked out; one that is there is kept.
+
+    A branch that was only fetched from origin gets a local one that tracks it. What the branch commits is looked at
+    before any of it is written. Raises WorkspaceError, and leaves nothing behind, where it cannot or must not be made.
+    """
+    if path.is_symlink():
+        raise WorkspaceError(f"{shown(str(path))} is a symbolic link; remove it and try again")
+    path = path.resolve()
+    local = repository.branch_sha(repo, branch)
+    sha = local or repository.remote_sha(repo, branch)
+    if sha is None:
+        raise WorkspaceError(_not_found(repo, branch))
+    with _alone(path.parent):
+        there = _is_there(repo, path, branch)
+        if not there:
+            _refuse_if_held(repo, path, branch)
+        _refuse_if_harmful(repo, head(repo, path) if there else sha, branch)
+        _exclude(repo, path)
+        return head(repo, path) if there else _make(repo, path, branch, sha, track=local is None)
+
+
+def remove(repo: Repository, path: Path, *, with_branch: bool = False) -> None:
+    """Remove the worktree at path, and its branch if asked to; refuse where work would be lost with it.
+
+    prloom's own folder in it, and what git ignores, go with it. Raises WorkspaceError with what is there.
+    """
+    worktree = _at(repo, path)
+    branch = checkout.branch(worktree) if with_branch else None
+    if (reason := checkout.locked(worktree)) is not None:
+        raise WorkspaceError(f"{shown(str(path))} is locked ({shown(reason) or 'no reason given'}); unlock it first")
+    if found := unsaved.work(worktree, repo.root, but=branch):
+        what = "; ".join(found)
+        raise WorkspaceError(f"{shown(str(path))} holds work that is nowhere else ({what}); push or discard it first")
+    sha = checkout.head(worktree)
+    # git's own look for changes would go into submodules, and take prloom's folder for one where it is not excluded.
+    git.run(["worktree", "remove", "--force", "--", worktree.path], cwd=repo.root, limit=CHECKOUT_LIMIT)
+    if branch is not None:
+        _delete_branch(repo, branch, sha)
+
+
+def head(repo: Repository, path: Path) -> str:
+    """Return the full SHA of the commit that is checked out in a worktree; costs a few small reads."""
+    return checkout.head(_at(repo, path))
+
+
+def branch(repo: Repository, path: Path) -> str | None:
+    """Return the branch that is checked out in a worktree; None on a detached HEAD."""
+    return checkout.branch(_at(repo, path))
+
+
+def is_dirty(repo: Repository, path: Path) -> bool:
+    """Whether a worktree has changes that are not committed, or new files that are not ignored."""
+    return bool(unsaved.changes(_at(repo, path)))
+
+
+def _at(repo: Repository, path: Path) -> Checkout:
+    found = checkout.registered(repo.git_dir, path)
+    if found is None or not found.path.is_dir():
+        raise WorkspaceError(f"{shown(str(path))} is no worktree of {shown(str(repo.root))}; adopt its branch again")
+    return found
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let one process at a time make worktrees in a folder, so that a half-made one is known to be abandoned."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise WorkspaceError(f"no worktree can be made in {shown(str(folder))}: {shown(str(error))}") from error
+    try:
+        _lock(opened, folder)
+        yield
+    finally:
+        os.close(opened)
+
+
+def _lock(opened: int, folder: Path) -> None:
+    end = monotonic() + CHECKOUT_LIMIT.total_seconds()
+    while True:
+        try:
+            return fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if monotonic() > end:
+                raise WorkspaceError(f"another prloom is busy in {shown(str(folder))}; try again later") from error
+            sleep(_PAUSE)
+
+
+def _is_there(repo: Repository, path: Path, branch: str) -> bool:
+    """Whether the branch's worktree is there already; what an interrupted or removed one has left is cleared away."""
+    found = checkout.registered(repo.git_dir, path)
+    if found is not None and checkout.locked(found) == _MAKING:
+        _discard(repo, path)
+    elif found is not None and (path / ".git").exists():
+        if checkout.holds(found, branch):
+            return True
+        there = checkout.branch(found)
+        holds = f"branch {shown(there)}" if there else f"commit {checkout.head(found)[:10]} without a branch"
+        raise WorkspaceError(f"{shown(str(path))} is already a worktree, of {holds}; choose another plan id")
+    elif found is not None:
+        _forget(repo, found)
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise WorkspaceError(f"{shown(str(path))} exists and is no worktree of this repository; move it away")
+    return False
+
+
+def _refuse_if_held(repo: Repository, path: Path, branch: str) -> None:
+    """Raise where another checkout holds the branch; forget one beside ours whose folder is gone."""
+    for other in (repository.main_checkout(repo), *checkout.linked(repo.git_dir)):
+        if not checkout.holds(other, branch):
+            continue
+        where = shown(str(other.path))
+        if other.linked and not other.path.exists() and other.path.parent == path.parent:
+            _forget(repo, other)
+        elif other.linked and not other.path.exists():
+            raise WorkspaceError(
+                f"branch {shown(branch)} is registered as checked out in {where}, which is gone; "
+                f"bring it back, or forget it with `git worktree remove {where}`",
+            )
+        else:
+            raise WorkspaceError(
+                f"branch {shown(branch)} is checked out in {where}, and prloom needs it in a worktree of its own; "
+                f"switch {where} to another branch, for instance with `git switch --detach`",
+            )
+
+
+def _refuse_if_harmful(repo: Repository, sha: str, branch: str) -> None:
+    if found := tree.committed_state(repo, sha):
+        raise WorkspaceError(
+            f"branch {shown(branch)} commits {found}, where prloom keeps its own files; "
+            "remove that from the branch and try again",
+        )
+    if found := tree.changed_program(repo, sha):
+        raise WorkspaceError(
+            f"branch {shown(branch)} changes {found}, which git would run on checkout; "
+            "look at that change, and give the program in git's configuration by its absolute path",
+        )
+
+
+def _exclude(repo: Repository, path: Path) -> None:
+    local = repo.root / repository.LOCAL_STATE
+    repository.exclude(repo, local)
+    if not path.is_relative_to(local):
+        repository.exclude(repo, path)
+
+
+def _make(repo: Repository, path: Path, branch: str, sha: str, *, track: bool) -> str:
+    """Make the worktree, and the branch if it is to track origin's, or neither; return what is checked out."""
+    if track:
+        _track(repo, branch, sha)
+    try:
+        _add(repo, path, branch, sha)
+        now = head(repo, path)
+        if now != sha:  # the branch has moved meanwhile
+            _refuse_if_harmful(repo, now, branch)
+        git.run(["worktree", "unlock", path], cwd=repo.root)
+    except BaseException:
+        with suppress(WorkspaceError):
+            _discard(repo, path)
+            if track:
+                _delete_branch(repo, branch, sha)
+        raise
+    return now
+
+
+def _add(repo: Repository, path: Path, branch: str, sha: str) -> None:
+    """Register the worktree, give it its branch, and write the files; it stays locked until it is known to be whole.
+
+    `git worktree add <path> <branch>` would do that at once, but takes a branch called `--output=x` for a commit.
+    """
+    add = ["worktree", "add", "--quiet", "--detach", "--no-checkout", "--lock", "--reason", _MAKING, "--"]
+    git.run([*add, path, sha], cwd=repo.root)
+    own = _at(repo, path).git_dir
+    git.run(["symbolic-ref", "HEAD", f"refs/heads/{branch}"], cwd=path, git_dir=own)
+    write = ["reset", "--quiet", "--hard", "--no-recurse-submodules"]
+    git.run(write, cwd=path, git_dir=own, limit=CHECKOUT_LIMIT)
+
+
+def _discard(repo: Repository, path: Path) -> None:
+    """Remove a worktree that was never finished: nobody but git has written in it."""
+    found = checkout.registered(repo.git_dir, path)
+    if found is not None and checkout.locked(found) == _MAKING:
+        git.run(["worktree", "remove", "--force", "--force", "--", path], cwd=repo.root, limit=CHECKOUT_LIMIT)
+
+
+def _forget(repo: Repository, gone: Checkout) -> None:
+    """Take one worktree whose folder is gone off git's list, unless commits would be lost with it."""
+    lost = () if checkout.branch(gone) else unsaved.commits(repo.root, checkout.head(gone))
+    if lost:
+        raise WorkspaceError(
+            f"the worktree at {shown(str(gone.path))} is gone, and only its entry in git leads to {len(lost)} commits; "
+            f"keep them with `git branch NAME {lost[0]}` and try again",
+        )
+    git.run(["worktree", "remove", "--", gone.path], cwd=repo.root)
+
+
+def _track(repo: Repository, branch: str, sha: str) -> None:
+    git.run(["update-ref", f"refs/heads/{branch}", sha, "0" * len(sha)], cwd=repo.root)
+    git.run(["config", f"branch.{branch}.remote", "origin"], cwd=repo.root)
+    git.run(["config", f"branch.{branch}.merge", f"refs/heads/{branch}"], cwd=repo.root)
+
+
+def _delete_branch(repo: Repository, branch: str, sha: str) -> None:
+    git.run(["update-ref", "-d", f"refs/heads/{branch}", sha], cwd=repo.root)
+    git.run(["config", "--remove-section", f"branch.{branch}"], cwd=repo.root, codes=(0, 128))
+
+
+def _not_found(repo: Repository, branch: str) -> str:
+    if not is_branch_name(branch):
+        return f"'{shown(branch)}' cannot be the name of a branch"
+    names = ", ".join(shown(name) for name in repository.near(repo, branch))
+    hint = f"did you mean {names}?" if names else "see `git branch --all`, or fetch it with `git fetch`"
+    return f"no branch {shown(branch)} in {shown(str(repo.root))}, neither here nor fetched from origin; {hint}"
