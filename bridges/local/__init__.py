@@ -1,0 +1,186 @@
+"""Take feedback from `review.md` in each plan's own folder, and write the replies beneath it.
+
+It needs no account and no network. The file belongs to the person who writes it, and speaks for the operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from prloom.api import (
+    Action,
+    BridgeContext,
+    Delivered,
+    Event,
+    ExtensionError,
+    Json,
+    Polled,
+    Refused,
+    ResolveThread,
+    Target,
+    TrackedPlan,
+    UnsafePathError,
+    iso,
+    marker,
+)
+
+from . import asked, reply, review, wording
+from .asked import News
+
+FILE = "review.md"
+TARGET = "local"
+
+_TRIES = 5  # an editor that saves again and again while a reply is written
+
+Change = Callable[[str], str | Delivered | Refused]
+
+
+class LocalBridge:
+    """Reads the items under `## ready`, each once; writes replies beneath them, and checks what is done."""
+
+    name = "local"
+    targets = (TARGET,)
+    poll_interval = timedelta(seconds=2)
+
+    async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
+        """Return the items that were not asked before. A file that cannot be read keeps no other from being read."""
+        before: Mapping[str, Json] = state if isinstance(state, dict) else {}
+        cursors, troubles, events = _mapping(before.get("asked")), {}, []
+        after: dict[str, Json] = {}
+        for plan in ctx.plans:
+            known = asked.read(cursors.get(plan.id))
+            try:
+                items = review.parse(plan.files.read_text(FILE) or "").items
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with one plan's file is no other plan's matter
+                troubles[plan.id] = str(error)
+            else:
+                known, news = asked.look(plan.id, items, known)
+                events += [_event(plan, each, ctx.now) for each in news]
+            after[plan.id] = asked.write(known)
+        _tell(ctx, _mapping(before.get("troubles")), troubles)
+        return Polled(events, {"asked": after, "troubles": troubles})
+
+    async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
+        """Write the reply where it belongs, unless it is there; check the box of what is done."""
+        place = _place(ctx, action.target)
+        if isinstance(place, Refused):
+            return place
+        plan, request = place
+        change = _checked(plan, request) if isinstance(action.payload, ResolveThread) else _said(plan, request, action)
+        if isinstance(change, Refused):
+            return change
+        try:
+            return _change(plan, change)
+        except UnsafePathError as error:
+            return Refused(str(error))
+
+
+def create(config: Mapping[str, Json]) -> LocalBridge:
+    """Return the bridge; it has no settings."""
+    for key in config:
+        raise ExtensionError(f"[bridges.local] has no setting {key!r}; take it out")
+    return LocalBridge()
+
+
+def _event(plan: TrackedPlan, news: News, now: datetime) -> Event:
+    item = news.item
+    context = {"plan": plan.id, "file": item.file, "line": item.line, "side": item.side}
+    if news.edited is not None:
+        context["supersedes"] = _event_id(news.edited.id)
+    return Event(
+        id=_event_id(news.request.id),
+        source=TARGET,
+        type="review_feedback",
+        title=wording.title(item.text),
+        body=item.body,
+        reply_to=Target(TARGET, {"plan": plan.id, "item": news.request.id}),
+        context={key: value for key, value in context.items() if value is not None},
+        created_at=iso(now),
+    )
+
+
+def _event_id(request: str) -> str:
+    return f"local:{request}"
+
+
+def _tell(ctx: BridgeContext, before: Mapping[str, Json], now: Mapping[str, str]) -> None:
+    """Say once that a file cannot be read, and once that it can again; the cursor holds it in between."""
+    for name, error in now.items():
+        if before.get(name) != error:
+            ctx.log.warning("plan %s: no feedback is read from its %s: %s", name, FILE, error)
+    for plan in ctx.plans:
+        if plan.id in before and plan.id not in now:
+            ctx.log.info("plan %s: its %s can be read again", plan.id, FILE)
+
+
+def _place(ctx: BridgeContext, target: Target) -> tuple[TrackedPlan, str | None] | Refused:
+    """Return the plan in whose file to write, and the request to write beneath; None: under `## replies`."""
+    if target.target != TARGET:
+        return Refused(f"the local bridge does not deliver to {target.target!r}")
+    match target.token:
+        case {"plan": str(named), "item": str(request)}:
+            plans = [plan for plan in (ctx.plan, *ctx.plans) if plan is not None and plan.id == named]
+            return (plans[0], request) if plans else Refused(f"the plan {named!r} is not looked after any more")
+        case None | {"section": "replies"} if ctx.plan is not None:
+            return ctx.plan, None
+        case None | {"section": "replies"}:
+            return Refused(f"the action belongs to no plan, so there is no {FILE} to write it to")
+        case _:
+            return Refused("the target's token names no item; use the event's reply_to, or None for `## replies`")
+
+
+def _said(plan: TrackedPlan, request: str | None, action: Action) -> Change | Refused:
+    """Return how the file changes by what the action says, or why it cannot be said there."""
+    message = wording.message(action.payload)
+    if isinstance(message, Refused):
+        return message
+
+    def change(text: str) -> str | Delivered | Refused:
+        if marker(action.id) in text:
+            return Delivered()
+        read = review.parse(text)
+        lines = reply.quotation(action.id, message)
+        item = asked.find(plan.id, read.items, request) if request else None
+        if item is not None:
+            return reply.beneath(read, item, lines)
+        return reply.under_replies(read, lines) or Refused(
+            f"{FILE} has a block of code or a comment that begins in line {(read.unclosed or 0) + 1} and never ends; "
+            "close it",
+            retryable=True,
+        )
+
+    return change
+
+
+def _checked(plan: TrackedPlan, request: str | None) -> Change | Refused:
+    """Return how the file changes when the request is done."""
+    if request is None:
+        return Refused("there is no item whose box could be checked; resolve_thread needs an event's reply_to")
+
+    def change(text: str) -> str | Delivered:
+        read = review.parse(text)
+        item = asked.find(plan.id, read.items, request)
+        # Taken out of the file: the person has dealt with it.
+        return Delivered() if item is None or item.checked else reply.checked(read, item)
+
+    return change
+
+
+def _change(plan: TrackedPlan, change: Change) -> Delivered | Refused:
+    """Change the file as it is at the very moment: it is read again right before it is written."""
+    for _ in range(_TRIES):
+        before = plan.files.read_text(FILE)
+        after = change(before or "")
+        if not isinstance(after, str):
+            return after
+        if "\ufffd" in (before or ""):
+            return Refused(f"{FILE} is not UTF-8, and writing to it would damage it; save it as UTF-8")
+        if plan.files.read_text(FILE) == before:
+            plan.files.replace_text(FILE, after)
+            return Delivered()
+    return Refused(f"{FILE} is being written by another program", retryable=True)
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}

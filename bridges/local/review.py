@@ -1,0 +1,111 @@
+"""Read `review.md`: the items under `## ready`, and where prloom's own replies stand.
+
+A reply of prloom is a quotation that begins with the marker of its action. Such lines are taken out before anything
+else is looked at: whatever a reply says, the file reads as if it were not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from . import markdown
+from .item import Draft, Item, is_marker
+
+READY = "ready"
+REPLIES = "replies"
+
+_SECTION = 2  # the level of the headings that begin and end sections
+
+
+@dataclass(frozen=True)
+class Review:
+    """The file: its lines with their ends, and what they mean.
+
+    `replies` is the line before which the next reply goes under `## replies`, if there is that heading. `unclosed` is
+    the line of a block of code, or a comment, that never ends.
+    """
+
+    lines: tuple[str, ...]
+    newline: str
+    items: tuple[Item, ...]
+    replies: int | None
+    unclosed: int | None
+
+
+def parse(text: str) -> Review:
+    """Return what the file says; any text is some review."""
+    lines = markdown.split(text)
+    reader = _Reader(lines)
+    for index in range(len(lines)):
+        reader.read(index)
+    reader.end_item()
+    newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
+    items = tuple(item for item in reader.items if item.text)  # one without words is still being written
+    return Review(lines, newline, items, reader.replies, reader.unclosed)
+
+
+class _Reader:
+    """Goes through the lines once, and knows in which section, block and item it is."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.items: list[Item] = []
+        self.replies: int | None = None
+        self.unclosed: int | None = None
+        self._lines = [line.rstrip("\r\n") for line in lines]
+        if self._lines:
+            self._lines[0] = self._lines[0].removeprefix("\ufeff")  # some editors begin a file with it
+        self._own = _own(self._lines)
+        self._section = ""
+        self._until = ""
+        self._item: Draft | None = None
+
+    def read(self, index: int) -> None:
+        """Look at the next line."""
+        line = self._lines[index]
+        if self._own[index]:
+            if self._item is not None:
+                self._item.add_reply(index, line)
+        elif self._until:
+            if markdown.closes(line, self._until):
+                self._until, self.unclosed = "", None
+        elif self._item is not None and self._item.takes(line):
+            self._item.add(index, line)
+        else:
+            self._begin(index, line)
+        if line.strip() and self._section == REPLIES:
+            self.replies = index + 1
+
+    def end_item(self) -> None:
+        """Take the item down as it is; nothing more belongs to it."""
+        if self._item is not None:
+            self.items.append(self._item.item())
+        self._item = None
+
+    def _begin(self, index: int, line: str) -> None:
+        self.end_item()
+        following = self._lines[index + 1] if index + 1 < len(self._lines) else ""
+        heading = markdown.heading(line, following)
+        self._until = markdown.opens(line)
+        if self._until:
+            self.unclosed = index
+        elif heading is not None:
+            level, title = heading
+            if level <= _SECTION:
+                self._section = title.casefold() if level == _SECTION else ""
+        elif self._section == READY:
+            self._item = Draft.begun(index, line)
+
+
+def _own(lines: Sequence[str]) -> list[bool]:
+    """Return for each line whether it is part of a reply: from a marker on, as far as the quotation goes."""
+    own: list[bool] = []
+    column: int | None = None
+    for line in lines:
+        said = markdown.quoted(line)
+        if said is not None and is_marker(said):
+            column = markdown.indent(line)
+        elif said is None or markdown.indent(line) != column:
+            column = None
+        own.append(column is not None)
+    return own
