@@ -1,0 +1,135 @@
+"""What prloom and an agent program say to each other, as values, and the protocol that each agent's module fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+EndedBy = Literal["exit", "timeout", "silence", "output", "terminated"]
+"""Who ended a run: the agent itself, one of the three limits, or prloom's own end."""
+
+Status = Literal["ok", "failed", "limited", "interrupted"]
+"""What a run came to.
+
+`limited` is a used-up allowance with a known reset time: a wait until `retry_at`, not a failed attempt.
+`interrupted` is a run that prloom itself ended or lost, for instance with its own end: not a failed attempt either.
+"""
+
+Trouble = Literal[
+    "start",  # the program could not be started
+    "auth",  # the credentials were refused
+    "usage_limit",  # the allowance is used up
+    "rate_limit",  # too many requests at once; the allowance is not used up
+    "server",  # the model's server failed or is overloaded
+    "connection",  # the model could not be reached, or its stream was cut
+    "turns",  # the program gave up after its number of turns
+    "timeout",  # the run took longer than it may
+    "silence",  # the run said nothing for longer than it may
+    "output",  # the run said more than it may
+    "killed",  # a signal from outside ended the program
+    "stopped",  # prloom ended the run
+    "lost",  # the run's supervisor died, so that nobody knows
+    "no_result",  # the program ended without saying how it went
+    "empty",  # the program ended well but said nothing
+    "error",  # anything else that the program reported
+]
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=False):
+    """A value that is written to a run's folder with camelCase keys."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of work for an agent.
+
+    `cwd` is where the agent works (a plan's worktree), `root` the checkout in which prloom was started: programs and
+    policy come from there, never from the worktree. Both are absolute and free of symbolic links. `argv` is the command
+    line of `[agents.command]`.
+    """
+
+    prompt: str
+    stage: str
+    cwd: Path
+    root: Path
+    model: str | None = None
+    read_only: bool = False
+    answer_path: Path | None = None
+    argv: tuple[str, ...] = ()
+
+
+class Invocation(msgspec.Struct, frozen=True, kw_only=True):
+    """How to start the program. The prompt always comes by stdin: a process list shows arguments to every user.
+
+    `env` is added to the allowed environment. `outside` starts the program in an empty folder of the operator's instead
+    of the request's `cwd`: for programs that obey settings files of the folder that they are started in.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)
+    outside: bool = False
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How the process ended: exit code (negative: a signal), who ended it, when, and the end of its stderr.
+
+    `at` must be aware, in the machine's own time zone: some programs give reset times as local clock times.
+    """
+
+    code: int
+    ended_by: EndedBy
+    at: datetime
+    stderr: str = ""
+
+
+class Usage(Value, frozen=True):
+    """Tokens as the program counted them; `input_tokens` holds those that came from the cache, `cached_tokens`."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+
+
+class Result(Value, frozen=True):
+    """What a run came to. What was not measured is None: a cost is never computed from a price list."""
+
+    status: Status
+    message: str = ""
+    trouble: Trouble | None = None
+    error: str | None = None
+    retry_at: datetime | None = None
+    denials: tuple[str, ...] = ()
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    session_id: str | None = None
+    model: str | None = None
+    turns: int | None = None
+
+
+class Agent(Protocol):
+    """An agent program. Each module of this package that has these four names is one; nothing here does I/O.
+
+    `program` is the executable to look for (None: the configuration names it); `variables` are the names of its own
+    environment variables, with `*` at the end of a name for every name that begins so.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name in `[stages]` and `[models]`."""
+
+    @property
+    def program(self) -> str | None:
+        """The executable to look for on PATH."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables that belong to this agent: keys, addresses, settings."""
+
+    def invocation(self, request: Request) -> Invocation:
+        """Return how to start the program for this request; raise AgentError when it cannot do what is asked."""
+
+    def read(self, output: str, ending: Ending) -> Result:
+        """Return what the run came to, from its standard output and its end. Never raises on any output."""

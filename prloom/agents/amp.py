@@ -1,0 +1,85 @@
+"""Amp: `amp --execute`, from its documents; it needs an account of its own, so that no run of it is recorded.
+
+Sources: https://ampcode.com/manual#cli-streaming-json, https://ampcode.com/news/streaming-json (the stream, which is
+meant to be claude's) and https://ampcode.com/docs/cli/settings (`amp.tools.disable`, a list of names with `*`).
+
+Amp has no read-only mode, asks for no approval, and obeys `.amp/settings.json` and `.amp/plugins` of the folder that it
+is started in or of one above. A read-only run is therefore started outside the worktree and without any tool: it
+answers from the prompt alone. `model` is passed as Amp's mode, because its models are chosen that way.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from prloom.agents import outcome, stream, troubles
+from prloom.agents.agent import Ending, Invocation, Request, Result, Usage
+from prloom.agents.outcome import Reading
+from prloom.agents.stream import Json
+
+name: Final = "amp"
+program: Final = "amp"
+variables: Final = ("AMP_*",)
+
+_NO_TOOLS = str(Path(__file__).with_name("policies") / "amp-read-only.json")
+_QUIET = {"AMP_SKIP_UPDATE_CHECK": "1"}
+
+
+def invocation(request: Request) -> Invocation:
+    """Return the headless command line; `--execute` without a message reads the prompt from stdin."""
+    rights = ("--settings-file", _NO_TOOLS) if request.read_only else ()
+    mode = ("--mode", request.model) if request.model else ()
+    argv = ("amp", "--execute", "--stream-json", *rights, *mode)
+    return Invocation(argv=argv, env=_QUIET, outside=request.read_only)
+
+
+def read(output: str, ending: Ending) -> Result:
+    """Return the result of a `--stream-json` output."""
+    init: Json = stream.NOTHING
+    result: Json | None = None
+    answers: list[Json] = []
+    for event in stream.events(output):
+        match event.get("type"), event.get("subtype"):
+            case "system", "init":
+                init = event
+            case "assistant", _:
+                answers.append(stream.obj(event, "message"))
+            case "result", _:
+                result = event
+    error = _error(result) if result else None
+    reading = Reading(
+        message=(stream.text(result, "result") or "") if result else "",
+        closed=result is not None,
+        error=error,
+        trouble=troubles.of_text(error) if error else None,
+        usage=_usage(answers) if result else None,
+        session_id=stream.text(init, "session_id"),
+        turns=stream.count(result, "num_turns") if result else None,
+    )
+    return outcome.conclude(reading, ending)
+
+
+def _error(result: Json) -> str | None:
+    if result.get("is_error") is False and result.get("subtype") == "success":
+        return None
+    return (
+        stream.text(result, "error")
+        or stream.text(result, "result")
+        or stream.text(result, "subtype")
+        or "unknown error"
+    )
+
+
+def _usage(answers: list[Json]) -> Usage | None:
+    """Return the sum over the answers that carry a count; None when none does."""
+    counts = [usage for answer in answers if (usage := stream.obj(answer, "usage"))]
+    if not counts:
+        return None
+
+    def total(key: str) -> int:
+        return sum(stream.count(each, key) or 0 for each in counts)
+
+    cached = total("cache_read_input_tokens")
+    fresh = total("input_tokens") + total("cache_creation_input_tokens")
+    return Usage(input_tokens=fresh + cached, output_tokens=total("output_tokens"), cached_tokens=cached)

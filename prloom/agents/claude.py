@@ -1,0 +1,161 @@
+"""Claude Code: `claude -p`, seen with 2.1.197 and 2.1.329.
+
+Sources: `claude --help`; https://code.claude.com/docs/en/headless and /cli-reference; the recorded streams of the
+tests. Tried by hand with 2.1.197 in a worktree full of traps: without `--setting-sources user` a worktree's
+`.claude/settings.json` runs its hooks and `.mcp.json` its servers, without a question, because `-p` skips the trust
+dialog. `--allowedTools` only pre-approves; it is `--tools` that takes the other tools away. Plan mode keeps Write and
+Bash on offer and turns the answer into a plan, so a read-only run has only the reading tools and `dontAsk`, which
+refuses what is left (reading outside the worktree).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from prloom.agents import outcome, resets, stream, troubles
+from prloom.agents.agent import Ending, Invocation, Request, Result, Trouble, Usage
+from prloom.agents.outcome import Reading
+from prloom.agents.stream import Json
+
+name: Final = "claude"
+program: Final = "claude"
+variables: Final = (
+    "ANTHROPIC_*",
+    "CLAUDE_*",
+    "DISABLE_*",
+    # Amazon Bedrock and Google Vertex by profile and file; long-lived cloud keys are not for an agent to hold.
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "CLOUD_ML_REGION",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+)
+
+_SYNTHETIC = "<synthetic>"  # the model of a message that the program wrote itself, about an error
+_QUIET = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    # Ten by default, which is minutes of silence on a refused key; prloom has a backoff of its own.
+    "CLAUDE_CODE_MAX_RETRIES": "3",
+}
+
+
+def invocation(request: Request) -> Invocation:
+    """Return the headless command line; the prompt comes by stdin."""
+    policy = ("--setting-sources", "user", "--strict-mcp-config")
+    rights: tuple[str, ...] = ("--permission-mode", "acceptEdits")
+    if request.read_only:
+        rights = ("--permission-mode", "dontAsk", "--tools", "Read,Grep,Glob")
+    model = ("--model", request.model) if request.model else ()
+    argv = ("claude", "-p", "--output-format", "stream-json", "--verbose", *policy, *rights, *model)
+    return Invocation(argv=argv, env=_QUIET)
+
+
+def read(output: str, ending: Ending) -> Result:
+    """Return the result of a `stream-json` output."""
+    init: Json = stream.NOTHING
+    result: Json | None = None
+    retry: Json | None = None
+    reset: datetime | None = None
+    spoken: list[Json] = []
+    for event in stream.events(output):
+        match event.get("type"), event.get("subtype"):
+            case "system", "init":
+                init = event
+            case "system", "api_retry":
+                retry = event
+            case "assistant", _ if stream.text(stream.obj(event, "message"), "model") != _SYNTHETIC:
+                spoken.append(event)
+                retry = None
+            case "rate_limit_event", _:
+                reset = _reset(event, ending)
+            case "result", _:
+                result = event
+    if result is None:
+        reading = _unfinished(spoken, retry, reset)
+    else:
+        reading = _finished(result, measured=_measured(result, spoken), reset=reset)
+    session = stream.text(result or init, "session_id") or stream.text(init, "session_id")
+    return outcome.conclude(replace(reading, session_id=session, model=stream.text(init, "model")), ending)
+
+
+def _unfinished(spoken: list[Json], retry: Json | None, reset: datetime | None) -> Reading:
+    """Return the reading of a stream without a closing result: what it was about when it ended."""
+    message = _text(spoken[-1]) if spoken else ""
+    if retry is None:
+        return Reading(message=message, trouble="usage_limit" if reset else None, retry_at=reset)
+    status = stream.count(retry, "error_status")
+    about = stream.text(retry, "error") or "unknown"
+    attempt, most = stream.count(retry, "attempt"), stream.count(retry, "max_retries")
+    return Reading(
+        message=message,
+        error=f"the model refused ({status or about}: {about}); the program was at retry {attempt} of {most}",
+        trouble="usage_limit" if reset else troubles.of_status(status) or "connection",
+        retry_at=reset,
+    )
+
+
+def _finished(result: Json, *, measured: bool, reset: datetime | None) -> Reading:
+    """Return the reading of a closing result, which may say `success` and `is_error` at once."""
+    said = stream.text(result, "result") or ""
+    error, trouble = _error(result, said, reset)
+    return Reading(
+        message=said,
+        closed=True,
+        error=error,
+        trouble=trouble,
+        retry_at=reset,
+        denials=tuple(stream.text(each, "tool_name") or "?" for each in stream.objects(result, "permission_denials")),
+        usage=_usage(result) if measured else None,
+        cost_usd=stream.amount(result, "total_cost_usd") if measured else None,
+        turns=stream.count(result, "num_turns"),
+    )
+
+
+def _error(result: Json, said: str, reset: datetime | None) -> tuple[str | None, Trouble | None]:
+    if result.get("is_error") is False:
+        # 2.1.197 calls it a success when the stream was cut in the middle of a tool call, and the call was lost.
+        if "stop_reason" in result and result["stop_reason"] is None and not result.get("modelUsage"):
+            return f"the model's answer was cut off after: {said}", "connection"
+        return None, None
+    errors = result.get("errors")
+    listed = "; ".join(str(each) for each in errors) if isinstance(errors, list) else ""
+    error = said or listed or stream.text(result, "subtype") or "unknown error"
+    if reset is not None or troubles.of_text(error) == "usage_limit":
+        return error, "usage_limit"
+    if stream.text(result, "subtype") == "error_max_turns":
+        return error, "turns"
+    return error, troubles.of_status(stream.count(result, "api_error_status")) or troubles.of_text(error)
+
+
+def _measured(result: Json, spoken: list[Json]) -> bool:
+    """Return whether the result's zeros are to be believed: it counts nothing where the model did answer, when cut."""
+    return bool(result.get("modelUsage")) or not spoken
+
+
+def _usage(result: Json) -> Usage:
+    """Return the sum over all models, subagents' too; the result's own `usage` misses what a cut stream had used."""
+    parts = [part for part in stream.obj(result, "modelUsage").values() if isinstance(part, dict)]
+
+    def total(key: str) -> int:
+        return sum(stream.count(part, key) or 0 for part in parts)
+
+    cached = total("cacheReadInputTokens")
+    fresh = total("inputTokens") + total("cacheCreationInputTokens")
+    return Usage(input_tokens=fresh + cached, output_tokens=total("outputTokens"), cached_tokens=cached)
+
+
+def _reset(event: Json, ending: Ending) -> datetime | None:
+    """Return when a refused allowance is there again (`resetsAt`, Unix seconds); None while it still allows."""
+    info = stream.obj(event, "rate_limit_info")
+    stamp = stream.amount(info, "resetsAt")
+    if stream.text(info, "status") != "rejected" or stamp is None:
+        return None
+    return resets.from_epoch(stamp, ending.at)
+
+
+def _text(event: Json) -> str:
+    content = stream.objects(stream.obj(event, "message"), "content")
+    return "".join(stream.text(block, "text") or "" for block in content)

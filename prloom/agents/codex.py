@@ -1,0 +1,79 @@
+"""OpenAI Codex: `codex exec`, seen with 0.169.0.
+
+Sources: `codex exec --help`; https://developers.openai.com/codex/noninteractive and /config-reference; the recorded
+streams of the tests. Tried by hand with 0.169.0: a worktree of a repository that the operator trusts is trusted too,
+and its `.codex/config.toml` then starts its MCP servers; a whole `projects` table on the command line stops that, the
+dotted form of the same setting does not. `--sandbox read-only` holds for the shell, the only tool that writes.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from prloom.agents import outcome, stream, troubles
+from prloom.agents.agent import Ending, Invocation, Request, Result, Usage
+from prloom.agents.outcome import Reading
+from prloom.agents.stream import Json
+
+name: Final = "codex"
+program: Final = "codex"
+variables: Final = ("CODEX_*", "OPENAI_*")
+
+_DECLINED = "declined"
+
+
+def invocation(request: Request) -> Invocation:
+    """Return the headless command line; `-` makes it read the prompt from stdin."""
+    # A JSON string is a TOML basic string as well.
+    untrusted = f'projects={{{json.dumps(str(request.cwd))}={{trust_level="untrusted"}}}}'
+    rights: tuple[str, ...] = ("--sandbox", "workspace-write")
+    if request.read_only:
+        # A search's words leave the machine; a run that reads strangers' text has no use for that.
+        rights = ("--sandbox", "read-only", "-c", 'web_search="disabled"')
+    model = ("-m", request.model) if request.model else ()
+    argv = ("codex", "exec", "--json", "--skip-git-repo-check", "-c", untrusted, *rights, *model, "-")
+    return Invocation(argv=argv)
+
+
+def read(output: str, ending: Ending) -> Result:
+    """Return the result of a `--json` output."""
+    session: str | None = None
+    message = ""
+    complaint: str | None = None
+    done: Json | None = None
+    denials: list[str] = []
+    for event in stream.events(output):
+        item = stream.obj(event, "item")
+        match event.get("type"), item.get("type"):
+            case "thread.started", _:
+                session = stream.text(event, "thread_id")
+            case "item.completed", "agent_message":
+                message = stream.text(item, "text") or message
+            case "item.completed", str(kind) if item.get("status") == _DECLINED:
+                denials.append(kind)
+            case "error", _:
+                complaint = stream.text(event, "message") or complaint
+            case "turn.failed", _:
+                complaint = stream.text(stream.obj(event, "error"), "message") or complaint or "the turn failed"
+            case "turn.completed", _:
+                done, complaint = event, None
+    reading = Reading(
+        message=message,
+        closed=done is not None,
+        error=complaint,
+        trouble=troubles.of_text(complaint) if complaint else None,
+        denials=tuple(denials),
+        usage=_usage(done) if done else None,
+        session_id=session,
+    )
+    return outcome.conclude(reading, ending)
+
+
+def _usage(done: Json) -> Usage | None:
+    usage = stream.obj(done, "usage")
+    tokens_in, tokens_out = stream.count(usage, "input_tokens"), stream.count(usage, "output_tokens")
+    if tokens_in is None or tokens_out is None:
+        return None
+    cached = stream.count(usage, "cached_input_tokens") or 0
+    return Usage(input_tokens=tokens_in, output_tokens=tokens_out, cached_tokens=cached)

@@ -1,0 +1,52 @@
+"""Any program as an agent: `[agents.command] argv`, the prompt on stdin, the answer on stdout."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prloom.agents import outcome
+from prloom.agents.agent import Ending, Invocation, Request, Result
+from prloom.agents.outcome import Reading
+from prloom.errors import AgentError
+
+name: Final = "command"
+program: Final = None
+# It may wrap any of the others.
+variables: Final = (
+    "ANTHROPIC_*",
+    "CLAUDE_*",
+    "CODEX_*",
+    "OPENAI_*",
+    "OPENCODE_*",
+    "GEMINI_*",
+    "GOOGLE_*",
+    "AMP_*",
+    "OLLAMA_*",
+    "OPENROUTER_*",
+)
+
+
+def invocation(request: Request) -> Invocation:
+    """Return the configured command line.
+
+    A program given by a relative path is that of the checkout in which prloom was started, never the worktree's. The
+    stage and whether it may only read stand in PRLOOM_STAGE and PRLOOM_READ_ONLY (`1` or `0`): such a program has no
+    sandbox of prloom's, it has to obey by itself. A model, where one is configured, stands in PRLOOM_MODEL.
+    """
+    if not request.argv or not request.argv[0]:
+        raise AgentError(
+            f'stage {request.stage} uses the agent "command", but no command is configured;'
+            ' set argv = ["./my-agent"] under [agents.command] in prloom.toml'
+        )
+    first, *rest = request.argv
+    if "/" in first:
+        first = str(request.root / first)
+    env = {"PRLOOM_STAGE": request.stage, "PRLOOM_READ_ONLY": "1" if request.read_only else "0"}
+    if request.model:
+        env["PRLOOM_MODEL"] = request.model
+    return Invocation(argv=(first, *rest), env=env)
+
+
+def read(output: str, ending: Ending) -> Result:
+    """Return the result: everything printed on stdout is the final message, and exit code 0 is the closing result."""
+    return outcome.conclude(Reading(message=output.strip(), closed=True), ending)

@@ -1,0 +1,79 @@
+"""Choose what an agent may know of the operator's environment: an allow-list, and never a forge's token."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+RUN_VARIABLE: Final = "PRLOOM_RUN"
+"""Holds the run's id in every process of a run, so that what is left of it can be found when all else is lost."""
+
+EVERYONE: Final = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TERM",
+    "TMPDIR",
+    "XDG_*",
+    # The way to the model, where it leads through a proxy or to a server with a certificate of its own.
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+)
+"""What every agent gets. A name with `*` at its end stands for all that begin so."""
+
+_FORGES = frozenset({"GITHUB", "GH", "GITLAB", "GL", "GITEA", "FORGEJO", "CODEBERG", "BITBUCKET", "GIT"})
+_TOKEN = re.compile(r"(?:gh[pousr]_|github_pat_|glpat-|gldt-)[A-Za-z0-9_-]{8}")
+
+# Set inside a session of claude; a run started from there is not that session.
+_SESSION = frozenset(
+    {"CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION"}
+)
+
+_FIXED: Final = {
+    "GIT_TERMINAL_PROMPT": "0",  # git asks nobody: there is nobody
+    "NO_COLOR": "1",
+}
+
+
+def allowed(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> dict[str, str]:
+    """Return the part of the environment that an agent may have; the extra names are usually the agent's `variables`.
+
+    A name that has to do with a forge, and a value that is a forge's token under another name, are left out, asked for
+    or not. Relative folders are taken out of PATH: they would be the worktree's.
+    """
+    patterns = (*EVERYONE, *extra_names)
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if any(fnmatchcase(name, pattern) for pattern in patterns) and not _forbidden(name, value)
+    }
+    if "PATH" in kept:
+        folders = [folder for folder in kept["PATH"].split(os.pathsep) if Path(folder).is_absolute()]
+        kept["PATH"] = os.pathsep.join(folders)
+    return kept | _FIXED
+
+
+def _forbidden(name: str, value: str) -> bool:
+    """Return whether the variable could open a forge, or ties the agent to another session."""
+    return bool(_FORGES & set(name.upper().split("_")) or _TOKEN.search(value) or name in _SESSION)

@@ -1,0 +1,57 @@
+"""Find out what has become of a run, from its folder alone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from prloom.agents import runs
+from prloom.agents.runs import Exit, Process, Watch
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The run is over and said how."""
+
+    exit: Exit
+
+
+@dataclass(frozen=True)
+class Running:
+    """The run goes on; `supervisor` is None in its first moments."""
+
+    supervisor: Process | None
+
+
+@dataclass(frozen=True)
+class CutShort:
+    """The run's supervisor is gone without a word: killed, or the machine went down. `clean_up` ends what it left."""
+
+
+Fate = Finished | Running | CutShort
+
+
+def inspect(folder: Path) -> Fate:
+    """Return what has become of the run in this folder. Never trusts a process id: the lock says who lives."""
+    if _held(folder):
+        watch = runs.load(folder, runs.SUPERVISOR, Watch)
+        return Running(watch.supervisor if watch else None)
+    ended = runs.load(folder, runs.EXIT, Exit)
+    return Finished(ended) if ended else CutShort()
+
+
+def _held(folder: Path) -> bool:
+    """Return whether somebody holds the run's lock, by trying to share it for a moment."""
+    try:
+        fd = os.open(folder / runs.LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

@@ -1,0 +1,129 @@
+"""opencode: `opencode run`, seen with 1.18.33.
+
+Sources: `opencode run --help`; https://opencode.ai/docs/permissions, /config and /agents; the recorded streams of the
+tests. Tried by hand with 1.18.33: its `plan` agent keeps the shell, so it is not read-only; `OPENCODE_PERMISSION` gives
+way to an agent's permissions in the user's own settings; an agent of our own in `OPENCODE_CONFIG_CONTENT` holds.
+Without `OPENCODE_DISABLE_PROJECT_CONFIG` a worktree's `opencode.json` and `.opencode/plugin/*.js` run, unasked.
+
+There is no closing event: a run is done when its last step finished for a good reason. A server's 500 is retried in
+silence and a cut stream for ever; only the run's limits end those.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from prloom.agents import outcome, resets, stream, troubles
+from prloom.agents.agent import Ending, Invocation, Request, Result, Usage
+from prloom.agents.outcome import Reading
+from prloom.agents.stream import Json
+
+name: Final = "opencode"
+program: Final = "opencode"
+# It speaks to every provider; these are the keys and addresses of the usual ones.
+variables: Final = (
+    "OPENCODE_*",
+    "ANTHROPIC_*",
+    "OPENAI_*",
+    "GEMINI_*",
+    "GOOGLE_*",
+    "OPENROUTER_*",
+    "MISTRAL_*",
+    "GROQ_*",
+    "DEEPSEEK_*",
+    "XAI_*",
+)
+
+_READER = "prloom-read-only"
+_MAY = {"*": "deny", "read": "allow", "glob": "allow", "grep": "allow", "list": "allow"}
+_READ_ONLY = json.dumps({"agent": {_READER: {"mode": "primary", "permission": _MAY}}})
+_QUIET = {
+    "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
+    "OPENCODE_DISABLE_SHARE": "1",
+}
+_UNFINISHED = frozenset({"tool-calls", "unknown", "error", "length", "content-filter"})
+
+_WORTH_WAITING = timedelta(minutes=1)
+"""A shorter Retry-After is a rate limit, which the usual backoff covers; a longer one is a used-up allowance."""
+
+
+def invocation(request: Request) -> Invocation:
+    """Return the headless command line; without a message it reads the prompt from stdin."""
+    rights = ("--agent", _READER) if request.read_only else ()
+    env = _QUIET | {"OPENCODE_CONFIG_CONTENT": _READ_ONLY} if request.read_only else _QUIET
+    model = ("--model", request.model) if request.model else ()
+    return Invocation(argv=("opencode", "run", "--format", "json", *rights, *model), env=env)
+
+
+def read(output: str, ending: Ending) -> Result:
+    """Return the result of a `--format json` output."""
+    session: str | None = None
+    started = 0
+    steps: list[Json] = []
+    texts: dict[str, list[str]] = {}
+    error: Json | None = None
+    for event in stream.events(output):
+        session = stream.text(event, "sessionID") or session
+        part = stream.obj(event, "part")
+        match event.get("type"):
+            case "step_start":
+                started += 1
+                error = None
+            case "step_finish":
+                steps.append(part)
+            case "text":
+                texts.setdefault(stream.text(part, "messageID") or "", []).append(stream.text(part, "text") or "")
+            case "error":
+                error = stream.obj(event, "error")
+    closed = bool(steps) and started == len(steps) and stream.text(steps[-1], "reason") not in _UNFINISHED
+    reading = Reading(
+        message="".join(list(texts.values())[-1]) if texts else "",
+        closed=closed,
+        usage=_usage(steps) if steps and started == len(steps) else None,
+        cost_usd=_cost(steps),
+        session_id=session,
+        turns=len(steps) or None,
+    )
+    return outcome.conclude(_failed(reading, error, ending) if error is not None else reading, ending)
+
+
+def _failed(reading: Reading, error: Json, ending: Ending) -> Reading:
+    """Return the reading with what the error event says."""
+    about = stream.obj(error, "data")
+    message = stream.text(about, "message") or stream.text(error, "name") or "unknown error"
+    status = stream.count(about, "statusCode")
+    body = stream.text(about, "responseBody") or ""
+    retry_at = _retry_at(about, ending)
+    trouble = troubles.of_status(status) or troubles.of_text(message)
+    if trouble == "rate_limit" and (retry_at or troubles.of_text(f"{message} {body}") == "usage_limit"):
+        trouble = "usage_limit"
+    return replace(reading, error=message, trouble=trouble, retry_at=retry_at)
+
+
+def _retry_at(about: Json, ending: Ending) -> datetime | None:
+    """Return when to come again, from the `retry-after` header in seconds, where it names a wait and not a hiccup."""
+    after = stream.text(stream.obj(about, "responseHeaders"), "retry-after") or ""
+    if not (after.isascii() and after.isdigit()) or len(after) > len("86400000"):
+        return None
+    wait = timedelta(seconds=int(after))
+    return resets.sensible(ending.at + wait, ending.at) if wait >= _WORTH_WAITING else None
+
+
+def _usage(steps: list[Json]) -> Usage:
+    tokens = [stream.obj(step, "tokens") for step in steps]
+    cached = sum(stream.count(stream.obj(each, "cache"), "read") or 0 for each in tokens)
+    fresh = sum(
+        (stream.count(each, "input") or 0) + (stream.count(stream.obj(each, "cache"), "write") or 0) for each in tokens
+    )
+    written = sum((stream.count(each, "output") or 0) + (stream.count(each, "reasoning") or 0) for each in tokens)
+    return Usage(input_tokens=fresh + cached, output_tokens=written, cached_tokens=cached)
+
+
+def _cost(steps: list[Json]) -> float | None:
+    """Return what the steps cost; 0 is what it says for a model without a price, so 0 means that nobody knows."""
+    return sum(stream.amount(step, "cost") or 0 for step in steps) or None

@@ -1,0 +1,127 @@
+"""Decide what a run came to, from what its output said and how its process ended: the one place that calls success."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from prloom.agents import resets, troubles
+from prloom.agents.agent import EndedBy, Ending, Result, Status, Trouble, Usage
+
+_SIGNAL_EXIT = 128  # a shell's or launcher's way to say that its child was ended by signal code - 128
+_NOT_STARTED = (126, 127)
+_QUOTED = 500
+_BY_LIMIT: Mapping[EndedBy, str] = {
+    "timeout": "the run took longer than it may",
+    "silence": "the run said nothing for longer than it may",
+    "output": "the run printed more than it may",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What a program's output says about its run.
+
+    `closed` is whether the program said that it was done (always true for one that never says so); `error` is its last
+    complaint, unless the run went well after it.
+    """
+
+    message: str = ""
+    closed: bool = False
+    error: str | None = None
+    trouble: Trouble | None = None
+    retry_at: datetime | None = None
+    denials: tuple[str, ...] = ()
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    session_id: str | None = None
+    model: str | None = None
+    turns: int | None = None
+
+
+def conclude(reading: Reading, ending: Ending) -> Result:
+    """Return the run's result.
+
+    Success is: ended by itself with exit code 0, and a closing result, and no error, and a final message. Every one of
+    these alone was seen to hold in runs that had failed.
+    """
+    trouble, error = _trouble(reading, ending)
+    retry_at = _retry_at(reading, ending, error) if trouble == "usage_limit" else None
+    status = _status(trouble, retry_at)
+    return Result(
+        status=status,
+        message=reading.message,
+        trouble=trouble,
+        error=error,
+        retry_at=retry_at,
+        denials=reading.denials,
+        usage=reading.usage,
+        cost_usd=reading.cost_usd,
+        session_id=reading.session_id,
+        model=reading.model,
+        turns=reading.turns,
+    )
+
+
+def _status(trouble: Trouble | None, retry_at: datetime | None) -> Status:
+    if trouble is None:
+        return "ok"
+    if trouble in ("stopped", "lost"):
+        return "interrupted"
+    return "limited" if retry_at else "failed"
+
+
+def _trouble(reading: Reading, ending: Ending) -> tuple[Trouble | None, str | None]:
+    """Return what went wrong and how to say it, the most telling reason first."""
+    complaint = _complaint(reading, ending)
+    match ending.ended_by:
+        case "terminated":
+            return "stopped", "prloom ended the run"
+        case "timeout" | "silence" | "output" as limit:
+            said = f"; last it said: {complaint}" if complaint else ""
+            return reading.trouble or limit, _BY_LIMIT[limit] + said
+        case "exit" if reading.error:
+            return reading.trouble or troubles.of_text(reading.error), complaint
+        case "exit":
+            return _by_code(ending, complaint) if ending.code else _by_word(reading, complaint)
+
+
+def _by_code(ending: Ending, complaint: str | None) -> tuple[Trouble, str]:
+    """Return what an exit code other than 0 means when the output says nothing of it."""
+    code = ending.code
+    if code < 0 or code > _SIGNAL_EXIT:
+        number = -code if code < 0 else code - _SIGNAL_EXIT
+        return "killed", f"the program was ended by signal {number}, which prloom did not send"
+    said = f": {complaint}" if complaint else ""
+    if code in _NOT_STARTED:
+        return "start", f"the program could not be started{said}"
+    return troubles.of_text(complaint or ""), f"the program ended with exit code {code}{said}"
+
+
+def _by_word(reading: Reading, complaint: str | None) -> tuple[Trouble | None, str | None]:
+    """Return what is missing from a run that ended with exit code 0 and without an error."""
+    if not reading.closed:
+        said = f": {complaint}" if complaint else ""
+        return "no_result", f"the program ended without saying how the run went{said}"
+    if not reading.message.strip():
+        return "empty", "the program ended well but its final message is empty"
+    return None, None
+
+
+def _complaint(reading: Reading, ending: Ending) -> str | None:
+    """Return the program's own last word about trouble: from its output, or else the end of its stderr."""
+    if reading.error:
+        return _short(reading.error)
+    lines = [line.strip() for line in ending.stderr.splitlines() if line.strip()]
+    return _short(lines[-1]) if lines else None
+
+
+def _retry_at(reading: Reading, ending: Ending, error: str | None) -> datetime | None:
+    """Return when the allowance is there again, as an event of the stream or else the error's words say it."""
+    return reading.retry_at or resets.reset_time(reading.error or error or "", ending.at)
+
+
+def _short(message: str) -> str:
+    message = message.strip()
+    return message if len(message) <= _QUOTED else message[:_QUOTED] + " …"

@@ -1,0 +1,140 @@
+"""Recognise processes again, find all that a run has started, and end them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from prloom.agents.environment import RUN_VARIABLE
+from prloom.agents.runs import Process
+
+_PR_SET_CHILD_SUBREAPER: Final = 36  # prctl(2)
+_PAUSE: Final = 0.1
+ENDLESS: Final = 30.0
+"""Seconds after which a process that survives SIGKILL (stuck in the kernel) is given up."""
+
+
+def adopt_orphans() -> bool:
+    """Make this process the parent of every orphan below it, so that nothing started here can get away.
+
+    Only Linux can do that (prctl PR_SET_CHILD_SUBREAPER); elsewhere orphans are found by their environment.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    return bool(libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+
+
+def identity(pid: int) -> Process | None:
+    """Return what the process can be recognised by, or None when there is none of that id.
+
+    On Linux that is its start in clock ticks since boot: unlike a time of day, no correction of the clock moves it.
+    """
+    try:
+        if sys.platform.startswith("linux"):
+            # The name in the second field may hold spaces and brackets; the start is the 22nd field (proc(5)).
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            return Process(pid=pid, started=fields[19])
+        return Process(pid=pid, started=repr(psutil.Process(pid).create_time()))
+    except (OSError, IndexError, psutil.Error):
+        return None
+
+
+def alive(process: Process) -> bool:
+    """Return whether this very process is still there and not a dead one that nobody has collected."""
+    if identity(process.pid) != process:
+        return False
+    try:
+        return psutil.Process(process.pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def below(pid: int) -> list[psutil.Process]:
+    """Return every living descendant of the process."""
+    try:
+        return _living(psutil.Process(pid).children(recursive=True))
+    except psutil.Error:
+        return []
+
+
+def tagged(run: str) -> list[psutil.Process]:
+    """Return every process of this user that belongs to the run by its environment, and all their descendants."""
+    found: dict[int, psutil.Process] = {}
+    for process in psutil.process_iter():
+        if process.pid != os.getpid() and _run_of(process) == run:
+            found[process.pid] = process
+            found |= {child.pid: child for child in below(process.pid)}
+    found.pop(os.getpid(), None)
+    return _living(found.values())
+
+
+def _run_of(process: psutil.Process) -> str | None:
+    try:
+        return process.environ().get(RUN_VARIABLE)
+    except (psutil.Error, OSError):
+        return None
+
+
+def _living(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    kept = []
+    for process in processes:
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE:
+                kept.append(process)
+        except psutil.Error:
+            continue
+    return kept
+
+
+def ask_to_end(processes: Iterable[psutil.Process]) -> None:
+    """Send SIGTERM to each that is still the same process."""
+    _each(processes, psutil.Process.terminate)
+
+
+def kill(processes: Iterable[psutil.Process]) -> None:
+    """Send SIGKILL to each that is still the same process."""
+    _each(processes, psutil.Process.kill)
+
+
+def _each(processes: Iterable[psutil.Process], act: Callable[[psutil.Process], None]) -> None:
+    for process in processes:
+        try:
+            act(process)
+        except psutil.Error:
+            continue
+
+
+def kill_all_below(pid: int) -> None:
+    """Kill every descendant of the process, and those that they start meanwhile, until none is left."""
+    given_up = time.monotonic() + ENDLESS
+    while (left := below(pid)) and time.monotonic() < given_up:
+        kill(left)
+        psutil.wait_procs(left, timeout=_PAUSE)
+
+
+def clean_up(run: str, *, grace_seconds: float = 2.0) -> int:
+    """End all that is left of a run whose supervisor is gone; return how many processes survived even that.
+
+    Takes as long as the grace when something does not want to end, so call it in a thread.
+    """
+    begun = time.monotonic()
+    asked: set[int] = set()
+    while left := tagged(run):
+        now = time.monotonic()
+        if now - begun > grace_seconds + ENDLESS:
+            return len(left)
+        if now - begun > grace_seconds:
+            kill(left)
+        else:
+            ask_to_end(process for process in left if process.pid not in asked)
+            asked |= {process.pid for process in left}
+        psutil.wait_procs(left, timeout=_PAUSE)
+    return 0

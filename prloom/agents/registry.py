@@ -1,0 +1,60 @@
+"""Find an agent by its name, or the first one that this machine has."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from prloom.agents import amp, claude, codex, command, gemini, opencode
+from prloom.agents.agent import Agent
+from prloom.errors import AgentError
+
+AGENTS: Final[Mapping[str, Agent]] = {
+    "claude": claude,
+    "codex": codex,
+    "opencode": opencode,
+    "gemini": gemini,
+    "amp": amp,
+    "command": command,
+}
+"""Every agent, in the order in which `auto` looks for them."""
+
+
+def get(name: str) -> Agent:
+    """Return the agent of that name; raise AgentError with the nearest known one otherwise."""
+    found = AGENTS.get(name)
+    if found is not None:
+        return found
+    near = difflib.get_close_matches(name, AGENTS, n=1)
+    hint = f'did you mean "{near[0]}"?' if near else f"known are {', '.join(AGENTS)}"
+    raise AgentError(f"there is no agent {name!r}; {hint}")
+
+
+def first_found(environ: Mapping[str, str]) -> Agent | None:
+    """Return the first agent whose program is on PATH, or None."""
+    return next((agent for agent in AGENTS.values() if agent.program and locate(agent.program, environ)), None)
+
+
+def auto(environ: Mapping[str, str]) -> Agent:
+    """Return the agent that `stages.default = "auto"` stands for; raise AgentError when the machine has none."""
+    found = first_found(environ)
+    if found is None:
+        programs = ", ".join(agent.program for agent in AGENTS.values() if agent.program)
+        raise AgentError(
+            f"no agent program on PATH (looked for {programs}); install one, or name your own under"
+            ' [agents.command] in prloom.toml and set default = "command" under [stages]'
+        )
+    return found
+
+
+def locate(program: str, environ: Mapping[str, str]) -> str | None:
+    """Return the absolute path of an executable on PATH, or of the path given; None when there is none.
+
+    Only absolute folders of PATH count: the others would be folders of the worktree in which the agent runs.
+    """
+    folders = [folder for folder in environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).is_absolute()]
+    return shutil.which(program, path=os.pathsep.join(folders)) if folders or "/" in program else None

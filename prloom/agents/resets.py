@@ -1,0 +1,84 @@
+"""Read from a program's words when its usage limit ends."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
+
+FURTHEST = timedelta(days=35)
+"""A reset further away than the longest known window (a month) is a mistake, and a wait must end."""
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MILLISECONDS_FROM = 10**11
+
+# claude before 2.1: "Claude AI usage limit reached|1749924000".
+_EPOCH = re.compile(r"limit reached\|(?P<epoch>\d{10,13})")
+
+# codex (format_retry_timestamp in protocol/src/error.rs): "try again at 3:04 PM.", "try again at Jul 23rd, 2026 4:15
+# AM."; claude 2.1: "resets 3pm (Europe/Berlin)", "resets Oct 5, 3:30pm (UTC)" or "resets Oct 5 at 3pm".
+_CLOCK = re.compile(
+    r"(?:try again at|resets(?: at)?) +"
+    r"(?:(?P<month>[a-z]{3})[a-z]* +(?P<day>\d{1,2})(?:st|nd|rd|th)?,?(?: +(?P<year>\d{4}),?)?(?: +at)? +)?"
+    r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))? ?(?P<half>am|pm)\b"
+    r"(?: \((?P<zone>[A-Za-z0-9_+\-/]{1,64})\))?",
+    re.IGNORECASE,
+)
+
+# gemini: "Your quota will reset after 3h20m5s."; codex before 0.50: "try again in 2 days 17 hours 14 minutes."
+_SPAN = re.compile(r"(?:reset after|try again in) +(?P<span>(?:\d{1,4} ?[a-z]{1,7}[ ,]{0,2}){1,4})", re.IGNORECASE)
+_PART = re.compile(r"(\d{1,4}) ?([dhms])", re.IGNORECASE)
+_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+
+
+def reset_time(message: str, now: datetime) -> datetime | None:
+    """Return when the limit that the message tells of ends, in UTC, or None when it does not say.
+
+    `now` must be aware; a clock time without a zone is read in its time zone.
+    """
+    beginning = message[:2000]
+    if found := _EPOCH.search(beginning):
+        return from_epoch(int(found["epoch"]), now)
+    if found := _CLOCK.search(beginning):
+        return sensible(_clock(found, now), now)
+    if found := _SPAN.search(beginning):
+        parts = {_UNITS[unit.lower()]: int(number) for number, unit in _PART.findall(found["span"])}
+        return sensible(now + timedelta(**parts), now)
+    return None
+
+
+def from_epoch(stamp: float, now: datetime) -> datetime | None:
+    """Return the time of a Unix time stamp in seconds or milliseconds, in UTC; None when it makes no sense."""
+    seconds = stamp / 1000 if stamp >= _MILLISECONDS_FROM else stamp
+    try:
+        return sensible(datetime.fromtimestamp(seconds, tz=UTC), now)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def sensible(reset: datetime | None, now: datetime) -> datetime | None:
+    """Return the time in UTC, or None when it is not between now and the furthest sensible reset."""
+    return reset.astimezone(UTC) if reset is not None and now < reset <= now + FURTHEST else None
+
+
+def _clock(found: re.Match[str], now: datetime) -> datetime | None:
+    """Return the time that the words name; the programs cut off the seconds, so it is the end of that minute."""
+    local = now.astimezone(_zone(found["zone"], now))
+    hour = int(found["hour"]) % 12 + (12 if found["half"].lower() == "pm" else 0)
+    minute = int(found["minute"] or 0)
+    try:
+        named = local.replace(hour=hour, minute=minute, second=0, microsecond=0) + timedelta(minutes=1)
+        if found["month"] is None:
+            return named if named > local else named + timedelta(days=1)
+        month = _MONTHS.index(found["month"].lower()) + 1
+        named = named.replace(year=int(found["year"] or local.year), month=month, day=int(found["day"]))
+        return named if named > local or found["year"] else named.replace(year=named.year + 1)
+    except ValueError:
+        return None
+
+
+def _zone(name: str | None, now: datetime) -> tzinfo | None:
+    try:
+        return ZoneInfo(name) if name else now.tzinfo
+    except (OSError, ValueError):
+        return now.tzinfo

@@ -1,0 +1,213 @@
+"""Start agent runs, wait for them, stop them, and find out what became of those that another dispatcher had started.
+
+A run is a folder and, while it lasts, a supervisor process that holds the lock in it. Nothing here is needed for the
+run to go on: the dispatcher may be killed at any moment, and the next one asks `inspect`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from prloom.agents import environment, fate, processes, registry, runs
+from prloom.agents.agent import Agent, Ending, Request, Result, Status
+from prloom.agents.fate import CutShort, Finished, Running
+from prloom.agents.runs import Exit, Limits, Spec
+from prloom.errors import AgentError
+
+_POLL: Final = 0.1
+_LOCK_FD: Final = 3
+_STDERR_END: Final = 4096
+_OUTPUT_MOST: Final = 1 << 28
+_BLOCKED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@dataclass
+class Run:
+    """A run. `child` is the supervisor's process id as long as it is a child of ours that is not collected yet.
+
+    `found` is set for a run that an earlier dispatcher had started, `stopping` once `stop` was called.
+    """
+
+    folder: Path
+    child: int | None = None
+    found: bool = False
+    stopping: bool = field(default=False, init=False)
+
+    @property
+    def id(self) -> str:
+        """The run's id, which is its folder's name."""
+        return self.folder.name
+
+
+def find(folder: Path) -> Run:
+    """Return the run of a folder that an earlier dispatcher made; whatever became of it, `wait` says it."""
+    return Run(folder, found=True)
+
+
+def start(folder: Path, agent: Agent, request: Request, *, environ: Mapping[str, str], limits: Limits) -> Run:
+    """Start the agent on the request, in a new folder whose name is the run's id, and return at once.
+
+    `environ` is the dispatcher's whole environment; the agent gets the allowed part. Raise AgentError when the program
+    is not there, when the agent cannot do what is asked, or when the folder cannot be made.
+    """
+    invocation = agent.invocation(request)
+    env = environment.allowed(environ, agent.variables) | dict(invocation.env)
+    program = registry.locate(invocation.argv[0], env)
+    if program is None:
+        raise AgentError(_missing(agent, invocation.argv[0], request.stage))
+    cwd = outside(env) if invocation.outside else request.cwd
+    spec = Spec(argv=(program, *invocation.argv[1:]), cwd=str(cwd), environment=tuple(sorted(env)), limits=limits)
+    runs.create(folder)
+    try:
+        runs.write_new(folder, runs.PROMPT, request.prompt.encode("utf-8", "replace"))
+        runs.write_new(folder, runs.INVOCATION, runs.encode(spec))
+        return Run(folder, child=_spawn(folder, env | {environment.RUN_VARIABLE: folder.name}))
+    except OSError as error:
+        raise AgentError(f"run {folder.name} could not be started in {folder}: {error.strerror}; see to it") from error
+
+
+def _missing(agent: Agent, program: str, stage: str) -> str:
+    if agent.program is None:
+        return f"the command {program!r} of [agents.command] is no executable program; correct argv in prloom.toml"
+    return (
+        f"{program} is not on PATH, but stage {stage} uses the agent {agent.name};"
+        " install it, or choose another agent under [stages] in prloom.toml"
+    )
+
+
+def outside(env: Mapping[str, str]) -> Path:
+    """Return an empty folder of the operator's, outside of any worktree, where programs find no settings to obey."""
+    cache = Path(env.get("XDG_CACHE_HOME") or Path(env.get("HOME") or Path.home()) / ".cache")
+    folder = cache / "prloom" / "empty"
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o500, exist_ok=True)
+        strangers = any(folder.iterdir())
+    except OSError as error:
+        raise AgentError(f"{folder} cannot be made ({error.strerror}); set XDG_CACHE_HOME to one that can") from error
+    if strangers:
+        raise AgentError(f"{folder} must be empty: a program started there would obey what it finds; empty it")
+    return folder
+
+
+def _spawn(folder: Path, env: Mapping[str, str]) -> int:
+    """Start the supervisor, which inherits the run's lock: there is no moment in which it runs and does not hold it."""
+    lock = runs.open_new(folder, runs.LOCK)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # at most the moment that an `inspect` takes
+        log = runs.open_new(folder, runs.SUPERVISOR_LOG)
+        try:
+            # -P: the worktree must not be a place to import from.
+            argv = [sys.executable, "-P", "-m", "prloom.agents.supervisor", str(folder), str(_LOCK_FD)]
+            return os.posix_spawn(
+                sys.executable,
+                argv,
+                dict(env),
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, log, 1),
+                    (os.POSIX_SPAWN_DUP2, log, 2),
+                    (os.POSIX_SPAWN_DUP2, lock, _LOCK_FD),
+                ],
+                setsigmask=_BLOCKED,
+            )
+        finally:
+            os.close(log)
+    finally:
+        os.close(lock)
+
+
+async def wait(run: Run) -> Finished | CutShort:
+    """Wait until the run is over. Cancelling the wait leaves the run alone; waiting again is allowed."""
+    while isinstance(now := fate.inspect(run.folder), Running):
+        await _news(run, now)
+    _collect(run)
+    if isinstance(now, CutShort):
+        await asyncio.to_thread(processes.clean_up, run.id)
+    return now
+
+
+async def _news(run: Run, running: Running) -> None:
+    """Wait until the supervisor has probably ended; a moment is enough where the system cannot tell us."""
+    pid = run.child or (running.supervisor.pid if running.supervisor else None)
+    opened = _pidfd(pid) if pid else None
+    if opened is None:
+        await asyncio.sleep(_POLL)
+        return
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    loop.add_reader(opened, ended.set)
+    try:
+        async with asyncio.timeout(_POLL * 10):  # the process may not be ours at all; the lock is the truth
+            await ended.wait()
+    except TimeoutError:
+        return
+    finally:
+        loop.remove_reader(opened)
+        os.close(opened)
+
+
+def _pidfd(pid: int) -> int | None:
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None
+
+
+def _collect(run: Run) -> None:
+    """Collect our own dead child, once; a found run's supervisor is not our child."""
+    child, run.child = run.child, None
+    if child is not None:
+        try:
+            os.waitpid(child, 0)
+        except ChildProcessError:
+            return
+
+
+def stop(run: Run) -> None:
+    """Ask the run to end, with all that it started; `wait` then returns. Does nothing to a run that is over."""
+    run.stopping = True
+    now = fate.inspect(run.folder)
+    if not isinstance(now, Running):
+        return
+    if run.child is not None:  # not collected yet, so that the id cannot be another's
+        os.kill(run.child, signal.SIGTERM)
+    elif now.supervisor is not None and processes.alive(now.supervisor):
+        os.kill(now.supervisor.pid, signal.SIGTERM)
+
+
+def conclude(run: Run, agent: Agent, end: Finished | CutShort) -> Result:
+    """Return what the run came to, and write it down as `result.json`.
+
+    Reads the whole output, so call it in a thread. A run cut short counts as failed when it was lost under our eyes,
+    and as interrupted when it was being stopped or went down together with an earlier dispatcher.
+    """
+    match end:
+        case Finished(exit=ended):
+            result = agent.read(_output(run.folder), _ending(run.folder, ended))
+        case CutShort():
+            status: Status = "interrupted" if run.found or run.stopping else "failed"
+            result = Result(status=status, trouble="lost", error="the run's supervisor was killed; nobody saw its end")
+    runs.write_result(run.folder, result)
+    return result
+
+
+def _output(folder: Path) -> str:
+    return (runs.read(folder, runs.OUTPUT, _OUTPUT_MOST) or b"").decode("utf-8", "replace")
+
+
+def _ending(folder: Path, ended: Exit) -> Ending:
+    stderr = (runs.read_end(folder, runs.STDERR, _STDERR_END) or b"").decode("utf-8", "replace")
+    # Local time: some programs name a reset by the clock on the wall.
+    at = ended.ended_at.astimezone()
+    return Ending(code=ended.code, ended_by=ended.ended_by, at=at, stderr=f"{stderr}\n{ended.error or ''}")
