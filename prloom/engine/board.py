@@ -16,6 +16,7 @@ from prloom.errors import ConfigError, PrloomError
 from prloom.model import record
 from prloom.model.plan import Plan
 from prloom.storage import paths
+from prloom.storage.disk import REAL, Disk
 from prloom.storage.document import Document
 from prloom.storage.folder import Folder
 from prloom.storage.owner import DispatcherLock
@@ -30,10 +31,11 @@ REPOSITORY = ""
 class Board:
     """The desks of a repository. Opening it takes the repository's lock; a second dispatcher is told who has it."""
 
-    def __init__(self, repository: RepositoryPaths, general: Rules, clock: Clock) -> None:
+    def __init__(self, repository: RepositoryPaths, general: Rules, clock: Clock, *, disk: Disk = REAL) -> None:
         self.paths = repository
         self.clock = clock
-        self.local = Folder.make(repository.root, *paths.LOCAL)
+        self._disk = disk
+        self.local = Folder.make(repository.root, *paths.LOCAL, disk=disk)
         self._lock = DispatcherLock(self.local)
         self._lock.acquire()
         self.desks: dict[str, Desk] = {}
@@ -86,7 +88,7 @@ class Board:
 
     def _open(self, plan_id: str, general: Rules) -> Desk:
         worktree = self.paths.worktree(plan_id)
-        local = Folder.open(worktree, *paths.LOCAL)
+        local = Folder.open(worktree, *paths.LOCAL, disk=self._disk)
         if local is None:
             raise PrloomError(f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt the pull request again")
         plan = plans.load(local)

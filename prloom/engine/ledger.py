@@ -149,6 +149,7 @@ class Ledger:
         while True:
             batch = self._decisions.read(cursor)
             if not batch.entries and batch.cursor == cursor:
+                self.state = replace(self.state, outbox=self._actions.end())
                 return
             for entry in batch.entries:
                 found = envelope.decode(entry.line)

@@ -1,0 +1,46 @@
+"""`prloom adopt`: look after a pull request or a branch."""
+
+from __future__ import annotations
+
+import click
+
+from prloom.cli import options, terminal
+from prloom.cli.options import Options, pass_options
+from prloom.errors import PrloomError
+
+
+@click.command()
+@click.argument("pr", type=click.IntRange(min=1), required=False)
+@click.option("--branch", metavar="B", help="Look after a branch that has no pull request on a forge.")
+@click.option("--plan", "plan_id", metavar="ID", help="The plan's id; by default made from the branch or the number.")
+@click.option("--preset", metavar="NAME", help="Work on it by this preset of prloom.toml.")
+@pass_options
+def command(given: Options, pr: int | None, branch: str | None, plan_id: str | None, preset: str | None) -> None:
+    """Look after the pull request PR, or a branch without one.
+
+    The branch gets a git worktree of its own, and a plan. Feedback for a branch without a forge goes into the file
+    prloom/.local/review.md of that worktree.
+    """
+    if (pr is None) == (branch is None):
+        raise click.UsageError("give either the number of a pull request, or --branch B")
+    if branch is None:
+        raise PrloomError(
+            "no bridge to a forge is installed, so a pull request's number means nothing here; "
+            "adopt its branch with `prloom adopt --branch B`"
+        )
+    # 100 ms of imports that other commands need not pay.
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    from prloom.engine import adopt  # noqa: PLC0415
+    from prloom.workspace import repository  # noqa: PLC0415
+
+    repo = repository.find(options.repo_root(given))
+    with terminal.progress(f"making a worktree of {branch}"):
+        plan = adopt.adopt_branch(
+            repo, options.config(given), branch, plan_id=plan_id, preset=preset, now=datetime.now(UTC)
+        )
+    worktree = adopt.locate(repo.root, options.config(given)).worktree(plan.id)
+    click.echo(f"Plan {terminal.paint(plan.id, 'name')} looks after branch {terminal.clean(branch)}.")
+    click.echo(f"  worktree  {terminal.clean(str(worktree))}")
+    click.echo(f"  feedback  {terminal.clean(str(worktree / 'prloom/.local/review.md'))}, under \"## ready\"")
+    click.echo("Next: `prloom start`, or `prloom start --once` for one round.")

@@ -1,0 +1,51 @@
+"""`prloom init`: write prloom.toml, and keep prloom's own files out of git."""
+
+from __future__ import annotations
+
+import click
+
+from prloom.cli import options, terminal
+from prloom.cli.options import Options, pass_options
+
+TEMPLATE = """# prloom's configuration. Every key, with its default, is in the documentation (docs/configuration.md).
+base_branch = {base}
+
+[stages]
+# The agent that reads feedback: "auto" takes the first of claude, codex, opencode, gemini and amp that is found here.
+default = "auto"
+
+[trust]
+# Comments of people below this permission wait until somebody trusted vouches for them.
+minimum = "write"
+
+[plugins]
+# Plugins of prloom/plugins/ run only when they are named here; `prloom plugins new NAME` makes one.
+enabled = []
+"""
+
+
+@click.command()
+@pass_options
+def command(given: Options) -> None:
+    """Write prloom.toml, and keep prloom/.local out of git.
+
+    A prloom.toml that is there already is left as it is.
+    """
+    import json  # noqa: PLC0415 - only this command needs them
+
+    from prloom.engine import adopt  # noqa: PLC0415
+    from prloom.workspace import repository  # noqa: PLC0415
+
+    repo = repository.find(options.repo_root(given))
+    adopt.prepare(repo)
+    path = repo.root / "prloom.toml"
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(TEMPLATE.format(base=json.dumps(repository.default_branch(repo), ensure_ascii=False)))
+    except FileExistsError:
+        options.config(given)
+        click.echo(f"{terminal.clean(str(path))} is there already and is valid; it was left as it is.")
+    else:
+        click.echo(f"Wrote {terminal.clean(str(path))}.")
+    click.echo("prloom/.local is kept out of git (.git/info/exclude).")
+    click.echo("Next: `prloom adopt --branch B`, and `prloom doctor` to see whether all is well.")

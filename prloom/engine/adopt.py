@@ -1,0 +1,80 @@
+"""Begin to look after a branch: a worktree of its own, a plan, and a place for feedback."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from prloom.config.models import Config
+from prloom.core import naming, plan_file
+from prloom.engine import plans
+from prloom.errors import PrloomError
+from prloom.model.plan import Plan
+from prloom.model.record import iso
+from prloom.storage import paths
+from prloom.storage.folder import Folder
+from prloom.storage.paths import RepositoryPaths
+from prloom.workspace import repository, worktree
+from prloom.workspace.repository import Repository
+
+REVIEW = """# Feedback
+
+Write items under "ready", one `- [ ] …` each; `file:` and `line:` may stand indented below.
+prloom takes each item once and answers beneath it.
+
+## ready
+
+"""
+
+
+def locate(root: Path, config: Config) -> RepositoryPaths:
+    """Return where the files of the repository are that has its main checkout at root."""
+    return RepositoryPaths(root, root / config.worktrees_dir)
+
+
+def prepare(repo: Repository) -> None:
+    """Keep all that prloom writes out of git, for every worktree of the repository."""
+    repository.exclude(repo, repo.root.joinpath(*paths.LOCAL))
+
+
+def adopt_branch(
+    repo: Repository, config: Config, branch: str, *, plan_id: str | None, preset: str | None, now: datetime
+) -> Plan:
+    """Look after a branch that has no forge, and return its plan.
+
+    `state.json` is written last: a plan is adopted when it is there, and an adoption that was cut short is simply done
+    again. Raises PrloomError where the branch is looked after already, or its worktree cannot be made.
+    """
+    config.for_preset(preset)
+    where = locate(repo.root, config)
+    chosen = naming.check_plan_id(plan_id) if plan_id else naming.plan_id(branch)
+    _refuse_twice(where, branch, chosen)
+    prepare(repo)
+    path = where.worktree(chosen)
+    head = worktree.create(repo, path, branch)
+    plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, created_at=iso(now), checked_head=head)
+    with Folder.make(path, *paths.LOCAL) as local:
+        _write(local, paths.PLAN_TEXT, plan_file.new_plan(plan.title, "", branch, None))
+        _write(local, paths.REVIEW, REVIEW)
+        local.make_sub(paths.BUS).close()
+        plans.save(local, plan)
+    return plan
+
+
+def _write(local: Folder, name: str, text: str) -> None:
+    """Write a file that is not there yet; what somebody wrote is left alone."""
+    if not local.exists(name):
+        local.replace(name, text.encode("utf-8", "replace"))
+
+
+def _refuse_twice(where: RepositoryPaths, branch: str, chosen: str) -> None:
+    for plan_id in plans.ids(where):
+        local = Folder.open(where.worktree(plan_id), *paths.LOCAL)
+        if local is None:
+            continue
+        with local:
+            plan = plans.load(local)
+        if plan.branch == branch:
+            raise PrloomError(f"branch {naming.shown(branch)} is looked after already, as plan {plan.id}")
+        if plan_id == chosen:
+            raise PrloomError(f"plan {chosen} exists already, for branch {naming.shown(plan.branch)}; take another --plan")

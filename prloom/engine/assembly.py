@@ -1,0 +1,108 @@
+"""Put a dispatcher together from the operator's configuration."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from prloom.config.models import Config
+from prloom.engine import adopt
+from prloom.engine.agents import AgentTriager
+from prloom.engine.board import Board
+from prloom.engine.dispatcher import Dispatcher
+from prloom.engine.ledger import Clock
+from prloom.engine.plugins import Crew, Plugin
+from prloom.engine.rules import rules
+from prloom.extensions import bridges, discovery, filters
+from prloom.extensions.bridges import Bridges
+from prloom.extensions.discovery import Found
+from prloom.extensions.filters import Selection, Wishes
+from prloom.extensions.hosting import Host
+from prloom.extensions.inline_host import InlineHost
+from prloom.extensions.process_host import ProcessHost
+
+log = logging.getLogger(__name__)
+
+
+def now() -> datetime:
+    """Return the time; the one clock of a dispatcher that really runs."""
+    return datetime.now(UTC)
+
+
+def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.environ, clock: Clock = now) -> Dispatcher:
+    """Return the dispatcher of a repository, which holds its lock from now on.
+
+    Raises AlreadyRunningError where another one has it, and ExtensionError where two bridges claim one target.
+    """
+    general = rules(config)
+    loaded = load_bridges(root, config)
+    board = Board(adopt.locate(root, config), general, clock)
+    return Dispatcher(
+        board,
+        crew=crew(root, config, environ),
+        bridges=loaded,
+        triager=AgentTriager(config, root=root, environ=environ),
+        rules=general,
+        clock=clock,
+    )
+
+
+def load_bridges(root: Path, config: Config) -> Bridges:
+    """Return the bridges that the configuration asks for."""
+    tables = {
+        name: {
+            "enabled": section.enabled,
+            "poll_interval": section.poll_interval,
+            **section.settings,
+            **({"module": section.module} if hasattr(section, "module") else {}),
+        }
+        for name, section in config.bridges.named().items()
+    }
+    loaded = bridges.load(tables, repo_root=root)
+    for name, error in loaded.failed:
+        log.warning("bridge %s is not used: %s", name, error)
+    return loaded
+
+
+def select(root: Path, config: Config, environ: Mapping[str, str]) -> Selection:
+    """Return which plugins run, and why the others do not; no code of any is run by that."""
+    found = discovery.discover(discovery.places(root, environ))
+    return filters.select(found, wishes(config), environ)
+
+
+def wishes(config: Config) -> Wishes:
+    """Return what the configuration says of plugins."""
+    plugins = config.plugins
+    return Wishes(
+        enabled=plugins.enabled,
+        disabled=plugins.disabled,
+        order=plugins.order,
+        settings={name: dict(settings.own) for name, settings in plugins.settings.items()},
+    )
+
+
+def crew(root: Path, config: Config, environ: Mapping[str, str]) -> Crew:
+    """Return the plugins that run, each with its host; nothing of them has run yet."""
+    selection = select(root, config, environ)
+    for warning in selection.warnings:
+        log.warning("%s", warning)
+    known = [found.key for found in selection.chosen]
+    plugins = [
+        Plugin(
+            found.key,
+            found.source,
+            _host(found, root, config, filters.settings_of(found.key, wishes(config), known)),
+            config.plugins.settings_of(found.key).on_error,
+        )
+        for found in selection.chosen
+    ]
+    return Crew(plugins)
+
+
+def _host(found: Found, root: Path, config: Config, settings: Mapping[str, object]) -> Host:
+    if config.plugins.isolation == "inline":
+        return InlineHost(found, settings, repo_root=root)
+    return ProcessHost(found, settings, repo_root=root)

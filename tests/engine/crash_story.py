@@ -1,0 +1,335 @@
+"""A whole event's life, told so that it can be killed before any change to any file; run as a program by the test.
+
+The process forks for every telling, so that a kill is a real SIGKILL of a real process; it prints one JSON document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from prloom.api import (
+    Action,
+    Author,
+    BridgeContext,
+    Comment,
+    Delivered,
+    Event,
+    HookContext,
+    Manifest,
+    PluginContext,
+    Polled,
+    Refused,
+    Target,
+    TriageContext,
+    marked,
+    marker,
+)
+from prloom.api.context import Services
+from prloom.config import loading
+from prloom.core import triage
+from prloom.core.dispatch import Triage
+from prloom.engine import plans
+from prloom.engine.board import Board
+from prloom.engine.desk import Desk
+from prloom.engine.dispatcher import Dispatcher
+from prloom.engine.ledger import Ledger
+from prloom.engine.plugins import Crew, Plugin
+from prloom.engine.rules import rules
+from prloom.extensions import calling
+from prloom.extensions.bridges import Bridges, LoadedBridge
+from prloom.extensions.hosting import Registered
+from prloom.model.decision import Change
+from prloom.model.hook import HookCall, Outcome
+from prloom.model.plan import Plan
+from prloom.storage.disk import REAL, Disk
+from prloom.storage.faulty import WatchedDisk, kill
+from prloom.storage.folder import Folder
+from prloom.storage.journal import Journal
+from prloom.storage.paths import RepositoryPaths
+
+START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+PLAN = "story"
+ROUNDS = 4
+
+
+def remote_events() -> tuple[Event, ...]:
+    """What the source has to tell: one event for every way that an event's life can go."""
+    friend, stranger = Author("friend", "write"), Author("stranger", "none")
+
+    def said(name: str, body: str, author: Author | None = friend, **more: Any) -> Event:
+        reply_to = Target("story", {"thread": name})
+        return Event(id=name, source="story", type="pr_comment", body=body, author=author, reply_to=reply_to, pr=7, **more)
+
+    return (
+        said("note", "!note this"),
+        said("later", "!later please"),
+        said("question", "why?"),
+        said("change", "TODO rename it"),
+        said("old", "first wording"),
+        said("edit", "second wording", context={"supersedes": "old"}),
+        said("spam", "buy this", stranger),
+        said("vouch", "/prloom approve @stranger"),
+    )
+
+
+EXPECTED_DONE = {"handled": 2, "triaged": 6, "superseded": 1}
+
+
+class KillingDisk(WatchedDisk):
+    """Kills the process before its n-th change to a file."""
+
+    def __init__(self, at: int) -> None:
+        self.count = 0
+        self._at = at
+
+    def about_to(self, operation: str) -> None:
+        self.count += 1
+        if self.count == self._at:
+            kill(operation)
+
+
+class StoryBridge:
+    """A source with a fixed past and a target that keeps what is posted, in one file that no kill of ours touches."""
+
+    name = "story"
+    targets = ("story",)
+
+    def __init__(self, remote: Path) -> None:
+        self._remote = remote
+
+    async def events(self, ctx: BridgeContext, state: Any) -> Polled:
+        """Return two events a poll, from the cursor on."""
+        start = state or 0
+        return Polled(remote_events()[start : start + 2], min(start + 2, len(remote_events())))
+
+    async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
+        """Post, unless an earlier attempt may have and did."""
+        if ctx.uncertain and action.id in posts(self._remote):
+            return Delivered(remote_id=f"r-{action.id}")
+        assert isinstance(action.payload, Comment)
+        with self._remote.open("a") as file:
+            file.write(json.dumps(f"{action.payload.message}\n\n{marker(action.id)}") + "\n")
+        return Delivered(remote_id=f"r-{action.id}")
+
+
+def posts(remote: Path) -> list[str]:
+    """Return the ids of the actions that were posted, in order."""
+    lines = remote.read_text().splitlines() if remote.exists() else []
+    return [found for line in lines for found in marked(json.loads(line))]
+
+
+class StoryHost:
+    """A plugin that counts what it is shown, in both of its stores."""
+
+    key = "counter"
+
+    def __init__(self) -> None:
+        self._ctx = PluginContext(self.key, Manifest(name=self.key), {}, folder=Path())
+        self._ctx.register_hook("onEvent", count)
+        self._ctx.register_hook("beforeTriage", sort)
+
+    async def start(self) -> Registered:
+        return Registered(hooks=("onEvent", "beforeTriage"))
+
+    async def run(self, call: HookCall, services: Services, limit: timedelta) -> Outcome:
+        await asyncio.sleep(0)
+        return await asyncio.to_thread(calling.run_hook, self.key, self._ctx.registrations, call, services)
+
+    async def stop(self) -> None:
+        return
+
+
+def count(event: Event, ctx: HookContext) -> None:
+    """Count every event once."""
+    ctx.update_state("events", lambda seen: (seen or 0) + 1)
+    ctx.update_global_state("events", lambda seen: (seen or 0) + 1)
+
+
+def sort(plan: str, ctx: TriageContext) -> None:
+    """Handle notes, put off what is for later once, and count each showing."""
+    for event in ctx.events:
+        ctx.update_global_state(f"shown {event.id}", lambda seen: (seen or 0) + 1)
+        if event.body.startswith("!note"):
+            ctx.emit_comment(event.reply_to, "Noted.")
+            ctx.mark_event_handled(event.id)
+        elif event.body.startswith("!later") and ctx.deferral(event.id) is None:
+            ctx.emit_comment(event.reply_to, "Later.")
+            ctx.mark_event_deferred(event.id, "later", 60_000)
+
+
+class NoServices:
+    """The services of a host whose plugin asks for none."""
+
+    async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
+        raise NotImplementedError
+
+    def read_events(
+        self, *, types: Sequence[str] | None, since_id: str | None, limit: int
+    ) -> tuple[Sequence[Event], str | None]:
+        raise NotImplementedError
+
+    def read_plan(self, plan_id: str) -> str:
+        raise NotImplementedError
+
+
+class StoryTriager:
+    """An agent that answers everything at once; its run is begun and settled as a real one is."""
+
+    def services(self, desk: Desk) -> Services:
+        return NoServices()
+
+    async def triage(self, desk: Desk, step: Triage) -> None:
+        opened = desk.ledger.state.open
+        changes = tuple(Change(event_id=i, verdict="started", state="pending") for i in step.event_ids if i in opened)
+        desk.ledger.commit("triage", "agent", changes=changes, run=f"run-{'-'.join(step.event_ids)}")
+        await asyncio.sleep(0)
+        self._settle(desk, step.event_ids)
+
+    async def recover(self, desk: Desk, run: str, event_ids: tuple[str, ...]) -> None:
+        self._settle(desk, event_ids)
+
+    def _settle(self, desk: Desk, ids: tuple[str, ...]) -> None:
+        state = desk.ledger.state.open
+        batch = tuple(event for i in ids if i in state and (event := desk.ledger.event(state[i])) is not None)
+        answer = {
+            "items": [
+                {"eventId": e.id, "verdict": "todo" if "TODO" in e.body else "answered", "reply": f"On {e.id}."}
+                for e in batch
+            ],
+            "todos": [{"title": e.body, "eventIds": [e.id]} for e in batch if "TODO" in e.body],
+        }
+        settled = triage.settle(
+            triage.read(answer, ids),
+            batch,
+            state,
+            now=desk.clock(),
+            policy=desk.rules.backoff,
+            plan_target=desk.plan_target,
+        )
+        desk.ledger.commit(
+            "triage", "agent", changes=settled.changes, actions=settled.actions, todos=settled.todos, duration_ms=1
+        )
+
+
+def prepare() -> Path:
+    """Make a repository with one adopted plan, and return its root."""
+    shm = Path("/dev/shm")
+    root = Path(mkdtemp(prefix="prloom-story-", dir=shm if shm.is_dir() and os.access(shm, os.W_OK) else None))
+    where = RepositoryPaths(root, root / "prloom/.local/worktrees")
+    worktree = where.worktree(PLAN)
+    worktree.mkdir(parents=True)
+    with Folder.make(worktree, "prloom", ".local") as local:
+        plans.save(local, Plan(id=PLAN, branch=PLAN, pr=7, forge="story"))
+        line = b'{"ts":"","kind":"event","schemaVersion":1,"data":{"id":"appended","source":"ci","type":"note","body":"hm"}}'
+        Journal(local.make_sub("bus"), "events.jsonl").append([line])
+    return root
+
+
+def tell(root: Path, disk: Disk, *, telling: int = 0) -> None:
+    """Run the dispatcher round after round, an hour apart, until everything is over; a later telling is a day later."""
+    for hours in range(ROUNDS):
+        asyncio.run(_round(root, disk, START + timedelta(days=telling, hours=hours)))
+
+
+async def _round(root: Path, disk: Disk, now: datetime) -> None:
+    general = rules(loading.load(root, {}))
+    board = Board(
+        RepositoryPaths(root, root / "prloom/.local/worktrees"), general, lambda: now, disk=disk
+    )
+    bridge = LoadedBridge("story", "test", StoryBridge(root / "remote"), ("story",), timedelta(seconds=1))
+    dispatcher = Dispatcher(
+        board,
+        crew=Crew([Plugin(StoryHost.key, "test", StoryHost(), "defer")]),
+        bridges=Bridges((bridge,)),
+        triager=StoryTriager(),
+        rules=general,
+        clock=lambda: now,
+    )
+    await dispatcher.once()
+
+
+def in_a_child(root: Path, disk: Disk, *, telling: int = 0) -> bool:
+    """Tell the story in a process of its own; return whether it was killed."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            tell(root, disk, telling=telling)
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return True
+    assert os.WEXITSTATUS(status) == 0, "the story itself failed"
+    return False
+
+
+def wrong(root: Path) -> list[str]:
+    """Return every promise that the files of a story that came to its end do not keep."""
+    local = root / "prloom/.local/worktrees" / PLAN / "prloom/.local"
+    state = json.loads((local / "bus/state/dispatcher.json").read_text())
+    found = []
+    if state["open"] or state["done"] != EXPECTED_DONE:
+        found.append(f"events: open {sorted(state['open'])}, done {state['done']}")
+    queued = [json.loads(line)["data"]["id"] for line in (local / "bus/actions.jsonl").read_text().splitlines()]
+    if sorted(queued) != sorted(set(queued)) or len(queued) != 9:
+        found.append(f"outbox: {len(queued)} actions, {len(set(queued))} of them different")
+    posted = posts(root / "remote")
+    if sorted(posted) != sorted(set(queued)):
+        found.append(f"posts: {len(posted)} for {len(set(queued))} actions")
+    shared = json.loads((root / "prloom/.local/plugin-state-global/counter.json").read_text())
+    own = json.loads((local / "plugin-state/counter.json").read_text())
+    shown = {key: value for key, value in shared.items() if key.startswith("shown")}
+    if own["events"] != 7 or shared["events"] != 7 or any(
+        times != (2 if key == "shown later" else 1) for key, times in shown.items()
+    ):
+        found.append(f"counters: {own}, {shared}")
+    if (local / "plan.md").read_text().count("TODO rename it") != 1:
+        found.append("plan.md: not exactly one TODO")
+    return found + list(rebuilt(local, state))
+
+
+def rebuilt(local: Path, state: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is different when the projection is rebuilt from the decision log alone."""
+    (local / "bus/state/dispatcher.json").unlink()
+    with Folder.make(local) as folder:
+        Ledger.open(folder.make_sub("bus"), lambda: START).save()
+    again = json.loads((local / "bus/state/dispatcher.json").read_text())
+    if again != state:
+        yield f"rebuilt: {again} is not {state}"
+
+
+def main(kind: str, part: int, parts: int) -> dict[str, Any]:
+    """Kill the story `once` at every change, or `twice`: at every change, and again soon after."""
+    root = prepare()
+    counting = KillingDisk(0)
+    tell(root, counting)
+    report: dict[str, Any] = {"changes": counting.count, "killed": 0, "tellings": 1, "wrong": wrong(root)}
+    seconds = (0,) if kind == "once" else (1, 2, 3, 5, 8, 13, 21)
+    for at in range(1 + part, counting.count + 1, parts):
+        for again in seconds:
+            root = prepare()
+            killed = in_a_child(root, KillingDisk(at))
+            report["killed"] += killed + (again > 0 and in_a_child(root, KillingDisk(again), telling=1))
+            in_a_child(root, REAL, telling=2)
+            report["wrong"] += [f"{kind} at {at}+{again}: {problem}" for problem in wrong(root)]
+            report["tellings"] += 1
+            for file in sorted(root.rglob("*"), reverse=True):
+                file.rmdir() if file.is_dir() else file.unlink()
+            root.rmdir()
+    return report
+
+
+if __name__ == "__main__":
+    logging.disable(logging.CRITICAL)
+    print(json.dumps(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
