@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LINE_LIMIT = 4 * 1024 * 1024  # bytes; a longer line is nobody's event, and is never loaded whole
+LINE_LIMIT = 16 * 1024 * 1024  # bytes; a longer line is no event and no decision, and is never loaded whole
 _CHUNK = 1024 * 1024
 BLOCK = 64 * 1024
+_GROWTH = 8
 
 
 class Cut(NamedTuple):
@@ -26,14 +27,17 @@ def cut(fd: int, start: int, *, limit_bytes: int = _CHUNK, limit_lines: int | No
 
     At least one line is taken, however small `limit_bytes` is. Nothing complete: `end` is `start`.
     """
-    block = os.pread(fd, limit_bytes, start)
+    there = max(0, os.fstat(fd).st_size - start)  # to ask for more costs the memory of what is not there
+    want = limit_bytes
+    block = os.pread(fd, min(want, there), start)
     size = block.rfind(b"\n") + 1
-    if not size and len(block) == limit_bytes:
-        block = os.pread(fd, LINE_LIMIT + 1, start)
-        size = block.find(b"\n") + 1
-        if not size and len(block) > LINE_LIMIT:
-            end = newline(fd, start + len(block)) + 1
+    while not size and len(block) == want:
+        if want > LINE_LIMIT:
+            end = newline(fd, start + want) + 1
             return Cut((), end or start, 1 if end else 0)
+        want = min(want * _GROWTH, LINE_LIMIT + 1)
+        block = os.pread(fd, min(want, there), start)
+        size = block.find(b"\n") + 1
     return _split(block[:size], start, limit_lines)
 
 

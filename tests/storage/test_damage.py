@@ -62,7 +62,7 @@ def test_a_line_over_the_limit_and_an_unfinished_one_are_named(folder: Folder, f
     foreign(folder, "events.jsonl", b"x" * (2 * cutting.LINE_LIMIT) + b"\n" + GOOD + b"\n" + GOOD)
 
     assert [(finding.line, finding.reason) for finding in damage.findings(folder)] == [
-        (1, "it is longer than 4194304 bytes"),
+        (1, "it is longer than 16777216 bytes"),
         (3, "the last line is unfinished"),
     ]
 

@@ -118,7 +118,7 @@ def test_a_line_that_would_not_be_one_line_is_refused_before_anything_is_written
 
 
 def test_a_line_that_no_reader_would_take_is_refused(folder: Folder) -> None:
-    with pytest.raises(StorageError, match="a line of 4194305 bytes is over the limit of 4194304; shorten its text"):
+    with pytest.raises(StorageError, match="a line of 16777217 bytes is over the limit of 16777216; shorten its text"):
         Journal(folder, NAME).append([b"x" * (cutting.LINE_LIMIT + 1)])
 
 
@@ -155,6 +155,19 @@ def test_a_line_far_over_the_limit_does_not_stop_the_reader(
     entries, _ = drain(journal)
 
     assert [entry.line for entry in entries] == [A, B]
+
+
+@pytest.mark.parametrize("size", [63, 64, 65, 511, 512, 513, 1023, 1024, 1025, 5000])
+def test_a_line_longer_than_what_is_read_at_once_is_read_whole(
+    folder: Folder, drain: Callable[..., tuple[list[Entry], Cursor]], size: int
+) -> None:
+    journal = Journal(folder, NAME)
+    long = b"x" * size * 1024
+    journal.append([A, long, B])
+
+    assert [entry.line for entry in drain(journal)[0]] == [A, long, B]
+    assert journal.read_at(Position(1, 11)) == long
+    assert [entry.line for entry in journal.scan()] == [A, long, B]
 
 
 def test_a_line_by_its_place(folder: Folder) -> None:
