@@ -48,10 +48,8 @@ def settle(
     An event that was superseded or dropped while the hook ran keeps its end: marks and actions for it are void.
     """
     live = [opened[event.id] for event in call.events if _waiting(opened.get(event.id))]
-    marks = {mark.event_id: mark for mark in outcome.marks}
-    changes = [
-        _verdict(event, marks.get(event.id), hook=call.hook, plugin=plugin, now=now, policy=policy) for event in live
-    ]
+    marks = {mark.event_id: mark for mark in reversed(outcome.marks)}  # the first mark of an event wins
+    changes = [_verdict(event, marks.get(event.id), call, plugin=plugin, now=now, policy=policy) for event in live]
     actions = _actions(call, outcome.actions, {event.id: event for event in live}, plugin, plan_target)
     return Settled(tuple(changes), actions)
 
@@ -60,37 +58,66 @@ def _waiting(event: OpenEvent | None) -> bool:
     return event is not None and event.state == "pending"
 
 
-def _verdict(event: OpenEvent, mark: Mark | None, *, hook: str, plugin: str, now: datetime, policy: Backoff) -> Change:
-    if hook in OBSERVERS:
+def _verdict(
+    event: OpenEvent, mark: Mark | None, call: HookCall, *, plugin: str, now: datetime, policy: Backoff
+) -> Change:
+    if call.hook in OBSERVERS:
         return Change(event_id=event.id, verdict="seen", state="pending", plugin=plugin)
-    if mark is None and hook.startswith("command:"):
-        return Change(event_id=event.id, verdict="handled", state="handled", reason=f"{hook.removeprefix('command:')}")
+    if mark is None and call.hook.startswith("command:"):
+        return Change(event_id=event.id, verdict="handled", state="handled", reason=call.hook.removeprefix("command:"))
     if mark is None:
         return Change(event_id=event.id, verdict="passed", state="pending", plugin=plugin)
     if mark.verdict == "handled":
         return Change(event_id=event.id, verdict="handled", state="handled", reason=mark.reason)
-    retry_after = None if mark.retry_after_ms is None else timedelta(milliseconds=mark.retry_after_ms)
-    until = None if mark.until is None else record.moment(mark.until)
     reason = mark.reason or "no reason given"
     wait = deferral.defer(
-        event, plugin, reason, now=now, policy=policy, retry_after=retry_after, until=until, on_expire=mark.on_expire
+        event,
+        plugin,
+        reason,
+        now=now,
+        policy=policy,
+        retry_after=_retry_after(mark, call),
+        until=_until(mark),
+        on_expire=mark.on_expire,
     )
     if backoff.exhausted(policy, wait.attempts - 1):
         return park(event.id, f"{plugin} deferred it {policy.max_attempts} times: {reason}")
     return Change(event_id=event.id, verdict="deferred", state="deferred", reason=reason, deferral=wait)
 
 
+# A context refuses what makes no sense. But the outcome comes from the plugin's process, which may have made it without
+# one, so here it does no harm: the policy's deadline bounds every wait.
+
+
+def _retry_after(mark: Mark, call: HookCall) -> timedelta | None:
+    if mark.retry_after_ms is None:
+        return None
+    return timedelta(milliseconds=min(max(mark.retry_after_ms, 0), call.limits.longest_deferral_ms))
+
+
+def _until(mark: Mark) -> datetime | None:
+    try:
+        return None if mark.until is None else record.moment(mark.until)
+    except ValueError:
+        return None
+
+
 def _actions(
     call: HookCall, asked: Iterable[Action], live: Mapping[str, OpenEvent], plugin: str, plan_target: Target
 ) -> tuple[Action, ...]:
-    """Return the actions with their derived ids; an event's ordinals go on where its earlier showings ended."""
+    """Return the actions with their derived ids; an event's ordinals go on where its earlier showings ended.
+
+    An action that answers none of the call's events is derived from the call.
+    """
+    shown = [event.id for event in call.events]
+    unrelated = f"{call.plan_id}/{call.hook}/{call.now}/{shown[0] if shown else ''}"
     made: dict[str, int] = {}
     actions = []
     for action in asked:
         cause = action.related_event_id
-        if cause is not None and cause not in live:
+        if cause in shown and cause not in live:
             continue
-        key = cause or f"{call.plan_id}/{call.hook}/{call.now}"
+        key = cause if cause is not None and cause in live else unrelated
         ordinal = made.get(key, live[key].actions if key in live else 0)
         made[key] = ordinal + 1
         target = plan_target if action.target.target == marker.PLAN_TARGET else action.target
@@ -128,10 +155,26 @@ def settle_failure(
 def put_off(
     event: OpenEvent, reason: str, *, owner: str, now: datetime, policy: Backoff, retry_after: timedelta | None = None
 ) -> Change:
-    """Return the deferral of an event by a failure, or its parking after the last attempt."""
-    wait = deferral.defer(event, owner, reason, now=now, policy=policy, retry_after=retry_after)
-    if backoff.exhausted(policy, wait.attempts):
-        return park(event.id, f"{owner} failed {wait.attempts} times, the last time: {reason}")
+    """Return the deferral of an event by a failure, or its parking after the last attempt.
+
+    `retry_after` is for an owner that was not asked at all; that is no attempt. The wait ends at the policy's deadline,
+    before a person: what the owner itself had in mind for the end of its own deferral is not meant for its failures.
+    """
+    wait = deferral.defer(
+        event,
+        owner,
+        reason,
+        now=now,
+        policy=policy,
+        retry_after=retry_after,
+        until=now + policy.deadline,
+        on_expire="park",
+        counted=retry_after is None,
+    )
+    if retry_after is None and backoff.exhausted(policy, wait.attempts):
+        return park(
+            event.id, f"{owner} did not get done with it in {wait.attempts} attempts; the last failed: {reason}"
+        )
     return Change(event_id=event.id, verdict="deferred", state="deferred", reason=reason, deferral=wait)
 
 
