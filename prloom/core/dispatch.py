@@ -57,7 +57,7 @@ def steps(
     paused: bool,
     triaging: bool,
 ) -> tuple[Step, ...]:
-    """Return all that can be done now, to be done side by side; each event stands in one step.
+    """Return all that can be done now, to be done side by side; each event stands in one step, the oldest first.
 
     `busy` events are in somebody's hands. Events `alone` have failed in company, and are shown one by one so that
     they harm nobody else. While `paused`, only commands are obeyed; while `triaging`, the plan's agent is at work.
@@ -65,7 +65,7 @@ def steps(
     found: list[Step] = []
     shown: dict[tuple[str, str, str], list[str]] = {}
     ready: list[OpenEvent] = []
-    for event, command in pending:
+    for event, command in sorted(pending, key=lambda pair: pair[0].position):
         if event.id in busy or event.state != "pending" or event.run is not None:
             continue
         step = _by_command(event, command, roster)
@@ -106,4 +106,6 @@ def _by_command(event: OpenEvent, command: Command | None, roster: Roster) -> Ob
     if command.built_in is not None:
         return Obey(event.id)
     plugin = roster.commands.get(command.name)
-    return Show(plugin, f"command:/{command.name}", (event.id,)) if plugin else None
+    if plugin is None or plugin in event.passed:  # a plugin that let it pass would be shown it again at once
+        return None
+    return Show(plugin, f"command:/{command.name}", (event.id,))
