@@ -1,0 +1,1 @@
+"""What the authors of plugins and bridges test with."""
