@@ -168,9 +168,8 @@ class Folder:
         if fd is None:
             return None
         with os.fdopen(fd, "rb", buffering=0) as file, failure.telling("read", self, name):
-            size = os.fstat(fd).st_size
-            content = b"" if size > limit else file.read(limit + 1) or b""
-        if max(size, len(content)) > limit:
+            content = file.read(min(os.fstat(fd).st_size, limit) + 1) or b""
+        if len(content) > limit:
             raise StorageError(f"{self.where(name)} has more than {limit} bytes; move it away and try again")
         return content
 

@@ -1,6 +1,5 @@
 """Turn JSON values into bytes and back, whatever text from outside is in them."""
 
-import json
 from typing import Any
 
 import msgspec
@@ -50,6 +49,8 @@ def _second_look(content: bytes, reason: str) -> Any | Unreadable:  # noqa: ANN4
     r"""Read what the strict decoder refuses though the grammar (RFC 8259) allows it: `\ud83d` without its partner."""
     if b"\\ud" not in content.lower():
         return Unreadable(reason)
+    import json  # noqa: PLC0415 (hardly ever needed, and status starts without it)
+
     try:
         return _mended(json.loads(content, parse_constant=_refuse))
     except (ValueError, RecursionError):
