@@ -77,4 +77,6 @@ def _refuse_twice(where: RepositoryPaths, branch: str, chosen: str) -> None:
         if plan.branch == branch:
             raise PrloomError(f"branch {naming.shown(branch)} is looked after already, as plan {plan.id}")
         if plan_id == chosen:
-            raise PrloomError(f"plan {chosen} exists already, for branch {naming.shown(plan.branch)}; take another --plan")
+            raise PrloomError(
+                f"plan {chosen} exists already, for branch {naming.shown(plan.branch)}; take another --plan"
+            )

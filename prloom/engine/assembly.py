@@ -23,6 +23,7 @@ from prloom.extensions.filters import Selection, Wishes
 from prloom.extensions.hosting import Host
 from prloom.extensions.inline_host import InlineHost
 from prloom.extensions.process_host import ProcessHost
+from prloom.model.record import Json
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,9 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
         board,
         crew=crew(root, config, environ),
         bridges=loaded,
-        triager=AgentTriager(config, root=root, environ=environ),
+        triager=AgentTriager(
+            root=root, environ=environ, parallel=config.dispatcher.max_parallel_plans, read_plan=board.read_plan
+        ),
         rules=general,
         clock=clock,
     )
@@ -94,7 +97,7 @@ def crew(root: Path, config: Config, environ: Mapping[str, str]) -> Crew:
         Plugin(
             found.key,
             found.source,
-            _host(found, root, config, filters.settings_of(found.key, wishes(config), known)),
+            _host(found, filters.settings_of(found.key, wishes(config), known), root, config, environ),
             config.plugins.settings_of(found.key).on_error,
         )
         for found in selection.chosen
@@ -102,7 +105,7 @@ def crew(root: Path, config: Config, environ: Mapping[str, str]) -> Crew:
     return Crew(plugins)
 
 
-def _host(found: Found, root: Path, config: Config, settings: Mapping[str, object]) -> Host:
+def _host(found: Found, settings: Mapping[str, Json], root: Path, config: Config, environ: Mapping[str, str]) -> Host:
     if config.plugins.isolation == "inline":
-        return InlineHost(found, settings, repo_root=root)
-    return ProcessHost(found, settings, repo_root=root)
+        return InlineHost(found, settings)
+    return ProcessHost(found, settings, repo_root=root, environ=environ)

@@ -80,6 +80,12 @@ class Board:
             Document(self._state, paths.BRIDGES).save({"bridges": bridges, "at": record.iso(now)})
         self._published = (plugins, bridges)
 
+    def read_plan(self, plan_id: str) -> str:
+        """Return the text of a plan; raises PrloomError where there is none of that id."""
+        if plan_id not in self.desks:
+            raise PrloomError(f"there is no plan {plan_id!r}; the plans are {', '.join(self.desks) or 'none'}")
+        return self.desks[plan_id].text.read()
+
     def close(self) -> None:
         """Let go of everything, the lock last."""
         for desk in self.desks.values():
