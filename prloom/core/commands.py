@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
+from prloom.core import markdown
+from prloom.model import record
 from prloom.model.event import Event
+from prloom.model.position import Position
 from prloom.model.state import DispatchState, OpenEvent
 
 BUILT_IN: Mapping[str, str] = {
@@ -17,6 +21,15 @@ BUILT_IN: Mapping[str, str] = {
     "help": "list the commands",
 }
 """The commands of `/prloom`, which no plugin can shadow, each with what it does."""
+
+_SAYS_NOTHING = ("pr_closed", "pr_merged")
+"""Types whose text, if they have any, is not what their author has just said."""
+
+_LISTED = 20
+"""Waits of one kind that the answer to `/prloom status` lists; a forge limits the length of a comment."""
+
+_REASON = 300
+"""Characters of a reason that are shown there."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +45,7 @@ class Command:
     @property
     def built_in(self) -> str | None:
         """Which built-in command this is (`help` where none is named, "" for one that does not exist)."""
-        if self.name != "prloom":
+        if self.name.casefold() != "prloom":
             return None
         verb = self.words[0].casefold() if self.words else "help"
         return verb if verb in BUILT_IN else ""
@@ -40,7 +53,8 @@ class Command:
 
 def parse(event: Event) -> Command | None:
     """Return the command that a comment is, or None."""
-    if not event.type.startswith("pr_") and event.type != "review_feedback":
+    said = event.type.startswith("pr_") or event.type == "review_feedback"
+    if not said or event.type in _SAYS_NOTHING:
         return None
     first_line = event.body.lstrip().partition("\n")[0]
     if not first_line.startswith("/"):
@@ -51,18 +65,40 @@ def parse(event: Event) -> Command | None:
 
 
 def held_before(command: Event, opened: Iterable[OpenEvent], named: tuple[str, ...]) -> tuple[OpenEvent, ...]:
-    """Return the held events that an approval vouches for.
+    """Return the held events that an approval vouches for: those it names, by id or by author, or all.
 
-    Those it names, by id or by author; or all that stood on the pull request when it was written, for nobody vouches
-    for what they cannot have read.
+    An id names one text for ever. Otherwise it is what stood on the pull request, in its present form, when the
+    approval was written, for nobody vouches for what they cannot have read. Where a time is not known, it is what came
+    in before the approval. Whoever was vouched for is not trusted, and vouches for nobody.
     """
-    held = [event for event in opened if event.state == "held"]
-    if named:
-        wanted = {name.removeprefix("@").casefold() for name in named}
-        return tuple(e for e in held if e.id.casefold() in wanted or (e.author or "").casefold() in wanted)
-    if command.created_at is None:
-        return tuple(held)
-    return tuple(e for e in held if e.created_at is None or e.created_at <= command.created_at)
+    events = tuple(opened)
+    approval = next((event for event in events if event.id == command.id), None)
+    if approval is not None and approval.vouched:
+        return ()
+    names = {name.strip(",") for name in named}
+    authors = {name.removeprefix("@").casefold() for name in names} - {""}
+    place = approval.position if approval else None
+    held = [event for event in events if event.state == "held"]
+    by_id = [event for event in held if event.id in names]
+    stood = [event for event in held if event.id not in names and _stood(event, command, place)]
+    by_author = [event for event in stood if not named or (event.author or "").casefold() in authors]
+    return (*by_id, *by_author)
+
+
+def _stood(event: OpenEvent, command: Event, place: Position | None) -> bool:
+    """Whether the text of an event stood where it stands when the command was written."""
+    asked, written = _time(command.created_at), _time(event.written_at)
+    if asked is not None and written is None and event.created_at and not event.written_at:
+        return False  # an edit that does not say when it was made
+    came_before = place is not None and event.position < place
+    return came_before if asked is None or written is None or written == asked else written < asked
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        return None if text is None else record.moment(text)
+    except ValueError:
+        return None
 
 
 def help_text(plugin_commands: Mapping[str, str]) -> str:
@@ -74,18 +110,27 @@ def help_text(plugin_commands: Mapping[str, str]) -> str:
 
 def status_text(state: DispatchState) -> str:
     """Return the answer to `/prloom status`: counts, and every wait with its reason and its end."""
-    by_state = {name: [e for e in state.open.values() if e.state == name] for name in ("deferred", "held", "parked")}
     pending = sum(event.state == "pending" for event in state.open.values())
     done = ", ".join(f"{count} {name}" for name, count in sorted(state.done.items())) or "nothing done yet"
     lines = [f"{pending} pending, {done}." + (" Paused: `/prloom resume` goes on." if state.paused else "")]
-    lines += [f"- {_waits(event)}" for event in by_state["deferred"]]
-    lines += [f"- held: {event.reason}; `/prloom approve` vouches for it" for event in by_state["held"]]
-    lines += [f"- parked: {event.reason}; `/prloom retry` looks again" for event in by_state["parked"]]
+    for name in ("deferred", "held", "parked"):
+        waiting = [event for event in state.open.values() if event.state == name]
+        lines += [f"- {markdown.code(markdown.one_line(event.id))} {_waits(event)}" for event in waiting[:_LISTED]]
+        if len(waiting) > _LISTED:
+            lines.append(f"- and {len(waiting) - _LISTED} more that are {name}")
     return "\n".join(lines)
 
 
 def _waits(event: OpenEvent) -> str:
     wait = event.deferral
-    if wait is None:
-        return "deferred"
-    return f"deferred by {wait.owner}: {wait.reason}; next try {wait.deferred_until}, at the latest {wait.deadline}"
+    if event.state == "deferred" and wait is not None:
+        ends = f"next try {wait.deferred_until}, at the latest {wait.deadline}"
+        return f"deferred by {wait.owner}: {_reason(wait.reason)}; {ends}"
+    what_now = {"held": "`/prloom approve` vouches for it", "parked": "`/prloom retry` looks again"}
+    return f"{event.state}: {_reason(event.reason)}; {what_now.get(event.state, 'it waits')}"
+
+
+def _reason(text: str | None) -> str:
+    """Return a reason, which may be text from outside, as a part of one line of Markdown."""
+    line = markdown.escaped_comments(markdown.one_line(text or "")) or "no reason was given"
+    return line if len(line) <= _REASON else line[: _REASON - 1] + "…"

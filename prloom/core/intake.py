@@ -38,10 +38,16 @@ def own(event: Event, ledger: Ledger) -> bool:
     on a line of its own (people quote), of an action that prloom issued and that is not known to stand elsewhere
     (people copy). The author's login proves nothing: the operator may use their own account.
     """
-    remote = event.context.get("remoteId")
-    if isinstance(remote, str) and remote in ledger.remote_ids:
+    remote = _remote_id(event)
+    if remote in ledger.remote_ids:
         return True
     return any(_stands_here(action, remote, ledger) for action in _own_lines(event.body))
+
+
+def _remote_id(event: Event) -> str | None:
+    """Return what the source calls the post; forges number theirs, receipts are texts."""
+    remote = event.context.get("remoteId")
+    return str(remote) if isinstance(remote, str | int) and not isinstance(remote, bool) else None
 
 
 def _own_lines(body: str) -> Iterable[str]:
@@ -51,7 +57,7 @@ def _own_lines(body: str) -> Iterable[str]:
             yield found[0]
 
 
-def _stands_here(action: str, remote: object, ledger: Ledger) -> bool:
+def _stands_here(action: str, remote: str | None, ledger: Ledger) -> bool:
     receipt = ledger.receipts.get(action)
     if receipt is not None and receipt.remote_id is not None and remote is not None:
         return receipt.remote_id == remote
@@ -59,10 +65,16 @@ def _stands_here(action: str, remote: object, ledger: Ledger) -> bool:
 
 
 def news(events: Sequence[Event], known: Callable[[str], bool], ledger: Ledger) -> tuple[Event, ...]:
-    """Return the events of a poll that are to be appended to the bus: neither known nor prloom's own, each once."""
+    """Return the events of a poll that are to be appended to the bus: neither known nor prloom's own, each once.
+
+    Bots edit their own comments all day (coverage, previews): such an edit is no news either.
+    """
     fresh: dict[str, Event] = {}
     for event in events:
-        if event.id not in fresh and not known(event.id) and not own(event, ledger):
+        if event.id in fresh or known(event.id) or own(event, ledger):
+            continue
+        older = event.supersedes if event.author is not None and event.author.bot else None
+        if older is None or (older not in fresh and not known(older)):
             fresh[event.id] = event
     return tuple(fresh.values())
 
@@ -76,6 +88,7 @@ def intake(event: Event, position: Position) -> Intake:
         digest=digest(event),
         author=event.author.login if event.author else None,
         created_at=event.created_at,
+        written_at=event.written_at,
     )
 
 

@@ -78,6 +78,7 @@ def _admitted(change: Change, at: str) -> OpenEvent:
         since=at,
         author=intake.author,
         created_at=intake.created_at,
+        written_at=intake.written_at,
     )
 
 
@@ -102,7 +103,8 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: str) -> Op
         case "due" | "retried":
             return replace(moved, passed=())
         case "admitted" | "vouched" | "held":  # a look-up's wait is over, and does not count as anybody's deferral
-            return replace(moved, deferral=change.deferral, first_deferred_at=None)
+            vouched = change.verdict == "vouched"
+            return replace(moved, deferral=change.deferral, first_deferred_at=None, vouched=vouched)
         case "expired":
             # Those that let it pass before keep their turns: two owners would hand it to each other for ever.
             passed = (*before.passed, change.plugin) if change.plugin else ()

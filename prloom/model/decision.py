@@ -39,7 +39,10 @@ class Deferral(Record, frozen=True):
 
 
 class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """What the projection keeps of an event that came in: where its line is, and enough to list it."""
+    """What the projection keeps of an event that came in: where its line is, and enough to list it.
+
+    `written_at` is when its text got the form that it has; an edit is younger than the comment.
+    """
 
     position: Position
     type: str
@@ -47,6 +50,7 @@ class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
     digest: str
     author: str | None = None
     created_at: str | None = None
+    written_at: str | None = None
 
 
 class Change(Record, frozen=True, kw_only=True, omit_defaults=True):

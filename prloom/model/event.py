@@ -51,6 +51,14 @@ class Event(Record, frozen=True, kw_only=True):
         older = self.context.get("supersedes")
         return older if isinstance(older, str) else None
 
+    @property
+    def written_at(self) -> str | None:
+        """When the text got its present form: `context.updatedAt`, or its creation; None where an edit does not say."""
+        edited = self.context.get("updatedAt")
+        if isinstance(edited, str):
+            return edited
+        return self.created_at if self.supersedes is None else None
+
 
 def digest(event: Event) -> str:
     """Return the fingerprint of the text that a person vouches for: title and body, to the letter."""

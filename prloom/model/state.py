@@ -17,6 +17,7 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     `since` is when it took its state, `first_deferred_at` when it was first put off by anybody, which bounds the whole
     wait. `seen` and `passed` name the plugins whose onEvent and beforeTriage turn is over. `failures` counts triage
     runs that did not settle it; `actions` counts the actions it has caused, from which the next one's id is derived.
+    `written_at` is when its text got its present form. `vouched` says that its author is not trusted, only its text.
     """
 
     id: str
@@ -28,6 +29,8 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     since: str
     author: str | None = None
     created_at: str | None = None
+    written_at: str | None = None
+    vouched: bool = False
     reason: str | None = None
     by: str | None = None
     deferral: Deferral | None = None
