@@ -51,8 +51,8 @@ def adopt_branch(
     _refuse_twice(where, branch, chosen)
     prepare(repo)
     path = where.worktree(chosen)
-    head = worktree.create(repo, path, branch)
-    plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, created_at=iso(now), checked_head=head)
+    worktree.create(repo, path, branch)
+    plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, created_at=iso(now))
     with Folder.make(path, *paths.LOCAL) as local:
         _write(local, paths.PLAN_TEXT, plan_file.new_plan(plan.title, "", branch, None))
         _write(local, paths.REVIEW, REVIEW)

@@ -9,6 +9,7 @@ from typing import Any
 
 from prloom.engine import plans
 from prloom.engine.desk import Desk
+from prloom.engine.guard import Guard
 from prloom.engine.ledger import Clock
 from prloom.engine.rules import Rules, rules
 from prloom.engine.stores import Stores
@@ -43,6 +44,7 @@ class Board:
         self._shared = Stores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global")
         plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
         self.repository = self._desk(plan, self.local, general)
+        self._guard = Guard(repository.root)
         self._published: tuple[Any, Any] = (None, None)
         self._state = self.local.make_sub(paths.BUS, paths.BUS_STATE)
 
@@ -67,6 +69,14 @@ class Board:
                 self.unreadable[plan_id] = str(error)
         if fresh:
             self._shared.settle()
+
+    def watch_over(self) -> None:
+        """Block the plans whose commit brings files of prloom's; take up again those whose commit no longer does."""
+        for desk in self.desks.values():
+            try:
+                desk.block(self._guard.problem(desk.worktree))
+            except PrloomError as error:
+                desk.trouble(str(error))
 
     def beat(self) -> None:
         """Tell that the dispatcher is alive and ticking."""
@@ -94,6 +104,9 @@ class Board:
 
     def _open(self, plan_id: str, general: Rules) -> Desk:
         worktree = self.paths.worktree(plan_id)
+        problem = self._guard.problem(worktree)
+        if problem is not None:
+            raise PrloomError(problem)
         local = Folder.open(worktree, *paths.LOCAL, disk=self._disk)
         if local is None:
             raise PrloomError(f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt the pull request again")

@@ -95,7 +95,7 @@ class Desk:
     @property
     def paused(self) -> bool:
         """Whether only commands are obeyed."""
-        return self.ledger.state.paused or self.plan.blocked
+        return self.ledger.state.paused
 
     @property
     def triaging(self) -> bool:
@@ -120,6 +120,16 @@ class Desk:
             self._troubles = 0
             self.rest_until = None
             self.tell(None)
+
+    def block(self, reason: str | None) -> None:
+        """Do nothing for the plan while there is a reason, and show it; go on from what is on disk without one."""
+        if reason is None and not self.plan.blocked:
+            return
+        if reason is None:
+            self._open()
+        if self.plan.blocked != (reason is not None) or self.plan.last_error != reason:
+            at = record.iso(self.clock()) if reason else None
+            self.edit(lambda plan: replace(plan, blocked=reason is not None, last_error=reason, last_error_at=at))
 
     def tell(self, error: str | None) -> None:
         """Show an error in `prloom status`, or take it away."""

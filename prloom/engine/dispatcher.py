@@ -135,6 +135,7 @@ class Dispatcher:
     def _take_up(self) -> None:
         """Look for plans that were adopted or given up since the last tick."""
         self.board.take_up(self._rules)
+        self.board.watch_over()
         buses = [desk.worktree.joinpath(*paths.LOCAL, paths.BUS) for desk in self.board.desks.values()]
         self._watcher.follow([*buses, self.board.paths.local, self.board.paths.bus])
 

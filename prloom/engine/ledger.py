@@ -153,7 +153,7 @@ class Ledger:
                 return
             for entry in batch.entries:
                 found = envelope.decode(entry.line)
-                decision = None if isinstance(found, Unreadable) else _read(Decision, entry.line, "decision")
+                decision = read_decision(entry.line)
                 if decision is not None and not isinstance(found, Unreadable):
                     end = _behind(entry.position, entry.line, self.state.log)
                     self._take_effect(decision, record.moment(found.ts), end, standing)
@@ -196,6 +196,11 @@ class Ledger:
 def read_event(line: bytes | None) -> Event | None:
     """Return the event of a journal line, or None where the line is none."""
     return None if line is None else _read(Event, line, "event")
+
+
+def read_decision(line: bytes) -> Decision | None:
+    """Return the decision of a journal line, or None where the line is none."""
+    return _read(Decision, line, "decision")
 
 
 def append_events(journal: Journal, events: Sequence[Event], now: datetime) -> int:

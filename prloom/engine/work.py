@@ -41,7 +41,7 @@ class Hands:
 
 def advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
     """Do all that can be done for the plan now; return whether anything was decided or begun."""
-    if desk.resting(desk.clock()):
+    if desk.plan.blocked or desk.resting(desk.clock()):
         return False
     try:
         desk.reopen()

@@ -6,7 +6,7 @@ from prloom.model.record import Record
 
 
 class Plan(Record, frozen=True, kw_only=True):
-    """What `state.json` holds. `status` is `active` or `paused`; `checked_head` is the commit last found harmless."""
+    """What `state.json` holds. `blocked` says that nothing is done for it until `last_error` is mended."""
 
     id: str
     branch: str
@@ -17,7 +17,6 @@ class Plan(Record, frozen=True, kw_only=True):
     url: str | None = None
     preset: str | None = None
     created_at: str | None = None
-    checked_head: str | None = None
     last_error: str | None = None
     last_error_at: str | None = None
     blocked: bool = False
