@@ -42,5 +42,5 @@ def command(given: Options, pr: int | None, branch: str | None, plan_id: str | N
     worktree = adopt.locate(repo.root, options.config(given)).worktree(plan.id)
     click.echo(f"Plan {terminal.paint(plan.id, 'name')} looks after branch {terminal.clean(branch)}.")
     click.echo(f"  worktree  {terminal.clean(str(worktree))}")
-    click.echo(f"  feedback  {terminal.clean(str(worktree / 'prloom/.local/review.md'))}, under \"## ready\"")
+    click.echo(f'  feedback  {terminal.clean(str(worktree / "prloom/.local/review.md"))}, under "## ready"')
     click.echo("Next: `prloom start`, or `prloom start --once` for one round.")

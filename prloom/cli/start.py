@@ -13,25 +13,25 @@ from prloom.cli.options import Options, pass_options
 @click.option("--dry-run", is_flag=True, help="Show what would be decided; write and send nothing, run no agent.")
 @pass_options
 def command(given: Options, *, once: bool, dry_run: bool) -> None:
-    """Run the dispatcher of this repository, until it is interrupted."""
+    """Run the dispatcher of this repository, until it is interrupted.
+
+    An agent's run that is cut short by that is begun again by the next start, and counts as no attempt.
+    """
     import asyncio  # noqa: PLC0415 - the dispatcher's imports are its own to pay
 
-    from prloom.engine import assembly, dryrun  # noqa: PLC0415
+    from prloom.cli import running  # noqa: PLC0415
 
-    root = options.repo_root(given)
-    config = options.config(given)
-    if dry_run:
-        for line in asyncio.run(dryrun.decisions(root, config)):
-            click.echo(terminal.clean(line))
-        return
+    root, config = options.repo_root(given), options.config(given)
     if not given.verbose:
-        terminal.log_to_stderr("INFO")
-    asyncio.run(_run(assembly, root, config, once=once))
-
-
-async def _run(assembly, root, config, *, once: bool) -> None:  # noqa: ANN001
-    dispatcher = assembly.assemble(root, config)
-    if once:
-        await dispatcher.once()
+        terminal.log_to_stderr("INFO" if not once and not dry_run else "WARNING")
+    if dry_run:
+        with terminal.progress("deciding"):
+            lines = asyncio.run(running.dry_run(root, config))
+        for line in lines or ("Nothing would be done.",):
+            click.echo(terminal.clean(line))
+    elif once:
+        with terminal.progress("one round"):
+            asyncio.run(running.once(root, config))
     else:
-        await dispatcher.run(config.dispatcher.tick_interval)
+        click.echo("prloom is running; Ctrl-C ends it, and `prloom status` in another terminal shows what waits.")
+        asyncio.run(running.for_ever(root, config))

@@ -1,0 +1,53 @@
+"""Run a dispatcher in this process, and let signals end it in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+from prloom.config.models import Config
+from prloom.engine import assembly, dryrun
+
+
+async def once(root: Path, config: Config) -> None:
+    """Do one full tick."""
+    with _ended_by(signal.SIGTERM):
+        await assembly.assemble(root, config).once()
+
+
+async def for_ever(root: Path, config: Config) -> None:
+    """Run until the process is interrupted or asked to end."""
+    with _ended_by(signal.SIGTERM):
+        await assembly.assemble(root, config).run(config.dispatcher.tick_interval)
+
+
+async def dry_run(root: Path, config: Config) -> tuple[str, ...]:
+    """Return what a tick would decide."""
+    return await dryrun.decisions(root, config)
+
+
+@contextlib.contextmanager
+def _ended_by(asked: signal.Signals) -> Iterator[None]:
+    """Let a signal end us as Ctrl-C does: what is at work is stopped, and nothing is left half done."""
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    ended = False
+
+    def end() -> None:
+        nonlocal ended
+        ended = True
+        if task is not None:
+            task.cancel()
+
+    loop.add_signal_handler(asked, end)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if ended:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        loop.remove_signal_handler(asked)
