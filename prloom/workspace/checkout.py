@@ -42,7 +42,7 @@ def at(path: Path) -> Checkout | None:
     git_dir = path / ".git"
     if not git_dir.is_dir():
         link = read(git_dir) or ""
-        if not link.startswith("gitdir: "):
+        if not link.startswith("gitdir: ") or "\0" in link:
             return None
         git_dir = (path / link.removeprefix("gitdir: ")).resolve()
     if read(git_dir / "HEAD") is None:

@@ -12,7 +12,25 @@ from prloom.errors import PrloomError
 
 SAFE = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 GOOD_NAMES = ("main", "a/b", "--output=x", "-", "$(x)", "a'b|c", "ünï", "@x", "a@b")
-BAD_NAMES = ("", "@", "HEAD", ".a", "a/.b", "a..b", "a b", "a~", "a^{}", "a:b", "a?", "a*", "a[", "a\\b", "a@{1}", "/a", "a//b")
+BAD_NAMES = (
+    "",
+    "@",
+    "HEAD",
+    ".a",
+    "a/.b",
+    "a..b",
+    "a b",
+    "a~",
+    "a^{}",
+    "a:b",
+    "a?",
+    "a*",
+    "a[",
+    "a\\b",
+    "a@{1}",
+    "/a",
+    "a//b",
+)
 BAD_ENDINGS = ("a/", "a.lock", "a.lock/b", "a.", "a\x7f", "a\tb")
 
 

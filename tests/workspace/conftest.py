@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,55 +27,54 @@ class Project:
 
     def commit(self, files: dict[str, str], *, branch: str = "main", links: dict[str, str] | None = None) -> str:
         """Commit the files on a branch, made of main where it is new, without touching the checkout; return the SHA."""
-        index = self.root / ".git" / "index-of-a-test"
-        index.unlink(missing_ok=True)
-        env = {**os.environ, "GIT_INDEX_FILE": str(index)}
-
-        def git(*argv: str, text: str = "") -> str:
-            done = subprocess.run(
-                ["git", *argv], cwd=self.root, env=env, input=text.encode(), check=True, capture_output=True
-            )
-            return done.stdout.decode().strip()
-
-        ref = f"refs/heads/{branch}"
         parent = self.sha(branch) or self.sha("main")
-        if parent:
-            git("read-tree", parent)
+        lines = [f"commit refs/heads/{branch}", "mark :1", "committer Ada <ada@example.org> 1700000000 +0000"]
+        lines += ["data 8", "a commit", *([f"from {parent}"] if parent else [])]
         for mode, group in (("100755", files), ("120000", links or {})):
             for path, text in group.items():
-                blob = git("hash-object", "-w", "--stdin", text=text)
-                git("update-index", "--add", "--replace", "--cacheinfo", f"{mode},{blob},{path}")
-        made = git("commit-tree", git("write-tree"), *(("-p", parent) if parent else ()), text="a commit\n")
-        git("-c", "core.hooksPath=/dev/null", "update-ref", ref, made)
-        return made
+                lines += [f"M {mode} inline {path}", f"data {len(text.encode())}", text]
+        asked = ["git", "-c", "core.hooksPath=/dev/null", "fast-import", "--quiet"]
+        told = "\n".join([*lines, "", "get-mark :1", ""]).encode()
+        return subprocess.run(asked, cwd=self.root, input=told, check=True, capture_output=True).stdout.decode().strip()
 
     def sha(self, branch: str) -> str:
         asked = ["git", "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"]
         return subprocess.run(asked, cwd=self.root, check=False, capture_output=True, text=True).stdout.strip()
 
 
+def set_only_our_git_settings(patch: pytest.MonkeyPatch, home: Path) -> None:
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        patch.delenv(name)
+    patch.setenv("HOME", str(home))
+    patch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for role in ("AUTHOR", "COMMITTER"):
+        patch.setenv(f"GIT_{role}_NAME", "Ada")
+        patch.setenv(f"GIT_{role}_EMAIL", "ada@example.org")
+
+
 @pytest.fixture(autouse=True)
 def _only_our_git_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    for role in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{role}_NAME", "Ada")
-        monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.org")
+    set_only_our_git_settings(monkeypatch, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def _first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Project(tmp_path_factory.mktemp("first") / "project")
+    made.root.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        set_only_our_git_settings(patch, made.root.parent)
+        made.git("init", "--quiet", "--template=", "--initial-branch=main")
+        made.commit({"README.md": "hello\n", "src/app.py": "print()\n"})
+        made.git("reset", "--quiet", "--hard")
+        made.commit({"src/app.py": "print(1)\n"}, branch="feature")
+    return made.root
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(_first: Path, tmp_path: Path) -> Project:
     """A repository on main with one commit, and a branch `feature` with one more."""
-    made = Project(tmp_path / "project")
-    made.root.mkdir()
-    made.git("init", "--quiet", "--initial-branch=main")
-    made.commit({"README.md": "hello\n", "src/app.py": "print()\n"})
-    made.git("reset", "--quiet", "--hard")
-    made.commit({"src/app.py": "print(1)\n"}, branch="feature")
-    return made
+    return Project(shutil.copytree(_first, tmp_path / "project"))
 
 
 @pytest.fixture
