@@ -26,11 +26,11 @@ class LazyGroup(click.Group):
         super().__init__(*args, **kwargs)
         self.lazy = lazy
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the table, which is that of a first day with prloom."""
         return list(self.lazy)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; a module that is missing or lacks it is a bug, and is reported as one."""
         if cmd_name not in self.lazy:
             return None
@@ -52,7 +52,7 @@ class LazyGroup(click.Group):
         hint = f"; did you mean {close[0]}?" if close else ""
         raise click.UsageError(f"no command {name}{hint}", ctx)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table alone."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, lazy.help) for name, lazy in self.lazy.items()])

@@ -163,14 +163,13 @@ def echo_json(document: object) -> None:
 
     import msgspec  # noqa: PLC0415
 
-    text = json.dumps(msgspec.to_builtins(document, str_keys=True), indent=2)
-    click.echo(text.replace("\x7f", "\\u007f"))
+    click.echo(json.dumps(msgspec.to_builtins(document, str_keys=True), indent=2))
 
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[str], None]]:
     """Show a person at stderr that a long step is under way; yields a function that changes the label."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if not sys.stderr.isatty():
         yield lambda _label: None
         return
     # 30 ms that a pipe and a short command never pay.

@@ -62,8 +62,6 @@ def said_by(layers: tuple[Layer, ...], path: KeyPath) -> Layer | None:
 def has(tree: Any, path: KeyPath) -> bool:  # noqa: ANN401 - what TOML holds
     """Whether the tree holds something at the path."""
     for part in path:
-        if isinstance(tree, str):
-            return False
         try:
             tree = tree[part]
         except (KeyError, IndexError, TypeError):

@@ -46,8 +46,7 @@ def _problems(said: tuple[Layer, ...]) -> tuple[Problem, ...]:
     presets = layers.merge(said).get("presets", {})
     for name in presets if isinstance(presets, Mapping) else ():
         with_preset = layers.with_preset(said, name)
-        nested = _nested_presets(with_preset, name)
-        wrong = (*wrong, *(nested or [problem for problem in _examine(with_preset) if problem not in wrong]))
+        wrong = (*wrong, *(_nested_presets(with_preset, name) or _examine(with_preset)))
     return wrong
 
 

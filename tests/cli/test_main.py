@@ -255,11 +255,19 @@ def test_a_pipe_that_broke_elsewhere_is_not_taken_for_a_reader_who_left(
 # The process.
 
 
-def test_a_reader_who_left_is_no_error_to_talk_about() -> None:
+PRINTS_UNFLUSHED = (
+    "import click; from prloom.cli import main;"
+    "raise SystemExit(main.run(click.Command('x', callback=lambda: print('x')), []))"
+)
+
+
+@pytest.mark.parametrize("program", [[*PRLOOM, "--help"], [sys.executable, "-c", PRINTS_UNFLUSHED]])
+def test_a_reader_who_left_is_no_error_to_talk_about(program: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
 
-    done = subprocess.run([*PRLOOM, "--help"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(program, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, env=buffered)
 
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")

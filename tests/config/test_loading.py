@@ -149,6 +149,17 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -
             "prloom.toml: backoff.initial is longer than backoff.maximum; make one fit the other",
         ),
         (
+            "[backoff]\ndeadline = '10s'",
+            (
+                "prloom.toml: backoff.deadline comes before the first retry; make it longer than backoff.initial, or "
+                "that shorter"
+            ),
+        ),
+        (
+            "[bridges.ci]\nmodule = 'ci.py'\nlimit = inf",
+            "prloom.toml: bridges.ci.limit holds Infinity, which JSON cannot carry; write it as text, in quotes",
+        ),
+        (
             "[stages]\ntriage = 'strog'\n[models.strong]\nagent = 'claude'",
             'prloom.toml: stages.triage is "strog", which is no agent and no model; did you mean strong?',
         ),

@@ -183,7 +183,7 @@ def test_a_flag_with_a_mistake_is_named_as_it_was_given(complaints: Callable[...
     ]
 
 
-@pytest.mark.parametrize("flag", ["base_branch", "=x", "a b=1", "a.=1", "a\nb=1"])
+@pytest.mark.parametrize("flag", ["base_branch", "=x", "a b=1", "a.=1", "a\nb=1", "[trust]\nminimum=admin"])
 def test_a_flag_that_sets_nothing_says_how_to_write_one(complaints: Callable[..., list[str]], flag: str) -> None:
     assert "this names no key and value; write --set dispatcher.tick_interval=5s" in "\n".join(
         complaints("", {}, (flag,))
@@ -191,4 +191,7 @@ def test_a_flag_that_sets_nothing_says_how_to_write_one(complaints: Callable[...
 
 
 def test_a_value_with_a_line_break_sets_one_key_only(load: Callable[..., Config]) -> None:
-    assert load("", {}, ("plugins.settings.a.note=1\nbase_branch='x'",)).base_branch == "main"
+    config = load("", {}, ("plugins.settings.a.note=1\nbase_branch='x'",))
+
+    assert config.plugins.settings_of("a").own == {"note": "1\nbase_branch='x'"}
+    assert config.base_branch == "main"
