@@ -30,9 +30,9 @@ def run_hook(key: str, registrations: Registrations, call: HookCall, services: S
     handlers = _handlers(key, registrations, call.hook)
     try:
         outcome = _run(key, handlers, call, services)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
+        if faults.is_interrupt(error):
+            raise
         raise ExtensionError(_blame(key, call.hook, error)) from error
     return _carried(key, call.hook, outcome)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +27,11 @@ def frames(error: BaseException, *, most: int = 5) -> tuple[str, ...]:
     steps = list(_steps(error.__traceback__))
     own = [step for module, step in steps if module.startswith(f"{keys.PACKAGE}.")]
     return tuple(own[-most:])
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether a person interrupted the program: they only reach its main thread, elsewhere the plugin raised it."""
+    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
 
 
 def _steps(trace: TracebackType | None) -> list[tuple[str, str]]:

@@ -17,6 +17,9 @@ from prloom.model.record import Json, Record
 
 Failure = Literal["raised", "overran", "died", "stopped", "waiting"]
 
+START_LIMIT = timedelta(seconds=30)
+"""How long a plugin may take to be imported and to register."""
+
 
 class OfferedTool(Record, frozen=True, kw_only=True):
     """A tool for agents; `available` is what its check said when the plugin was loaded."""

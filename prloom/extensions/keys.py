@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 
@@ -43,5 +42,7 @@ def resolve(name: str, keys: Iterable[str]) -> str | None:
 
 def nearest(name: str, keys: Iterable[str]) -> str | None:
     """Return the key that was probably meant, or None."""
+    import difflib  # noqa: PLC0415 - only a mistake costs it
+
     close = difflib.get_close_matches(name, sorted(set(keys)), n=1, cutoff=0.6)
     return close[0] if close else None

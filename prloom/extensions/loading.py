@@ -33,14 +33,14 @@ class Loaded:
 def load(found: Found, values: Mapping[str, Json]) -> Loaded:
     """Execute the plugin and let it register; `values` are its table of `[plugins.settings.<name>]`.
 
-    Whatever the plugin raises, `SystemExit` included, becomes its error; only a KeyboardInterrupt is passed on.
+    Whatever the plugin raises, `SystemExit` included, becomes its error; only what a person interrupts is passed on.
     """
     before = _modules(found)
     try:
         return _registered(found, values)
     except BaseException as error:
         _restore(found, before)
-        if isinstance(error, KeyboardInterrupt):
+        if faults.is_interrupt(error):
             raise
         text = str(error) if isinstance(error, ExtensionError) else faults.describe(error)
         named = text if text.startswith(f"plugin {found.key}") else f"plugin {found.key} could not be loaded: {text}"

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,10 +75,14 @@ def _decoded(content: bytes, suffix: str) -> Json:
     """Return the parsed content; raises ValueError (or RecursionError, for absurd nesting)."""
     text = content.decode("utf-8-sig")
     if suffix == ".json":
+        import json  # noqa: PLC0415 - each reader is imported where it is used: a plugin's process uses none
+
         return json.loads(text)
     if suffix == ".toml":
+        import tomllib  # noqa: PLC0415 - likewise
+
         return tomllib.loads(text)
-    import yaml  # noqa: PLC0415 - 20 ms that only a YAML manifest costs
+    import yaml  # noqa: PLC0415 - likewise, and 20 ms
 
     try:
         return yaml.safe_load(text)
@@ -125,8 +126,8 @@ def _check_meaning(manifest: Manifest, path: Path) -> None:
 
 
 def _unknown(key: Json, known: Mapping[str, Json], path: Path) -> str:
-    close = difflib.get_close_matches(str(key), known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    close = keys.nearest(str(key), known)
+    hint = f"; did you mean {close!r}?" if close else ""
     return f"{path}: the key {_shown(key)} is not known and has no effect{hint}"
 
 

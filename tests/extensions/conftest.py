@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from prloom.api.plugin import Manifest
 from prloom.extensions.discovery import Found, Source
+from prloom.extensions.process_host import ProcessHost
 from prloom.model.event import Author, Event, Target
 from prloom.model.hook import HookCall
+from prloom.model.record import Json
 
 NOW = "2026-11-21T12:00:00.000Z"
 
@@ -103,3 +107,18 @@ def no_services() -> NoServices:
 @pytest.fixture
 def environ(tmp_path: Path) -> Mapping[str, str]:
     return {"PRLOOM_HOME": str(tmp_path / "home"), "PATH": "/usr/bin"}
+
+
+@pytest.fixture
+async def process_host(tmp_path: Path, environ: Mapping[str, str]) -> AsyncIterator[Callable[..., ProcessHost]]:
+    """Open hosts that are processes; they are stopped when the test ends."""
+    opened: list[ProcessHost] = []
+
+    def open_host(found: Found, settings: Mapping[str, Json] | None = None, **more: object) -> ProcessHost:
+        usual: dict[str, Any] = {"repo_root": tmp_path, "environ": {**os.environ, **environ}}
+        opened.append(ProcessHost(found, settings or {}, **{**usual, **more}))
+        return opened[-1]
+
+    yield open_host
+    for host in opened:
+        await host.stop()

@@ -1,0 +1,147 @@
+"""Keep one plugin's process while it lives: start it, speak with it, and end it with everything that it started."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import sys
+from asyncio.subprocess import SubprocessStreamProtocol
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from prloom.errors import ExtensionError
+from prloom.extensions import descendants, rpc
+from prloom.extensions.loop_peer import Answer, Hear, LoopPeer
+from prloom.extensions.plugin_log import LineCutter, PluginLog
+from prloom.model.record import Json
+
+_ARGV = (sys.executable, "-P", "-m", "prloom.extensions.host")  # -P: no module is taken from the repository
+_LAST_WORDS = 0.2  # seconds for a process that closed its connection to end, and for its output to be read
+_CHUNK = 16 * 1024
+
+
+class Child:
+    """A living process. Once it is gone, however that was, `how` says how, and requests raise ConnectionLostError."""
+
+    def __init__(
+        self, transport: asyncio.SubprocessTransport, pipes: _Pipes, peer: LoopPeer, *, log: PluginLog, mark: str
+    ) -> None:
+        self.how: str | None = None
+        self.spared = False
+        self._transport = transport
+        self._pid = transport.get_pid()
+        self._pipes = pipes
+        self._peer = peer
+        self._log = log
+        self._mark = mark
+        self._reason: str | None = None
+        self._told: Callable[[Child], None] = lambda _: None
+        self._ended = asyncio.Event()
+        self._life = asyncio.create_task(self._live(), name=f"plugin process {self._pid}")
+
+    async def request(self, method: str, params: Json) -> Json:
+        """Ask the plugin; raises as LoopPeer.request does."""
+        return await self._peer.request(method, params)
+
+    def on_end(self, told: Callable[[Child], None]) -> None:
+        """Name the one to be told when the process is gone."""
+        self._told = told
+
+    async def end(self, reason: str, *, spared: bool = False) -> None:
+        """Kill the process and all its descendants, and wait until they are gone; the reason is what `how` says.
+
+        `spared`: it is not the process that is at fault.
+        """
+        if self._reason is None and self.how is None:
+            self._reason, self.spared = reason, spared
+        self._ended.set()
+        await asyncio.shield(self._life)
+
+    async def _live(self) -> None:
+        """Read what the process says until it ends, or is to end; then make sure that nothing of it is left."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                reading = group.create_task(self._peer.serve())
+                listening = group.create_task(self._listen())
+                exited = group.create_task(self._pipes.exited.wait())
+                ended = group.create_task(self._ended.wait())
+                await asyncio.wait((reading, exited, ended), return_when=asyncio.FIRST_COMPLETED)
+                if reading.done() and reading.result() is None and not ended.done():
+                    await asyncio.wait((exited, ended), timeout=_LAST_WORDS, return_when=asyncio.FIRST_COMPLETED)
+                await self._kill()
+                await exited
+                await asyncio.wait((reading, listening), timeout=_LAST_WORDS)
+                broken = reading.result() if reading.done() else None
+                for task in (reading, listening, ended):
+                    task.cancel()
+            self.how = self._reason or broken or _exit(self._transport.get_returncode())
+        finally:
+            self.how = self.how or "it was given up"
+            self._told(self)
+            self._peer.lose(self.how)
+            if not self._pipes.exited.is_set():  # the loop is being torn down
+                descendants.kill(self._pid, self._mark)
+            self._transport.close()
+            self._log.settle()
+
+    async def _kill(self) -> None:
+        pid = None if self._pipes.exited.is_set() else self._pid
+        await asyncio.to_thread(descendants.kill, pid, self._mark)
+
+    async def _listen(self) -> None:
+        """Log what the process prints."""
+        errors = self._pipes.stderr
+        cutter = LineCutter()
+        while errors is not None and (chunk := await errors.read(_CHUNK)):
+            for line in cutter.feed(chunk):
+                self._log.printed(line)
+            await asyncio.sleep(0)  # what is there already is read without waiting, and others want their turn
+        for line in cutter.last():
+            self._log.printed(line)
+
+
+class _Pipes(SubprocessStreamProtocol):
+    """The pipes of a process, and when it exited.
+
+    asyncio's own Process.wait() waits until the pipes are closed too, and a daemon may have inherited one.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=rpc.LIMIT, loop=loop)
+        self.exited = asyncio.Event()
+
+    def process_exited(self) -> None:
+        """Take note that the process is no more."""
+        super().process_exited()
+        self.exited.set()
+
+
+async def spawn(*, environ: Mapping[str, str], cwd: Path, log: PluginLog, answer: Answer, hear: Hear) -> Child:
+    """Start a plugin's process; raises ExtensionError where the machine refuses."""
+    mark = f"{os.getpid()}-{secrets.token_hex(8)}"
+    loop = asyncio.get_running_loop()
+    try:
+        transport, pipes = await loop.subprocess_exec(
+            lambda: _Pipes(loop), *_ARGV, env={**environ, descendants.MARK: mark}, cwd=cwd, start_new_session=True
+        )
+    except OSError as error:
+        raise ExtensionError(f"its process could not be started: {error}") from error
+    if pipes.stdin is None or pipes.stdout is None:
+        transport.close()
+        raise ExtensionError("its process could not be started: it has no pipes")
+    peer = LoopPeer(pipes.stdout, pipes.stdin, answer=answer, hear=hear)
+    return Child(transport, pipes, peer, log=log, mark=mark)
+
+
+def _exit(code: int | None) -> str:
+    """Return how a process ended, in words."""
+    if code is None:
+        return "it ended"
+    if code >= 0:
+        return f"it exited with status {code}"
+    try:
+        return f"it was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"it was ended by signal {-code}"

@@ -1,0 +1,67 @@
+"""Do for a running hook what it asks of the dispatcher, as long as it runs."""
+
+from __future__ import annotations
+
+import asyncio
+
+from prloom.api.context import Services
+from prloom.extensions import host_protocol as protocol
+from prloom.extensions import rpc
+from prloom.extensions.deadline import Deadline
+from prloom.extensions.host_protocol import EventsRead, ReadEvents, ReadPlan, RunAgent
+from prloom.extensions.rpc import RpcError
+from prloom.model import record
+from prloom.model.record import Json
+
+
+class InFlight:
+    """A call that has not ended, with its services and its deadline, which stands still while an agent works."""
+
+    def __init__(self, services: Services, deadline: Deadline) -> None:
+        self.services = services
+        self._deadline = deadline
+        self._agents: set[asyncio.Task[object]] = set()
+
+    async def answer(self, method: str, params: Json) -> Json:
+        """Return what the hook's process asked for; raises RpcError, whose text says why it cannot be had."""
+        try:
+            return await self._answer(method, params)
+        except RpcError:
+            raise
+        except Exception as error:
+            raise RpcError(str(error) or type(error).__name__, rpc.SERVICE_FAILED) from error
+
+    async def run_agent(self, asked: RunAgent) -> str:
+        """Run an agent; it is ended with the call."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._agents.add(task)
+        try:
+            with self._deadline.paused():
+                return await self.services.run_agent(
+                    asked.prompt, files=asked.files, stage=asked.stage, model=asked.model
+                )
+        finally:
+            if task is not None:
+                self._agents.discard(task)
+
+    def end(self) -> None:
+        """End what is still done for the call: nobody waits for it any more."""
+        for task in self._agents:
+            task.cancel()
+
+    async def _answer(self, method: str, params: Json) -> Json:
+        match method:
+            case protocol.RUN_AGENT:
+                return await self.run_agent(record.from_wire(RunAgent, params))
+            case protocol.READ_EVENTS:
+                return await asyncio.to_thread(self._read_events, record.from_wire(ReadEvents, params))
+            case protocol.READ_PLAN:
+                asked = record.from_wire(ReadPlan, params)
+                return await asyncio.to_thread(self.services.read_plan, asked.plan_id)
+            case _:
+                raise RpcError(f"there is no method {method!r}", rpc.METHOD_NOT_FOUND)
+
+    def _read_events(self, asked: ReadEvents) -> EventsRead:
+        events, last = self.services.read_events(types=asked.types, since_id=asked.since_id, limit=asked.limit)
+        return EventsRead(events=tuple(events), last_id=last)
