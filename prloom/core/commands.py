@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from prloom.core import markdown
+from prloom.core import markdown, trust
 from prloom.model import record
 from prloom.model.event import Event
 from prloom.model.position import Position
@@ -76,12 +76,12 @@ def held_before(command: Event, opened: Iterable[OpenEvent], named: tuple[str, .
     if approval is not None and approval.vouched:
         return ()
     names = {name.strip(",") for name in named}
-    authors = {name.removeprefix("@").casefold() for name in names} - {""}
+    authors = {name.removeprefix("@") for name in names}
     place = approval.position if approval else None
     held = [event for event in events if event.state == "held"]
     by_id = [event for event in held if event.id in names]
     stood = [event for event in held if event.id not in names and _stood(event, command, place)]
-    by_author = [event for event in stood if not named or (event.author or "").casefold() in authors]
+    by_author = [event for event in stood if not named or (event.author and trust.named(event.author, authors))]
     return (*by_id, *by_author)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from prloom.model.event import Author, Event
@@ -51,7 +52,7 @@ def judge(event: Event, policy: Policy) -> Judgement:
         return Trusted()
     if author.bot:
         return _bot(author, policy)
-    if author.login.casefold() in {user.casefold() for user in policy.users}:
+    if named(author.login, policy.users):
         return Trusted()
     if author.trust is None:
         return Unknown(author.login)
@@ -65,8 +66,16 @@ def rank(login: str, permission: str, policy: Policy) -> Trusted | Held:
     return Held(f"{login} has {permission} permission; trust.minimum is {policy.minimum}")
 
 
+def named(login: str, logins: Iterable[str]) -> bool:
+    """Whether a login is among those that somebody wrote down; forges ignore the case of ASCII letters.
+
+    Only of those: folding the case of all letters would take the Kelvin sign for a k, and one account for another.
+    """
+    return any(login == each or (login.isascii() and login.lower() == each.lower()) for each in logins)
+
+
 def _bot(author: Author, policy: Policy) -> Trusted | Held:
-    if author.login.casefold() in {bot.casefold() for bot in policy.bots}:
+    if named(author.login, policy.bots):
         return Trusted()
     return Held(f"{author.login} is a bot that trust.bots does not name")
 

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prloom.core import trust
+from prloom.core.trust import LEVELS, Held, Policy, Trusted, Unknown
+from prloom.model.event import Author, Event
+
+MakeEvent = Callable[..., Event]
+
+
+@pytest.mark.parametrize("permission", LEVELS)
+@pytest.mark.parametrize("minimum", LEVELS)
+def test_a_permission_is_enough_from_the_minimum_up(an_event: MakeEvent, permission: str, minimum: str) -> None:
+    judgement = trust.judge(an_event(author=Author("ann", permission)), Policy(minimum=minimum))
+
+    enough = LEVELS.index(permission) >= LEVELS.index(minimum)
+    assert judgement == (Trusted() if enough else Held(f"ann has {permission} permission; trust.minimum is {minimum}"))
+
+
+@pytest.mark.parametrize("permission", ["", "WRITE", "owner", "push", "write ", "COLLABORATOR"])
+def test_a_permission_that_is_not_known_is_not_enough(an_event: MakeEvent, permission: str) -> None:
+    assert isinstance(trust.judge(an_event(author=Author("ann", permission)), Policy(minimum="none")), Held)
+
+
+def test_a_permission_that_nobody_looked_up_has_to_be(an_event: MakeEvent) -> None:
+    assert trust.judge(an_event(author=Author("ann")), Policy()) == Unknown("ann")
+
+
+def test_an_event_without_an_author_speaks_for_the_operator(an_event: MakeEvent) -> None:
+    assert trust.judge(an_event(author=None), Policy(minimum="operator")) == Trusted()
+
+
+@pytest.mark.parametrize(
+    ("login", "trusted"),
+    [
+        ("ann", True),
+        ("Ann", True),
+        ("bob", False),
+        ("an", False),
+        ("ann ", False),
+        ("", False),
+        ("\N{KELVIN SIGN}im", False),  # lower() and casefold() make it "kim"
+        ("mi\N{LATIN SMALL LETTER LONG S}s", False),
+    ],
+)
+def test_users_are_trusted_by_their_login_and_nobody_who_only_looks_like_them(
+    an_event: MakeEvent, login: str, *, trusted: bool
+) -> None:
+    policy = Policy(users=("ann", "KIM", "miss"))
+
+    assert isinstance(trust.judge(an_event(author=Author(login, "none")), policy), Trusted) is trusted
+
+
+@pytest.mark.parametrize(
+    ("author", "trusted"),
+    [
+        (Author("ci", bot=True), True),
+        (Author("CI", bot=True), True),
+        (Author("other", bot=True), False),
+        (Author("other[bot]", "admin", bot=True), False),
+        (Author("ann", bot=True), False),
+        (Author("ci", "read"), False),
+    ],
+)
+def test_a_bot_is_trusted_where_the_operator_names_it_and_by_nothing_else(
+    an_event: MakeEvent, author: Author, *, trusted: bool
+) -> None:
+    judgement = trust.judge(an_event(author=author), Policy(users=("ann",), bots=("ci",)))
+
+    assert isinstance(judgement, Trusted) is trusted
+
+
+def test_a_bot_that_is_held_is_told_from_a_person() -> None:
+    event = Event(id="e", source="s", type="t", author=Author("dependabot[bot]", bot=True))
+
+    assert trust.judge(event, Policy()) == Held("dependabot[bot] is a bot that trust.bots does not name")
+
+
+def test_a_permission_that_could_not_be_looked_up_holds_and_says_why() -> None:
+    assert trust.unknown("ann", "no answer") == Held("the permission of ann is not known: no answer")
+
+
+LOGINS = st.text(min_size=1) | st.sampled_from(["ann", "ANN", "ci"])
+TRUSTS = st.none() | st.text() | st.sampled_from(LEVELS)
+
+
+@given(
+    author=st.builds(Author, login=LOGINS, trust=TRUSTS, bot=st.booleans()),
+    policy=st.builds(
+        Policy, minimum=st.sampled_from(LEVELS), users=st.lists(LOGINS).map(tuple), bots=st.lists(LOGINS).map(tuple)
+    ),
+)
+def test_no_author_below_the_threshold_is_ever_trusted(author: Author, policy: Policy) -> None:
+    event = Event(id="e", source="s", type="pr_comment", author=author)
+
+    trusted = isinstance(trust.judge(event, policy), Trusted)
+
+    ranks = author.trust in LEVELS and LEVELS.index(author.trust) >= LEVELS.index(policy.minimum)
+    named = {name.casefold() for name in (policy.bots if author.bot else policy.users)}
+    assert not trusted or author.login.casefold() in named or (ranks and not author.bot)
