@@ -55,7 +55,7 @@ def refused(
     if not retryable:
         return Delivery(action_id=action.id, state="failed", attempts=attempts, error=error)
     pause = max(backoff.delay(policy, attempts, action.id), retry_after or timedelta())
-    over = now + pause > record.moment(action.since) + policy.deadline
+    over = pause > record.moment(action.since) - now + policy.deadline
     if over or backoff.exhausted(policy, attempts):
         text = f"given up after {attempts} attempts: {error}"
         return Delivery(action_id=action.id, state="failed", attempts=attempts, error=text)
@@ -65,11 +65,12 @@ def refused(
 
 
 def revived(action: QueuedAction) -> Delivery:
-    """Return the new start of an action that had failed or waits: it is due now."""
+    """Return the new start of an action that had failed or waits: it is due now, with all its time before it."""
     return Delivery(action_id=action.id, state="queued", attempts=0)
 
 
 def receipted(state: DeliveryState, receipt: Receipt) -> DeliveryState:
-    """Return the bridge's ledger with one more receipt; the oldest go."""
+    """Return the bridge's ledger with one more receipt, once however often it is added; the oldest go."""
     attempts = {key: attempt for key, attempt in state.attempts.items() if key != receipt.action_id}
-    return DeliveryState(attempts=attempts, receipts=(*state.receipts, receipt)[-RECEIPTS:])
+    others = tuple(each for each in state.receipts if each.action_id != receipt.action_id)
+    return DeliveryState(attempts=attempts, receipts=(*others, receipt)[-RECEIPTS:])

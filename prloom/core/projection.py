@@ -27,7 +27,7 @@ def fold(
         _change(opened, done, change, decision, at)
     queue = dict(state.queue)
     _queue(queue, opened, decision, at=at, outbox=outbox)
-    delivered = state.delivered + _deliver(queue, decision.deliveries)
+    delivered = state.delivered + _deliver(queue, decision.deliveries, at)
     return replace(
         state,
         seq=decision.seq,
@@ -135,7 +135,7 @@ def _queue(
             opened[related] = replace(opened[related], actions=opened[related].actions + 1)
 
 
-def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[Delivery, ...]) -> int:
+def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[Delivery, ...], at: str) -> int:
     """Bring the queue up to what was delivered, and return how many actions are done with."""
     delivered = 0
     for delivery in deliveries:
@@ -148,6 +148,7 @@ def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[Delivery, ...]) -
             continue
         queue[action.id] = replace(
             action,
+            since=at if delivery.state == "queued" else action.since,
             attempts=delivery.attempts,
             next_try=delivery.next_try,
             error=delivery.error,
