@@ -49,14 +49,15 @@ def to_event(request: Request, created_at: str) -> Event:
 
 def from_event(event: Event) -> Request | None:
     """Return the request that an event of `control.jsonl` is, or None for one that is none."""
-    if event.source != SOURCE or event.type not in get_args(Verb):
+    verb: Verb | None = next((verb for verb in get_args(Verb) if verb == event.type), None)
+    if event.source != SOURCE or verb is None:
         return None
     context = event.context
     digests = context.get("digests")
     reason = context.get("reason")
     return Request(
         id=event.id,
-        verb=event.type,  # type: ignore[arg-type] - checked just above
+        verb=verb,
         ids=_texts(context.get("ids")),
         states=_texts(context.get("states")),
         reason=reason if isinstance(reason, str) else None,

@@ -71,7 +71,9 @@ def named(login: str, logins: Iterable[str]) -> bool:
 
     Only of those: folding the case of all letters would take the Kelvin sign for a k, and one account for another.
     """
-    return any(login == each or (login.isascii() and login.lower() == each.lower()) for each in logins)
+    return any(
+        login == each or (login.isascii() and each.isascii() and login.lower() == each.lower()) for each in logins
+    )
 
 
 def _bot(author: Author, policy: Policy) -> Trusted | Held:
