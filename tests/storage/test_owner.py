@@ -203,7 +203,8 @@ def test_a_lock_can_be_taken_again_and_releasing_twice_is_fine(folder: Folder) -
 
 def test_seeing_who_has_the_repository_imports_nothing_heavy(folder: Folder) -> None:
     code = (
-        "import sys; from prloom.storage.folder import Folder; from prloom.storage import document, envelope, journal, owner;"
+        "import sys; from prloom.storage.folder import Folder;"
+        "from prloom.storage import document, envelope, journal, owner;"
         "owner.owner(Folder.open(sys.argv[1])); print([m for m in ('filelock', 'asyncio', 'pydantic', 'logging',"
         " 'pathlib', 'secrets', 'subprocess', 'json') if m in sys.modules])"
     )
