@@ -85,12 +85,11 @@ class Draft:
             self._until = ""
 
     def add_reply(self, index: int, line: str) -> None:
-        """Take a line of a reply, unless it is the marker."""
+        """Take a line of a reply; the marker is not for reading."""
         self._loose = True
         self._end = index + 1
         said = markdown.quoted(line) or ""
-        if not is_marker(said):
-            self._said.append((True, f"> {said}".rstrip()))
+        self._said.append((True, "" if is_marker(said) else f"> {said}".rstrip()))
 
     def item(self) -> Item:
         """Return the item as a value."""
