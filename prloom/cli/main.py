@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from prloom import __version__
-from prloom.cli import bug, terminal
+from prloom.cli import terminal
 from prloom.cli.lazy import Lazy, LazyGroup
 from prloom.cli.options import Options
 from prloom.errors import PrloomError
@@ -142,6 +142,8 @@ def _tell(error: BaseException, *, verbose: bool) -> int:
         return 1
     told = _for_people(error)
     if told is None:
+        from prloom.cli import bug  # noqa: PLC0415 - only a bug needs it
+
         return bug.tell(error, on_screen=verbose)
     text, code = told
     for line in text.split("\n"):
@@ -176,7 +178,9 @@ def _for_people(error: BaseException) -> tuple[str, int] | None:
 
 def _together(group: BaseExceptionGroup[BaseException]) -> tuple[str, int] | None:
     """Return what ended a group of tasks: an interruption, or else all that is for people; None if there is a bug."""
-    told = [_for_people(error) for error in bug.leaves(group)]
+    from prloom.cli.bug import leaves  # noqa: PLC0415 - only a group of tasks needs it
+
+    told = [_for_people(error) for error in leaves(group)]
     if ("interrupted", _INTERRUPTED) in told:
         return "interrupted", _INTERRUPTED
     lines = dict.fromkeys(each[0] for each in told if each)

@@ -1,6 +1,5 @@
 """Say what is wrong with a configuration: one line a problem, with its place and its remedy."""
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -33,6 +32,8 @@ class Problem(NamedTuple):
 
 def dotted(path: Iterable[str | int]) -> str:
     """Return a key's path as TOML spells it, quoting what is not a bare key."""
+    import json  # noqa: PLC0415 - only a mistake costs it
+
     spelled = ""
     for part in path:
         if isinstance(part, int):
@@ -45,6 +46,8 @@ def dotted(path: Iterable[str | int]) -> str:
 
 def shown(value: object) -> str:
     """Return a value as it may stand in an error: on one line and not too long."""
+    import json  # noqa: PLC0415 - only a mistake costs it
+
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
 

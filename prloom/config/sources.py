@@ -30,8 +30,6 @@ def read(repo_root: Path, environ: Mapping[str, str], overrides: Iterable[str] =
 
 def read_file(path: Path) -> tuple[Layer, ...]:
     """Return the layer of a configuration file, none where there is no file; raise ConfigError."""
-    import tomllib  # noqa: PLC0415 - most state commands run without a file
-
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -40,6 +38,8 @@ def read_file(path: Path) -> tuple[Layer, ...]:
         raise ConfigError(f"{path.name}: byte {error.start} is not UTF-8 text; save the file as UTF-8") from error
     except OSError as error:
         raise ConfigError(f"{path.name} cannot be read: {error.strerror}; mend {path}") from error
+    import tomllib  # noqa: PLC0415 - only where there is a file
+
     try:
         return (Layer(path.name, tomllib.loads(text)),)
     except tomllib.TOMLDecodeError as error:

@@ -68,7 +68,7 @@ def test_a_peek_does_not_pay_for_pydantic(tmp_path: Path) -> None:
     program = (
         "import sys, pathlib; from prloom.config.peek import peek_worktrees_dir;"
         "peek_worktrees_dir(pathlib.Path(sys.argv[1]), {'PRLOOM_BASE_BRANCH': 'x'});"
-        "print(sorted({'pydantic', 'difflib', 'dataclasses', 'asyncio'} & set(sys.modules)))"
+        "print(sorted({'pydantic', 'difflib', 'dataclasses', 'asyncio', 'json'} & set(sys.modules)))"
     )
 
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
