@@ -1,0 +1,374 @@
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bridges.local import LocalBridge, create
+from prloom.api import (
+    Action,
+    BridgeContext,
+    Comment,
+    Delivered,
+    Event,
+    ExtensionError,
+    InlineComment,
+    Json,
+    Merge,
+    Payload,
+    React,
+    Refused,
+    ResolveThread,
+    Review,
+    Target,
+    TrackedPlan,
+    UnsafePathError,
+    UpsertPlan,
+    marker,
+)
+from prloom.engine.files import PlanFolder
+from prloom.storage.folder import Folder
+from prloom.testing.bridge_scene import MemoryFiles
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ACTION = "a-0123456789abcdef0123"
+REPLIES = Target("local")
+
+
+class Unsafe(MemoryFiles):
+    """A folder in which a pull request has put a link in the file's place."""
+
+    def read_text(self, name: str) -> str | None:
+        raise UnsafePathError(f"{name} leads through a symbolic link; remove it")
+
+
+class SavedMeanwhile(MemoryFiles):
+    """A folder in which an editor saves just after the file was read, some times."""
+
+    def __init__(self, text: str, *saves: str) -> None:
+        super().__init__(review__md=text)
+        self.saves = list(saves)
+
+    def read_text(self, name: str) -> str | None:
+        before = self.texts.get(name)
+        if self.saves:
+            self.texts[name] = self.saves.pop(0)
+        return before
+
+
+def a_plan(files: MemoryFiles | str, plan_id: str = "pr-7") -> TrackedPlan:
+    there = MemoryFiles(review__md=files) if isinstance(files, str) else files
+    return TrackedPlan(plan_id, "topic", Path("/repo/tree"), there, 7)
+
+
+def a_context(*plans: TrackedPlan) -> BridgeContext:
+    return BridgeContext(Path("/repo"), plans, NOW, plan=plans[0] if plans else None, log=logging.getLogger("test"))
+
+
+async def poll(*plans: TrackedPlan, state: Json = None) -> list[Event]:
+    return list((await LocalBridge().events(a_context(*plans), state)).events)
+
+
+async def deliver(plan: TrackedPlan, target: Target | None, payload: Payload, *others: TrackedPlan) -> object:
+    action = Action(id=ACTION, target=target or REPLIES, payload=payload)
+    return await LocalBridge().actions(a_context(plan, *others), action)
+
+
+def the_file(plan: TrackedPlan) -> str:
+    return plan.files.read_text("review.md") or ""
+
+
+# ---- what comes in
+
+
+async def test_an_item_becomes_an_event_that_speaks_for_the_operator() -> None:
+    plan = a_plan("## ready\n- [ ] Rename it\n  everywhere\n  file: a.py\n  line: 3\n  side: LEFT\n")
+
+    (event,) = await poll(plan)
+
+    item = event.id.removeprefix("local:")
+    assert event == Event(
+        id=f"local:{item}",
+        source="local",
+        type="review_feedback",
+        title="Rename it",
+        body="Rename it\neverywhere",
+        reply_to=Target("local", {"plan": "pr-7", "item": item}),
+        context={"plan": "pr-7", "file": "a.py", "line": 3, "side": "LEFT"},
+        created_at="2026-11-21T12:00:00.000Z",
+    )
+
+
+async def test_a_long_first_line_is_shortened_in_the_title_only() -> None:
+    (event,) = await poll(a_plan(f"## ready\n- [ ] {'word ' * 100}\n"))
+
+    assert len(event.title) <= 80
+    assert event.title.endswith("…")
+    assert event.body.count("word") == 100
+
+
+async def test_a_missing_file_is_nothing_to_read() -> None:
+    assert await poll(a_plan(MemoryFiles())) == []
+
+
+async def test_equal_items_of_two_plans_are_two_events() -> None:
+    text = "## ready\n- [ ] one\n"
+
+    one, two = await poll(a_plan(text), a_plan(text, "pr-8"))
+
+    assert one.id != two.id
+    assert (one.context["plan"], two.context["plan"]) == ("pr-7", "pr-8")
+
+
+async def test_an_edit_supersedes_what_it_was_before() -> None:
+    plan = a_plan("## ready\n- [ ] Renam\n")
+    first = await LocalBridge().events(a_context(plan), None)
+    plan.files.replace_text("review.md", "## ready\n- [ ] Rename it\n")
+
+    (edit,) = await poll(plan, state=first.state)
+
+    assert edit.supersedes == first.events[0].id
+
+
+async def test_a_file_that_cannot_be_read_keeps_no_other_from_being_read(caplog: pytest.LogCaptureFixture) -> None:
+    good, bad = a_plan("## ready\n- [ ] one\n", "pr-8"), a_plan(Unsafe())
+    bridge = LocalBridge()
+
+    with caplog.at_level(logging.INFO):
+        first = await bridge.events(a_context(bad, good), None)
+        second = await bridge.events(a_context(bad, good), first.state)
+        third = await bridge.events(a_context(a_plan(""), good), second.state)
+
+    assert [event.body for event in first.events] == ["one"]
+    assert first.state["troubles"] == {"pr-7": "review.md leads through a symbolic link; remove it"}
+    assert third.state["troubles"] == {}
+    assert [each.getMessage() for each in caplog.records] == [
+        "plan pr-7: no feedback is read from its review.md: review.md leads through a symbolic link; remove it",
+        "plan pr-7: its review.md can be read again",
+    ]
+
+
+async def test_what_was_asked_is_remembered_while_a_file_cannot_be_read() -> None:
+    plan = a_plan("## ready\n- [ ] one\n")
+    first = await LocalBridge().events(a_context(plan), None)
+    away = await LocalBridge().events(a_context(replace(plan, files=Unsafe())), first.state)
+
+    assert await poll(plan, state=away.state) == []
+
+
+async def test_the_cursor_keeps_nothing_of_plans_that_are_gone() -> None:
+    first = await LocalBridge().events(a_context(a_plan("## ready\n- [ ] one\n")), None)
+
+    second = await LocalBridge().events(a_context(a_plan("", "pr-8")), first.state)
+
+    assert second.state == {"asked": {"pr-8": []}, "troubles": {}}
+
+
+@pytest.mark.parametrize("state", [7, "x", [], {"asked": 3}, {"asked": {"pr-7": {"x": 1}}, "troubles": []}])
+async def test_a_cursor_that_is_not_ours_begins_anew(state: Json) -> None:
+    assert len(await poll(a_plan("## ready\n- [ ] one\n"), state=state)) == 1
+
+
+# ---- what goes out
+
+
+async def test_a_reply_is_written_beneath_its_item_whatever_was_edited_around_it() -> None:
+    plan = a_plan("## ready\n- [ ] one\n")
+    (event,) = await poll(plan)
+    plan.files.replace_text("review.md", "# New title\n\n## ready\n- [ ] zero\n- [ ] one\n- [ ] two\n")
+
+    assert await deliver(plan, event.reply_to, Comment("Done.")) == Delivered()
+
+    assert the_file(plan) == (
+        f"# New title\n\n## ready\n- [ ] zero\n- [ ] one\n  > {marker(ACTION)}\n  > Done.\n- [ ] two\n"
+    )
+
+
+async def test_p3_a_reply_that_is_there_is_not_written_again() -> None:
+    plan = a_plan("## ready\n- [ ] one\n")
+    (event,) = await poll(plan)
+    await deliver(plan, event.reply_to, Comment("Done."))
+    before = the_file(plan)
+
+    assert await deliver(plan, event.reply_to, Comment("Done.")) == Delivered()
+    assert the_file(plan) == before
+
+
+@pytest.mark.parametrize("token", [None, {"section": "replies"}])
+async def test_a_reply_without_an_item_goes_under_replies(token: Json) -> None:
+    plan = a_plan(MemoryFiles())
+
+    assert await deliver(plan, Target("local", token), Comment("Hello.")) == Delivered()
+
+    assert the_file(plan) == f"## ready\n\n## replies\n\n> {marker(ACTION)}\n> Hello.\n"
+
+
+async def test_so_does_the_reply_to_an_item_that_was_taken_out() -> None:
+    plan = a_plan("## ready\n- [ ] one\n")
+    (event,) = await poll(plan)
+    plan.files.replace_text("review.md", "## ready\n")
+
+    await deliver(plan, event.reply_to, Comment("Done."))
+
+    assert the_file(plan) == f"## ready\n\n## replies\n\n> {marker(ACTION)}\n> Done.\n"
+
+
+async def test_the_box_is_checked_when_the_request_is_done() -> None:
+    plan = a_plan("## ready\n- [ ] one\n- [ ] two\n")
+    one, _ = await poll(plan)
+
+    assert await deliver(plan, one.reply_to, ResolveThread()) == Delivered()
+    assert await deliver(plan, one.reply_to, ResolveThread()) == Delivered()
+
+    assert the_file(plan) == "## ready\n- [x] one\n- [ ] two\n"
+
+
+async def test_where_the_item_was_taken_out_there_is_no_box_to_check() -> None:
+    plan = a_plan("## ready\n- [ ] one\n")
+    (event,) = await poll(plan)
+    plan.files.replace_text("review.md", "## ready\n")
+
+    assert await deliver(plan, event.reply_to, ResolveThread()) == Delivered()
+    assert the_file(plan) == "## ready\n"
+
+
+async def test_without_an_item_there_is_nothing_to_resolve() -> None:
+    result = await deliver(a_plan(""), None, ResolveThread())
+
+    assert result == Refused("there is no item whose box could be checked; resolve_thread needs an event's reply_to")
+
+
+@pytest.mark.parametrize(
+    ("payload", "written"),
+    [
+        (InlineComment("a.py", 3, "Why?"), "> `a.py:3`: Why?\n"),
+        (React("+1"), "> 👍\n"),
+        (React("shrug"), "> shrug\n"),
+        (Review("approve"), "> Approved.\n"),
+        (
+            Review("request_changes", "Two things.", ({"path": "a.py", "line": 3, "message": "x\ny"}, {"body": "z"})),
+            "> Changes requested.\n>\n> Two things.\n>\n> - `a.py:3`: x\n>   y\n> - z\n",
+        ),
+    ],
+)
+async def test_what_can_be_said_in_words_is_written(payload: Payload, written: str) -> None:
+    plan = a_plan("")
+
+    assert await deliver(plan, None, payload) == Delivered()
+    assert the_file(plan).endswith(f"{marker(ACTION)}\n{written}")
+
+
+@pytest.mark.parametrize(("payload", "kind"), [(Merge(), "merge"), (UpsertPlan("s", "t", "# p"), "upsert_plan")])
+async def test_what_takes_a_forge_is_refused(payload: Payload, kind: str) -> None:
+    plan = a_plan("")
+
+    result = await deliver(plan, None, payload)
+
+    assert result == Refused(f"a local review file cannot do {kind}; that takes a pull request on a forge")
+    assert the_file(plan) == ""
+
+
+@pytest.mark.parametrize("payload", [Comment(" \n"), Review("comment")])
+async def test_an_empty_message_is_refused(payload: Payload) -> None:
+    assert await deliver(a_plan(""), None, payload) == Refused("the message is empty, so there is nothing to write")
+
+
+@pytest.mark.parametrize("token", [7, "x", [], {}, {"item": "x"}, {"plan": 3, "item": "x"}, {"section": "ready"}])
+async def test_a_token_that_names_nothing_is_refused(token: Json) -> None:
+    result = await deliver(a_plan(""), Target("local", token), Comment("hello"))
+
+    assert result == Refused("the target's token names no item; use the event's reply_to, or None for `## replies`")
+
+
+async def test_a_reply_goes_to_the_plan_that_its_token_names() -> None:
+    here, there = a_plan(""), a_plan("## ready\n- [ ] one\n", "pr-8")
+    (event,) = await poll(there)
+
+    assert await deliver(here, event.reply_to, Comment("Done."), there) == Delivered()
+    assert (the_file(here), "> Done." in the_file(there)) == ("", True)
+
+
+async def test_a_reply_to_a_plan_that_is_gone_is_refused() -> None:
+    result = await deliver(a_plan(""), Target("local", {"plan": "pr-9", "item": "x"}), Comment("hello"))
+
+    assert result == Refused("the plan 'pr-9' is not looked after any more")
+
+
+async def test_an_action_of_no_plan_is_refused() -> None:
+    action = Action(id=ACTION, target=REPLIES, payload=Comment("hello"))
+
+    result = await LocalBridge().actions(a_context(), action)
+
+    assert result == Refused("the action belongs to no plan, so there is no review.md to write it to")
+
+
+async def test_an_unsafe_file_refuses_the_action() -> None:
+    assert await deliver(a_plan(Unsafe()), None, Comment("hello")) == Refused(
+        "review.md leads through a symbolic link; remove it"
+    )
+
+
+async def test_a_file_that_is_not_utf_8_is_not_damaged(tmp_path: Path) -> None:
+    (tmp_path / "review.md").write_bytes(b"## ready\n- [ ] gr\xfc\xdfe\n")
+    with Folder.make(tmp_path) as folder:
+        plan = TrackedPlan("pr-7", "topic", tmp_path, PlanFolder(folder))
+
+        result = await deliver(plan, None, Comment("hello"))
+
+    assert result == Refused("review.md is not UTF-8, and writing to it would damage it; save it as UTF-8")
+    assert (tmp_path / "review.md").read_bytes() == b"## ready\n- [ ] gr\xfc\xdfe\n"
+
+
+async def test_windows_line_ends_survive_a_reply_on_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "review.md").write_bytes(b"## ready\r\n- [ ] one\r\n")
+    with Folder.make(tmp_path) as folder:
+        plan = TrackedPlan("pr-7", "topic", tmp_path, PlanFolder(folder))
+        (event,) = await poll(plan)
+
+        await deliver(plan, event.reply_to, Comment("Done."))
+
+    assert (tmp_path / "review.md").read_bytes() == (
+        f"## ready\r\n- [ ] one\r\n  > {marker(ACTION)}\r\n  > Done.\r\n".encode()
+    )
+
+
+async def test_what_an_editor_saved_meanwhile_is_kept() -> None:
+    files = SavedMeanwhile("## ready\n- [ ] one\n", "## ready\n- [ ] one\n- [ ] two\n")
+    plan = a_plan(files)
+
+    assert await deliver(plan, REPLIES, Comment("Hello.")) == Delivered()
+    assert the_file(plan).startswith("## ready\n- [ ] one\n- [ ] two\n\n## replies\n")
+
+
+async def test_a_file_that_never_rests_is_tried_again_later() -> None:
+    files = SavedMeanwhile("0", *(str(number) for number in range(1, 20)))
+
+    result = await deliver(a_plan(files), REPLIES, Comment("Hello."))
+
+    assert result == Refused("review.md is being written by another program", retryable=True)
+
+
+async def test_a_block_that_never_ends_is_waited_for() -> None:
+    plan = a_plan("## ready\n- [ ] one\n\n```\n- [ ] two\n")
+
+    assert await deliver(plan, REPLIES, Comment("Hello.")) == Refused(
+        "review.md has a block of code or a comment that begins in line 4 and never ends; close it", retryable=True
+    )
+
+
+def test_the_bridge_has_no_settings() -> None:
+    assert create({}).targets == ("local",)
+    with pytest.raises(ExtensionError, match=r"\[bridges.local\] has no setting 'file'; take it out"):
+        create({"file": "x"})
+
+
+async def test_the_cursor_does_not_change_where_nothing_does() -> None:
+    plan = a_plan("## ready\n- [ ] one\n- [x] two\n")
+    first = await LocalBridge().events(a_context(plan), None)
+    second = await LocalBridge().events(a_context(plan), json.loads(json.dumps(first.state)))
+
+    assert second.state == first.state
