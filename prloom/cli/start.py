@@ -19,11 +19,11 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
     """
     import asyncio  # noqa: PLC0415 - the dispatcher's imports are its own to pay
 
-    from prloom.cli import running  # noqa: PLC0415
+    from prloom.cli import logs, running  # noqa: PLC0415
 
     root, config = options.repo_root(given), options.config(given)
     if not given.verbose:
-        terminal.log_to_stderr("INFO" if not once and not dry_run else "WARNING")
+        logs.to_stderr("INFO" if not once and not dry_run else "WARNING")
     if dry_run:
         with terminal.progress("deciding"):
             lines = asyncio.run(running.dry_run(root, config))
