@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,7 +29,13 @@ THREADED = ("pr_review_comment", "review_feedback")
 LONGEST_ANSWER = 1024 * 1024
 """Characters of an agent's final message that are searched for its answer."""
 
-_MOST_TRIES = 2000
+# What a hostile text may cost: places where an object may begin, and characters that are parsed in vain. A text nested
+# so deep that the parser gives up (it does not say where) counts as _DEEP characters.
+_MOST_TRIES = 5000
+_MOST_WORK = 16 * LONGEST_ANSWER
+_DEEP = LONGEST_ANSWER // 8
+# In a valid answer nothing but an object matches this: in its strings the quotes are escaped.
+_OBJECT = re.compile(r'\{\s*"')
 
 
 class Item(Record, frozen=True):
@@ -71,17 +79,19 @@ def find(text: str) -> Json:
     decoder = json.JSONDecoder()
     text = text[-LONGEST_ANSWER:]
     found: Json = None
-    start = text.find("{")
-    for _ in range(_MOST_TRIES):
-        if start < 0:
-            break
-        try:
-            value, end = decoder.raw_decode(text, start)
+    end, work = 0, _MOST_WORK
+    for start in deque((match.start() for match in _OBJECT.finditer(text)), maxlen=_MOST_TRIES):
+        if start < end or work < 0:  # a part of the object before, or of a text that nobody can read
+            continue
+        try:  # on a copy of the rest: an error counts all lines before the place that it happened in
+            value, length = decoder.raw_decode(text[start:])
+        except json.JSONDecodeError as error:
+            work -= error.pos
         except (ValueError, RecursionError):
-            end = start + 1
+            work -= _DEEP
         else:
-            found = value if isinstance(value, dict) and "items" in value else found
-        start = text.find("{", end)
+            end = start + length
+            found = value if "items" in value else found
     return found
 
 
@@ -93,7 +103,11 @@ def read(value: Json, batch: tuple[str, ...]) -> Answer:
     items: dict[str, Item] = {}
     for raw in value["items"]:
         _read_item(raw, batch, items, problems)
-    todos = tuple(todo for raw in value.get("todos") or () if (todo := _todo(raw, batch, problems)) is not None)
+    wanted = value.get("todos") or []
+    if not isinstance(wanted, list):
+        problems.setdefault("", "todos is not a list")
+        wanted = []
+    todos = tuple(todo for raw in wanted if (todo := _todo(raw, batch, problems)) is not None)
     asked = {event_id for todo in todos for event_id in todo.event_ids}
     for event_id, item in list(items.items()):
         if item.verdict == "todo" and event_id not in asked:
@@ -103,20 +117,21 @@ def read(value: Json, batch: tuple[str, ...]) -> Answer:
 
 
 def _read_item(raw: Json, batch: tuple[str, ...], items: dict[str, Item], problems: dict[str, str]) -> None:
+    """Take in one item. Two that say different things of one event say nothing."""
     named = raw.get("eventId") if isinstance(raw, dict) else None
     event_id = named if isinstance(named, str) and named in batch else ""
+    problem, item = "an item names an event that is not in the batch", None
     try:
         item = msgspec.convert(raw, Item)
     except msgspec.ValidationError as error:
-        problems.setdefault(event_id, str(error))
-        return
-    if not event_id:
-        problems.setdefault("", "an item names an event that is not in the batch")
-    elif event_id in items or event_id in problems:
+        problem = str(error)
+    if event_id and (event_id in problems or items.get(event_id, item) != item):
         items.pop(event_id, None)
         problems[event_id] = "the answer has two items for the event"
-    else:
+    elif event_id and item is not None:
         items[event_id] = item
+    else:
+        problems.setdefault(event_id, problem)
 
 
 def _todo(raw: Json, batch: tuple[str, ...], problems: dict[str, str]) -> NewTodo | None:
@@ -125,11 +140,12 @@ def _todo(raw: Json, batch: tuple[str, ...], problems: dict[str, str]) -> NewTod
     except msgspec.ValidationError as error:
         problems.setdefault("", f"a TODO cannot be read: {error}")
         return None
-    known = tuple(event_id for event_id in todo.event_ids if event_id in batch)
-    if not known or not todo.title.strip():
+    title = " ".join(todo.title.split())
+    known = tuple(dict.fromkeys(event_id for event_id in todo.event_ids if event_id in batch))
+    if not known or not title:
         problems.setdefault("", "a TODO has no title or names no event of the batch")
         return None
-    return NewTodo(todo.title.strip(), todo.context.strip(), known)
+    return NewTodo(title, todo.context.strip(), known)
 
 
 def settle(
@@ -155,7 +171,8 @@ def settle(
         changes.append(Change(event_id=event.id, verdict=item.verdict, state="triaged"))
         actions += reply(event, opened[event.id], item.reply, plan_target)
     threads = {event.id: event.reply_to for event in live if event.id in kept and event.type in THREADED}
-    return Settled(tuple(changes), tuple(actions), _todos(answer, kept, threads), answer.rebase_requested)
+    rebase = answer.rebase_requested and bool(kept)
+    return Settled(tuple(changes), tuple(actions), _todos(answer, kept, threads), rebase)
 
 
 def _todos(answer: Answer, kept: set[str], threads: Mapping[str, Target | None]) -> tuple[Todo, ...]:

@@ -1,0 +1,492 @@
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from prloom.core import marker, triage
+from prloom.core.backoff import Backoff
+from prloom.core.triage import LONGEST_ANSWER, Answer, Item, NewTodo, Settled
+from prloom.model import record
+from prloom.model.action import Comment
+from prloom.model.decision import Deferral, Thread
+from prloom.model.event import Event, Target
+from prloom.model.state import OpenEvent
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+AT = record.iso(NOW)
+POLICY = Backoff()
+SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
+PULL_REQUEST = Target("github", {"pr": 7})
+BATCH = ("e1", "e2", "e3")
+
+Make = Callable[..., OpenEvent]
+MakeEvent = Callable[..., Event]
+
+
+# ---- finding the answer in what an agent says
+
+EMPTY = {"items": []}
+FULL = {
+    "items": [{"eventId": "e1", "verdict": "answered", "reply": 'use `{"items": []}`, or {x: {y}} and "}" \\ done'}],
+    "todos": [{"title": "a {brace", "context": "```json\n{}\n```", "eventIds": ["e1"]}],
+    "rebaseRequested": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", ""),
+        ("\ufeff  \n", "\n\n"),
+        ("Here you are:\n\n```json\n", "\n```\n"),
+        ("```\n", "\n```\nI hope that {helps}."),
+        ("I looked at {placeholders}, {{ templates }} and f'{x!r}'. ", " {"),
+        ('The format is {"eventId": "..."}, so: ', ' And {"note": 1}.'),
+        ('{"items": [{"eventId": "draft"}]} was my first draft.\n', ""),
+        ("}}}]]]{[(", '"'),
+    ],
+)
+def test_the_answer_is_found_among_prose_and_fences(before: str, after: str) -> None:
+    assert triage.find(before + json.dumps(FULL) + after) == FULL
+    assert triage.find(before + json.dumps(FULL, indent=4) + after) == FULL
+
+
+def test_the_last_answer_counts() -> None:
+    first = {"items": [{"eventId": "e1", "verdict": "declined"}]}
+
+    assert triage.find(f"{json.dumps(first)}\nOn second thoughts:\n{json.dumps(FULL)}") == FULL
+    assert triage.find(f"{json.dumps(FULL)}\nOn second thoughts:\n{json.dumps(first)}") == first
+
+
+def test_an_answer_inside_another_object_is_a_part_of_that() -> None:
+    outer = {"items": [{"eventId": "e1", "items": [1]}], "todos": [{"items": [2]}]}
+
+    assert triage.find(json.dumps(outer)) == outer
+    assert triage.find('{"draft": {"items": []}}') is None
+
+
+@pytest.mark.parametrize("kept", [0.1, 0.5, 0.9, 0.99])
+def test_of_an_answer_that_was_cut_nothing_is_taken(kept: float) -> None:
+    text = json.dumps(FULL)
+
+    assert triage.find(text[: int(len(text) * kept)]) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no", "{}", "[]", "null", '"items"', '{"todos": []}', "{items: []}", "{'items': []}"]
+)
+def test_where_there_is_no_answer_none_is_found(text: str) -> None:
+    assert triage.find(text) is None
+
+
+def test_an_answer_behind_any_number_of_braces_is_found() -> None:
+    noise = 'x = {"a": 1}; f"{y}" ' * 20_000
+
+    assert triage.find(noise + json.dumps(EMPTY)) == EMPTY
+
+
+def test_only_the_end_of_an_endless_message_is_searched() -> None:
+    assert triage.find(json.dumps(EMPTY) + " " * LONGEST_ANSWER) is None
+    assert triage.find(" " * LONGEST_ANSWER + json.dumps(EMPTY)) == EMPTY
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "{",
+        '{"',
+        '{"a":',
+        '{"a":[',
+        '[{"a":',
+        '{"a":1,',
+        '{"items":[',
+        '{"a":"' + "x" * 500 + '","b":',
+        "{ " * 3 + '"',
+        "{\n",
+        '{"a":1}',
+    ],
+)
+def test_no_text_takes_long_to_search(unit: str) -> None:
+    text = unit * (LONGEST_ANSWER // len(unit))
+    started = time.process_time()
+
+    triage.find(text)
+
+    assert time.process_time() - started < 5  # a second at most; ten thousand of them where the work is quadratic
+
+
+@given(text=st.text() | st.text(alphabet='{}[]":,items \\\n'))
+@example(text='{"items": 1' + "0" * 5000 + "}")
+@example(text='{"items": "\\ud83d"}')
+@example(text='{"items": NaN}')
+def test_no_text_is_an_error(text: str) -> None:
+    found = triage.find(text)
+
+    assert found is None or "items" in found
+    triage.read(found, BATCH)
+
+
+# ---- reading the answer
+
+
+def read(*items: object, todos: object = (), **more: object) -> Answer:
+    return triage.read({"items": list(items), "todos": todos, **more}, BATCH)
+
+
+def an_item(event_id: object = "e1", verdict: object = "acknowledged", **values: object) -> dict[str, object]:
+    return {"eventId": event_id, "verdict": verdict, "reply": None, **values}
+
+
+def a_todo(*event_ids: object, **values: object) -> dict[str, object]:
+    return {"title": "Rename it", "context": "in a.py", "eventIds": list(event_ids or ("e1",)), **values}
+
+
+@pytest.mark.parametrize("verdict", ["answered", "acknowledged", "declined"])
+def test_an_item_says_what_becomes_of_its_event(verdict: str) -> None:
+    answer = read(an_item(verdict=verdict, reply="Because."))
+
+    assert answer == Answer({"e1": Item("e1", verdict, "Because.")}, (), rebase_requested=False, problems={})  # type: ignore[arg-type]
+
+
+def test_a_change_request_becomes_a_todo() -> None:
+    answer = read(an_item(verdict="todo"), an_item("e2", "todo"), todos=[a_todo("e1", "e2")])
+
+    assert answer.todos == (NewTodo("Rename it", "in a.py", ("e1", "e2")),)
+    assert set(answer.items) == {"e1", "e2"}
+    assert answer.problems == {}
+
+
+def test_fields_that_are_not_known_are_ignored() -> None:
+    answer = read(an_item(confidence=0.9), todos=[a_todo(priority="high")], thoughts="…")
+
+    assert set(answer.items) == {"e1"}
+    assert len(answer.todos) == 1
+
+
+@pytest.mark.parametrize("value", [None, 7, "x", [], {}, {"items": None}, {"items": {}}, {"items": "e1"}])
+def test_an_answer_without_a_list_of_items_says_nothing(value: object) -> None:
+    answer = triage.read(value, BATCH)
+
+    assert (answer.items, answer.todos) == ({}, ())
+    assert answer.problems == {"": "the answer has no list of items"}
+
+
+@pytest.mark.parametrize(
+    ("bad", "event_id", "problem"),
+    [
+        (an_item("e1", "maybe"), "e1", "Invalid enum value 'maybe' - at `$.verdict`"),
+        (an_item("e1", reply=7), "e1", "Expected `str | null`, got `int` - at `$.reply`"),
+        ({"eventId": "e1"}, "e1", "Object missing required field `verdict`"),
+        (an_item("e9"), "", "an item names an event that is not in the batch"),
+        (an_item(7), "", "Expected `str`, got `int` - at `$.eventId`"),
+        (an_item("e1", "todo"), "e1", "the verdict is todo, but no TODO names the event"),
+        ("e1", "", "Expected `object`, got `str`"),
+        (None, "", "Expected `object`, got `null`"),
+    ],
+)
+def test_one_bad_item_is_named_and_does_not_spoil_the_others(bad: object, event_id: str, problem: str) -> None:
+    answer = read(bad, an_item("e2"))
+
+    assert set(answer.items) == {"e2"}
+    assert answer.problems == {event_id: problem}
+
+
+@pytest.mark.parametrize(
+    "second", [an_item(verdict="declined"), an_item(reply="x"), an_item(verdict="maybe"), {"eventId": "e1"}]
+)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_two_items_for_one_event_that_say_different_things_say_nothing(
+    second: dict[str, object], *, swapped: bool
+) -> None:
+    pair = [an_item(), second]
+
+    answer = read(*(reversed(pair) if swapped else pair), an_item("e2"), an_item())
+
+    assert set(answer.items) == {"e2"}
+    assert answer.problems == {"e1": "the answer has two items for the event"}
+
+
+def test_an_item_that_is_only_repeated_says_what_it_says() -> None:
+    answer = read(an_item(), an_item())
+
+    assert (set(answer.items), answer.problems) == ({"e1"}, {})
+
+
+@pytest.mark.parametrize("todos", [5, "x", {"title": "x"}, True, 1.5])
+def test_todos_that_are_no_list_are_none_and_said_so(todos: object) -> None:
+    answer = read(an_item(), todos=todos)
+
+    assert (set(answer.items), answer.todos) == ({"e1"}, ())
+    assert answer.problems == {"": "todos is not a list"}
+
+
+def test_no_todos_may_be_null_or_left_out() -> None:
+    assert triage.read({"items": [an_item()], "todos": None}, BATCH).problems == {}
+    assert triage.read({"items": [an_item()]}, BATCH).problems == {}
+
+
+@pytest.mark.parametrize(
+    ("todo", "problem"),
+    [
+        (a_todo(title=" \n"), "a TODO has no title or names no event of the batch"),
+        (a_todo("e9"), "a TODO has no title or names no event of the batch"),
+        ({"title": "x"}, "a TODO has no title or names no event of the batch"),
+        (a_todo(7), "a TODO cannot be read: Expected `str`, got `int` - at `$.eventIds[0]`"),
+        ("x", "a TODO cannot be read: Expected `object`, got `str`"),
+    ],
+)
+def test_one_bad_todo_is_named_and_does_not_spoil_the_others(todo: object, problem: str) -> None:
+    answer = read(an_item("e2", "todo"), todos=[todo, a_todo("e2")])
+
+    assert [each.event_ids for each in answer.todos] == [("e2",)]
+    assert answer.problems == {"": problem}
+
+
+def test_a_todo_names_events_of_the_batch_once_and_its_title_is_one_line() -> None:
+    answer = read(todos=[a_todo("e9", "e2", "e2", "e1", title=" Rename\n## TODO\tit ", context="\n a \n b\n")])
+
+    assert answer.todos == (NewTodo("Rename ## TODO it", "a \n b", ("e2", "e1")),)
+
+
+@pytest.mark.parametrize(("value", "asked"), [(True, True), (False, False), ("true", False), (1, False), (None, False)])
+def test_a_rebase_is_asked_for_by_true_alone(value: object, *, asked: bool) -> None:
+    assert read(an_item(), rebaseRequested=value).rebase_requested is asked
+
+
+# ---- what the answer amounts to
+
+
+def settled(
+    answer: Answer,
+    opened: Mapping[str, OpenEvent] | None = None,
+    *,
+    make: Make,
+    make_event: MakeEvent,
+    batch: tuple[str, ...] = ("e1", "e2"),
+    policy: Backoff = POLICY,
+    **values: object,
+) -> Settled:
+    return triage.settle(
+        answer,
+        tuple(make_event(event_id, **values) for event_id in batch),
+        {event_id: make(event_id) for event_id in batch} if opened is None else opened,
+        now=NOW,
+        policy=policy,
+        plan_target=PULL_REQUEST,
+    )
+
+
+@pytest.fixture
+def settle(an_open_event: Make, an_event: MakeEvent) -> Callable[..., Settled]:
+    def call(answer: Answer, opened: Mapping[str, OpenEvent] | None = None, **values: object) -> Settled:
+        return settled(answer, opened, make=an_open_event, make_event=an_event, **values)  # type: ignore[arg-type]
+
+    return call
+
+
+def test_events_that_the_answer_settles_are_triaged_and_answered_where_they_belong(
+    settle: Callable[..., Settled],
+) -> None:
+    thread = Target("github", {"thread": 1})
+    answer = read(an_item("e1", "answered", reply=" Because. \n"), an_item("e2", "acknowledged"))
+
+    result = settle(answer, reply_to=thread)
+
+    assert [(c.event_id, c.verdict, c.state) for c in result.changes] == [
+        ("e1", "answered", "triaged"),
+        ("e2", "acknowledged", "triaged"),
+    ]
+    (action,) = result.actions
+    assert (action.target, action.payload, action.related_event_id) == (thread, Comment("Because."), "e1")
+    assert action.id == marker.action_id("e1", "triage", 0)
+
+
+def test_an_event_that_belongs_to_no_thread_is_answered_on_the_plans_pull_request(
+    settle: Callable[..., Settled],
+) -> None:
+    (action,) = settle(read(an_item(reply="Yes.")), reply_to=None, batch=("e1",)).actions
+
+    assert action.target == PULL_REQUEST
+
+
+@pytest.mark.parametrize("reply", [None, "", " \n\t"])
+def test_an_empty_reply_is_none(settle: Callable[..., Settled], reply: str | None) -> None:
+    assert settle(read(an_item(reply=reply)), batch=("e1",)).actions == ()
+
+
+def test_a_replys_ordinal_goes_on_behind_the_actions_of_plugins(
+    settle: Callable[..., Settled], an_open_event: Make
+) -> None:
+    opened = {"e1": an_open_event("e1", actions=3)}
+
+    (action,) = settle(read(an_item(reply="Yes.")), opened, batch=("e1",)).actions
+
+    assert action.id == marker.action_id("e1", "triage", 3)
+
+
+def test_what_the_answer_leaves_out_is_tried_again_alone(settle: Callable[..., Settled]) -> None:
+    _, left = settle(read(an_item("e1"))).changes
+
+    assert (left.event_id, left.verdict, left.state, left.alone) == ("e2", "failed", "deferred", True)
+    assert left.reason == "the answer leaves the event out"
+    assert left.deferral is not None
+    assert (left.deferral.owner, left.deferral.attempts, left.deferral.on_expire) == ("triage", 1, "park")
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        ([an_item("e1", "maybe")], "Invalid enum value 'maybe' - at `$.verdict`"),
+        ([an_item("e9")], "an item names an event that is not in the batch"),
+        ([an_item("e1", "todo")], "the verdict is todo, but no TODO names the event"),
+        ([], "the answer leaves the event out"),
+    ],
+)
+def test_an_event_that_is_tried_again_says_what_was_wrong(
+    settle: Callable[..., Settled], items: list[object], reason: str
+) -> None:
+    (change,) = settle(read(*items), batch=("e1",)).changes
+
+    assert (change.reason, change.alone) == (reason, False)
+
+
+@pytest.mark.parametrize("state", [None, "deferred", "held", "parked"])
+def test_an_event_that_left_while_the_agent_worked_keeps_its_end_and_asks_for_nothing(
+    settle: Callable[..., Settled], an_open_event: Make, state: str | None
+) -> None:
+    opened = {"e2": an_open_event("e2")} | ({"e1": an_open_event("e1", state=state)} if state else {})
+    answer = read(
+        an_item("e1", "todo", reply="On it."),
+        an_item("e2", reply="Thanks."),
+        todos=[a_todo("e1")],
+        rebaseRequested=True,
+    )
+
+    result = settle(answer, opened)
+
+    assert [change.event_id for change in result.changes] == ["e2"]
+    assert [action.related_event_id for action in result.actions] == ["e2"]
+    assert result.todos == ()
+
+
+def test_a_rebase_that_nobody_is_left_to_have_asked_for_is_not_made(settle: Callable[..., Settled]) -> None:
+    answer = read(an_item("e1"), rebaseRequested=True)
+
+    assert settle(answer).rebase_requested
+    assert not settle(answer, {}).rebase_requested
+    assert not settle(answer, batch=("e2",)).rebase_requested
+
+
+def test_a_todo_comes_with_the_events_that_were_settled_only(settle: Callable[..., Settled]) -> None:
+    answer = read(an_item("e1", "todo"), an_item("e2", "maybe"), todos=[a_todo("e2", "e1"), a_todo("e2", title="No")])
+
+    (todo,) = settle(answer).todos
+
+    assert (todo.title, todo.context, todo.event_ids) == ("Rename it", "in a.py", ("e1",))
+
+
+def test_todos_have_ids_of_their_own_and_the_same_on_every_run(settle: Callable[..., Settled]) -> None:
+    answer = read(an_item("e1", "todo"), todos=[a_todo(), a_todo(), a_todo(title="Other")])
+
+    todos = settle(answer).todos
+
+    assert len({todo.id for todo in todos}) == 3
+    assert settle(answer).todos == todos
+
+
+@pytest.mark.parametrize(
+    ("kind", "waits"),
+    [("pr_review_comment", True), ("review_feedback", True), ("pr_comment", False), ("check_failed", False)],
+)
+def test_a_conversation_that_can_be_resolved_waits_for_its_todo(
+    settle: Callable[..., Settled], kind: str, *, waits: bool
+) -> None:
+    answer = read(an_item("e1", "todo"), todos=[a_todo()])
+
+    (todo,) = settle(answer, type=kind).todos
+
+    assert todo.threads == ((Thread("e1", PULL_REQUEST),) if waits else ())
+
+
+# ---- failed runs and known limits
+
+
+@pytest.mark.parametrize(("failures", "full"), [(0, 30), (1, 60), (3, 240)])
+def test_each_failed_run_makes_the_event_wait_longer(an_open_event: Make, failures: int, full: int) -> None:
+    change = triage.failed(an_open_event(failures=failures), "exit 1", now=NOW, policy=POLICY, alone=False)
+
+    assert change.deferral is not None
+    assert change.deferral.attempts == failures + 1
+    assert 0.9 * full <= (record.moment(change.deferral.deferred_until) - NOW).total_seconds() <= full
+
+
+def test_after_the_last_run_a_person_is_asked(an_open_event: Make) -> None:
+    change = triage.failed(an_open_event(failures=2), "exit 1", now=NOW, policy=Backoff(max_attempts=3), alone=True)
+
+    assert (change.state, change.reason) == ("parked", "triage failed 3 times, the last time: exit 1")
+
+
+def test_a_failed_run_does_not_lengthen_a_wait_that_others_began(an_open_event: Make) -> None:
+    event = an_open_event(first_deferred_at=record.iso(NOW - 6 * DAY))
+
+    change = triage.failed(event, "exit 1", now=NOW, policy=POLICY, alone=False)
+
+    assert change.deferral is not None
+    assert change.deferral.deadline == record.iso(NOW + DAY)
+
+
+def test_a_usage_limit_is_waited_for_and_is_no_attempt(
+    an_open_event: Make, a_deferral: Callable[..., Deferral]
+) -> None:
+    event = an_open_event(deferral=a_deferral("triage", attempts=2), first_deferred_at=AT, failures=2)
+
+    change = triage.wait(event, "limit reached", NOW + 5 * HOUR, now=NOW, policy=Backoff(max_attempts=1))
+
+    assert (change.verdict, change.state) == ("limited", "deferred")
+    assert change.deferral is not None
+    assert (change.deferral.attempts, change.deferral.deferred_until) == (2, record.iso(NOW + 5 * HOUR))
+
+
+@pytest.mark.parametrize(
+    ("until", "due"), [(NOW - HOUR, NOW + SECOND), (NOW, NOW + SECOND), (NOW + 30 * DAY, NOW + 7 * DAY)]
+)
+def test_a_limits_end_that_makes_no_sense_is_bounded(an_open_event: Make, until: datetime, due: datetime) -> None:
+    change = triage.wait(an_open_event(), "limit", until, now=NOW, policy=POLICY)
+
+    assert change.deferral is not None
+    assert change.deferral.deferred_until == record.iso(due)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(BATCH),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+ITEMS = JSON | st.fixed_dictionaries(
+    {"eventId": JSON, "verdict": st.sampled_from(["todo", "answered", "acknowledged", "declined"]) | JSON},
+    optional={"reply": JSON},
+)
+TODOS = JSON | st.fixed_dictionaries({"title": JSON, "eventIds": st.lists(st.sampled_from(BATCH)) | JSON})
+
+
+@given(items=st.lists(ITEMS, max_size=5) | JSON, todos=st.lists(TODOS, max_size=3) | JSON, rebase=JSON)
+def test_whatever_an_agent_answers_each_event_of_the_batch_goes_on_or_is_tried_again(
+    items: object, todos: object, rebase: object, an_open_event: Make, an_event: MakeEvent
+) -> None:
+    answer = triage.read({"items": items, "todos": todos, "rebaseRequested": rebase}, BATCH)
+
+    result = settled(answer, make=an_open_event, make_event=an_event, batch=BATCH)
+
+    assert [change.event_id for change in result.changes] == list(BATCH)
+    assert all(change.state in {"triaged", "deferred"} for change in result.changes)
+    done = {change.event_id for change in result.changes if change.state == "triaged"}
+    assert {action.related_event_id for action in result.actions} <= done
+    assert all(set(todo.event_ids) <= done for todo in result.todos)
+    assert all(msgspec.convert(todo, type(todo)) == todo for todo in result.todos)
