@@ -1,0 +1,157 @@
+"""Show the status of a repository to a person: what waits, for whom, why, how long, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from prloom.cli import layout, places, terminal
+
+if TYPE_CHECKING:
+    from prloom.engine.views.status import BridgeStatus, DeferredEvent, Dispatcher, PlanStatus, PluginStatus, Status
+
+_GAP = "  "
+
+
+def lines(status: Status, now: datetime) -> Iterator[str]:
+    """Yield the lines of the whole picture."""
+    yield _dispatcher(status.dispatcher, now)
+    yield _totals(status)
+    for plan in status.plans:
+        yield ""
+        yield from _plan(plan, now)
+    yield from _section("Bridges", (_bridge(bridge, now) for bridge in status.bridges))
+    yield from _section("Plugins", (_plugin(plugin) for plugin in status.plugins))
+
+
+def _dispatcher(at_work: Dispatcher, now: datetime) -> str:
+    tick = f", last tick {layout.when(at_work.last_tick_at, now)}" if at_work.last_tick_at else ""
+    if at_work.running:
+        return f"Dispatcher {terminal.paint('running', 'good')}, process {at_work.pid}{tick}."
+    return f"Dispatcher {terminal.paint('not running', 'warn')}{tick}; `prloom start` runs it."
+
+
+def _totals(status: Status) -> str:
+    totals = status.totals
+    if not status.plans:
+        return f"{places.NO_PLANS[0].upper()}{places.NO_PLANS[1:]}."
+    plans = f"{totals.plans} {'plan' if totals.plans == 1 else 'plans'}"
+    waits = _waits(
+        deferred=totals.deferred,
+        oldest_ms=status.oldest_deferred_age_ms,
+        held=totals.held,
+        parked=totals.parked,
+        failed=totals.actions_failed,
+    )
+    working = [(totals.pending, "pending"), (totals.actions_queued, "actions queued")]
+    moving = [f"{count} {name}" for count, name in working if count]
+    return f"{plans}: {', '.join([*moving, *waits]) or 'nothing waits'}."
+
+
+def _waits(*, deferred: int, oldest_ms: int | None, held: int, parked: int, failed: int) -> list[str]:
+    """Return the counts of what waits for something, each with its name."""
+    oldest = "" if oldest_ms is None else f" (the oldest for {terminal.duration(timedelta(milliseconds=oldest_ms))})"
+    found = [terminal.paint(f"{deferred} deferred", "warn") + oldest] if deferred else []
+    found += [terminal.paint(f"{held} held", "warn")] if held else []
+    found += [terminal.paint(f"{parked} parked", "bad")] if parked else []
+    found += [terminal.paint(f"{failed} {'action' if failed == 1 else 'actions'} failed", "bad")] if failed else []
+    return found
+
+
+def _plan(plan: PlanStatus, now: datetime) -> Iterator[str]:
+    yield _head(plan)
+    yield _GAP + _counts(plan)
+    if plan.last_error:
+        yield from layout.item("error", terminal.paint(terminal.clean(plan.last_error), "bad"))
+    for event in plan.events.deferred:
+        yield from _deferred(event, now)
+    for held in plan.events.held:
+        author, reason = terminal.clean(held.author or "nobody known"), terminal.clean(held.reason or "")
+        now_what = f"read it: {layout.to_run('why', held.id)}, let it in: {layout.to_run('approve', held.id)}"
+        yield from layout.item("held", f"{layout.shown_id(held.id)}  by {author}: {reason}", now_what)
+    for parked in plan.events.parked:
+        now_what = f"see why: {layout.to_run('why', parked.id)}, try again: {layout.to_run('retry', parked.id)}"
+        reason = terminal.clean(parked.reason or "")
+        yield from layout.item("parked", f"{layout.shown_id(parked.id)}  {reason}", now_what)
+    for action in plan.actions.failed:
+        text = f"{layout.shown_id(action.id)}  {terminal.clean(action.error or '')}"
+        yield from layout.item("failed", text, f"try again: {layout.to_run('retry', action.id)}")
+
+
+def _head(plan: PlanStatus) -> str:
+    if not plan.id:
+        return terminal.paint(terminal.clean(plan.title), "strong")
+    words = [terminal.paint(plan.id, "strong")]
+    if plan.title not in {"", plan.id, plan.branch}:
+        words.append(terminal.fit(terminal.clean(plan.title), 60))
+    words += [] if plan.pr is None else [f"#{plan.pr}"]
+    words += [terminal.paint(terminal.clean(plan.branch), "name")] if plan.branch not in {"", plan.id} else []
+    words.append(plan.status if plan.status == "active" else terminal.paint(terminal.clean(plan.status), "warn"))
+    words += [terminal.paint("blocked", "bad")] if plan.blocked else []
+    return _GAP.join(words)
+
+
+def _counts(plan: PlanStatus) -> str:
+    events, actions = plan.events, plan.actions
+    waits = _waits(
+        deferred=len(events.deferred),
+        oldest_ms=max((event.age_ms for event in events.deferred), default=None),
+        held=len(events.held),
+        parked=len(events.parked),
+        failed=len(actions.failed),
+    )
+    moving = [(events.pending, "pending"), (actions.queued, "actions queued")]
+    done = [
+        (events.handled, "handled"),
+        (events.triaged, "triaged"),
+        (events.dropped, "dropped"),
+        (events.superseded, "superseded"),
+        (actions.delivered, "actions delivered"),
+    ]
+    now = [*(f"{count} {name}" for count, name in moving if count), *waits]
+    parts = [", ".join(now) or "nothing waits"]
+    parts += [", ".join(f"{count} {name}" for count, name in done if count)]
+    parts += [f"TODOs {plan.todos.done}/{plan.todos.total}"] if plan.todos.total else []
+    return "; ".join(part for part in parts if part)
+
+
+def _deferred(event: DeferredEvent, now: datetime) -> Iterator[str]:
+    who = terminal.paint(terminal.clean(event.plugin), "name")
+    age = terminal.duration(timedelta(milliseconds=event.age_ms))
+    yield from layout.item(
+        "deferred",
+        f"{layout.shown_id(event.id)}  {terminal.clean(event.type)}, by {who}: {terminal.clean(event.reason)}",
+        f"next try {layout.when(event.deferred_until, now)}; attempts so far: {event.attempts}; "
+        f"waiting for {age}, until {layout.clock(event.deadline)} at the latest",
+    )
+
+
+def _section(title: str, found: Iterable[str]) -> Iterator[str]:
+    listed = list(found)
+    if listed:
+        yield ""
+        yield terminal.paint(title, "strong")
+        yield from (_GAP + line for line in listed)
+
+
+def _bridge(bridge: BridgeStatus, now: datetime) -> str:
+    name = terminal.clean(bridge.name)
+    asked = f"asked {layout.when(bridge.last_poll_at, now)}" if bridge.last_poll_at else "never asked"
+    spent = f", {bridge.requests.total} requests, {bridge.requests.charged} charged" if bridge.requests.total else ""
+    if bridge.error is None:
+        return f"{terminal.paint(name, 'name')}  {asked}{spent}"
+    well = f"; well {layout.when(bridge.last_ok_at, now)}" if bridge.last_ok_at else ""
+    return f"{terminal.paint(name, 'name')}  {asked}{spent}{well}  {_error(bridge.error)}"
+
+
+def _plugin(plugin: PluginStatus) -> str:
+    name = terminal.paint(terminal.clean(plugin.name), "name")
+    if plugin.error is not None:
+        return f"{name}  {terminal.clean(plugin.source)}  {_error(plugin.error)}"
+    hooks = ", ".join(terminal.clean(hook) for hook in plugin.hooks) or "no hooks"
+    return f"{name}  {terminal.clean(plugin.source)}  {hooks}"
+
+
+def _error(text: str) -> str:
+    return terminal.paint(terminal.clean(text), "bad")

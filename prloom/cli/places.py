@@ -1,0 +1,46 @@
+"""Find what a command is about: the repository's files, and the plan that the user named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prloom.cli import options
+from prloom.errors import PrloomError
+from prloom.storage.paths import RepositoryPaths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prloom.cli.options import Options
+
+NO_PLANS = "no plans yet; adopt one with `prloom adopt --branch BRANCH`"
+
+
+def repository(given: Options) -> RepositoryPaths:
+    """Return where the repository's files are; raises PrloomError outside a repository."""
+    return RepositoryPaths(options.repo_root(given), options.worktrees_dir(given))
+
+
+def plan_id(where: RepositoryPaths, named: str) -> str:
+    """Return the id of the plan that was named by its id, or by the number of its pull request.
+
+    Raises PrloomError with the nearest name where there is none.
+    """
+    from prloom.engine import plans  # noqa: PLC0415 - `prloom --help` needs none
+
+    ids = plans.ids(where)
+    number = named.removeprefix("#")
+    for wanted in (named, f"pr-{number}"):
+        if wanted in ids and (wanted == named or number.isdecimal()):
+            return wanted
+    if not ids:
+        raise PrloomError(f"no plan {named}: there are {NO_PLANS}")
+    raise PrloomError(f"no plan {named}; {did_you_mean(named, ids) or 'there are ' + ', '.join(ids)}")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the question that names the nearest known word; empty where none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake costs it
+
+    close = get_close_matches(word, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else ""

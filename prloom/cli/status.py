@@ -1,0 +1,100 @@
+"""`prloom status`: show what is waiting, and why."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import overview, places, terminal
+from prloom.cli.options import Options, json_option, pass_options
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from prloom.engine.views.status import Status
+    from prloom.storage.paths import RepositoryPaths
+
+_PAUSE = 1.0  # seconds between two looks of --watch
+
+
+@click.command("status")
+@click.argument("plan", required=False)
+@json_option
+@click.option("--watch", is_flag=True, help="Go on showing it until Ctrl-C.")
+@pass_options
+def command(given: Options, plan: str | None, *, as_json: bool, watch: bool) -> None:
+    """Show what is waiting and why: of all plans, or of one PLAN, named by its id or its pull request's number."""
+    if watch and as_json:
+        raise click.UsageError("--json is one document and --watch has no end; leave out one of the two")
+    where = places.repository(given)
+    named = None if plan is None else places.plan_id(where, plan)
+    if watch:
+        _watch(where, named)
+    status, now = _read(where, named)
+    if as_json:
+        terminal.echo_json(status)
+    else:
+        click.echo("\n".join(overview.lines(status, now)))
+
+
+def _read(where: RepositoryPaths, plan: str | None) -> tuple[Status, datetime]:
+    from datetime import UTC, datetime  # noqa: PLC0415 - `prloom status --help` needs none
+
+    from prloom.engine.views import status  # noqa: PLC0415
+
+    now = datetime.now(UTC)
+    return status.read(where, now, plan=plan), now
+
+
+def _watch(where: RepositoryPaths, plan: str | None) -> None:
+    """Show the status again and again: on a terminal in place, elsewhere each time that something has changed."""
+    in_place = sys.stdout.isatty()
+    before: object = None
+    drawn = 0
+    while True:
+        status, now = _read(where, plan)
+        if in_place:
+            drawn = _redraw(list(overview.lines(status, now)), drawn)
+        elif (timeless := _timeless(status)) != before:
+            click.echo("\n".join([*overview.lines(status, now), ""]))
+            sys.stdout.flush()
+            before = timeless
+        time.sleep(_PAUSE)
+
+
+def _redraw(lines: list[str], drawn: int) -> int:
+    """Draw lines over the rows drawn before, and return how many rows they fill; what does not fit is left out."""
+    from shutil import get_terminal_size  # noqa: PLC0415 - only a terminal needs it
+
+    columns, height = get_terminal_size()
+    shown: list[str] = []
+    rows = 0
+    for line in lines:
+        filled = max(1, -(-terminal.columns_of(line) // columns))
+        if rows + filled >= height - 1:
+            shown.append("…")
+            rows += 1
+            break
+        shown.append(line)
+        rows += filled
+    click.echo((f"\x1b[{drawn}F" if drawn else "") + "\x1b[J" + "\n".join(shown))
+    return rows
+
+
+def _timeless(status: Status) -> object:
+    """Return what has to differ for a new picture to be worth printing: everything but the times that go by."""
+    from msgspec.structs import replace  # noqa: PLC0415 - only --watch needs it
+
+    plans = tuple(
+        replace(
+            plan,
+            events=replace(plan.events, deferred=tuple(replace(event, age_ms=0) for event in plan.events.deferred)),
+        )
+        for plan in status.plans
+    )
+    bridges = tuple(replace(bridge, last_poll_at=None, last_ok_at=None) for bridge in status.bridges)
+    at_work = replace(status.dispatcher, last_tick_at=None)
+    return replace(status, dispatcher=at_work, oldest_deferred_age_ms=None, plans=plans, bridges=bridges)

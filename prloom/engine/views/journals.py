@@ -1,0 +1,76 @@
+"""Read a bus's journals as the values that they hold; lines that nobody can read are passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from prloom.model import record
+from prloom.model.decision import Decision
+from prloom.model.event import Event
+from prloom.model.position import Cursor, Position
+from prloom.storage import envelope
+from prloom.storage.reader import Entry, Reader
+from prloom.storage.wire import Unreadable
+
+R = TypeVar("R", bound=record.Record)
+
+
+class Said(NamedTuple):
+    """A decision, and when it was made."""
+
+    ts: str
+    decision: Decision
+
+
+class Came(NamedTuple):
+    """An event, when its line was written, and where that stands."""
+
+    ts: str
+    event: Event
+    position: Position
+
+
+def decisions(entries: Iterable[Entry]) -> Iterator[Said]:
+    """Yield the decisions among the lines of `decisions.jsonl`."""
+    for entry in entries:
+        found = _read(entry, "decision", Decision)
+        if found is not None:
+            yield Said(*found)
+
+
+def events(entries: Iterable[Entry]) -> Iterator[Came]:
+    """Yield the events among the lines of `events.jsonl`."""
+    for entry in entries:
+        found = _read(entry, "event", Event)
+        if found is not None:
+            yield Came(*found, entry.position)
+
+
+def behind(journal: Reader, cursor: Cursor) -> Iterator[Entry]:
+    """Yield the lines behind a cursor, up to the present end."""
+    while True:
+        batch = journal.read(cursor)
+        yield from batch.entries
+        if not batch.entries and batch.cursor == cursor:
+            return
+        cursor = batch.cursor
+
+
+def is_behind(position: Position, cursor: Cursor) -> bool:
+    """Whether a line stands where a reader with this cursor has not been yet."""
+    if position.segment == cursor.segment - 1:
+        return position.offset >= cursor.late
+    return position >= Position(cursor.segment, cursor.offset)
+
+
+def _read(entry: Entry, kind: str, shape: type[R]) -> tuple[str, R] | None:
+    found = envelope.decode(entry.line)
+    if isinstance(found, Unreadable) or found.kind != kind:
+        return None
+    try:
+        return found.ts, record.from_wire(shape, found.data)
+    except msgspec.ValidationError:
+        return None

@@ -1,0 +1,144 @@
+"""Read where each plan stands now; what of one cannot be read is that plan's error and hides nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from prloom.engine import plans
+from prloom.errors import PrloomError
+from prloom.model import record
+from prloom.model.plan import Plan
+from prloom.model.position import Cursor
+from prloom.model.state import DispatchState
+from prloom.storage import paths
+from prloom.storage.document import Document
+from prloom.storage.folder import Folder
+from prloom.storage.paths import RepositoryPaths
+
+T = TypeVar("T")
+
+REPOSITORY = ""
+"""The id under which the repository-wide bus stands among the plans."""
+
+UNREADABLE = "unreadable"
+"""The status of a plan whose `state.json` cannot be used."""
+
+
+class Bus(NamedTuple):
+    """Where a bus stands: the state with every decision folded in, and how many events nobody has looked at yet."""
+
+    state: DispatchState = DispatchState()
+    untaken: int = 0
+
+
+class Snapshot(NamedTuple):
+    """One plan at a moment; `todos` counts all and those done, `error` says what of it cannot be read, and why."""
+
+    plan: Plan
+    worktree: Path
+    bus: Bus = Bus()
+    todos: tuple[int, int] = (0, 0)
+    error: str | None = None
+
+
+def every(repository: RepositoryPaths) -> tuple[Snapshot, ...]:
+    """Return all plans by their ids, and the repository itself where something waits on its own bus."""
+    ids = plans.ids(repository)
+    trees = Folder.open(repository.worktrees) if ids else None
+    found = []
+    if trees is not None:
+        with trees:
+            found = [of_plan(repository, trees, plan_id) for plan_id in ids]
+    return (*found, *_of_repository(repository))
+
+
+def of_plan(repository: RepositoryPaths, trees: Folder, plan_id: str) -> Snapshot:
+    """Return one plan; `trees` is the folder of the worktrees."""
+    errors: list[str] = []
+    worktree = repository.worktree(plan_id)
+    unreadable = Snapshot(Plan(id=plan_id, branch="", status=UNREADABLE, blocked=True), worktree)
+    local = _part(lambda: trees.sub(plan_id, *paths.LOCAL), None, errors)
+    if local is None:
+        why = errors or [f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt the pull request again"]
+        return unreadable._replace(error=why[0])
+    with local:
+        return Snapshot(
+            plan=_part(lambda: plans.load(local), unreadable.plan, errors),
+            worktree=worktree,
+            bus=_part(lambda: _bus(local), Bus(), errors),
+            todos=_part(lambda: _todos(local), (0, 0), errors),
+            error=errors[0] if errors else None,
+        )
+
+
+def _of_repository(repository: RepositoryPaths) -> Iterator[Snapshot]:
+    """Yield the repository's own bus, if anything waits there or cannot be read."""
+    plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
+    errors: list[str] = []
+    local = _part(lambda: Folder.open(repository.root, *paths.LOCAL), None, errors)
+    bus = Bus()
+    if local is not None:
+        with local:
+            bus = _part(lambda: _bus(local), bus, errors)
+    if errors or bus.untaken or bus.state.open or bus.state.queue:
+        yield Snapshot(plan, repository.root, bus, error=errors[0] if errors else None)
+
+
+def _part(read: Callable[[], T], otherwise: T, errors: list[str]) -> T:
+    try:
+        return read()
+    except PrloomError as error:
+        errors.append(str(error))
+        return otherwise
+
+
+def _bus(local: Folder) -> Bus:
+    bus = local.sub(paths.BUS)
+    if bus is None:
+        return Bus()
+    with bus:
+        state = _saved(bus)
+        if state is not None and not (
+            _grown(bus, paths.DECISIONS, state.log) or _grown(bus, paths.EVENTS, state.cursor)
+        ):
+            return Bus(state)
+        from prloom.engine.views import tail  # noqa: PLC0415 - an idle plan has no tail
+
+        state = tail.folded(bus, state)
+        return Bus(state, tail.untaken(bus, state))
+
+
+def _saved(bus: Folder) -> DispatchState | None:
+    """Return the projection as it was saved; None where it is missing or damaged: the log has everything."""
+    folder = bus.sub(paths.BUS_STATE)
+    if folder is None:
+        return None
+    with folder:
+        value = Document(folder, paths.DISPATCHER).peek().value
+    try:
+        return None if value is None else record.from_wire(DispatchState, value)
+    except msgspec.ValidationError:
+        return None
+
+
+def _grown(bus: Folder, journal: str, cursor: Cursor) -> bool:
+    """Whether a journal may have more than the cursor says, at the cost of one look while it has one segment only.
+
+    It has another one once it was rotated; then its live file is shorter than the cursor, or the cursor has a later
+    segment's number.
+    """
+    found = bus.stat(journal)
+    return cursor.segment > 1 or (0 if found is None else found.st_size) != cursor.offset
+
+
+def _todos(local: Folder) -> tuple[int, int]:
+    content = local.read_bytes(paths.PLAN_TEXT)
+    if content is None or b"[" not in content:
+        return 0, 0
+    from prloom.core import plan_file  # noqa: PLC0415 - a plan without a checkbox has no TODO
+
+    return plan_file.counts(content.decode("utf-8", "replace"))

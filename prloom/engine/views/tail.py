@@ -1,0 +1,37 @@
+"""Bring a saved projection up to what its bus says by now, in memory only."""
+
+from __future__ import annotations
+
+from prloom.core import projection
+from prloom.engine.views import journals
+from prloom.model.position import Cursor, Position
+from prloom.model.state import DispatchState
+from prloom.storage import paths
+from prloom.storage.folder import Folder
+from prloom.storage.reader import Reader
+
+_SOMEWHERE = Position(0, 0)
+
+
+class _Nowhere(dict[str, Position]):
+    """Where the actions of decisions stand that the dispatcher has yet to write down: nobody who looks on needs it."""
+
+    def __missing__(self, action_id: str) -> Position:
+        return _SOMEWHERE
+
+
+def folded(bus: Folder, state: DispatchState | None) -> DispatchState:
+    """Return the state after all decisions of the log; None: nothing was saved, so it is rebuilt from the log."""
+    log = Reader(bus, paths.DECISIONS)
+    if state is None:
+        # The newest segment is enough: it begins with the whole state.
+        state = DispatchState(log=Cursor(max(log.segments(), default=1)))
+    for said in journals.decisions(journals.behind(log, state.log)):
+        state = projection.fold(state, said.decision, at=said.ts, end=state.log, outbox=_Nowhere(), tail=state.outbox)
+    return state
+
+
+def untaken(bus: Folder, state: DispatchState) -> int:
+    """Return how many events were appended that the dispatcher has not taken in yet; they are pending."""
+    lines = journals.behind(Reader(bus, paths.EVENTS), state.cursor)
+    return len({came.event.id for came in journals.events(lines)} - state.open.keys())
