@@ -15,7 +15,7 @@ from prloom.extensions import keys
 from prloom.model.record import Json
 
 FILES = ("plugin.yaml", "plugin.yml", "plugin.json", "plugin.toml")
-LIMIT = 64 * 1024
+LIMIT = 16 * 1024
 """Bytes that a manifest may have: it is read before anybody has enabled the plugin."""
 
 _VERSION = 1

@@ -116,7 +116,8 @@ class ProcessHost:
             if self._child is None or self._child.how is not None:
                 wait = timedelta(seconds=self._not_before - self._clock())
                 if wait > timedelta(0):
-                    text = f"its process died {self._deaths} times in a row and is started again in {wait.seconds} s"
+                    seconds = wait.total_seconds()
+                    text = f"its process died {self._deaths} times in a row; it is started again in {seconds:.0f} s"
                     raise HookFailed(f"plugin {self.key}: {text}", kind="waiting", retry_after=wait)
                 self._child = await self._started()
             return self._child

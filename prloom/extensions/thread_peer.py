@@ -9,6 +9,8 @@ from concurrent.futures import Future
 from io import FileIO
 from typing import BinaryIO
 
+import msgspec
+
 from prloom.extensions import rpc
 from prloom.extensions.rpc import (
     ConnectionLostError,
@@ -39,9 +41,7 @@ class ThreadPeer:
 
     def serve(self) -> None:
         """Read until the other side is gone."""
-        while line := self._source.readline(rpc.LIMIT + 1):
-            if not line.endswith(b"\n"):
-                break  # torn, or longer than any message: there is no way to go on reading
+        while (line := self._line()).endswith(b"\n"):  # one that is torn, or longer than any message, is the last
             try:
                 message = rpc.decode(line)
             except ProtocolError as error:
@@ -63,6 +63,12 @@ class ThreadPeer:
         """Tell the other side something."""
         self._send(Notification(method, params))
 
+    def _line(self) -> bytes:
+        try:
+            return self._source.readline(rpc.LIMIT + 1)
+        except OSError:  # closed by the plugin's own code
+            return b""
+
     def _take(self, message: Message) -> None:
         match message:
             case Request():
@@ -80,6 +86,8 @@ class ThreadPeer:
             reply = Response(request.id, self._answer(request.method, request.params))
         except RpcError as error:
             reply = Failure(request.id, error.code, str(error), error.data)
+        except msgspec.ValidationError as error:
+            reply = Failure(request.id, rpc.INVALID_PARAMS, f"{request.method}: {error}")
         except BaseException as error:  # noqa: BLE001 - whatever it is, the other side waits for an answer
             reply = Failure(request.id, rpc.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
         try:

@@ -109,7 +109,7 @@ def test_a_wrong_value_is_one_line_that_names_the_file_and_the_key(text: str, sa
         ("a =", "plugin.toml"),
         ("a: !!python/object/apply:os.getcwd []", "plugin.yaml"),
         ("[" * 100_000, "plugin.json"),
-        ("a: " + "[" * 20_000, "plugin.yaml"),
+        ("- " * 5_000, "plugin.yaml"),
     ],
 )
 def test_what_does_not_parse_is_one_line_that_names_the_file(text: str, name: str) -> None:
@@ -124,7 +124,7 @@ def test_bytes_that_are_no_text_are_an_error() -> None:
 def test_a_manifest_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "plugin.toml").write_text("#" * (manifest.LIMIT + 1))
 
-    with pytest.raises(ExtensionError, match="is larger than 65536 bytes"):
+    with pytest.raises(ExtensionError, match="is larger than 16384 bytes"):
         manifest.read(tmp_path)
 
 

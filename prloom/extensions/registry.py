@@ -1,0 +1,102 @@
+"""Say of every plugin there is whether it runs, what it offers, and why it does not: for the lists that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from prloom.api import hooks
+from prloom.api.plugin import Manifest
+from prloom.extensions import discovery, filters
+from prloom.extensions.discovery import Found, Source
+from prloom.extensions.filters import Selection, Wishes
+from prloom.extensions.hosting import OfferedTool, Registered
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A plugin as it is listed. `reason` says why it is off or has failed.
+
+    What it offers is what it registered, or, while it has not been loaded, what its manifest announces.
+    """
+
+    name: str
+    source: Source
+    place: str
+    state: Literal["on", "off", "failed"]
+    reason: str | None = None
+    version: str = ""
+    description: str = ""
+    hooks: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def look(repo_root: Path, wishes: Wishes, environ: Mapping[str, str]) -> Selection:
+    """Return which plugins of this repository, user and machine run, and why the others do not; none is executed."""
+    return filters.select(discovery.discover(discovery.places(repo_root, environ)), wishes, environ)
+
+
+def entries(selection: Selection, loaded: Mapping[str, Registered | str] | None = None) -> tuple[Entry, ...]:
+    """Return all plugins: those that run, in their order, then those that fail, then those that are off, by key.
+
+    `loaded` says of those that were loaded, by key, what they registered, or the error that they ended with.
+    """
+    known = loaded or {}
+    on = [_chosen(found, known.get(found.key)) for found in selection.chosen]
+    left = [_entry(each.found, "failed" if each.failed else "off", each.reason) for each in selection.left]
+    return (*on, *sorted(left, key=lambda entry: (entry.state == "off", entry.name, entry.place)))
+
+
+def clashes(loaded: Iterable[tuple[str, Registered]]) -> tuple[str, ...]:
+    """Return a warning for each slash command that an earlier plugin has taken; plugins come in their order."""
+    owners: dict[str, str] = {}
+    warnings = []
+    for key, registered in loaded:
+        for command in registered.commands:
+            owner = owners.setdefault(command, key)
+            if owner != key:
+                warnings.append(
+                    f"plugin {key}: its command /{command} is not used, plugin {owner} comes first with the same;"
+                    " plugins.order changes that"
+                )
+    return tuple(warnings)
+
+
+def _chosen(found: Found, loaded: Registered | str | None) -> Entry:
+    if isinstance(loaded, str):
+        return _entry(found, "failed", loaded)
+    return _entry(found, "on", None, loaded)
+
+
+def _entry(
+    found: Found, state: Literal["on", "off", "failed"], reason: str | None, registered: Registered | None = None
+) -> Entry:
+    manifest = found.manifest or Manifest(name=found.key)
+    offered = registered or _announced(manifest)
+    return Entry(
+        name=found.key,
+        source=found.source,
+        place=found.place,
+        state=state,
+        reason=reason,
+        version=manifest.version,
+        description=manifest.description,
+        hooks=offered.hooks,
+        commands=tuple(offered.commands),
+        tools=tuple(offered.tools),
+        skills=tuple(offered.skills),
+        warnings=registered.warnings if registered else found.warnings,
+    )
+
+
+def _announced(manifest: Manifest) -> Registered:
+    return Registered(
+        hooks=tuple(hooks.canonical(name) or name for name in manifest.provides_hooks),
+        commands={name.removeprefix("/"): "" for name in manifest.provides_commands},
+        tools={name: OfferedTool() for name in manifest.provides_tools},
+    )

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from prloom.api.plugin import Manifest
+from prloom.extensions import registry
+from prloom.extensions.discovery import Found
+from prloom.extensions.filters import Left, Selection, Wishes
+from prloom.extensions.hosting import Registered
+from prloom.extensions.process_host import ProcessHost
+from prloom.extensions.registry import Entry
+
+SPY = """
+    from pathlib import Path
+
+    Path(__file__).with_name("executed").touch()
+
+    def register(ctx):
+        ctx.register_hook("onEvent", lambda event, ctx: None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("manifest", "wishes"),
+    [
+        ("", Wishes()),
+        ("", Wishes(enabled=["spy"], disabled=["spy"])),
+        ('kind = "backend"', Wishes(enabled=["spy"])),
+        ('requires_env = ["SPY_KEY"]', Wishes(enabled=["spy"])),
+        ("name = ", Wishes(enabled=["spy"])),
+        ("", Wishes(enabled=["spy"])),
+    ],
+)
+def test_no_code_of_a_plugin_runs_for_a_list_and_none_ever_of_one_that_is_not_enabled(
+    folder: Callable[..., Path], tmp_path: Path, environ: Mapping[str, str], manifest: str, wishes: Wishes
+) -> None:
+    spy = folder("prloom/plugins/spy", SPY, manifest)
+
+    listed = {entry.name: entry for entry in registry.entries(registry.look(tmp_path, wishes, environ))}
+
+    assert listed["spy"].place == str(spy)
+    assert not (spy / "executed").exists()
+
+
+async def test_a_plugin_that_is_chosen_runs(
+    folder: Callable[..., Path],
+    tmp_path: Path,
+    environ: Mapping[str, str],
+    process_host: Callable[..., ProcessHost],
+) -> None:
+    spy = folder("prloom/plugins/spy", SPY)
+    selection = registry.look(tmp_path, Wishes(enabled=["spy"]), environ)
+
+    (found,) = [found for found in selection.chosen if found.key == "spy"]
+    await process_host(found).start()
+
+    assert (spy / "executed").exists()
+
+
+def test_bundled_plugins_are_on_by_themselves(tmp_path: Path, environ: Mapping[str, str]) -> None:
+    selection = registry.look(tmp_path, Wishes(), environ)
+
+    assert {found.source for found in selection.chosen} <= {"bundled"}
+
+
+def a_plugin(key: str, **manifest: object) -> Found:
+    described = msgspec.structs.replace(Manifest(name=key), **manifest)
+    return Found(key=key, source="project", path=f"/p/{key}", manifest=described)
+
+
+def test_plugins_are_listed_in_their_order_then_those_that_fail_then_those_that_are_off() -> None:
+    selection = Selection(
+        chosen=(a_plugin("z", version="2", description="Zed"), a_plugin("b"), a_plugin("c")),
+        left=(Left(a_plugin("a"), "not enabled"), Left(a_plugin("y"), "its manifest is bad", failed=True)),
+    )
+    loaded = {"z": Registered(hooks=("onEvent",), commands={"note": "help"}, warnings=("beware",)), "b": "it raised"}
+
+    assert registry.entries(selection, loaded) == (
+        Entry(
+            "z",
+            "project",
+            "/p/z",
+            "on",
+            version="2",
+            description="Zed",
+            hooks=("onEvent",),
+            commands=("note",),
+            warnings=("beware",),
+        ),
+        Entry("b", "project", "/p/b", "failed", "it raised", version="0"),
+        Entry("c", "project", "/p/c", "on", version="0"),
+        Entry("y", "project", "/p/y", "failed", "its manifest is bad", version="0"),
+        Entry("a", "project", "/p/a", "off", "not enabled", version="0"),
+    )
+
+
+def test_of_a_plugin_that_is_not_loaded_the_list_shows_what_its_manifest_announces() -> None:
+    announced = a_plugin("a", provides_hooks=("on_event",), provides_commands=("/note",), provides_tools=("look",))
+
+    (entry,) = registry.entries(Selection(left=(Left(announced, "not enabled"),)))
+
+    assert (entry.hooks, entry.commands, entry.tools) == (("onEvent",), ("note",), ("look",))
+
+
+def test_a_command_belongs_to_the_first_plugin_that_has_it_and_the_other_is_warned() -> None:
+    loaded = [
+        ("a", Registered(commands={"note": "", "see": ""})),
+        ("b", Registered(commands={"note": ""})),
+        ("c", Registered(commands={"other": ""})),
+    ]
+
+    assert registry.clashes(loaded) == (
+        "plugin b: its command /note is not used, plugin a comes first with the same; plugins.order changes that",
+    )
