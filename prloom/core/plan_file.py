@@ -9,8 +9,9 @@ byte. The reader looks at each line once, so its work grows with the text and no
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
+
+from msgspec import Struct, field
 
 from prloom.core import markdown
 
@@ -23,8 +24,7 @@ _INDENT = "  "
 _SAFE_IN_MARK = ":/@+,=#"
 
 
-@dataclass(frozen=True)
-class PlanTodo:
+class PlanTodo(Struct, frozen=True):
     """A TODO to be written. Title and context may be text from outside; the ids are prloom's."""
 
     id: str
@@ -33,8 +33,7 @@ class PlanTodo:
     event_ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class TodoItem:
+class TodoItem(Struct, frozen=True):
     """A TODO as it was read; `id` is None where a person wrote it."""
 
     id: str | None
@@ -98,8 +97,7 @@ def title(text: str) -> str:
     return markdown.unescaped_comments(markdown.plain_heading(_read(text).title))
 
 
-@dataclass
-class _Item:
+class _Item(Struct):
     """An item while it is read: its line and the place of its box there, and the lines below it."""
 
     line: int
@@ -118,8 +116,7 @@ class _Item:
         return TodoItem(self.id, self.title, self.done, "\n".join(markdown.trimmed(context)), events)
 
 
-@dataclass
-class _Reader:
+class _Reader(Struct):
     """What one pass over the lines has found so far.
 
     `end` is the line after the last TODO section's content, `end_in_item` whether that content ends with an item;

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 LOCAL = ("prloom", ".local")
 """The folder of all that prloom writes, below a checkout, by its components."""
@@ -29,8 +29,7 @@ BRIDGES = "bridges.json"
 """What the dispatcher last knew of the bridges: the latest polls and their errors; beside it."""
 
 
-@dataclass(frozen=True)
-class RepositoryPaths:
+class RepositoryPaths(NamedTuple):
     """The paths below the checkout in which prloom was started."""
 
     root: Path
