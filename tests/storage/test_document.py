@@ -15,6 +15,7 @@ from prloom.storage.folder import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from multiprocessing.synchronize import Barrier
 
 NAME = "dispatcher.json"
 
@@ -162,15 +163,17 @@ def test_an_update_that_fails_changes_nothing(folder: Folder) -> None:
     document.save({"n": 2})
 
 
-def _count(path: str, times: int) -> None:
+def _count(path: str, times: int, together: Barrier) -> None:
     with Folder.make(path) as folder:
+        together.wait(60)
         for _ in range(times):
             Document(folder, NAME).update(lambda found: {"n": (found.value or {"n": 0})["n"] + 1})
 
 
 def test_updates_of_several_processes_are_never_lost(folder: Folder) -> None:
     spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=_count, args=(folder.path, 40)) for _ in range(2)]
+    together = spawn.Barrier(2)
+    writers = [spawn.Process(target=_count, args=(folder.path, 40, together)) for _ in range(2)]
     for writer in writers:
         writer.start()
     for writer in writers:

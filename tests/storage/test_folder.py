@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import time
+import tracemalloc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -153,6 +154,18 @@ def test_a_file_over_the_limit_is_not_loaded(folder: Folder) -> None:
     assert len(folder.read_bytes("big", limit=101) or b"") == 101
     with pytest.raises(StorageError, match="big has more than 100 bytes; move it away and try again"):
         folder.read_bytes("big", limit=100)
+
+
+def test_a_huge_file_costs_no_memory(folder: Folder) -> None:
+    folder.replace("huge", b"")
+    os.truncate(Path(folder.path) / "huge", 200 * 1024 * 1024)
+    tracemalloc.start()
+    try:
+        with pytest.raises(StorageError, match="huge has more than 1000 bytes"):
+            folder.read_bytes("huge", limit=1000)
+        assert tracemalloc.get_traced_memory()[1] < 1024 * 1024
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_whole_write_is_flushed_before_it_takes_the_name_and_the_name_before_it_returns(tmp_path: Path) -> None:

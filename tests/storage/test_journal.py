@@ -21,6 +21,7 @@ from prloom.storage.reader import Entry, Reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from multiprocessing.synchronize import Barrier
 
     from prloom.storage.disk import Disk
 
@@ -369,18 +370,20 @@ def test_a_failed_write_does_not_cut_off_what_a_foreign_program_appended_behind_
 # ---- several processes
 
 
-def _append_many(path: str, who: str, count: int) -> None:
+def _append_many(path: str, who: str, count: int, together: Barrier) -> None:
     with Folder.make(path) as folder:
         journal = Journal(folder, NAME)
+        together.wait(60)
         for number in range(count):
             journal.append([json.dumps({"who": who, "n": number, "pad": who * 700}).encode()] * 2)
-            if number % 10 == 9:
+            if number % 3 == 0:
                 journal.rotate()
 
 
 def test_processes_that_append_and_rotate_at_once_mix_nothing_and_lose_nothing(folder: Folder) -> None:
     spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=_append_many, args=(folder.path, who, 30)) for who in "ab"]
+    together = spawn.Barrier(2)
+    writers = [spawn.Process(target=_append_many, args=(folder.path, who, 60, together)) for who in "ab"]
     for writer in writers:
         writer.start()
     for writer in writers:
@@ -390,7 +393,7 @@ def test_processes_that_append_and_rotate_at_once_mix_nothing_and_lose_nothing(f
     assert [writer.exitcode for writer in writers] == [0, 0]
     for who in "ab":
         numbers = [line["n"] for line in found if line["who"] == who]
-        assert numbers == [number for number in range(30) for _ in range(2)]
+        assert numbers == [number for number in range(60) for _ in range(2)]
     assert all(line["pad"] == line["who"] * 700 for line in found)
 
 
@@ -658,6 +661,11 @@ def test_an_idle_reader_opens_nothing_however_long_the_journal_is(tmp_path: Path
         for _ in range(3):
             journal.read(cursor)
 
+        assert Counting.opened == before
+        journal.append([A])
+        end = journal.end()
+        before = Counting.opened
+        assert Reader(folder, NAME).read(end).entries == ()
         assert Counting.opened == before
 
 

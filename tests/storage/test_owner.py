@@ -59,8 +59,8 @@ def test_who_has_the_repository_can_be_seen_without_a_lock(folder: Folder) -> No
 
 
 def test_after_release_the_last_tick_is_still_known_but_nobody_is_alive(folder: Folder) -> None:
-    with DispatcherLock(folder) as lock:
-        lock.touch()
+    with DispatcherLock(folder):
+        os.utime(Path(folder.path) / owners.OWNER, (1_000_000_000, 1_000_000_000))
         before = owners.owner(folder)
     after = owners.owner(folder)
 
@@ -186,8 +186,9 @@ def test_a_lock_in_whose_place_stands_something_else_is_refused(
 
 def test_who_cannot_say_that_it_has_the_repository_does_not_have_it(folder: Folder) -> None:
     folder.disk = FailingDisk("rename")
+    unlucky = DispatcherLock(folder)
     with pytest.raises(StorageError, match="Input/output error"):
-        DispatcherLock(folder).acquire()
+        unlucky.acquire()
 
     with DispatcherLock(folder):
         assert owners.owner(folder) is not None
