@@ -383,7 +383,7 @@ def _append_many(path: str, who: str, count: int, together: Barrier) -> None:
 def test_processes_that_append_and_rotate_at_once_mix_nothing_and_lose_nothing(folder: Folder) -> None:
     spawn = multiprocessing.get_context("spawn")
     together = spawn.Barrier(2)
-    writers = [spawn.Process(target=_append_many, args=(folder.path, who, 60, together)) for who in "ab"]
+    writers = [spawn.Process(target=_append_many, args=(folder.path, who, 30, together)) for who in "ab"]
     for writer in writers:
         writer.start()
     for writer in writers:
@@ -393,7 +393,7 @@ def test_processes_that_append_and_rotate_at_once_mix_nothing_and_lose_nothing(f
     assert [writer.exitcode for writer in writers] == [0, 0]
     for who in "ab":
         numbers = [line["n"] for line in found if line["who"] == who]
-        assert numbers == [number for number in range(60) for _ in range(2)]
+        assert numbers == [number for number in range(30) for _ in range(2)]
     assert all(line["pad"] == line["who"] * 700 for line in found)
 
 
