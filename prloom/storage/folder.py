@@ -108,12 +108,15 @@ class Folder:
 
     def _descend(self, parts: tuple[str, ...], *, make: bool) -> Self | None:
         cls = type(self)
-        with failure.telling("open the folder", self):
-            here = cls(os.open(".", _OPEN_FOLDER, dir_fd=self.fd), self.path, self.disk)
+        if not parts:
+            with failure.telling("open the folder", self):
+                return cls(os.open(".", _OPEN_FOLDER, dir_fd=self.fd), self.path, self.disk)
+        here = self
         for part in parts:
             fd = here._step(part, make=make)
             path = here.where(part)
-            here.close()
+            if here is not self:
+                here.close()
             if fd is None:
                 return None
             here = cls(fd, path, self.disk)
@@ -167,8 +170,12 @@ class Folder:
         fd = self.open_to_read(name)
         if fd is None:
             return None
-        with os.fdopen(fd, "rb", buffering=0) as file, failure.telling("read", self, name):
-            content = file.read(min(os.fstat(fd).st_size, limit) + 1) or b""
+        try:
+            content = os.read(fd, min(os.fstat(fd).st_size, limit) + 1)
+        except OSError as error:
+            raise failure.failed("read", self.where(name), error) from error
+        finally:
+            os.close(fd)
         if len(content) > limit:
             raise StorageError(f"{self.where(name)} has more than {limit} bytes; move it away and try again")
         return content
