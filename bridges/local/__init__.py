@@ -118,16 +118,27 @@ def _place(ctx: BridgeContext, target: Target) -> tuple[TrackedPlan, str | None]
     """Return the plan in whose file to write, and the request to write beneath; None: under `## replies`."""
     if target.target != TARGET:
         return Refused(f"the local bridge does not deliver to {target.target!r}")
-    match target.token:
-        case {"plan": str(named), "item": str(request)}:
-            plans = [plan for plan in (ctx.plan, *ctx.plans) if plan is not None and plan.id == named]
-            return (plans[0], request) if plans else Refused(f"the plan {named!r} is not looked after any more")
-        case None | {"section": "replies"} if ctx.plan is not None:
-            return ctx.plan, None
-        case None | {"section": "replies"}:
-            return Refused(f"the action belongs to no plan, so there is no {FILE} to write it to")
+    meant = _meant(target.token)
+    if meant is None:
+        return Refused("the target's token names no item; use the event's reply_to, or None for `## replies`")
+    named, request = meant
+    if named is None:
+        return (ctx.plan, None) if ctx.plan else Refused(f"the action belongs to no plan, so it has no {FILE}")
+    plans = [plan for plan in (ctx.plan, *ctx.plans) if plan is not None and plan.id == named]
+    return (plans[0], request) if plans else Refused(f"the plan {named!r} is not looked after any more")
+
+
+def _meant(token: Json) -> tuple[str | None, str | None] | None:
+    """Return the plan and the request that a token names, as far as it does; None: it is not one of ours."""
+    match token:
+        case {"plan": str(plan), "item": str(request)}:
+            return plan, request
+        case {"plan": str(plan), "section": review.REPLIES}:
+            return plan, None
+        case None | {"section": review.REPLIES}:
+            return None, None
         case _:
-            return Refused("the target's token names no item; use the event's reply_to, or None for `## replies`")
+            return None
 
 
 def _said(plan: TrackedPlan, request: str | None, action: Action) -> Change | Refused:

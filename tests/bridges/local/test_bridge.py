@@ -198,7 +198,7 @@ async def test_p3_a_reply_that_is_there_is_not_written_again() -> None:
     assert the_file(plan) == before
 
 
-@pytest.mark.parametrize("token", [None, {"section": "replies"}])
+@pytest.mark.parametrize("token", [None, {"section": "replies"}, {"plan": "pr-7", "section": "replies"}])
 async def test_a_reply_without_an_item_goes_under_replies(token: Json) -> None:
     plan = a_plan(MemoryFiles())
 
@@ -303,7 +303,7 @@ async def test_an_action_of_no_plan_is_refused() -> None:
 
     result = await LocalBridge().actions(a_context(), action)
 
-    assert result == Refused("the action belongs to no plan, so there is no review.md to write it to")
+    assert result == Refused("the action belongs to no plan, so it has no review.md")
 
 
 async def test_an_unsafe_file_refuses_the_action() -> None:
