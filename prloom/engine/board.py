@@ -45,7 +45,7 @@ class Board:
         plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
         self.repository = self._desk(plan, self.local, general)
         self._guard = Guard(repository.root)
-        self._published: tuple[Any, Any] = (None, None)
+        self._published: tuple[Any, Any, Any] = (None, None, None)
         self._state = self.local.make_sub(paths.BUS, paths.BUS_STATE)
 
     def all(self) -> Iterator[Desk]:
@@ -59,6 +59,7 @@ class Board:
         for plan_id in self.desks.keys() - set(present):
             self.desks.pop(plan_id).close()
         fresh = [plan_id for plan_id in present if plan_id not in self.desks]
+        self.unreadable = {plan_id: why for plan_id, why in self.unreadable.items() if plan_id in fresh}
         for plan_id in fresh:
             try:
                 self.desks[plan_id] = self._open(plan_id, general)
@@ -83,12 +84,14 @@ class Board:
         self._lock.touch()
 
     def publish(self, plugins: list[dict[str, Any]], bridges: list[dict[str, Any]], now: datetime) -> None:
-        """Tell `prloom status` of the plugins and bridges, where anything has changed but the time of a poll."""
+        """Tell `prloom status` of the plugins, the bridges and the plans that could not be opened, where it has changed."""
         if plugins != self._published[0]:
             Document(self._state, paths.PLUGINS).save({"plugins": plugins, "at": record.iso(now)})
         if bridges != self._published[1]:
             Document(self._state, paths.BRIDGES).save({"bridges": bridges, "at": record.iso(now)})
-        self._published = (plugins, bridges)
+        if self.unreadable != self._published[2]:
+            Document(self._state, paths.PLANS).save({"unreadable": self.unreadable, "at": record.iso(now)})
+        self._published = (plugins, bridges, dict(self.unreadable))
 
     def read_plan(self, plan_id: str) -> str:
         """Return the text of a plan; raises PrloomError where there is none of that id."""

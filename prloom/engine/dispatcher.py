@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from datetime import timedelta
+from functools import partial
 from typing import Any, Protocol
 
 from prloom.api.bridge import BridgeContext
@@ -20,7 +21,7 @@ from prloom.engine.plugins import Crew
 from prloom.engine.poll import Poller
 from prloom.engine.rules import Rules
 from prloom.engine.watch import Watcher
-from prloom.engine.work import Hands
+from prloom.engine.work import Hands, Job
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import Bridges
 from prloom.model.state import OpenEvent
@@ -115,7 +116,7 @@ class Dispatcher:
         for desk in self.board.desks.values():
             for run, ids in _runs(desk.ledger.state.open.values()).items():
                 desk.busy |= set(ids)
-                self._spawn(desk, self._recover(desk, run, ids))
+                self._spawn(desk, partial(self._recover, desk, run, ids))
 
     async def _recover(self, desk: Desk, run: str, ids: tuple[str, ...]) -> None:
         try:
@@ -159,12 +160,13 @@ class Dispatcher:
             name = poller.bridge.name
             if name not in self._polling and (self._poll_now or poller.due(now)):
                 self._polling.add(name)
-                self._spawn(None, self._poll_one(poller))
+                self._spawn(None, partial(self._poll_one, poller))
         self._poll_now = False
 
     async def _poll_one(self, poller: Poller) -> None:
         try:
-            await poller.poll(self.board.desks, self.board.repository, self._context())
+            repository = None if self.board.unreadable else self.board.repository
+            await poller.poll(self.board.desks, repository, self._context())
         finally:
             self._polling.discard(poller.bridge.name)
 
@@ -201,7 +203,7 @@ class Dispatcher:
 
     # ---- work beside everything else
 
-    def _spawn(self, desk: Desk | None, job: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, desk: Desk | None, job: Job) -> None:
         task = asyncio.get_running_loop().create_task(self._guard(desk, job))
         self._working.add(task)
         task.add_done_callback(self._done)
@@ -210,10 +212,10 @@ class Dispatcher:
         self._working.discard(task)
         self._wake.set()
 
-    async def _guard(self, desk: Desk | None, job: Coroutine[Any, Any, None]) -> None:
+    async def _guard(self, desk: Desk | None, job: Job) -> None:
         """Let no job's failure reach the others: it is its plan's trouble."""
         try:
-            await job
+            await job()
         except PrloomError as error:
             log.warning("%s: %s", f"plan {desk.id}" if desk else "dispatcher", error)
             if desk is not None:

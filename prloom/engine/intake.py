@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import timedelta
+
+from msgspec.structs import replace
 
 from prloom.core import deferral, intake, trust
 from prloom.core.backoff import Backoff
@@ -15,6 +16,7 @@ from prloom.engine.desk import Desk
 from prloom.model.decision import Change
 from prloom.model.event import Event
 from prloom.model.position import Position
+from prloom.model.record import iso
 from prloom.model.state import OpenEvent
 from prloom.storage.reader import Batch
 
@@ -78,8 +80,9 @@ def admitted(desk: Desk, event: Event, position: Position) -> Change:
                 id=event.id, state="held", position=position, type=event.type, source=event.source, digest="", since=""
             )
             reason = f"the permission of {login} is being looked up"
-            wait = deferral.defer(
-                blank, "trust", reason, now=desk.clock(), policy=desk.rules.backoff, retry_after=timedelta()
+            now = desk.clock()
+            wait = replace(
+                deferral.defer(blank, "trust", reason, now=now, policy=desk.rules.backoff), deferred_until=iso(now)
             )
             return Change(event_id=event.id, verdict="held", state="held", reason=reason, intake=came_in, deferral=wait)
 

@@ -62,8 +62,11 @@ class Poller:
             return now >= self.polls.rest_until
         return last is None or now >= last + self.bridge.poll_interval
 
-    async def poll(self, desks: Mapping[str, Desk], repository: Desk, context: BridgeContext) -> set[str]:
+    async def poll(self, desks: Mapping[str, Desk], repository: Desk | None, context: BridgeContext) -> set[str]:
         """Ask once; return the ids of the plans that got news ("" stands for the repository as a whole).
+
+        Without a `repository` some plan cannot be read, and an event that is for no other may be for that one: it is
+        left for the poll after the mending, and the cursor stays.
 
         Whatever goes wrong is this bridge's error: nothing is taken as read, and it is asked again after a while.
         """
@@ -81,15 +84,15 @@ class Poller:
         self.polls = PollState(last_poll_at=now, last_ok_at=now)
         return woken
 
-    async def _poll(self, desks: Mapping[str, Desk], repository: Desk, context: BridgeContext) -> set[str]:
+    async def _poll(self, desks: Mapping[str, Desk], repository: Desk | None, context: BridgeContext) -> set[str]:
         cursor = self._load()
         async with asyncio.timeout(LIMIT.total_seconds()):
             polled = await self.bridge.bridge.events(context, cursor)
         if not isinstance(polled, Polled):
             raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
         events = await self._trusted(polled.events, desks, context)
-        woken = _append(events, desks, repository)
-        if polled.state != cursor:
+        woken, complete = _append(events, desks, repository)
+        if complete and polled.state != cursor:
             self._cursor.save({"state": polled.state})
         return woken
 
@@ -141,23 +144,27 @@ class Poller:
         }
 
 
-def _append(events: Iterable[Event], desks: Mapping[str, Desk], repository: Desk) -> set[str]:
-    """Append each event to the bus of its plan, in the order in which they came."""
+def _append(events: Iterable[Event], desks: Mapping[str, Desk], repository: Desk | None) -> tuple[set[str], bool]:
+    """Append each event to the bus of its plan, in order; return who got news, and whether all could be written.
+
+    A plan that cannot take its events keeps no other from its own; the cursor stays, so that they come again.
+    """
     routed: dict[str, list[Event]] = {}
     plans = [desk.plan for desk in desks.values()]
     for event in events:
         routed.setdefault(intake.route(event, plans) or "", []).append(event)
-    woken = set()
-    trouble: StorageError | None = None
+    woken, complete = set(), repository is not None
     for plan_id, batch in routed.items():
+        desk = desks.get(plan_id, repository)
+        if desk is None:
+            continue
         try:
-            if intakes.append(desks.get(plan_id, repository), batch):
+            if intakes.append(desk, batch):
                 woken.add(plan_id)
-        except StorageError as error:  # the other plans get theirs; the cursor stays, so this one's come again
-            trouble = error
-    if trouble is not None:
-        raise trouble
-    return woken
+        except StorageError as error:
+            desk.trouble(str(error))
+            complete = False
+    return woken, complete
 
 
 def _iso(moment: datetime | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, assert_never
 
 from prloom.api.bridge import BridgeContext
@@ -22,8 +23,11 @@ from prloom.model.state import OpenEvent, QueuedAction
 
 log = logging.getLogger(__name__)
 
-Spawn = Callable[[Desk, Coroutine[Any, Any, None]], None]
-"""Runs something beside everything else; when it is over, the plan is worked through again."""
+Job = Callable[[], Coroutine[Any, Any, None]]
+"""Something that takes time; it begins when it is called."""
+
+Spawn = Callable[[Desk, Job], None]
+"""Runs a job beside everything else; when it is over, the plan is worked through again."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def _look_up(desk: Desk, hands: Hands) -> bool:
     fresh = [event for event in due if event.id not in desk.busy]
     for event in fresh:
         desk.busy.add(event.id)
-        hands.spawn(desk, _releasing(desk, (event.id,), hands.lookup(desk, event)))
+        hands.spawn(desk, _releasing(desk, (event.id,), partial(hands.lookup, desk, event)))
     return bool(fresh)
 
 
@@ -114,14 +118,14 @@ def _begin(desk: Desk, step: Step, hands: Hands) -> bool:
                 obey.obey(desk, event, command, hands.crew.command_help())
         case Show(event_ids=ids):
             desk.busy |= set(ids)
-            shown = hooks.show(desk, step, hands.crew[step.plugin], hands.services(desk))
+            shown = partial(hooks.show, desk, step, hands.crew[step.plugin], hands.services(desk))
             hands.spawn(desk, _releasing(desk, ids, shown))
         case Triage(event_ids=ids):
             if hands.triage is None:
                 _finish(desk, ids)
                 return True
             desk.busy |= set(ids)
-            hands.spawn(desk, _releasing(desk, ids, hands.triage(desk, step)))
+            hands.spawn(desk, _releasing(desk, ids, partial(hands.triage, desk, step)))
         case _:
             assert_never(step)
     return True
@@ -136,11 +140,16 @@ def _finish(desk: Desk, ids: tuple[str, ...]) -> None:
     desk.ledger.commit("onGlobalEvent", "prloom", changes=changes)
 
 
-async def _releasing(desk: Desk, ids: tuple[str, ...], work: Coroutine[Any, Any, None]) -> None:
-    try:
-        await work
-    finally:
-        desk.busy -= set(ids)
+def _releasing(desk: Desk, ids: tuple[str, ...], job: Job) -> Job:
+    """Return the job, after which the events are in nobody's hands."""
+
+    async def run() -> None:
+        try:
+            await job()
+        finally:
+            desk.busy -= set(ids)
+
+    return run
 
 
 def _deliver(desk: Desk, hands: Hands) -> bool:
@@ -155,7 +164,7 @@ def _deliver(desk: Desk, hands: Hands) -> bool:
             by_bridge.setdefault(bridge.name, []).append(action)
     for name, actions in by_bridge.items():
         desk.delivering.add(name)
-        hands.spawn(desk, _delivering(desk, name, actions, hands))
+        hands.spawn(desk, partial(_delivering, desk, name, actions, hands))
     return moved or bool(by_bridge)
 
 

@@ -25,6 +25,8 @@ PLUGIN_STATE = "plugin-state"
 PLUGIN_STATE_GLOBAL = "plugin-state-global"
 PLUGINS = "plugins.json"
 """What the dispatcher last knew of the plugins, in the repository-wide bus's state folder."""
+PLANS = "plans.json"
+"""Which plans the dispatcher could not open, and why; beside it."""
 BRIDGES = "bridges.json"
 """What the dispatcher last knew of the bridges: the latest polls and their errors; beside it."""
 

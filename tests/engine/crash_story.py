@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -67,7 +68,9 @@ def remote_events() -> tuple[Event, ...]:
 
     def said(name: str, body: str, author: Author | None = friend, **more: Any) -> Event:
         reply_to = Target("story", {"thread": name})
-        return Event(id=name, source="story", type="pr_comment", body=body, author=author, reply_to=reply_to, pr=7, **more)
+        return Event(
+            id=name, source="story", type="pr_comment", body=body, author=author, reply_to=reply_to, pr=7, **more
+        )
 
     return (
         said("note", "!note this"),
@@ -229,7 +232,8 @@ def prepare() -> Path:
     worktree.mkdir(parents=True)
     with Folder.make(worktree, "prloom", ".local") as local:
         plans.save(local, Plan(id=PLAN, branch=PLAN, pr=7, forge="story"))
-        line = b'{"ts":"","kind":"event","schemaVersion":1,"data":{"id":"appended","source":"ci","type":"note","body":"hm"}}'
+        data = {"id": "appended", "source": "ci", "type": "note", "body": "hm"}
+        line = json.dumps({"ts": "", "kind": "event", "schemaVersion": 1, "data": data}).encode()
         Journal(local.make_sub("bus"), "events.jsonl").append([line])
     return root
 
@@ -242,9 +246,7 @@ def tell(root: Path, disk: Disk, *, telling: int = 0) -> None:
 
 async def _round(root: Path, disk: Disk, now: datetime) -> None:
     general = rules(loading.load(root, {}))
-    board = Board(
-        RepositoryPaths(root, root / "prloom/.local/worktrees"), general, lambda: now, disk=disk
-    )
+    board = Board(RepositoryPaths(root, root / "prloom/.local/worktrees"), general, lambda: now, disk=disk)
     bridge = LoadedBridge("story", "test", StoryBridge(root / "remote"), ("story",), timedelta(seconds=1))
     dispatcher = Dispatcher(
         board,
@@ -265,6 +267,8 @@ def in_a_child(root: Path, disk: Disk, *, telling: int = 0) -> bool:
         try:
             tell(root, disk, telling=telling)
             code = 0
+        except BaseException:  # noqa: BLE001 - the forked child must end here, whatever happens
+            traceback.print_exc()
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)
@@ -290,8 +294,10 @@ def wrong(root: Path) -> list[str]:
     shared = json.loads((root / "prloom/.local/plugin-state-global/counter.json").read_text())
     own = json.loads((local / "plugin-state/counter.json").read_text())
     shown = {key: value for key, value in shared.items() if key.startswith("shown")}
-    if own["events"] != 7 or shared["events"] != 7 or any(
-        times != (2 if key == "shown later" else 1) for key, times in shown.items()
+    if (
+        own["events"] != 7
+        or shared["events"] != 7
+        or any(times != (2 if key == "shown later" else 1) for key, times in shown.items())
     ):
         found.append(f"counters: {own}, {shared}")
     if (local / "plan.md").read_text().count("TODO rename it") != 1:

@@ -45,14 +45,14 @@ WEAKENINGS = (
     Weakening(
         "P1: events are on disk before the bridge's cursor is",
         "prloom/engine/poll.py",
-        """        woken = _append(events, desks, repository)
-        if polled.state != cursor:
+        """        woken, complete = _append(events, desks, repository)
+        if complete and polled.state != cursor:
             self._cursor.save({"state": polled.state})
         return woken
 """,
         """        if polled.state != cursor:
             self._cursor.save({"state": polled.state})
-        return _append(events, desks, repository)
+        return _append(events, desks, repository)[0]
 """,
         "tests/engine/test_crashes.py -k killed_before_every_change",
     ),

@@ -1,0 +1,298 @@
+"""A repository with plans and a dispatcher whose bridge, plugins, agent and clock the test plays itself.
+
+Everything here implements the real protocols; nothing of prloom is replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from prloom.api import (
+    Action,
+    BridgeContext,
+    Delivered,
+    Event,
+    Manifest,
+    PluginContext,
+    Polled,
+    Refused,
+    Target,
+    marked,
+    marker,
+)
+from prloom.api.context import Services
+from prloom.config import loading
+from prloom.config.models import Config
+from prloom.core import triage
+from prloom.core.dispatch import Triage
+from prloom.engine import plans
+from prloom.engine.board import Board
+from prloom.engine.desk import Desk
+from prloom.engine.dispatcher import Dispatcher
+from prloom.engine.plugins import Crew, Plugin
+from prloom.engine.rules import rules
+from prloom.errors import ExtensionError
+from prloom.extensions import calling
+from prloom.extensions.bridges import Bridges, LoadedBridge
+from prloom.extensions.hosting import HookFailed, Registered
+from prloom.model import record
+from prloom.model.decision import Change
+from prloom.model.hook import HookCall, Outcome
+from prloom.model.plan import Plan
+from prloom.storage import envelope
+from prloom.storage.disk import REAL, Disk
+from prloom.storage.folder import Folder
+from prloom.storage.journal import Journal
+from prloom.storage.paths import RepositoryPaths
+
+NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+
+class Clock:
+    """The time, which passes only when a test says so."""
+
+    def __init__(self, now: datetime = NOON) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **span: float) -> None:
+        self.now += timedelta(**span)
+
+
+class NoServices:
+    """The services of a host whose plugin asks for none."""
+
+    async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
+        raise NotImplementedError
+
+    def read_events(
+        self, *, types: Sequence[str] | None, since_id: str | None, limit: int
+    ) -> tuple[Sequence[Event], str | None]:
+        raise NotImplementedError
+
+    def read_plan(self, plan_id: str) -> str:
+        raise NotImplementedError
+
+
+class FunctionHost:
+    """A host of a plugin that is a `register` function of the test."""
+
+    def __init__(self, key: str, register: Callable[[PluginContext], None]) -> None:
+        self.key = key
+        self._ctx = PluginContext(key, Manifest(name=key), {}, folder=Path())
+        register(self._ctx)
+        self.calls: list[HookCall] = []
+
+    async def start(self) -> Registered:
+        made = self._ctx.registrations
+        return Registered(
+            hooks=tuple(dict.fromkeys(hook.name for hook in made.hooks)),
+            commands={command.name: command.help for command in made.commands},
+        )
+
+    async def run(self, call: HookCall, services: Services, limit: timedelta) -> Outcome:
+        self.calls.append(call)
+        try:
+            async with asyncio.timeout(limit.total_seconds()):
+                return await asyncio.to_thread(calling.run_hook, self.key, self._ctx.registrations, call, services)
+        except TimeoutError as error:
+            raise HookFailed(f"{self.key} overran its limit", kind="overran") from error
+        except ExtensionError as error:
+            raise HookFailed(str(error)) from error
+
+    async def stop(self) -> None:
+        return
+
+
+class ListBridge:
+    """A source that tells what the test puts into `news`, and a target that keeps what is posted.
+
+    `refuse` may answer for an action; `permissions` are what it can tell of authors.
+    """
+
+    def __init__(self, name: str = "forge") -> None:
+        self.name = name
+        self.targets: Sequence[str] = (name,)
+        self.news: list[Event] = []
+        self.posts: list[str] = []
+        self.actions_seen: list[Action] = []
+        self.polls = 0
+        self.permissions: dict[str, str] = {}
+        self.refuse: Callable[[Action], Delivered | Refused | None] = lambda action: None
+        self.fail: Callable[[], None] = lambda: None
+
+    async def events(self, ctx: BridgeContext, state: Any) -> Polled:
+        self.polls += 1
+        self.fail()
+        return Polled(tuple(self.news[state or 0 :]), len(self.news))
+
+    async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
+        self.actions_seen.append(action)
+        answer = self.refuse(action)
+        if answer is not None:
+            return answer
+        if ctx.uncertain and any(action.id in marked(post) for post in self.posts):
+            return Delivered(remote_id=f"remote-{action.id}")
+        message = getattr(action.payload, "message", type(action.payload).__name__)
+        self.posts.append(f"{message}\n\n{marker(action.id)}")
+        return Delivered(remote_id=f"remote-{action.id}", url=f"https://forge.example/{action.id}")
+
+    async def permission(self, ctx: BridgeContext, login: str) -> str:
+        if login not in self.permissions:
+            raise LookupError(f"nobody knows {login}")
+        return self.permissions[login]
+
+    @property
+    def said(self) -> list[str]:
+        """The messages that were posted, without their marks."""
+        return [post.partition("\n\n")[0] for post in self.posts]
+
+
+class ScriptedTriager:
+    """An agent whose answer a function of the test gives: an answer object, or None for a run that failed."""
+
+    def __init__(self, answer: Callable[[Sequence[Event]], Any] | None = None) -> None:
+        self.batches: list[tuple[str, ...]] = []
+        self.answer = answer or answered
+        self.before: Callable[[], Awaitable[None]] | None = None
+
+    def services(self, desk: Desk) -> Services:
+        return NoServices()
+
+    async def triage(self, desk: Desk, step: Triage) -> None:
+        self.batches.append(step.event_ids)
+        run = f"run-{len(self.batches)}"
+        changes = tuple(Change(event_id=event_id, verdict="started", state="pending") for event_id in step.event_ids)
+        desk.ledger.commit("triage", "scripted", changes=changes, run=run)
+        if self.before is not None:
+            await self.before()
+        self._settle(desk, step.event_ids)
+
+    async def recover(self, desk: Desk, run: str, event_ids: tuple[str, ...]) -> None:
+        self._settle(desk, event_ids)
+
+    def _settle(self, desk: Desk, ids: tuple[str, ...]) -> None:
+        opened = desk.ledger.state.open
+        batch = tuple(event for i in ids if i in opened and (event := desk.ledger.event(opened[i])) is not None)
+        settled = triage.settle(
+            triage.read(self.answer(batch), ids),
+            batch,
+            opened,
+            now=desk.clock(),
+            policy=desk.rules.backoff,
+            plan_target=desk.plan_target,
+        )
+        desk.ledger.commit("triage", "scripted", changes=settled.changes, actions=settled.actions, todos=settled.todos)
+
+
+def answered(batch: Sequence[Event]) -> dict[str, Any]:
+    """Answer every event."""
+    items = [{"eventId": event.id, "verdict": "answered", "reply": f"re {event.id}"} for event in batch]
+    return {"items": items, "todos": []}
+
+
+class Stage:
+    """A repository in a temporary folder, and what a test needs to play a dispatcher's life on it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.clock = Clock()
+        self.paths = RepositoryPaths(root, root / "prloom/.local/worktrees")
+        self.bridge = ListBridge()
+        self.bridges: list[ListBridge] = [self.bridge]
+        self.triager = ScriptedTriager()
+        self.hosts: list[FunctionHost] = []
+        self.on_error: dict[str, Any] = {}
+        self.disk: Disk = REAL
+        self.config: Config = loading.load(root, {})
+
+    def configure(self, toml: str) -> None:
+        """Write prloom.toml."""
+        (self.root / "prloom.toml").write_text(toml)
+        self.config = loading.load(self.root, {})
+
+    def adopt(self, plan_id: str = "pr-7", **fields: Any) -> Path:
+        """Adopt a plan without git, and return its `prloom/.local`."""
+        worktree = self.paths.worktree(plan_id)
+        worktree.mkdir(parents=True)
+        with Folder.make(worktree, "prloom", ".local") as local:
+            local.make_sub("bus").close()
+            plans.save(local, Plan(id=plan_id, branch=plan_id, **{"pr": 7, "forge": "forge", **fields}))
+        return worktree / "prloom" / ".local"
+
+    def plugin(self, key: str, register: Callable[[PluginContext], None], *, on_error: str = "defer") -> FunctionHost:
+        """Add a plugin."""
+        host = FunctionHost(key, register)
+        self.hosts.append(host)
+        self.on_error[key] = on_error
+        return host
+
+    def append(self, *events: Event, plan_id: str = "pr-7") -> None:
+        """Append events to a plan's bus, as another program would."""
+        bus = self.local(plan_id) / "bus"
+        with Folder.make(bus) as folder:
+            now = record.iso(self.clock())
+            Journal(folder, "events.jsonl").append(
+                [envelope.encode("event", record.to_wire(event), now) for event in events]
+            )
+
+    def dispatcher(self) -> Dispatcher:
+        """Return a dispatcher of this moment; it holds the lock until its run is over."""
+        general = rules(self.config)
+        loaded = tuple(
+            LoadedBridge(bridge.name, "test", bridge, tuple(bridge.targets), timedelta(seconds=60))
+            for bridge in self.bridges
+        )
+        return Dispatcher(
+            Board(self.paths, general, self.clock, disk=self.disk),
+            crew=Crew([Plugin(host.key, "test", host, self.on_error[host.key]) for host in self.hosts]),
+            bridges=Bridges(loaded),
+            triager=self.triager,
+            rules=general,
+            clock=self.clock,
+        )
+
+    async def tick(self) -> None:
+        """Do one full tick, as `prloom start --once` does."""
+        await self.dispatcher().once()
+
+    def local(self, plan_id: str = "pr-7") -> Path:
+        return self.paths.worktree(plan_id) / "prloom" / ".local"
+
+    def state(self, plan_id: str = "pr-7") -> Mapping[str, Any]:
+        """Return what `dispatcher.json` says."""
+        return json.loads((self.local(plan_id) / "bus/state/dispatcher.json").read_text())
+
+    def open(self, plan_id: str = "pr-7") -> Mapping[str, Any]:
+        """Return the open events of a plan, by id."""
+        return self.state(plan_id)["open"]
+
+    def decisions(self, plan_id: str = "pr-7") -> list[Mapping[str, Any]]:
+        """Return the decision log's records."""
+        lines = (self.local(plan_id) / "bus/decisions.jsonl").read_text().splitlines()
+        return [json.loads(line)["data"] for line in lines]
+
+    def fate(self, event_id: str, plan_id: str = "pr-7") -> list[str]:
+        """Return the states that an event went through, in order."""
+        changes = [change for decision in self.decisions(plan_id) for change in decision.get("changes", [])]
+        return [change["state"] for change in changes if change["eventId"] == event_id]
+
+
+def said(event_id: str, body: str = "hello", **fields: Any) -> Event:
+    """Return a comment on the pull request of plan `pr-7`, by nobody in particular: the operator."""
+    given = {"source": "forge", "type": "pr_comment", "pr": 7, "reply_to": Target("forge", {"thread": event_id})}
+    return Event(id=event_id, body=body, **{**given, **fields})
+
+
+async def until(true: Callable[[], bool], *, seconds: float = 20) -> None:
+    """Let everything else go on until something is true; fail if it does not come true."""
+    async with asyncio.timeout(seconds):
+        while not true():  # noqa: ASYNC110 - the dispatcher under test tells nobody what a test wants to know
+            await asyncio.sleep(0.001)
