@@ -138,6 +138,8 @@ def escaped_comments(text: str) -> str:
 
 def unescaped_comments(text: str) -> str:
     """Undo `escaped_comments`."""
+    if "\\" not in text:
+        return text
     return _OPENS_ESCAPED.sub(r"<\1!--", _CLOSES_ESCAPED.sub(r"--\1>", text))
 
 
