@@ -295,13 +295,13 @@ async def test_p4_while_an_agent_runs_polling_hooks_and_other_plans_go_on(stage:
     host = stage.plugin("counter", passing)
     stage.bridge.news = [said("slow")]
     dispatcher = stage.dispatcher()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async with asyncio.TaskGroup() as group:
             task = group.create_task(dispatcher.run(timedelta(milliseconds=5)))
             await running.wait()
             stage.append(said("other", pr=8), plan_id="pr-8")
             stage.append(said("later"))
-            await until(lambda: len(stage.triager.batches) == 2 and len(host.calls) == 3)
+            await until(lambda: len(stage.triager.batches) == 2 and len(host.calls) >= 3)
             assert stage.triager.batches == [("slow",), ("other",)]
             release.set()
             await until(lambda: len(stage.triager.batches) == 3)

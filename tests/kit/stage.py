@@ -291,7 +291,7 @@ def said(event_id: str, body: str = "hello", **fields: Any) -> Event:
     return Event(id=event_id, body=body, **{**given, **fields})
 
 
-async def until(true: Callable[[], bool], *, seconds: float = 20) -> None:
+async def until(true: Callable[[], bool], *, seconds: float = 60) -> None:
     """Let everything else go on until something is true; fail if it does not come true."""
     async with asyncio.timeout(seconds):
         while not true():  # noqa: ASYNC110 - the dispatcher under test tells nobody what a test wants to know
