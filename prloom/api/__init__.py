@@ -1,5 +1,6 @@
 """Everything that the author of a plugin or a bridge imports."""
 
+from prloom.api import duration
 from prloom.api.bridge import (
     Bridge,
     BridgeContext,
@@ -13,6 +14,7 @@ from prloom.api.bridge import (
     TrackedPlan,
 )
 from prloom.api.context import HookContext, TriageContext
+from prloom.api.duration import Duration
 from prloom.api.hooks import HOOKS
 from prloom.api.plugin import Manifest, PluginContext
 from prloom.core.marker import PLAN_TARGET, marked, marker
@@ -51,6 +53,7 @@ __all__ = [
     "Comment",
     "Deferral",
     "Delivered",
+    "Duration",
     "Event",
     "ExtensionError",
     "Files",
@@ -77,6 +80,7 @@ __all__ = [
     "TriageContext",
     "UnsafePathError",
     "UpsertPlan",
+    "duration",
     "iso",
     "marked",
     "marker",
