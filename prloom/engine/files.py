@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from prloom.storage.folder import Folder
+import stat
+
+from prloom.storage.folder import FILE_MODE, Folder
 
 
 class PlanFolder:
@@ -17,5 +19,7 @@ class PlanFolder:
         return None if content is None else content.decode("utf-8", "replace")
 
     def replace_text(self, name: str, text: str) -> None:
-        """Write a file whole, or leave it as it was."""
-        self._folder.replace(name, text.encode("utf-8", "replace"))
+        """Write a file whole, or leave it as it was; its permissions are kept, for people edit it too."""
+        found = self._folder.stat(name)
+        mode = FILE_MODE if found is None else stat.S_IMODE(found.st_mode)
+        self._folder.replace(name, text.encode("utf-8", "replace"), mode=mode)
