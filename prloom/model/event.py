@@ -63,4 +63,5 @@ def digest(event: Event) -> str:
     """Return the fingerprint of the text that a person vouches for: title and body, to the letter."""
     from hashlib import sha256  # noqa: PLC0415 - it loads OpenSSL, 5 ms that the state commands need not pay
 
-    return sha256(f"{event.title}\0{event.body}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    text = f"{len(event.title)}\0{event.title}{event.body}"  # the length says where the body begins
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -30,7 +30,7 @@ def one(folded: Fold, admitted: Admitted) -> DispatchState:
     return folded(EMPTY, admitted(), at=T0)
 
 
-def moved(folded: Fold, state: DispatchState, verdict: str, to: State = "pending", **values: Any) -> OpenEvent:  # noqa: ANN401
+def moved(folded: Fold, state: DispatchState, verdict: str, to: State = "pending", **values: Any) -> OpenEvent:
     by = values.pop("by", "quiet")
     run = values.pop("run", None)
     after = folded(state, Change(event_id="e1", verdict=verdict, state=to, **values), by=by, at=T1, run=run)

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import inspect
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prloom.model import action, decision, event, hook, plan, record, state
+from prloom.model.action import Action, Comment
+from prloom.model.decision import Change, Decision, Deferral, Delivery, Intake, PlanText, StateWrite, Thread, Todo
+from prloom.model.event import Event, Target
+from prloom.model.hook import HookCall, Limits, Mark, Outcome, Writes
+from prloom.model.plan import Plan
+from prloom.model.position import START, Cursor, Position
+from prloom.model.record import Record
+from prloom.model.state import Attempt, DeliveryState, DispatchState, OpenEvent, QueuedAction, Receipt
+
+AT = "2026-11-21T12:00:00.000Z"
+KINDS = [
+    kind
+    for module in (action, decision, event, hook, plan, state)
+    for _, kind in inspect.getmembers(module, inspect.isclass)
+    if issubclass(kind, Record) and kind.__module__ == module.__name__
+]
+
+WAIT = Deferral("quiet", "loud", 2, AT, AT, AT, "pass")
+EVENT = Event(id="e1", source="s", type="t")
+ACTION = Action(id="a-1", target=Target("github"), payload=Comment("Noted."), related_event_id="e1")
+CHANGE = Change(
+    event_id="e1",
+    verdict="deferred",
+    state="deferred",
+    reason="loud",
+    intake=Intake(
+        position=Position(1, 5), type="t", source="s", digest="d", author="ann", created_at=AT, written_at=AT
+    ),
+    deferral=WAIT,
+    plugin="quiet",
+    alone=True,
+)
+OPEN = OpenEvent(
+    id="e1",
+    state="deferred",
+    position=Position(1, 5),
+    type="t",
+    source="s",
+    digest="d",
+    since=AT,
+    deferral=WAIT,
+    seen=("log",),
+    vouched=True,
+)
+SAMPLES: list[Record] = [
+    ACTION,
+    EVENT,
+    CHANGE,
+    OPEN,
+    Decision(
+        seq=3,
+        stage="beforeTriage",
+        by="quiet",
+        changes=(CHANGE,),
+        actions=(ACTION,),
+        writes=(StateWrite(plugin="quiet", scope="global", version=2, values={"n": [1]}, deleted=("m",)),),
+        todos=(Todo(id="t-1", title="x", event_ids=("e1",), threads=(Thread("e1", Target("github")),)),),
+        deliveries=(Delivery(action_id="a-1", state="retrying", attempts=1, next_try=AT, error="502"),),
+        plan=PlanText(base="d", text="# T"),
+        cursor=Cursor(2, 3, 4),
+        duration_ms=5,
+        paused=False,
+        rebase_requested=True,
+    ),
+    DispatchState(
+        seq=3,
+        log=Cursor(1, 2, 3),
+        open={"e1": OPEN},
+        done={"handled": 2},
+        queue={"a-1": QueuedAction(id="a-1", position=Position(1, 0), target="github", since=AT, failed=True)},
+        todos={"t-1": (Thread("e1", Target("github")),)},
+    ),
+    HookCall(
+        hook="beforeTriage",
+        plan_id="p",
+        repo_root="/r",
+        worktree="/w",
+        now=AT,
+        events=(EVENT,),
+        deferrals={"e1": WAIT},
+        state={"n": None},
+        limits=Limits(state_bytes=5),
+    ),
+    Outcome(
+        marks=(Mark("e1", "deferred", "r", 5, AT, "drop"),),
+        actions=(ACTION,),
+        writes=(Writes(scope="plan", read=("a",), values={"b": 1}, deleted=("c",)),),
+        plan="# T",
+    ),
+    Plan(id="p", branch="b", created_at=AT, blocked=True),
+    DeliveryState(attempts={"a-1": Attempt(1, AT)}, receipts=(Receipt("a-1", AT, "u", "r"),)),
+]
+
+
+def over_the_wire(sample: Record) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(record.to_wire(sample)))
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample).__name__)
+def test_a_record_comes_off_the_wire_as_it_went_on(sample: Record) -> None:
+    assert record.from_wire(type(sample), over_the_wire(sample)) == sample
+
+
+def keys(value: object) -> set[str]:
+    match value:
+        case dict():
+            return set(value) | {key for item in value.values() for key in keys(item)}
+        case list():
+            return {key for item in value for key in keys(item)}
+        case _:
+            return set()
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample).__name__)
+def test_names_on_the_wire_are_in_camel_case(sample: Record) -> None:
+    assert {key for key in keys(over_the_wire(sample)) if "_" in key} == set()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_record_is_frozen_and_lets_fields_pass_that_it_does_not_know(kind: type[Record]) -> None:
+    config = kind.__struct_config__
+
+    assert config.frozen
+    assert not config.forbid_unknown_fields
+    assert not config.array_like
+
+
+def test_there_are_records_to_look_at() -> None:
+    assert len(KINDS) > 30
+    assert {type(sample) for sample in SAMPLES} <= set(KINDS)
+
+
+def test_only_a_records_own_optional_fields_are_left_out_where_they_are_none() -> None:
+    event = Event(id="e1", source="s", type="t", reply_to=Target("local"), context={"a": None})
+
+    wire = record.to_wire(event)
+
+    assert "url" not in wire
+    assert (wire["replyTo"], wire["context"]) == ({"target": "local", "token": None}, {"a": None})
+
+
+def test_a_decision_says_no_more_than_it_must() -> None:
+    assert over_the_wire(Decision(seq=1, stage="intake", by="prloom")) == {"seq": 1, "stage": "intake", "by": "prloom"}
+
+
+def test_places_in_a_journal_are_short_arrays_and_ordered() -> None:
+    wire = over_the_wire(Decision(seq=1, stage="s", by="b", cursor=Cursor(2, 3, 4), changes=(CHANGE,)))
+
+    assert wire["cursor"] == [2, 3, 4]
+    assert wire["changes"][0]["intake"]["position"] == [1, 5]
+    assert Position(1, 900) < Position(2, 0) < Position(2, 1)
+    assert Cursor(1, 0, 0) == START
+
+
+def test_without_leaves_the_mapping_as_it_was() -> None:
+    mapping = {"a": 1, "b": 2}
+
+    assert record.without(mapping, "a", "x") == {"b": 2}
+    assert mapping == {"a": 1, "b": 2}
+
+
+# ---- times
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (datetime(2026, 11, 21, 6, 54, 50, 288_000, tzinfo=UTC), "2026-11-21T06:54:50.288Z"),
+        (datetime(2026, 11, 21, 6, 54, 50, tzinfo=UTC), "2026-11-21T06:54:50.000Z"),
+        (datetime(2026, 11, 21, 6, 54, 50, 999_999, tzinfo=UTC), "2026-11-21T06:54:50.999Z"),
+        (datetime(2026, 11, 21, 1, tzinfo=timezone(timedelta(hours=2))), "2026-11-20T23:00:00.000Z"),
+    ],
+)
+def test_a_time_is_written_in_utc_with_milliseconds(moment: datetime, text: str) -> None:
+    assert record.iso(moment) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-11-21T06:54:50.288Z", datetime(2026, 11, 21, 6, 54, 50, 288_000, tzinfo=UTC)),
+        ("2026-11-21T06:54:50Z", datetime(2026, 11, 21, 6, 54, 50, tzinfo=UTC)),
+        ("2026-11-21T06:54:50", datetime(2026, 11, 21, 6, 54, 50, tzinfo=UTC)),
+        ("2026-11-21T08:54:50+02:00", datetime(2026, 11, 21, 6, 54, 50, tzinfo=UTC)),
+        ("2026-11-21", datetime(2026, 11, 21, tzinfo=UTC)),
+    ],
+)
+def test_a_time_is_read_in_every_form_that_sources_use(text: str, moment: datetime) -> None:
+    assert record.moment(text) == moment
+    assert record.moment(text).tzinfo is not None
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "1700000000", "2026-11-21T25:00:00Z"])
+def test_what_is_no_time_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"Invalid isoformat string|must be in"):
+        record.moment(text)
+
+
+MOMENTS = st.datetimes(datetime(1000, 1, 2), datetime(9999, 12, 30), timezones=st.timezones())  # noqa: DTZ001 - the zone comes with `timezones`
+
+
+@given(moment=MOMENTS)
+def test_a_time_comes_back_to_the_millisecond(moment: datetime) -> None:
+    back = record.moment(record.iso(moment))
+
+    assert timedelta() <= moment - back < timedelta(milliseconds=1)
+
+
+@given(first=MOMENTS, second=MOMENTS)
+def test_times_that_we_wrote_are_ordered_as_their_texts_are(first: datetime, second: datetime) -> None:
+    if first.astimezone(UTC) <= second.astimezone(UTC):
+        assert record.iso(first) <= record.iso(second)
+    else:
+        assert record.iso(first) >= record.iso(second)
