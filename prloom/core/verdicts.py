@@ -76,7 +76,7 @@ def _verdict(
         reason,
         now=now,
         policy=policy,
-        retry_after=_retry_after(mark, call),
+        retry_after=_retry_after(mark, call, now),
         until=_until(mark),
         on_expire=mark.on_expire,
     )
@@ -89,10 +89,16 @@ def _verdict(
 # one, so here it does no harm: the policy's deadline bounds every wait.
 
 
-def _retry_after(mark: Mark, call: HookCall) -> timedelta | None:
+def _retry_after(mark: Mark, call: HookCall, now: datetime) -> timedelta | None:
+    """Return what is left of the wait; it began at the time that the hook was told.
+
+    So events that a hook means to see together come due together, however long each of its runs took.
+    """
     if mark.retry_after_ms is None:
         return None
-    return timedelta(milliseconds=min(max(mark.retry_after_ms, 0), call.limits.longest_deferral_ms))
+    wait = timedelta(milliseconds=min(max(mark.retry_after_ms, 0), call.limits.longest_deferral_ms))
+    took = max(now - record.moment(call.now), timedelta(0))
+    return max(wait - took, timedelta(0))
 
 
 def _until(mark: Mark) -> datetime | None:

@@ -195,6 +195,29 @@ def test_a_wait_is_no_longer_than_the_calls_limit(an_open_event: Make) -> None:
     assert change.deferral.deferred_until == record.iso(NOW + 5 * SECOND)
 
 
+@pytest.mark.parametrize(
+    ("took", "due"), [(0.02, 10), (4.0, 10), (9.9, 10.9), (3600.0, 3601), (-3600.0, -3590)]
+)  # seconds after the call
+def test_a_wait_begins_when_the_hook_was_called_and_is_a_second_at_least(
+    an_open_event: Make, took: float, due: float
+) -> None:
+    call = a_call([Event(id="e1", source="s", type="t")])
+    outcome = Outcome(marks=(Mark("e1", "deferred", "r", 10_000),))
+
+    (change,) = verdicts.settle(
+        call,
+        outcome,
+        {"e1": an_open_event()},
+        plugin="q",
+        now=NOW + took * SECOND,
+        policy=POLICY,
+        plan_target=PULL_REQUEST,
+    ).changes
+
+    assert change.deferral is not None
+    assert change.deferral.deferred_until == record.iso(NOW + due * SECOND)
+
+
 @pytest.mark.parametrize(("attempts", "state"), [(1, "deferred"), (2, "deferred"), (3, "parked"), (4, "parked")])
 def test_an_owner_may_defer_as_often_as_the_policy_says_and_then_a_person_is_asked(
     an_open_event: Make, a_deferral: MakeDeferral, attempts: int, state: str
