@@ -1,0 +1,82 @@
+"""Run small Python programs as agents, and leave nothing of them behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import textwrap
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from prloom.agents import command, runner, runs
+from prloom.agents.agent import Ending, Request
+from prloom.agents.runner import Run
+from prloom.agents.runs import Limits
+
+DATA = Path(__file__).parents[1] / "data" / "agents"
+
+
+@pytest.fixture
+def samples() -> Path:
+    """The folder of the recorded streams."""
+    return DATA / "samples"
+
+
+@pytest.fixture
+def ending() -> Callable[..., Ending]:
+    """Build the end of a process; by default it ended by itself and well."""
+
+    def build(code: int = 0, ended_by: str = "exit", stderr: str = "", at: datetime | None = None) -> Ending:
+        when = at or datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+        return Ending(code=code, ended_by=ended_by, at=when, stderr=stderr)  # type: ignore[arg-type]
+
+    return build
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Callable[..., Request]:
+    """Build a request; with a text, the text is a Python program that plays the agent."""
+
+    def build(program: str = "", prompt: str = "What is wrong?", **more: object) -> Request:
+        worktree = tmp_path / "worktree"
+        worktree.mkdir(exist_ok=True)
+        argv = (sys.executable, "-c", textwrap.dedent(program)) if program else ()
+        fields = {"stage": "triage", "cwd": worktree, "root": tmp_path, "argv": argv} | more
+        return Request(prompt=prompt, **fields)  # type: ignore[arg-type]
+
+    return build
+
+
+@pytest.fixture
+async def launch(tmp_path: Path, ask: Callable[..., Request]) -> AsyncIterator[Callable[..., Run]]:
+    """Start a Python program as an agent; whatever still runs at the end of the test is stopped."""
+    started: list[Run] = []
+
+    def start(program: str | tuple[str, ...], *, prompt: str = "What is wrong?", **limits: float) -> Run:
+        folder = tmp_path / runs.new_id(datetime.now(tz=UTC), "triage")
+        chosen = Limits(**({"wall_seconds": 20, "silence_seconds": 20, "grace_seconds": 0.3} | limits))  # type: ignore[arg-type]
+        request = ask(program, prompt) if isinstance(program, str) else ask("", prompt, argv=program)
+        started.append(runner.start(folder, command, request, environ=os.environ, limits=chosen))
+        return started[-1]
+
+    yield start
+    for run in started:
+        runner.stop(run)
+        await runner.wait(run)
+
+
+@pytest.fixture
+def up() -> Callable[[Run], Awaitable[None]]:
+    """Wait until a run's agent has said something, and its supervisor has written down who it is."""
+
+    async def wait(run: Run) -> None:
+        async with asyncio.timeout(15):
+            # Files of another process: there is no event to wait for.
+            while not (runs.read(run.folder, runs.OUTPUT) and runs.read(run.folder, runs.SUPERVISOR)):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    return wait

@@ -1,0 +1,58 @@
+"""Amp: its command line, and the stream that its documents show (https://ampcode.com/news/streaming-json)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from prloom.agents import amp
+from prloom.agents.agent import Ending, Request, Usage
+
+STREAM = """\
+{"type":"system","subtype":"init","cwd":"/repo","session_id":"T-2775dc92","tools":["oracle","..."],"mcp_servers":[]}
+{"type":"user","message":{"role":"user","content":[{"type":"text","text":"what is 2+2?"}]},"session_id":"T-2775dc92"}
+{"type":"assistant","message":{"type":"message","role":"assistant","content":[{"type":"text",\
+"text":"2 + 2 equals 4."}],"stop_reason":"end_turn","usage":{"input_tokens":3,\
+"cache_creation_input_tokens":367,"cache_read_input_tokens":12416,\
+"output_tokens":8,"max_tokens":224000,"service_tier":"standard"}},"session_id":"T-2775dc92"}
+{"type":"result","subtype":"success","duration_ms":2906,"is_error":false,"num_turns":1,"result":"2 + 2 equals 4.",\
+"session_id":"T-2775dc92"}
+"""
+
+
+def test_the_documented_stream_is_read(ending: Callable[..., Ending]) -> None:
+    result = amp.read(STREAM, ending())
+
+    assert (result.status, result.message, result.session_id, result.turns) == (
+        "ok",
+        "2 + 2 equals 4.",
+        "T-2775dc92",
+        1,
+    )
+    assert result.usage == Usage(input_tokens=12786, output_tokens=8, cached_tokens=12416)
+    assert result.cost_usd is None
+
+
+def test_a_stream_without_its_result_is_no_success(ending: Callable[..., Ending]) -> None:
+    torn = "".join(STREAM.splitlines(keepends=True)[:-1])
+
+    result = amp.read(torn, ending())
+
+    assert (result.status, result.trouble, result.usage) == ("failed", "no_result", None)
+
+
+def test_an_error_result_says_why(ending: Callable[..., Ending]) -> None:
+    failed = {"type": "result", "subtype": "error_during_execution", "is_error": True, "error": "401 Unauthorized"}
+
+    result = amp.read(json.dumps(failed), ending(1))
+
+    assert (result.trouble, result.error) == ("auth", "401 Unauthorized")
+
+
+def test_a_read_only_run_is_outside_and_without_tools(ask: Callable[..., Request]) -> None:
+    invocation = amp.invocation(ask(read_only=True))
+
+    settings = Path(invocation.argv[invocation.argv.index("--settings-file") + 1])
+    assert invocation.outside
+    assert json.loads(settings.read_text(encoding="utf-8")) == {"amp.tools.disable": ["*"]}

@@ -1,0 +1,107 @@
+"""Claude Code: its command line, and what no recording shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from prloom.agents import claude
+from prloom.agents.agent import Ending, Request
+
+RESET = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+LIMIT = {
+    "type": "rate_limit_event",
+    "rate_limit_info": {"status": "rejected", "resetsAt": int(RESET.timestamp()), "rateLimitType": "five_hour"},
+}
+
+
+def a_result(**more: object) -> dict[str, object]:
+    fields = {"type": "result", "subtype": "success", "is_error": False, "stop_reason": "end_turn", "result": "Done."}
+    return fields | {"modelUsage": {"m": {"inputTokens": 1, "outputTokens": 2}}, "total_cost_usd": 0.5} | more
+
+
+def lines(*events: dict[str, object]) -> str:
+    return "\n".join(json.dumps(event) for event in events)
+
+
+def test_a_read_only_run_has_only_tools_that_read(ask: Callable[..., Request]) -> None:
+    argv = claude.invocation(ask(read_only=True)).argv
+
+    assert argv[argv.index("--tools") + 1] == "Read,Grep,Glob"
+    assert argv[argv.index("--permission-mode") + 1] == "dontAsk"
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_worktrees_settings_and_servers_are_not_obeyed(ask: Callable[..., Request], read_only: bool) -> None:  # noqa: FBT001 - parametrised
+    argv = claude.invocation(ask(read_only=read_only)).argv
+
+    assert argv[argv.index("--setting-sources") + 1] == "user"
+    assert "--strict-mcp-config" in argv
+
+
+def test_a_worker_may_edit_without_asking(ask: Callable[..., Request]) -> None:
+    argv = claude.invocation(ask(model="opus")).argv
+
+    assert argv[-4:] == ("--permission-mode", "acceptEdits", "--model", "opus")
+
+
+def test_side_traffic_is_switched_off(ask: Callable[..., Request]) -> None:
+    env = claude.invocation(ask()).env
+
+    assert env["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == env["DISABLE_AUTOUPDATER"] == "1"
+
+
+def test_a_used_up_allowance_is_a_wait_until_its_reset(ending: Callable[..., Ending]) -> None:
+    said = "You've hit your session limit"
+    refused = a_result(is_error=True, api_error_status=429, result=said, stop_reason="stop_sequence")
+
+    result = claude.read(lines(LIMIT, refused), ending(1))
+
+    assert (result.status, result.trouble, result.retry_at, result.error) == ("limited", "usage_limit", RESET, said)
+
+
+def test_a_used_up_allowance_is_known_even_when_the_program_never_closed(ending: Callable[..., Ending]) -> None:
+    result = claude.read(lines(LIMIT), ending(-15, "timeout"))
+
+    assert (result.status, result.retry_at) == ("limited", RESET)
+
+
+def test_the_words_of_the_result_may_name_the_reset(ending: Callable[..., Ending]) -> None:
+    said = f"Claude AI usage limit reached|{int(RESET.timestamp())}"
+
+    result = claude.read(lines(a_result(is_error=True, result=said)), ending(1))
+
+    assert (result.status, result.retry_at) == ("limited", RESET)
+
+
+def test_a_run_that_went_on_beyond_its_allowance_is_a_success(ending: Callable[..., Ending]) -> None:
+    assert claude.read(lines(LIMIT, a_result()), ending()).status == "ok"
+
+
+def test_a_warning_about_the_allowance_is_no_limit(ending: Callable[..., Ending]) -> None:
+    warning = LIMIT | {"rate_limit_info": {"status": "allowed_warning", "resetsAt": int(RESET.timestamp())}}
+
+    result = claude.read(lines(warning, a_result(is_error=True, result="API Error: 500")), ending(1))
+
+    assert (result.status, result.trouble) == ("failed", "server")
+
+
+def test_usage_is_summed_over_all_models(ending: Callable[..., Ending]) -> None:
+    models = {
+        "big": {"inputTokens": 10, "outputTokens": 5, "cacheReadInputTokens": 100, "cacheCreationInputTokens": 1},
+        "small": {"inputTokens": 2, "outputTokens": 1},
+    }
+
+    usage = claude.read(lines(a_result(modelUsage=models)), ending()).usage
+
+    assert usage is not None
+    assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (113, 6, 100)
+
+
+def test_the_type_need_not_be_the_first_key(ending: Callable[..., Ending]) -> None:
+    turned = dict(reversed(a_result().items()))
+
+    assert claude.read(lines(turned), ending()).message == "Done."

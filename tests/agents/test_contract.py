@@ -1,0 +1,148 @@
+"""What every agent must do, run against each of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prloom.agents import registry
+from prloom.agents.agent import Agent, Ending, Request
+
+AGENTS = tuple(registry.AGENTS.values())
+PROGRAMS = tuple(agent for agent in AGENTS if agent.program)
+
+every_agent = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+every_program = pytest.mark.parametrize("agent", PROGRAMS, ids=lambda agent: agent.name)
+
+SECRET = "the text of a comment --dangerously-skip-permissions"
+
+
+def a_request(agent: Agent, **more: object) -> Request:
+    argv = () if agent.program else ("my-agent",)
+    fields = {"prompt": SECRET, "stage": "triage", "cwd": Path("/work tree"), "root": Path("/root"), "argv": argv}
+    return Request(**(fields | more))  # type: ignore[arg-type]
+
+
+@every_agent
+def test_an_agent_is_listed_under_its_own_name(agent: Agent) -> None:
+    assert registry.get(agent.name) is agent
+
+
+@every_agent
+@pytest.mark.parametrize("read_only", [True, False])
+def test_the_prompt_never_becomes_an_argument_or_a_variable(agent: Agent, read_only: bool) -> None:  # noqa: FBT001 - parametrised
+    invocation = agent.invocation(a_request(agent, read_only=read_only, model="some-model"))
+
+    assert not [part for part in (*invocation.argv, *invocation.env.values()) if SECRET in part]
+
+
+@every_program
+def test_an_invocation_starts_the_program_that_is_looked_for(agent: Agent) -> None:
+    assert agent.invocation(a_request(agent)).argv[0] == agent.program
+
+
+@every_agent
+def test_a_read_only_request_is_started_differently(agent: Agent) -> None:
+    reading, writing = (agent.invocation(a_request(agent, read_only=choice)) for choice in (True, False))
+
+    assert reading != writing
+
+
+@every_program
+def test_a_chosen_model_is_one_argument_of_its_own(agent: Agent) -> None:
+    plain, chosen = (agent.invocation(a_request(agent, model=model)).argv for model in (None, "vendor/some model"))
+
+    assert "vendor/some model" in chosen
+    assert len(chosen) == len(plain) + 2
+
+
+@every_agent
+def test_asking_twice_gives_the_same_invocation(agent: Agent) -> None:
+    assert agent.invocation(a_request(agent)) == agent.invocation(a_request(agent))
+
+
+@every_agent
+def test_an_agent_needs_no_variable_of_a_forge(agent: Agent) -> None:
+    assert not [name for name in agent.variables if "TOKEN" in name and "AWS" not in name]
+    assert not [name for name in agent.variables if name.startswith(("*", "GH", "GIT"))]
+
+
+@every_agent
+def test_no_output_is_no_success(agent: Agent, ending: Callable[..., Ending]) -> None:
+    assert agent.read("", ending()).status == "failed"
+
+
+@every_agent
+def test_a_run_that_prloom_ended_is_no_failed_attempt(agent: Agent, ending: Callable[..., Ending]) -> None:
+    result = agent.read("", ending(-15, "terminated"))
+
+    assert (result.status, result.trouble) == ("interrupted", "stopped")
+
+
+@every_agent
+@pytest.mark.parametrize("limit", ["timeout", "silence", "output"])
+def test_a_limit_is_named(agent: Agent, limit: str, ending: Callable[..., Ending]) -> None:
+    result = agent.read("", ending(-15, limit))
+
+    assert (result.status, result.trouble) == ("failed", limit)
+
+
+@every_agent
+def test_a_program_that_was_killed_from_outside_says_so(agent: Agent, ending: Callable[..., Ending]) -> None:
+    assert agent.read("", ending(-9)).error == "the program was ended by signal 9, which prloom did not send"
+
+
+@every_agent
+def test_the_end_of_stderr_explains_an_exit_code(agent: Agent, ending: Callable[..., Ending]) -> None:
+    result = agent.read("", ending(2, stderr="warning: colours\nerror: unknown option '--model'\n\n"))
+
+    assert result.error == "the program ended with exit code 2: error: unknown option '--model'"
+
+
+@every_agent
+def test_a_program_that_could_not_be_started_says_so(agent: Agent, ending: Callable[..., Ending]) -> None:
+    result = agent.read("", ending(127, stderr="claude: No such file or directory"))
+
+    assert (result.trouble, result.status) == ("start", "failed")
+
+
+@every_agent
+def test_what_was_not_measured_is_unknown(agent: Agent, ending: Callable[..., Ending]) -> None:
+    result = agent.read("no JSON at all", ending())
+
+    assert (result.usage, result.cost_usd, result.retry_at) == (None, None, None)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=4,
+)
+KINDS = """system assistant result init message error text step_start step_finish turn.completed turn.failed tool_use
+    item.completed thread.started rate_limit_event api_retry rejected"""
+KEYS = """type subtype message content item part error data usage modelUsage stats result is_error errors status tokens
+    permission_denials rate_limit_info resetsAt cost reason responseHeaders retry-after statusCode total_cost_usd role
+    text cache session_id"""
+known = st.sampled_from(KINDS.split())
+keys = st.sampled_from(KEYS.split())
+hostile = st.dictionaries(
+    keys, known | json_values | st.dictionaries(keys, known | json_values, max_size=4), max_size=6
+)
+
+
+@every_agent
+@settings(max_examples=30, deadline=None)
+@given(lines=st.lists(hostile | json_values, max_size=6))
+def test_no_output_whatsoever_breaks_the_reading(agent: Agent, lines: list[object]) -> None:
+    end = Ending(code=0, ended_by="exit", at=datetime(2026, 11, 21, tzinfo=UTC))
+
+    result = agent.read("\n".join(json.dumps(line) for line in lines), end)
+
+    assert (result.retry_at is not None) == (result.status == "limited")
+    assert (result.error is None) == (result.status == "ok")

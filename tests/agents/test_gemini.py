@@ -1,0 +1,79 @@
+"""Gemini CLI: its command line, and what no recording shows."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from prloom.agents import gemini
+from prloom.agents.agent import Ending, Request
+
+
+def lines(*events: dict[str, object]) -> str:
+    return "\n".join(json.dumps(event) for event in events)
+
+
+def test_a_read_only_run_is_held_by_a_policy_that_comes_with_prloom(ask: Callable[..., Request]) -> None:
+    argv = gemini.invocation(ask(read_only=True)).argv
+
+    rules = tomllib.loads(Path(argv[argv.index("--admin-policy") + 1]).read_text(encoding="utf-8"))["rule"]
+    assert [(rule["toolName"], rule["decision"]) for rule in rules if rule["decision"] == "deny"] == [("*", "deny")]
+    (allowed,) = (rule["toolName"] for rule in rules if rule["decision"] == "allow")
+    assert not {"write_file", "replace", "run_shell_command", "web_fetch", "exit_plan_mode"} & set(allowed)
+
+
+def test_a_read_only_run_starts_outside_and_reads_the_worktree(ask: Callable[..., Request]) -> None:
+    request = ask(read_only=True)
+
+    invocation = gemini.invocation(request)
+
+    assert invocation.outside
+    assert invocation.argv[invocation.argv.index("--include-directories") + 1] == str(request.cwd)
+
+
+def test_a_worker_works_in_its_worktree(ask: Callable[..., Request]) -> None:
+    invocation = gemini.invocation(ask(model="pro"))
+
+    assert not invocation.outside
+    assert invocation.argv[-4:] == ("--approval-mode", "yolo", "-m", "pro")
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_no_folder_counts_as_trusted(ask: Callable[..., Request], read_only: bool) -> None:  # noqa: FBT001 - parametrised
+    invocation = gemini.invocation(ask(read_only=read_only))
+
+    trusted = Path(invocation.env["GEMINI_CLI_TRUSTED_FOLDERS_PATH"])
+    assert json.loads(trusted.read_text(encoding="utf-8")) == {}
+    assert "--skip-trust" in invocation.argv
+
+
+def test_a_used_up_quota_is_a_wait_until_its_reset(ending: Callable[..., Ending]) -> None:
+    error = {"type": "unknown", "message": "You have exhausted your capacity. Your quota will reset after 1h0m0s."}
+
+    result = gemini.read(lines({"type": "result", "status": "error", "error": error}), ending(1))
+
+    assert (result.status, result.retry_at) == ("limited", datetime(2026, 11, 21, 9, tzinfo=UTC))
+
+
+def test_what_was_said_between_tools_is_not_the_answer(ending: Callable[..., Ending]) -> None:
+    def said(text: str) -> dict[str, object]:
+        return {"type": "message", "role": "assistant", "content": text, "delta": True}
+
+    output = lines(said("I will"), {"type": "tool_use"}, {"type": "tool_result"}, said("It is "), said("done."))
+
+    assert gemini.read(output, ending()).message == "It is done."
+
+
+def test_a_warning_that_was_overcome_is_no_failure(ending: Callable[..., Ending]) -> None:
+    output = lines(
+        {"type": "error", "severity": "warning", "message": "loop detected"},
+        {"type": "message", "role": "assistant", "content": "Done."},
+        {"type": "result", "status": "success"},
+    )
+
+    assert gemini.read(output, ending()).status == "ok"

@@ -1,0 +1,104 @@
+"""opencode: its command line, and what no recording shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from prloom.agents import opencode
+from prloom.agents.agent import Ending, Request
+
+
+def lines(*events: dict[str, object]) -> str:
+    return "\n".join(json.dumps(event) for event in events)
+
+
+def a_step(reason: str, **more: object) -> tuple[dict[str, object], ...]:
+    finish = {"type": "step-finish", "reason": reason, "tokens": {"input": 5, "output": 2}} | more
+    text = {"type": "text", "part": {"messageID": "m1", "text": "Done."}}
+    return ({"type": "step_start", "part": {}}, text, {"type": "step_finish", "part": finish})
+
+
+def an_error(**about: object) -> dict[str, object]:
+    return {"type": "error", "error": {"name": "APIError", "data": about}}
+
+
+def test_a_read_only_run_is_an_agent_that_may_only_read(ask: Callable[..., Request]) -> None:
+    invocation = opencode.invocation(ask(read_only=True))
+
+    agent = invocation.argv[invocation.argv.index("--agent") + 1]
+    permission = json.loads(invocation.env["OPENCODE_CONFIG_CONTENT"])["agent"][agent]["permission"]
+    assert permission.pop("*") == "deny"
+    assert sorted(permission) == ["glob", "grep", "list", "read"]
+
+
+def test_a_worker_has_the_usual_agent(ask: Callable[..., Request]) -> None:
+    assert "--agent" not in opencode.invocation(ask()).argv
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_worktrees_settings_and_plugins_are_not_obeyed(ask: Callable[..., Request], read_only: bool) -> None:  # noqa: FBT001 - parametrised
+    assert opencode.invocation(ask(read_only=read_only)).env["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"
+
+
+@pytest.mark.parametrize("reason", ["tool-calls", "unknown", "length", "error"])
+def test_a_last_step_that_broke_off_is_no_end(reason: str, ending: Callable[..., Ending]) -> None:
+    assert opencode.read(lines(*a_step(reason)), ending()).trouble == "no_result"
+
+
+def test_a_last_step_that_stopped_is_the_end(ending: Callable[..., Ending]) -> None:
+    assert opencode.read(lines(*a_step("stop")), ending()).status == "ok"
+
+
+def test_a_step_that_never_finished_leaves_the_usage_unknown(ending: Callable[..., Ending]) -> None:
+    result = opencode.read(lines(*a_step("tool-calls"), {"type": "step_start", "part": {}}), ending(-9))
+
+    assert result.usage is None
+
+
+def test_costs_of_steps_are_summed(ending: Callable[..., Ending]) -> None:
+    output = lines(*a_step("tool-calls", cost=0.25), *a_step("stop", cost=0.5))
+
+    assert opencode.read(output, ending()).cost_usd == 0.75
+
+
+def test_the_message_is_that_of_the_last_answer(ending: Callable[..., Ending]) -> None:
+    texts = [
+        {"type": "text", "part": {"messageID": m, "text": t}} for m, t in (("1", "I will"), ("2", "a"), ("2", "b"))
+    ]
+
+    assert opencode.read(lines(*texts), ending()).message == "ab"
+
+
+def test_an_error_that_was_overcome_is_no_failure(ending: Callable[..., Ending]) -> None:
+    output = lines(an_error(message="overloaded", statusCode=529), *a_step("stop"))
+
+    assert opencode.read(output, ending()).status == "ok"
+
+
+def test_a_long_retry_after_is_a_used_up_allowance(ending: Callable[..., Ending]) -> None:
+    output = lines(an_error(message="slow down", statusCode=429, responseHeaders={"retry-after": "7200"}))
+
+    result = opencode.read(output, ending(1))
+
+    assert (result.status, result.retry_at) == ("limited", datetime(2026, 11, 21, 10, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("after", ["59", "-7200", "Sat, 21 Nov 2026 10:00:00 GMT", "²", "9" * 5000, "99999999"])
+def test_a_retry_after_that_is_short_or_senseless_is_a_rate_limit(after: str, ending: Callable[..., Ending]) -> None:
+    output = lines(an_error(message="slow down", statusCode=429, responseHeaders={"retry-after": after}))
+
+    result = opencode.read(output, ending(1))
+
+    assert (result.status, result.trouble) == ("failed", "rate_limit")
+
+
+def test_the_servers_own_words_may_tell_of_the_allowance(ending: Callable[..., Ending]) -> None:
+    body = '{"error": {"type": "usage_limit_reached"}}'
+
+    result = opencode.read(lines(an_error(message="refused", statusCode=429, responseBody=body)), ending(1))
+
+    assert (result.status, result.trouble) == ("failed", "usage_limit")

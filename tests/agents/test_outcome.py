@@ -1,0 +1,93 @@
+"""The one place that calls a run a success."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from prloom.agents import outcome
+from prloom.agents.agent import Ending
+from prloom.agents.outcome import Reading
+
+GOOD = Reading(message="Done.", closed=True)
+
+
+def test_success_needs_everything(ending: Callable[..., Ending]) -> None:
+    assert outcome.conclude(GOOD, ending()).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("reading", "trouble"),
+    [
+        (replace(GOOD, message=" \n"), "empty"),
+        (replace(GOOD, closed=False), "no_result"),
+        (replace(GOOD, error="API Error: 500"), "server"),
+        (replace(GOOD, error="something", trouble="turns"), "turns"),
+    ],
+)
+def test_exit_code_0_alone_is_no_success(reading: Reading, trouble: str, ending: Callable[..., Ending]) -> None:
+    result = outcome.conclude(reading, ending())
+
+    assert (result.status, result.trouble) == ("failed", trouble)
+
+
+def test_a_good_stream_with_a_bad_exit_code_is_no_success(ending: Callable[..., Ending]) -> None:
+    assert outcome.conclude(GOOD, ending(1)).status == "failed"
+
+
+def test_what_the_program_complained_of_explains_a_limit(ending: Callable[..., Ending]) -> None:
+    retrying = Reading(error="the model refused (401)", trouble="auth")
+
+    result = outcome.conclude(retrying, ending(-15, "silence"))
+
+    assert result.trouble == "auth"
+    assert result.error == "the run said nothing for longer than it may; last it said: the model refused (401)"
+
+
+def test_a_usage_limit_with_a_known_end_is_a_wait(ending: Callable[..., Ending]) -> None:
+    reset = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+    result = outcome.conclude(Reading(error="limit", trouble="usage_limit", retry_at=reset), ending(1))
+
+    assert (result.status, result.retry_at) == ("limited", reset)
+
+
+def test_a_usage_limit_whose_end_nobody_knows_is_a_failed_attempt(ending: Callable[..., Ending]) -> None:
+    result = outcome.conclude(Reading(error="You've hit your usage limit. Try again later."), ending(1))
+
+    assert (result.status, result.trouble, result.retry_at) == ("failed", "usage_limit", None)
+
+
+def test_a_reset_time_without_a_usage_limit_is_no_wait(ending: Callable[..., Ending]) -> None:
+    reading = Reading(error="API Error: 500, try again at 11:30 PM.", trouble="server")
+
+    assert outcome.conclude(reading, ending(1)).status == "failed"
+
+
+def test_a_reset_named_on_stderr_alone_is_found(ending: Callable[..., Ending]) -> None:
+    result = outcome.conclude(Reading(), ending(1, stderr="Your quota will reset after 2h.\n"))
+
+    assert (result.status, result.retry_at) == ("limited", datetime(2026, 11, 21, 10, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("code", [-15, 0, 1])
+def test_prlooms_own_stop_wins_over_everything(code: int, ending: Callable[..., Ending]) -> None:
+    reading = replace(GOOD, error="You've hit your usage limit", trouble="usage_limit")
+
+    assert outcome.conclude(reading, ending(code, "terminated")).status == "interrupted"
+
+
+@pytest.mark.parametrize(("code", "signal"), [(-11, 11), (137, 9), (143, 15)])
+def test_an_exit_by_signal_is_named(code: int, signal: int, ending: Callable[..., Ending]) -> None:
+    assert f"signal {signal}" in (outcome.conclude(Reading(), ending(code)).error or "")
+
+
+def test_an_exit_code_above_128_may_be_just_that(ending: Callable[..., Ending]) -> None:
+    assert outcome.conclude(Reading(), ending(145)).error == "the program ended with exit code 145"
+
+
+def test_a_long_complaint_is_shortened(ending: Callable[..., Ending]) -> None:
+    assert len(outcome.conclude(Reading(error="x" * 10_000), ending(1)).error or "") < 600

@@ -1,0 +1,77 @@
+"""Finding an agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from prloom.agents import registry
+from prloom.errors import AgentError
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> dict[str, str]:
+    """A machine whose PATH has one empty folder."""
+    return {"PATH": str(tmp_path)}
+
+
+def install(machine: dict[str, str], *programs: str) -> None:
+    for program in programs:
+        path = Path(machine["PATH"]) / program
+        path.write_text("#!/bin/sh\n", encoding="utf-8")
+        path.chmod(0o755)
+
+
+def test_an_unknown_agent_is_named_with_the_nearest_known_one() -> None:
+    with pytest.raises(AgentError) as raised:
+        registry.get("cluade")
+
+    assert str(raised.value) == "there is no agent 'cluade'; did you mean \"claude\"?"
+
+
+def test_an_unknown_agent_that_is_near_to_none_is_named_with_all() -> None:
+    with pytest.raises(AgentError) as raised:
+        registry.get("\x1b[31m")
+
+    assert str(raised.value) == (
+        "there is no agent '\\x1b[31m'; known are claude, codex, opencode, gemini, amp, command"
+    )
+
+
+@pytest.mark.parametrize(
+    ("installed", "found"),
+    [
+        (("amp", "gemini", "codex", "opencode", "claude"), "claude"),
+        (("amp", "gemini", "opencode", "codex"), "codex"),
+        (("amp", "gemini", "opencode"), "opencode"),
+        (("amp", "gemini"), "gemini"),
+        (("amp",), "amp"),
+    ],
+)
+def test_auto_takes_the_first_program_of_the_order(
+    machine: dict[str, str], installed: tuple[str, ...], found: str
+) -> None:
+    install(machine, *installed)
+
+    assert registry.auto(machine).name == found
+
+
+def test_auto_without_any_program_says_what_to_do(machine: dict[str, str]) -> None:
+    assert registry.first_found(machine) is None
+    with pytest.raises(AgentError, match=r"no agent program on PATH \(looked for claude, codex, "):
+        registry.auto(machine)
+
+
+def test_a_file_that_cannot_be_executed_is_no_program(machine: dict[str, str]) -> None:
+    (Path(machine["PATH"]) / "claude").write_text("", encoding="utf-8")
+
+    assert registry.first_found(machine) is None
+
+
+@pytest.mark.parametrize("path", ["", ".", "bin:."])
+def test_a_relative_folder_of_path_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    install({"PATH": str(tmp_path)}, "claude")
+    monkeypatch.chdir(tmp_path)
+
+    assert registry.first_found({"PATH": path}) is None

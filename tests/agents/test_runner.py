@@ -1,0 +1,239 @@
+"""Starting, waiting, stopping, and finding out afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from prloom.agents import claude, command, fate, gemini, runner, runs
+from prloom.agents.agent import Request
+from prloom.agents.fate import CutShort, Finished, Running
+from prloom.agents.runner import Run
+from prloom.agents.runs import Limits
+from prloom.errors import AgentError
+
+Launch = Callable[..., Run]
+Up = Callable[[Run], Awaitable[None]]
+
+# An agent that goes on once it is told to.
+GATED = "print('up', flush=True); open({gate!r}).readline(); print('done')"
+
+
+class Gate:
+    """A pipe on which an agent waits; it is held open, so that nobody ever waits for the other end."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self.path = str(path)
+        self.fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+
+    def open(self) -> None:
+        os.write(self.fd, b"go\n")
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Gate]:
+    """A gate that is closed again when the test is over."""
+    gate = Gate(tmp_path / "gate")
+    yield gate
+    os.close(gate.fd)
+
+
+async def test_a_whole_run_comes_to_its_result(launch: Launch) -> None:
+    run = launch("print('The answer is', len(input()))", prompt="abc")
+
+    result = runner.conclude(run, command, await runner.wait(run))
+
+    assert (result.status, result.message) == ("ok", "The answer is 3")
+    assert runs.read_result(run.folder) == result
+
+
+async def test_a_failed_run_says_why(launch: Launch) -> None:
+    run = launch("import sys; sys.exit('no such model: x')")
+
+    result = runner.conclude(run, command, await runner.wait(run))
+
+    assert result.error == "the program ended with exit code 1: no such model: x"
+
+
+async def test_a_run_that_was_stopped_is_no_failed_attempt(launch: Launch, up: Up) -> None:
+    run = launch("import time; print('up', flush=True); time.sleep(600)")
+    await up(run)
+
+    runner.stop(run)
+    result = runner.conclude(run, command, await runner.wait(run))
+
+    assert (result.status, result.trouble) == ("interrupted", "stopped")
+
+
+async def test_cancelling_the_wait_leaves_the_run_alone(launch: Launch, up: Up, gate: Gate) -> None:
+    run = launch(GATED.format(gate=gate.path))
+    await up(run)
+    waiting = asyncio.create_task(runner.wait(run))
+    await asyncio.sleep(0)
+
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert isinstance(fate.inspect(run.folder), Running)
+    gate.open()
+
+    assert isinstance(await runner.wait(run), Finished)
+    assert (run.folder / "output.jsonl").read_bytes() == b"up\ndone\n"
+
+
+async def test_many_may_wait_for_one_run(launch: Launch) -> None:
+    run = launch("print('done')")
+
+    ends = await asyncio.gather(*(runner.wait(each) for each in (run, run, runner.find(run.folder))))
+
+    assert len(set(ends)) == 1
+
+
+async def test_stopping_a_run_that_is_over_does_nothing(launch: Launch) -> None:
+    run = launch("print('done')")
+    before = await runner.wait(run)
+
+    runner.stop(run)
+
+    assert await runner.wait(run) == before
+
+
+async def test_a_found_run_can_be_stopped(launch: Launch, up: Up) -> None:
+    run = launch("import time; print('up', flush=True); time.sleep(600)")
+    await up(run)
+
+    runner.stop(runner.find(run.folder))
+    end = await runner.wait(run)
+
+    assert isinstance(end, Finished)
+    assert end.exit.ended_by == "terminated"
+
+
+def test_a_program_that_is_not_there_is_named_before_anything_is_made(
+    tmp_path: Path, ask: Callable[..., Request]
+) -> None:
+    with pytest.raises(AgentError) as raised:
+        runner.start(tmp_path / "run", claude, ask(), environ={"PATH": str(tmp_path)}, limits=Limits())
+
+    assert str(raised.value) == (
+        "claude is not on PATH, but stage triage uses the agent claude;"
+        " install it, or choose another agent under [stages] in prloom.toml"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_command_in_the_worktree_is_not_taken_for_the_operators(tmp_path: Path, ask: Callable[..., Request]) -> None:
+    request = ask(argv=("./my-agent",))
+    planted = request.cwd / "my-agent"
+    planted.write_text("#!/bin/sh\n", encoding="utf-8")
+    planted.chmod(0o755)
+
+    with pytest.raises(AgentError, match=r"the command '.*/my-agent' of \[agents.command\] is no executable program"):
+        runner.start(tmp_path / "run", command, request, environ=os.environ, limits=Limits())
+
+
+def test_a_folder_that_is_taken_is_refused(tmp_path: Path, ask: Callable[..., Request]) -> None:
+    with pytest.raises(AgentError, match="cannot be made"):
+        runner.start(tmp_path, command, ask("print(1)"), environ=os.environ, limits=Limits())
+
+
+async def test_a_program_that_obeys_its_folder_is_started_in_an_empty_one(
+    tmp_path: Path, ask: Callable[..., Request]
+) -> None:
+    program = tmp_path / "bin" / "gemini"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\npwd -P\n", encoding="utf-8")
+    program.chmod(0o755)
+    environ = {"PATH": f"{program.parent}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    run = runner.start(tmp_path / "run", gemini, ask(read_only=True), environ=environ, limits=Limits())
+    await runner.wait(run)
+
+    started_in = Path((run.folder / "output.jsonl").read_text(encoding="utf-8").strip())
+    assert started_in == (tmp_path / "cache" / "prloom" / "empty").resolve()
+    assert os.listdir(started_in) == []
+
+
+def test_the_empty_folder_must_be_empty(tmp_path: Path) -> None:
+    planted = tmp_path / "prloom" / "empty" / ".env"
+    planted.parent.mkdir(parents=True)
+    planted.write_text("GOOGLE_GEMINI_BASE_URL=http://elsewhere\n", encoding="utf-8")
+
+    with pytest.raises(AgentError, match=r"must be empty: a program started there would obey what it finds"):
+        runner.outside({"XDG_CACHE_HOME": str(tmp_path)})
+
+
+# A dispatcher of its own, which starts a run and is killed.
+DISPATCHER = """
+import os, sys, time
+from pathlib import Path
+from prloom.agents import command, runner
+from prloom.agents.agent import Request
+from prloom.agents.runs import Limits
+
+folder, gate = Path(sys.argv[1]), sys.argv[2]
+argv = (sys.executable, "-c", f"print('up', flush=True); open({gate!r}).readline(); print('done')")
+request = Request(prompt="", stage="triage", cwd=folder.parent, root=folder.parent, argv=argv)
+run = runner.start(folder, command, request, environ=os.environ, limits=Limits(wall_seconds=30, silence_seconds=30))
+print(run.id, flush=True)
+time.sleep(600)
+"""
+
+
+def killed_dispatcher(folder: Path, gate: Gate) -> None:
+    argv = [sys.executable, "-c", textwrap.dedent(DISPATCHER), str(folder), gate.path]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True) as dispatcher:
+        assert dispatcher.stdout is not None
+        assert dispatcher.stdout.readline() == f"{folder.name}\n"
+        os.killpg(dispatcher.pid, signal.SIGKILL)
+
+
+async def test_a_run_outlives_its_dispatcher_and_is_found_afterwards(tmp_path: Path, gate: Gate) -> None:
+    folder = tmp_path / "run-of-the-dead"
+    await asyncio.to_thread(killed_dispatcher, folder, gate)
+
+    run = runner.find(folder)
+    assert isinstance(fate.inspect(folder), Running)
+    gate.open()
+    end = await runner.wait(run)
+
+    assert isinstance(end, Finished)
+    assert runner.conclude(run, command, end).message == "up\ndone"
+
+
+async def test_a_run_that_went_down_with_its_dispatcher_is_no_failed_attempt(
+    tmp_path: Path, gate: Gate, up: Up
+) -> None:
+    folder = tmp_path / "run-of-the-dead"
+    await asyncio.to_thread(killed_dispatcher, folder, gate)
+    run = runner.find(folder)
+    await up(run)
+    watch = runs.load(folder, runs.SUPERVISOR, runs.Watch)
+    assert watch is not None
+    os.kill(watch.supervisor.pid, signal.SIGKILL)
+
+    end = await runner.wait(run)
+
+    assert isinstance(end, CutShort)
+    result = runner.conclude(run, command, end)
+    assert (result.status, result.trouble) == ("interrupted", "lost")
+
+
+async def test_a_run_that_was_lost_under_our_eyes_is_a_failed_attempt(launch: Launch, up: Up) -> None:
+    run = launch("import time; print('up', flush=True); time.sleep(600)")
+    await up(run)
+    assert run.child is not None
+    os.kill(run.child, signal.SIGKILL)
+
+    result = runner.conclude(run, command, await runner.wait(run))
+
+    assert (result.status, result.trouble) == ("failed", "lost")

@@ -1,0 +1,270 @@
+"""One run under its supervisor: limits, output, and that nothing stays behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from prloom.agents import processes, runner, runs
+from prloom.agents.fate import CutShort, Finished
+from prloom.agents.runner import Run
+from prloom.agents.runs import Exit
+
+Launch = Callable[..., Run]
+
+# A program that starts another one in a session of its own, orphans it, and says its id.
+ORPHAN = """
+import os, signal, sys, time
+read, write = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.write(write, str(os.getpid()).encode())
+        os.close(write)
+        time.sleep(600)
+    os._exit(0)
+os.close(write)
+os.wait()
+print(os.read(read, 100).decode(), flush=True)
+"""
+
+
+async def ended(run: Run) -> Exit:
+    fate = await runner.wait(run)
+    assert isinstance(fate, Finished), (run.folder / "supervisor.log").read_text(encoding="utf-8")
+    return fate.exit
+
+
+def output(run: Run) -> str:
+    return (run.folder / "output.jsonl").read_text(encoding="utf-8")
+
+
+def gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+async def test_a_run_leaves_its_prompt_its_output_and_its_end(launch: Launch) -> None:
+    run = launch("import sys; print(sys.stdin.read()[::-1]); print('note', file=sys.stderr); sys.exit(3)", prompt="abc")
+
+    end = await ended(run)
+
+    assert (end.code, end.ended_by, end.truncated, end.error) == (3, "exit", False, None)
+    assert (output(run), (run.folder / "stderr.log").read_text(encoding="utf-8")) == ("cba\n", "note\n")
+    assert (run.folder / "prompt.md").read_text(encoding="utf-8") == "abc"
+    assert end.started_at <= end.ended_at
+    assert 0 <= end.duration_ms < 20_000
+
+
+async def test_every_file_of_a_run_is_for_the_operator_alone(launch: Launch) -> None:
+    run = launch("print('done')")
+
+    await ended(run)
+
+    assert {stat.S_IMODE(path.stat().st_mode) for path in run.folder.iterdir()} == {0o600}
+
+
+async def test_no_value_of_the_environment_is_written_down(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-very-secret")
+    run = launch("import os; print(os.environ['ANTHROPIC_API_KEY'][::-1])")
+
+    await ended(run)
+
+    assert output(run) == "terces-yrev-ks\n"
+    assert not [path.name for path in run.folder.iterdir() if b"sk-very-secret" in path.read_bytes()]
+
+
+async def test_the_agent_knows_its_run_and_nothing_that_is_not_allowed(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "ghp_0123456789abcdefghij")
+    monkeypatch.setenv("SOMETHING_ELSE", "1")
+    run = launch("import os, json; print(json.dumps(dict(os.environ)))")
+
+    await ended(run)
+
+    env = json.loads(output(run))
+    assert env["PRLOOM_RUN"] == run.id
+    assert not {"GITHUB_TOKEN", "SOMETHING_ELSE"} & set(env)
+
+
+async def test_the_agent_is_in_a_session_of_its_own(launch: Launch) -> None:
+    run = launch("import os; print(os.getsid(0), os.getppid(), os.getsid(os.getppid()))")
+
+    await ended(run)
+
+    agent, supervisor, its_session = (int(word) for word in output(run).split())
+    assert supervisor == its_session
+    assert len({agent, supervisor, os.getsid(0)}) == 3
+
+
+async def test_a_run_that_takes_too_long_is_ended(launch: Launch) -> None:
+    run = launch("while True: print('tick', flush=True); __import__('time').sleep(0.05)", wall_seconds=0.5)
+
+    end = await ended(run)
+
+    assert (end.code, end.ended_by) == (-15, "timeout")
+    assert output(run).startswith("tick\n")
+
+
+async def test_a_run_that_says_nothing_is_ended(launch: Launch) -> None:
+    run = launch("import time; print('hello', flush=True); time.sleep(600)", silence_seconds=0.5)
+
+    assert (await ended(run)).ended_by == "silence"
+
+
+async def test_a_run_that_says_too_much_is_ended_and_keeps_the_beginning(launch: Launch) -> None:
+    run = launch("while True: print('0123456789' * 1000)", output_bytes=100_000)
+
+    end = await ended(run)
+
+    assert (end.ended_by, end.truncated) == ("output", True)
+    assert (run.folder / "output.jsonl").stat().st_size == 100_000
+
+
+async def test_a_flood_stops_no_clock(launch: Launch) -> None:
+    run = launch(
+        "import sys\nwhile True: print('0123456789' * 1000, file=sys.stderr)", wall_seconds=0.5, stderr_bytes=10
+    )
+
+    end = await ended(run)
+
+    assert (end.ended_by, end.stderr_truncated, end.truncated) == ("timeout", True, False)
+    assert (run.folder / "stderr.log").read_bytes() == b"0123456789"
+
+
+async def test_a_program_that_ignores_the_request_to_end_is_killed(launch: Launch) -> None:
+    run = launch(
+        "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(600)",
+        silence_seconds=0.5,
+    )
+
+    assert (await ended(run)).code == -9
+
+
+async def test_what_a_program_says_while_it_ends_is_kept(launch: Launch) -> None:
+    run = launch(
+        """
+        import signal, sys, time
+        signal.signal(signal.SIGTERM, lambda *_: (print("last words", flush=True), sys.exit(0)))
+        time.sleep(600)
+        """,
+        silence_seconds=0.5,
+    )
+
+    end = await ended(run)
+
+    assert (end.code, end.ended_by, output(run)) == (0, "silence", "last words\n")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere orphans do not come to the supervisor")
+async def test_an_orphan_in_another_session_is_gone_when_the_run_is_over(launch: Launch) -> None:
+    run = launch(ORPHAN)
+
+    end = await ended(run)
+
+    assert (end.code, end.ended_by, end.left_over) == (0, "exit", 0)
+    assert gone(int(output(run)))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere orphans do not come to the supervisor")
+async def test_an_orphan_is_gone_after_a_limit_as_well(launch: Launch) -> None:
+    run = launch(ORPHAN + "\ntime.sleep(600)", silence_seconds=0.5)
+
+    end = await ended(run)
+
+    assert end.ended_by == "silence"
+    assert gone(int(output(run)))
+
+
+async def test_a_background_process_that_holds_the_output_open_delays_nothing(launch: Launch) -> None:
+    run = launch("import subprocess; print(subprocess.Popen(['sleep', '600']).pid)")
+
+    end = await ended(run)
+
+    assert (end.code, end.ended_by) == (0, "exit")
+    assert gone(int(output(run)))
+
+
+async def test_stopping_a_run_ends_all_of_it(launch: Launch, up: Callable[[Run], Awaitable[None]]) -> None:
+    run = launch("import time; print('up', flush=True); time.sleep(600)")
+    await up(run)
+
+    runner.stop(run)
+    end = await ended(run)
+
+    assert (end.code, end.ended_by) == (-15, "terminated")
+
+
+async def test_a_run_that_is_stopped_in_its_first_moment_still_says_how_it_ended(launch: Launch) -> None:
+    run = launch("import time; time.sleep(600)")
+
+    runner.stop(run)
+
+    assert (await ended(run)).ended_by == "terminated"
+
+
+async def test_a_program_that_cannot_be_started_is_an_end_as_well(launch: Launch, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/no/such/interpreter\n", encoding="utf-8")
+    broken.chmod(0o755)
+    run = launch((str(broken),))
+
+    end = await ended(run)
+
+    assert (end.code, end.ended_by) == (127, "exit")
+    assert end.error is not None
+    assert end.error.startswith(f"{broken}: No such file or directory")
+
+
+async def test_a_killed_supervisor_leaves_no_agent_behind(launch: Launch, up: Callable[[Run], Awaitable[None]]) -> None:
+    run = launch(ORPHAN + "\ntime.sleep(600)")
+    await up(run)
+    watch = runs.load(run.folder, runs.SUPERVISOR, runs.Watch)
+    assert watch is not None
+
+    os.kill(watch.supervisor.pid, signal.SIGKILL)
+    fate = await runner.wait(run)
+
+    assert isinstance(fate, CutShort)
+    assert gone(watch.agent.pid)
+    assert gone(int(output(run)))
+    assert not processes.tagged(run.id)
+
+
+def test_the_supervisor_can_be_started_by_hand(tmp_path: Path) -> None:
+    folder = tmp_path / "by-hand"
+    runs.create(folder)
+    runs.write_new(folder, "prompt.md", b"abc")
+    argv = (sys.executable, "-c", "print(input())")
+    spec = runs.Spec(argv=argv, cwd=str(tmp_path), environment=(), limits=runs.Limits())
+    runs.write_new(folder, "invocation.json", runs.encode(spec))
+
+    done = subprocess.run([sys.executable, "-P", "-m", "prloom.agents.supervisor", folder], check=False, timeout=30)
+
+    end = runs.load(folder, runs.EXIT, Exit)
+    assert (done.returncode, end and end.code) == (0, 0)
+    assert (folder / "output.jsonl").read_bytes() == b"abc\n"
+
+
+def test_a_supervisor_without_instructions_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "empty"
+    runs.create(folder)
+
+    subprocess.run([sys.executable, "-P", "-m", "prloom.agents.supervisor", folder], check=True, timeout=30)
+
+    end = runs.load(folder, runs.EXIT, Exit)
+    assert end is not None
+    assert (end.code, end.error) == (127, f"{folder / 'invocation.json'} cannot be read")
