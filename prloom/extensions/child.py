@@ -82,13 +82,13 @@ class Child:
             self._told(self)
             self._peer.lose(self.how)
             if not self._pipes.exited.is_set():  # the loop is being torn down
-                descendants.kill(self._pid, self._mark)
+                descendants.kill(self._pid, self._mark, exited=False)
             self._transport.close()
             self._log.settle()
 
     async def _kill(self) -> None:
-        pid = None if self._pipes.exited.is_set() else self._pid
-        await asyncio.to_thread(descendants.kill, pid, self._mark)
+        exited = self._pipes.exited.is_set()
+        await asyncio.to_thread(descendants.kill, self._pid, self._mark, exited=exited)
 
     async def _listen(self) -> None:
         """Log what the process prints."""
@@ -97,7 +97,6 @@ class Child:
         while errors is not None and (chunk := await errors.read(_CHUNK)):
             for line in cutter.feed(chunk):
                 self._log.printed(line)
-            await asyncio.sleep(0)  # what is there already is read without waiting, and others want their turn
         for line in cutter.last():
             self._log.printed(line)
 

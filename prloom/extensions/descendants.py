@@ -14,16 +14,17 @@ MARK = "PRLOOM_HOST_ID"
 _ROUNDS = 3  # a process that is ended may have started another one just before
 
 
-def kill(pid: int | None, mark: str) -> None:
+def kill(pid: int, mark: str, *, exited: bool) -> None:
     """Kill the process group `pid`, the processes below it, and those that carry the mark in their environment.
 
-    Without a pid the host is gone already, and its number may be somebody else's: only the mark counts then.
+    Of a host that has exited, the group may live on. Its number is given to no other process before the group is empty;
+    so where there is such a process, there is no such group, and nothing but the mark counts.
     """
-    if pid is not None:
-        below = _below(pid)
+    below = [] if exited else _below(pid)
+    if not (exited and psutil.pid_exists(pid)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
-        _kill(below)
+    _kill(below)
     for _ in range(_ROUNDS):
         strays = _marked(mark)
         if not strays:

@@ -26,7 +26,6 @@ Answer = Callable[[str, Json], Awaitable[Json]]
 Hear = Callable[[str, Json], None]
 """Take note of a notification."""
 
-_SHARE = 50  # lines that are read before the loop's other work has its turn
 _MOST_REPLIES = 64  # requests of the other side that are worked on at a time; further ones wait in the pipe
 
 
@@ -62,15 +61,10 @@ class LoopPeer:
         async with asyncio.TaskGroup() as replies:
             running: set[asyncio.Task[None]] = set()
             try:
-                for count in itertools.count():
-                    if count % _SHARE == 0:  # lines that are there already are read without waiting
-                        await asyncio.sleep(0)
+                while line := await self._source.readline():
+                    self._take(rpc.decode(line), replies, running)
                     if len(running) >= _MOST_REPLIES:
                         await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                    line = await self._source.readline()
-                    if not line:
-                        break
-                    self._take(rpc.decode(line), replies, running)
             except ProtocolError as error:
                 return str(error)
             except ValueError:  # what a stream's reader raises at its limit

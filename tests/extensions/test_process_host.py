@@ -100,6 +100,7 @@ def gone(pids: str | None) -> list[bool]:
     ("deed", "how"),
     [
         ("os._exit(3)", "it exited with status 3"),
+        ("os.fork() or time.sleep(60); os._exit(3)", "it exited with status 3"),  # a child holds its end of the pipes
         ("os.kill(os.getpid(), signal.SIGKILL)", "it was ended by SIGKILL"),
         ("ctypes.string_at(0)", "it was ended by SIGSEGV"),
         ("os.closerange(3, 64); time.sleep(20)", "it was ended by SIGKILL"),
@@ -185,21 +186,23 @@ FAMILY = """
     away = subprocess.Popen(["sleep", "300"], start_new_session=True)
     fork = "import subprocess as s; print(s.Popen(['sleep', '300'], start_new_session=True, stdout=2).pid)"
     daemon = int(subprocess.run([sys.executable, "-c", fork], stdout=subprocess.PIPE, check=True).stdout)
-    plan = json.dumps([os.getpid(), own.pid, away.pid, daemon])
+    fork = "import subprocess as s; print(s.Popen(['sleep', '300'], env={}, stdout=2).pid)"
+    unmarked = int(subprocess.run([sys.executable, "-c", fork], stdout=subprocess.PIPE, check=True).stdout)
+    plan = json.dumps([os.getpid(), own.pid, away.pid, daemon, unmarked])
 """
 
 
 @pytest.mark.parametrize("end", ["time.sleep(20)", "os._exit(0)", "stop"])
 async def test_all_that_a_plugin_started_ends_with_its_process(host: ProcessHost, tell: Tell, end: str) -> None:
     family = await tell(FAMILY)
-    assert gone(family) == [False] * 4
+    assert gone(family) == [False] * 5
 
     if end == "stop":
         await host.stop()
     else:
         await failure(tell(end, SHORT))
 
-    assert gone(family) == [True] * 4
+    assert gone(family) == [True] * 5
 
 
 async def test_a_call_that_was_stopped_because_another_overran_is_not_at_fault(tell: Tell) -> None:
@@ -371,3 +374,14 @@ async def test_a_dispatcher_that_is_killed_takes_the_processes_of_its_plugins_wi
 
     _, alive = await asyncio.to_thread(psutil.wait_procs, [process], 5)
     assert not alive
+
+
+def test_a_loop_that_ends_without_a_stop_leaves_nothing_behind(
+    plugin: Plugin, tmp_path: Path, make_call: Make, make_event: Callable[..., Event], no_services: Services
+) -> None:
+    async def torn_down() -> str | None:
+        host = ProcessHost(plugin(OBEDIENT), {}, repo_root=tmp_path, environ=os.environ)
+        call = make_call("beforeTriage", make_event(body=textwrap.dedent(FAMILY)))
+        return (await host.run(call, no_services, LONG)).plan
+
+    assert gone(asyncio.run(torn_down())) == [True] * 5

@@ -32,32 +32,34 @@ SPY = """
         ('kind = "backend"', Wishes(enabled=["spy"])),
         ('requires_env = ["SPY_KEY"]', Wishes(enabled=["spy"])),
         ("name = ", Wishes(enabled=["spy"])),
-        ("", Wishes(enabled=["spy"])),
     ],
 )
-def test_no_code_of_a_plugin_runs_for_a_list_and_none_ever_of_one_that_is_not_enabled(
+def test_a_plugin_that_is_not_enabled_is_listed_but_not_chosen_and_none_of_its_code_runs(
     folder: Callable[..., Path], tmp_path: Path, environ: Mapping[str, str], manifest: str, wishes: Wishes
 ) -> None:
     spy = folder("prloom/plugins/spy", SPY, manifest)
 
-    listed = {entry.name: entry for entry in registry.entries(registry.look(tmp_path, wishes, environ))}
+    selection = registry.look(tmp_path, wishes, environ)
 
-    assert listed["spy"].place == str(spy)
+    assert [entry.place for entry in registry.entries(selection) if entry.name == "spy"] == [str(spy)]
+    assert "spy" not in [found.key for found in selection.chosen]
     assert not (spy / "executed").exists()
 
 
-async def test_a_plugin_that_is_chosen_runs(
+async def test_the_code_of_a_plugin_that_is_enabled_runs_when_its_host_starts_and_not_before(
     folder: Callable[..., Path],
     tmp_path: Path,
     environ: Mapping[str, str],
     process_host: Callable[..., ProcessHost],
 ) -> None:
     spy = folder("prloom/plugins/spy", SPY)
+
     selection = registry.look(tmp_path, Wishes(enabled=["spy"]), environ)
-
     (found,) = [found for found in selection.chosen if found.key == "spy"]
-    await process_host(found).start()
+    host = process_host(found)
+    assert not (spy / "executed").exists()
 
+    await host.start()
     assert (spy / "executed").exists()
 
 
