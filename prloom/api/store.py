@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 import msgspec
 
+from prloom.api import strict
 from prloom.errors import ExtensionError
 from prloom.model.decision import Scope
 from prloom.model.hook import Writes
@@ -35,7 +35,7 @@ class Store:
         self._check_key("get", key)
         if key not in self._written:
             self._read[key] = None
-        return _copy(self._values[key]) if key in self._values else default
+        return strict.copy(self._values[key]) if key in self._values else default
 
     def set(self, key: str, value: Json) -> None:
         """Set the value; None removes it. Raises ExtensionError for what is not JSON or is too large."""
@@ -58,53 +58,40 @@ class Store:
         if value is None:
             self._values.pop(key, None)
         else:
-            self._values[key] = self._json(verb, key, value)
-            self._check_size(verb, key)
+            wanted = {**self._values, key: self._json(verb, key, value)}
+            self._check_size(verb, key, wanted)
+            self._values = wanted
         self._written[key] = None
 
     def _check_key(self, verb: str, key: str) -> None:
-        if not isinstance(key, str) or not key or key.startswith("$"):
+        if not isinstance(key, str) or not key or key.startswith("$") or not _encodes(key):
             self._refuse(verb, key, "a key is a text that is not empty and does not start with '$'")
 
     def _json(self, verb: str, key: str, value: Json) -> Json:
         try:
-            return _copy(value)
-        except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
+            return strict.copy(value)
+        except ValueError as error:
             self._refuse(verb, key, f"the value is not JSON ({error})")
 
-    def _check_size(self, verb: str, key: str) -> None:
-        size = len(msgspec.json.encode(self._values))
-        if size > self._limit:
-            del self._values[key]
-            self._refuse(verb, key, f"the store would hold {size} bytes; the limit is {self._limit}")
+    def _check_size(self, verb: str, key: str, wanted: Mapping[str, Json]) -> None:
+        """Refuse what would make the store too large; one that is so already (the limit was lowered) may shrink."""
+        size = _size(wanted)
+        if size > self._limit and size > _size(self._values):
+            problem = f"the store would hold {size} bytes; the limit is {self._limit}; keep less in it"
+            self._refuse(verb, key, problem)
 
     def _refuse(self, verb: str, key: Json, problem: str) -> NoReturn:
         call = f"{verb}_global_state" if self._scope == "global" else f"{verb}_state"
         raise ExtensionError(f"plugin {self._plugin}: {call}({key!r}): {problem}")
 
 
-def _copy(value: Json) -> Json:
-    """Return a deep copy in plain JSON terms; raises for what JSON cannot say (NaN, sets, keys that are not texts)."""
-    return msgspec.json.decode(msgspec.json.encode(_strict(value)))
+def _size(values: Mapping[str, Json]) -> int:
+    return len(msgspec.json.encode(values))
 
 
-def _strict(value: Json) -> Json:
-    """Return the value if it is built of JSON's own types only; raises TypeError or ValueError."""
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            if not math.isfinite(value):
-                msg = f"{value} has no JSON form"
-                raise ValueError(msg)
-            return value
-        case list() | tuple():
-            return [_strict(item) for item in value]
-        case dict():
-            if not all(isinstance(key, str) for key in value):
-                msg = "the keys of an object must be texts"
-                raise TypeError(msg)
-            return {key: _strict(item) for key, item in value.items()}
-        case _:
-            msg = f"{type(value).__name__} has no JSON form"
-            raise TypeError(msg)
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
