@@ -83,6 +83,13 @@ class HookContext:
         """The time of the call (aware, UTC); use it in place of the clock and the plugin can be tested at any time."""
         return record.moment(self._call.now)
 
+    def is_vouched(self, event_id: str) -> bool:
+        """Whether the event's author is not trusted, and a person only vouched for its text.
+
+        Such a text may be read and answered; what it asks for is not asked by somebody whom the operator trusts.
+        """
+        return event_id in self._call.vouched
+
     def get_state(self, key: str, default: Json = None) -> Json:
         """Return this plan's value under the key, or the default."""
         return self._plan_store.get(key, default)

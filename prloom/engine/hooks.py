@@ -107,6 +107,7 @@ def _call(desk: Desk, step: Show, plugin: Plugin, events: tuple[Event, ...]) -> 
         plan=desk.text.read(),
         events=events,
         deferrals={event_id: wait for event_id, wait in waits.items() if wait is not None},
+        vouched=tuple(event_id for event_id in waits if state[event_id].vouched),
         state=desk.stores.get(plugin.key).values,
         global_state=desk.shared.get(plugin.key).values,
         change_request_ref=desk.change_request_ref,

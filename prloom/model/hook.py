@@ -21,7 +21,10 @@ class Limits(Record, frozen=True, kw_only=True):
 
 
 class HookCall(Record, frozen=True, kw_only=True):
-    """Everything a hook may see. `state` and `global_state` are the plugin's two stores as they stood at the call."""
+    """Everything a hook may see. `state` and `global_state` are the plugin's two stores as they stood at the call.
+
+    `vouched` names the events whose author is not trusted: a person vouched for their text, and for no more.
+    """
 
     hook: str
     plan_id: str
@@ -31,6 +34,7 @@ class HookCall(Record, frozen=True, kw_only=True):
     plan: str = ""
     events: tuple[Event, ...] = ()
     deferrals: Mapping[str, Deferral] = field(default_factory=dict)
+    vouched: tuple[str, ...] = ()
     state: Mapping[str, Json] = field(default_factory=dict)
     global_state: Mapping[str, Json] = field(default_factory=dict)
     change_request_ref: str | None = None
