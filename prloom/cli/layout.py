@@ -10,6 +10,7 @@ from prloom.cli import terminal
 from prloom.model import record
 
 INDENT = "  "
+_NARROWEST = 20
 
 
 def item(label: str, *texts: str, room: int = 9) -> Iterator[str]:
@@ -25,7 +26,7 @@ def wrap(text: str, taken: int) -> list[str]:
     """Return a text, which may be painted, as lines that fit beside what is taken; in a pipe it stays one line."""
     if not sys.stdout.isatty():
         return [text]
-    room = max(terminal.width() - taken, 20)
+    room = max(terminal.width() - taken, _NARROWEST)
     lines = [""]
     used = 0
     for word in text.split(" "):
@@ -37,6 +38,11 @@ def wrap(text: str, taken: int) -> list[str]:
             lines[-1] += f" {word}" if used else word
             used += size + (1 if used else 0)
     return lines
+
+
+def cut(text: str, taken: int) -> str:
+    """Return a text without colours that fits beside what is taken; in a pipe it stays whole."""
+    return terminal.fit(text, max(terminal.width() - taken, _NARROWEST)) if sys.stdout.isatty() else text
 
 
 def when(text: str, now: datetime) -> str:

@@ -101,7 +101,7 @@ def _bus(local: Folder) -> Bus:
     if bus is None:
         return Bus()
     with bus:
-        state = _saved(bus)
+        state = saved(bus)
         if state is not None and not (
             _grown(bus, paths.DECISIONS, state.log) or _grown(bus, paths.EVENTS, state.cursor)
         ):
@@ -112,7 +112,7 @@ def _bus(local: Folder) -> Bus:
         return Bus(state, tail.untaken(bus, state))
 
 
-def _saved(bus: Folder) -> DispatchState | None:
+def saved(bus: Folder) -> DispatchState | None:
     """Return the projection as it was saved; None where it is missing or damaged: the log has everything."""
     folder = bus.sub(paths.BUS_STATE)
     if folder is None:

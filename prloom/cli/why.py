@@ -1,0 +1,120 @@
+"""`prloom why`: tell one event's whole life."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import layout, places, terminal
+from prloom.cli.options import Options, json_option, pass_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prloom.engine.views.trail import Happened
+    from prloom.engine.views.why import Life
+
+_SHOWN_LINES = 20
+_TIME = 21  # columns for "2026-11-21 12:00:00"
+_DONE = ("handled", "triaged", "dropped", "superseded")
+
+
+@click.command("why")
+@click.argument("event", metavar="EVENT|URL")
+@click.option("--plan", metavar="PLAN", help="The plan, where several have an event of this id.")
+@json_option
+@pass_options
+def command(given: Options, event: str, plan: str | None, *, as_json: bool) -> None:
+    """Tell one event's whole life: when it came, who looked at it, what was decided and why, and what was answered.
+
+    The event is named by its id or its URL; or by the id or the URL of the reply that it got.
+    """
+    from prloom.engine.views import why  # noqa: PLC0415 - `prloom why --help` needs none
+
+    where = places.repository(given)
+    named = None if plan is None else places.plan_id(where, plan)
+    life = why.find(where, event, plan=named)
+    if as_json:
+        terminal.echo_json(why.document(life))
+    else:
+        click.echo("\n".join(_lines(life)))
+
+
+def _lines(life: Life) -> Iterator[str]:
+    yield from _about(life)
+    yield ""
+    came = f"came in from {terminal.clean(life.event.source)}"
+    yield from layout.item(layout.clock(life.came_at), came, room=_TIME)
+    for happened in life.happened:
+        yield from layout.item(layout.clock(happened.ts), *_told(happened), room=_TIME)
+    yield ""
+    yield from _now(life)
+
+
+def _about(life: Life) -> Iterator[str]:
+    event = life.event
+    author = f"by {terminal.clean(event.author.login)}" if event.author else "by the operator"
+    trust = f" ({terminal.clean(event.author.trust)})" if event.author and event.author.trust else ""
+    plan = f"plan {terminal.clean(life.plan)}" if life.plan else "the repository as a whole"
+    yield f"{layout.shown_id(event.id)}  {terminal.clean(event.type)} {author}{trust}, {plan}"
+    if event.url:
+        yield layout.INDENT + terminal.clean(event.url)
+    if event.title:
+        yield layout.INDENT + terminal.paint(terminal.clean(event.title), "strong")
+    yield from text_of(event.body, whole=life.state == "held")
+    if life.earlier:
+        yield f"{layout.INDENT}earlier versions: {', '.join(map(terminal.clean, life.earlier))}"
+
+
+def text_of(body: str, *, whole: bool) -> Iterator[str]:
+    """Yield a text from outside between bars; whole only where somebody may have to vouch for it."""
+    lines = terminal.clean_block(body, prefix=f"{layout.INDENT}│ ").split("\n") if body.strip() else []
+    shown = lines if whole or len(lines) <= _SHOWN_LINES else lines[:_SHOWN_LINES]
+    yield from shown
+    if len(shown) < len(lines):
+        yield f"{layout.INDENT}… {len(lines) - len(shown)} more lines; --json has them all"
+
+
+def _told(happened: Happened) -> Iterator[str]:
+    """Yield what happened, and below it what it led to."""
+    who = terminal.paint(terminal.clean(happened.by), "name")
+    took = "" if happened.duration_ms is None else f" in {happened.duration_ms} ms"
+    said = f": {terminal.clean(happened.reason)}" if happened.reason else ""
+    run = f" (run {terminal.clean(happened.run)})" if happened.run else ""
+    yield f"{terminal.clean(happened.stage)}  {who}  {_verdict(happened)}{took}{run}{said}"
+    wait = happened.deferral
+    if wait is not None:
+        yield (
+            f"attempt {wait.attempts}; next try {layout.clock(wait.deferred_until)}, "
+            f"at the latest {layout.clock(wait.deadline)}, then: {terminal.clean(wait.on_expire)}"
+        )
+    if happened.next_try:
+        yield f"next try {layout.clock(happened.next_try)}"
+    for action in happened.actions:
+        where = f"  {terminal.clean(action.url)}" if action.url and happened.attempts is None else ""
+        if happened.attempts is None:
+            yield f"action {layout.shown_id(action.id)}  {terminal.clean(action.state)}{where}"
+
+
+def _verdict(happened: Happened) -> str:
+    if happened.attempts is None:
+        return terminal.paint(terminal.clean(happened.verdict), "strong")
+    action = happened.actions[0]
+    url = f" {terminal.clean(action.url)}" if action.url else ""
+    tries = f", attempt {happened.attempts}" if happened.attempts > 1 or happened.verdict == "retrying" else ""
+    return f"action {layout.shown_id(action.id)} {terminal.paint(happened.verdict, 'strong')}{tries}{url}"
+
+
+def _now(life: Life) -> Iterator[str]:
+    """Yield where the event stands, and what a person can do about it."""
+    state = terminal.paint(life.state, "good" if life.state in _DONE else "warn")
+    remedies = {
+        "pending": "it is looked at as soon as a dispatcher runs: `prloom start`",
+        "deferred": f"look again now: {layout.to_run('retry', life.event.id)}",
+        "held": f"vouch for this text: {layout.to_run('approve', life.event.id)}",
+        "parked": f"try again: {layout.to_run('retry', life.event.id)}, "
+        f"or give it up: {layout.to_run('drop', life.event.id, '--reason', '…')}",
+    }
+    remedy = remedies.get(life.state)
+    yield f"Now {state}{f'; {remedy}' if remedy else ''}."

@@ -1,0 +1,188 @@
+"""List every event there ever was, with what became of it: the rows of `prloom events --json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from prloom.engine import plans
+from prloom.engine.views import buses, journals
+from prloom.engine.views.journals import Came, Said
+from prloom.engine.views.snapshot import REPOSITORY
+from prloom.errors import PrloomError
+from prloom.model import record
+from prloom.model.decision import DONE, Change, Intake, State
+from prloom.model.event import Event
+from prloom.model.position import START, Cursor
+from prloom.model.record import Record
+from prloom.model.state import DispatchState
+from prloom.storage import paths
+from prloom.storage.paths import RepositoryPaths
+from prloom.storage.reader import Reader
+
+
+class Row(Record, frozen=True, kw_only=True):
+    """One event: its state, who put it there and why; `attempts` counts how often its last owner put it off."""
+
+    id: str
+    plan: str
+    type: str
+    author: str | None
+    title: str
+    url: str | None
+    state: State
+    reason: str | None
+    by: str | None
+    attempts: int
+    created_at: str | None
+    updated_at: str
+
+
+class Listing(NamedTuple):
+    """The rows of the plans that could be read, and what is wrong with the others."""
+
+    rows: tuple[Row, ...]
+    errors: tuple[str, ...] = ()
+
+
+@dataclass
+class _Life:
+    """What the decision log has said of one event so far."""
+
+    intake: Intake
+    state: State
+    reason: str | None
+    by: str | None
+    attempts: int
+    updated_at: str
+
+
+@dataclass
+class _Log:
+    """What a whole decision log says: of each event by its id, and how far the journal of events is taken in."""
+
+    lives: dict[str, _Life]
+    cursor: Cursor = START
+
+
+def every(repository: RepositoryPaths, *, plan: str | None = None, state: str | None = None) -> Listing:
+    """Return the events of all plans, or of one, in the order in which they came in; of one state only, if asked."""
+    rows: list[Row] = []
+    errors: list[str] = []
+    for plan_id in (*plans.ids(repository), REPOSITORY) if plan is None else (plan,):
+        try:
+            rows += of_plan(repository, plan_id)
+        except PrloomError as error:
+            errors.append(f"{f'plan {plan_id}' if plan_id else 'the repository'}: {error}")
+    return Listing(tuple(row for row in rows if state in {None, row.state}), tuple(errors))
+
+
+def of_plan(repository: RepositoryPaths, plan_id: str) -> tuple[Row, ...]:
+    """Return the events of one plan; "" is the repository as a whole. Raises StorageError."""
+    bus = buses.open_bus(repository, plan_id)
+    if bus is None:
+        return ()
+    with bus:
+        log = _read_log(Reader(bus, paths.DECISIONS))
+        return tuple(_rows(plan_id, log, journals.events(Reader(bus, paths.EVENTS).scan())))
+
+
+def _read_log(decisions: Reader) -> _Log:
+    log = _Log({})
+    for said in journals.decisions(decisions.scan()):
+        if said.decision.snapshot is not None:
+            _start_from(log, said)
+        for change in said.decision.changes:
+            _apply(log.lives, change, said)
+        log.cursor = said.decision.cursor or log.cursor
+    return log
+
+
+def _start_from(log: _Log, said: Said) -> None:
+    """Take up the open events of a snapshot: the segments before it may have been taken away."""
+    assert said.decision.snapshot is not None  # noqa: S101 - the caller has just looked
+    try:
+        state = record.from_wire(DispatchState, said.decision.snapshot.get("state"))
+    except msgspec.ValidationError:
+        return
+    log.cursor = state.cursor
+    for event in state.open.values():
+        intake = Intake(
+            position=event.position,
+            type=event.type,
+            source=event.source,
+            digest=event.digest,
+            author=event.author,
+            created_at=event.created_at,
+        )
+        attempts = event.deferral.attempts if event.deferral else 0
+        log.lives.setdefault(event.id, _Life(intake, event.state, event.reason, event.by, attempts, event.since))
+
+
+def _apply(lives: dict[str, _Life], change: Change, said: Said) -> None:
+    """Move one event on, by the rules of `core.projection`."""
+    life = lives.get(change.event_id)
+    if life is None and change.intake is not None:
+        life = lives[change.event_id] = _Life(change.intake, change.state, None, None, 0, said.ts)
+    elif life is None or life.state in DONE:
+        return
+    wait = change.deferral
+    life.state, life.reason, life.updated_at = change.state, change.reason, said.ts
+    life.by = wait.owner if wait is not None else said.decision.by
+    life.attempts = wait.attempts if wait is not None else life.attempts
+
+
+def _rows(plan_id: str, log: _Log, came: Iterator[Came]) -> Iterator[Row]:
+    """Yield the events in the order of their lines; last those whose line cannot be read any more."""
+    rest = dict(log.lives)
+    fresh: set[str] = set()
+    for each in came:
+        life = rest.pop(each.event.id, None)
+        known = each.event.id in log.lives or each.event.id in fresh
+        if life is not None:
+            yield _row(plan_id, each.event.id, life, each)
+        elif not known and journals.is_behind(each.position, log.cursor):  # else it is a post of prloom's own
+            fresh.add(each.event.id)
+            yield _untaken(plan_id, each)
+    for event_id, life in rest.items():
+        yield _row(plan_id, event_id, life, None)
+
+
+def _row(plan_id: str, event_id: str, life: _Life, came: Came | None) -> Row:
+    event = came.event if came is not None else Event(id=event_id, source=life.intake.source, type=life.intake.type)
+    return Row(
+        id=event_id,
+        plan=plan_id,
+        type=life.intake.type,
+        author=life.intake.author,
+        title=event.title,
+        url=event.url,
+        state=life.state,
+        reason=life.reason,
+        by=life.by,
+        attempts=life.attempts,
+        created_at=life.intake.created_at or (came.ts if came is not None else None),
+        updated_at=life.updated_at,
+    )
+
+
+def _untaken(plan_id: str, came: Came) -> Row:
+    """Return the row of an event that no dispatcher has looked at yet."""
+    event = came.event
+    return Row(
+        id=event.id,
+        plan=plan_id,
+        type=event.type,
+        author=event.author.login if event.author else None,
+        title=event.title,
+        url=event.url,
+        state="pending",
+        reason="no dispatcher has looked at it yet",
+        by=None,
+        attempts=0,
+        created_at=event.created_at or came.ts,
+        updated_at=came.ts,
+    )

@@ -1,0 +1,116 @@
+"""Find events by their id or URL, and by the id or URL of a reply, without reading more of a journal than it takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from prloom.engine import plans
+from prloom.engine.views import buses, events, journals
+from prloom.engine.views.journals import Came
+from prloom.engine.views.snapshot import REPOSITORY
+from prloom.errors import PrloomError
+from prloom.model.position import Position
+from prloom.storage import paths, wire
+from prloom.storage.folder import Folder
+from prloom.storage.paths import RepositoryPaths
+from prloom.storage.reader import Entry, Reader
+
+_COMPARED = 5000  # the latest ids, among which the nearest is looked for
+
+
+class Found(NamedTuple):
+    """The events of one plan that were meant; several where a comment was edited: the last is the newest."""
+
+    plan: str
+    event_ids: tuple[str, ...]
+
+
+def plans_with(repository: RepositoryPaths, named: str, *, plan: str | None = None) -> tuple[Found, ...]:
+    """Return the plans that have an event which was meant, with its id."""
+    found = []
+    for plan_id in (*plans.ids(repository), REPOSITORY) if plan is None else (plan,):
+        try:
+            bus = buses.open_bus(repository, plan_id)
+        except PrloomError:
+            if plan is not None:
+                raise
+            continue  # `prloom status` and `prloom doctor` tell of it
+        if bus is not None:
+            with bus:
+                ids = _meant(bus, named)
+            if ids:
+                found.append(Found(plan_id, ids))
+    return tuple(found)
+
+
+def event(bus: Folder, event_id: str, position: Position | None) -> Came | None:
+    """Return the line of an event: the one that was taken in at a position, else the first with its id."""
+    journal = Reader(bus, paths.EVENTS)
+    if position is not None:
+        line = journal.read_at(position)
+        entries = [] if line is None else [Entry(position, line)]
+        taken = next((came for came in journals.events(entries) if came.event.id == event_id), None)
+        if taken is not None:
+            return taken
+    return next((came for came in _events_with(journal, event_id) if came.event.id == event_id), None)
+
+
+def needle(text: str) -> bytes:
+    """Return a text as prloom's own journals spell it."""
+    return wire.encode(text)
+
+
+def nothing(repository: RepositoryPaths, named: str) -> str:
+    """Return the error about a name that nothing has, with the nearest ids."""
+    ids = list(dict.fromkeys(row.id for row in events.every(repository).rows))
+    if not ids:
+        return f"no event {named}: there are no events yet"
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake costs it
+
+    close = get_close_matches(named, ids[-_COMPARED:], n=3)
+    hint = f"did you mean {' or '.join(close)}?" if close else "`prloom events` lists those there are"
+    return f"no event, reply or action {named}; {hint}"
+
+
+def _meant(bus: Folder, named: str) -> tuple[str, ...]:
+    log = Reader(bus, paths.DECISIONS)
+    journal = Reader(bus, paths.EVENTS)
+    by_url = [came.event.id for came in _events_with(journal, named) if named in {came.event.url, came.event.id}]
+    if by_url:
+        return tuple(dict.fromkeys(by_url))
+    if _was_taken_in(log, named):
+        return (named,)
+    actions = {named, *_delivered_to(log, named)}
+    return tuple(dict.fromkeys(cause for action_id in actions for cause in _causes(log, action_id)))
+
+
+def _was_taken_in(log: Reader, event_id: str) -> bool:
+    """Whether the log knows an event of this id, whose line may be gone."""
+    return any(
+        change.event_id == event_id
+        for said in journals.decisions(log.containing(needle(event_id)))
+        for change in said.decision.changes
+    )
+
+
+def _delivered_to(log: Reader, url: str) -> Iterator[str]:
+    """Yield the actions that are to be seen at a URL."""
+    for said in journals.decisions(log.containing(needle(url))):
+        yield from (delivery.action_id for delivery in said.decision.deliveries if delivery.url == url)
+
+
+def _causes(log: Reader, action_id: str) -> Iterator[str]:
+    """Yield the event that caused an action."""
+    for said in journals.decisions(log.containing(needle(action_id))):
+        for action in said.decision.actions:
+            if action.id == action_id and action.related_event_id is not None:
+                yield action.related_event_id
+
+
+def _events_with(journal: Reader, text: str) -> Iterable[Came]:
+    """Yield the events whose lines contain a text, as any program may spell it: in UTF-8 or in plain ASCII."""
+    spellings = dict.fromkeys((needle(text), json.dumps(text).encode()))
+    for spelling in spellings:
+        yield from journals.events(journal.containing(spelling))
