@@ -149,6 +149,8 @@ class Dispatcher:
                 self._poll_now = True
             for desk in self.board.all():
                 try:
+                    while intake.take_in(desk):  # the request may be about an event that came just before it
+                        pass
                     control.carry_out(request, (desk,))
                 except PrloomError as error:
                     desk.trouble(str(error))
