@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Protocol
 
 from prloom.core import requests
 from prloom.core.requests import OPERATOR, Request
 from prloom.engine import ledger
-from prloom.engine.desk import Desk
+from prloom.engine.ledger import Ledger
 from prloom.model import record
 from prloom.model.position import Cursor
 from prloom.storage import paths
@@ -28,6 +29,14 @@ def ask(local: Folder, request: Request, now: datetime) -> None:
 def request_id(now: datetime) -> str:
     """Return a new request's id."""
     return f"cli-{now:%Y%m%dT%H%M%S%f}-{os.getpid()}-{os.urandom(3).hex()}"
+
+
+class Addressee(Protocol):
+    """A plan that a request may be about; as little of one as that takes, for other commands carry out requests too."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The plan's bus."""
 
 
 class Control:
@@ -56,13 +65,13 @@ class Control:
             self._cursor = cursor
 
 
-def carry_out(request: Request, desks: Iterable[Desk]) -> None:
+def carry_out(request: Request, plans: Iterable[Addressee]) -> None:
     """Do what a request asks of these plans; events and actions that they do not have are not theirs."""
-    for desk in desks:
-        changes = requests.changes(request, desk.ledger.state)
-        deliveries = requests.deliveries(request, desk.ledger.state)
+    for plan in plans:
+        changes = requests.changes(request, plan.ledger.state)
+        deliveries = requests.deliveries(request, plan.ledger.state)
         if changes or deliveries:
-            desk.ledger.commit("operator", OPERATOR, changes=changes, deliveries=deliveries, note=request.id)
+            plan.ledger.commit("operator", OPERATOR, changes=changes, deliveries=deliveries, note=request.id)
 
 
 def _cursor(document: Document) -> Cursor:
