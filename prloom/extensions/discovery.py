@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,10 +100,10 @@ def discover(places: Places) -> tuple[Found, ...]:
     return tuple(found)
 
 
-def _scan(folder: Path, source: Source, category: tuple[str, ...], above: frozenset[Path]) -> Iterator[Found]:
+def _scan(folder: Path, source: Source, category: tuple[str, ...], above: frozenset[str]) -> Iterator[Found]:
     """Yield the plugins under a folder; one without a manifest and without code is a category of further ones."""
     try:
-        real = folder.resolve()
+        real = os.path.realpath(folder)  # unlike Path.resolve(), it does not raise at a loop
         entries = sorted(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return

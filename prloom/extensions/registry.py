@@ -11,7 +11,7 @@ from prloom.api import hooks
 from prloom.api.plugin import Manifest
 from prloom.extensions import discovery, filters
 from prloom.extensions.discovery import Found, Source
-from prloom.extensions.filters import Selection, Wishes
+from prloom.extensions.filters import Left, Selection, Wishes
 from prloom.extensions.hosting import OfferedTool, Registered
 
 
@@ -48,7 +48,7 @@ def entries(selection: Selection, loaded: Mapping[str, Registered | str] | None 
     """
     known = loaded or {}
     on = [_chosen(found, known.get(found.key)) for found in selection.chosen]
-    left = [_entry(each.found, "failed" if each.failed else "off", each.reason) for each in selection.left]
+    left = [_entry(each.found, "failed" if each.failed else "off", _why(each)) for each in selection.left]
     return (*on, *sorted(left, key=lambda entry: (entry.state == "off", entry.name, entry.place)))
 
 
@@ -65,6 +65,12 @@ def clashes(loaded: Iterable[tuple[str, Registered]]) -> tuple[str, ...]:
                     " plugins.order changes that"
                 )
     return tuple(warnings)
+
+
+def _why(left: Left) -> str:
+    """Return why a plugin does not run; one that is off is told to be broken before somebody enables it."""
+    error = left.found.error
+    return f"{left.reason}; it is broken: {error}" if error and not left.failed else left.reason
 
 
 def _chosen(found: Found, loaded: Registered | str | None) -> Entry:

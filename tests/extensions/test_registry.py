@@ -108,6 +108,14 @@ def test_of_a_plugin_that_is_not_loaded_the_list_shows_what_its_manifest_announc
     assert (entry.hooks, entry.commands, entry.tools) == (("onEvent",), ("note",), ("look",))
 
 
+def test_a_plugin_that_is_off_and_broken_is_told_to_be_both() -> None:
+    broken = Left(msgspec.structs.replace(a_plugin("a"), error="no manifest", manifest=None), "not enabled")
+
+    (entry,) = registry.entries(Selection(left=(broken,)))
+
+    assert (entry.state, entry.reason) == ("off", "not enabled; it is broken: no manifest")
+
+
 def test_a_command_belongs_to_the_first_plugin_that_has_it_and_the_other_is_warned() -> None:
     loaded = [
         ("a", Registered(commands={"note": "", "see": ""})),
