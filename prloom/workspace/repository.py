@@ -78,7 +78,7 @@ def current_branch(repository: Repository) -> str | None:
 def default_branch(repository: Repository) -> str:
     """Return the branch that pull requests go to: what origin says, else one of the usual names, else the current."""
     prefix = "refs/remotes/origin/"
-    said = git.run(["symbolic-ref", "--quiet", f"{prefix}HEAD"], cwd=repository.root, codes=(0, 1, 128)).out.strip()
+    said = git.run(["symbolic-ref", "--quiet", f"{prefix}HEAD"], cwd=repository.root, codes=(0, 1)).out.strip()
     for name in (said.removeprefix(prefix), *_USUAL_BASES):
         if name and (branch_sha(repository, name) or remote_sha(repository, name)):
             return name

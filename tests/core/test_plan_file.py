@@ -167,6 +167,12 @@ def test_a_missing_section_is_made_at_the_end() -> None:
     assert plan_file.append_todos("", [PlanTodo("1", "a")]) == "## TODO\n\n- [ ] a <!-- prloom:todo 1 -->\n"
 
 
+def test_an_empty_line_parts_new_todos_from_their_neighbours() -> None:
+    made = "## TODO\n\n- [ ] a <!-- prloom:todo 1 -->\n\n## Notes\n"
+
+    assert plan_file.append_todos("## TODO\n## Notes\n", [PlanTodo("1", "a")]) == made
+
+
 @pytest.mark.parametrize("tail", ["```\ncode", "~~~~ x\n~~~\n", "<!-- a note\n"])
 def test_a_block_that_nobody_closes_does_not_swallow_new_todos(tail: str) -> None:
     for text in (f"# x\n\n{tail}", f"# x\n\n## TODO\n\n- [ ] a\n\n{tail}"):
