@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import msgspec
 
+from prloom.api import emitting
 from prloom.api.store import Store
 from prloom.core import marker
 from prloom.errors import ExtensionError
@@ -115,27 +116,34 @@ class HookContext:
         return self._global_store.update(key, fn)
 
     def emit_action(self, action: Action | Mapping[str, Json], *, related_event_id: str | None = None) -> None:
-        """Ask for an action, given as an `Action` or in its JSON shape; its id is derived, whatever it says."""
-        if not isinstance(action, Action):
-            action = self._parse("emit_action", Action, action)
-        related = related_event_id or action.related_event_id or self._related(action.target)
-        self._actions.append(
-            msgspec.structs.replace(action, id="", related_event_id=related),
-        )
+        """Ask for an action, given as an `Action` or in its JSON shape; its id is derived, whatever it says.
+
+        It is filed under the event whose `reply_to` its target is, or under `related_event_id` where that says so.
+        """
+        self._ask("emit_action", action, related_event_id)
 
     def emit_comment(self, target: Target | None, message: str, *, related_event_id: str | None = None) -> None:
         """Say something where the target points (an event's `reply_to`); None is the plan's own conversation."""
-        if not isinstance(message, str) or not message.strip():
+        if not isinstance(message, str):
+            raise self._mistake("emit_comment", f"the message is {type(message).__name__}; give the text to post")
+        if not message.strip():
             raise self._mistake("emit_comment", "the message is empty; give the text to post")
-        self._emit(target, Comment(message), related_event_id)
+        self._emit("emit_comment", target, Comment(message), related_event_id)
 
     def emit_review(
         self, target: Target | None, review: Review | Mapping[str, Json], *, related_event_id: str | None = None
     ) -> None:
         """Review the pull request; `review` is {verdict, summary, comments[]}."""
+        name = "emit_review"
+        if isinstance(review, Mapping):
+            try:
+                review = record.from_wire(Review, {"type": "review", **review})
+            except msgspec.ValidationError as error:
+                raise self._mistake(name, str(error)) from error
         if not isinstance(review, Review):
-            review = self._parse("emit_review", Review, {"type": "review", **review})
-        self._emit(target, review, related_event_id)
+            problem = f"the review is {type(review).__name__}; give {{verdict, summary, comments[]}} or a Review"
+            raise self._mistake(name, problem)
+        self._emit(name, target, review, related_event_id)
 
     def emit_merge(
         self,
@@ -145,12 +153,14 @@ class HookContext:
         related_event_id: str | None = None,
     ) -> None:
         """Merge the pull request."""
-        self._emit(target, self._parse("emit_merge", Merge, {"type": "merge", "method": method}), related_event_id)
+        self._emit("emit_merge", target, Merge(method), related_event_id)
 
     async def run_agent(
         self, prompt: str, *, files: Sequence[str] = (), stage: str = "worker", model: str | None = None
     ) -> str:
         """Run the stage's agent in the plan's worktree and return its final message; raises if the run fails."""
+        if isinstance(files, str):
+            raise self._mistake("run_agent", f"files is {files!r}; give a list of paths, such as [{files!r}]")
         return await self._services.run_agent(prompt, files=tuple(files), stage=stage, model=model)
 
     def read_events(
@@ -160,6 +170,10 @@ class HookContext:
 
         Only events whose author is trusted are shown; the dispatcher's own cursors are not touched.
         """
+        if isinstance(types, str):
+            raise self._mistake("read_events", f"types is {types!r}; give a list of types, such as [{types!r}]")
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+            raise self._mistake("read_events", f"limit is {limit!r}; give a whole number from 1")
         return self._services.read_events(types=types, since_id=since_id, limit=limit)
 
     def read_plan(self, plan_id: str | None = None) -> str:
@@ -174,21 +188,14 @@ class HookContext:
         writes = tuple(store.writes() for store in (self._plan_store, self._global_store) if store.touched)
         return Outcome(actions=tuple(self._actions), writes=writes, plan=changed)
 
-    def _emit(self, target: Target | None, payload: Payload, related: str | None) -> None:
+    def _emit(self, name: str, target: Target | None, payload: Payload, related: str | None) -> None:
         where = target if target is not None else Target(marker.PLAN_TARGET)
-        self.emit_action(Action(target=where, payload=payload), related_event_id=related)
+        self._ask(name, Action(target=where, payload=payload), related)
 
-    def _related(self, target: Target) -> str | None:
-        """Guess the event that an action answers: the one whose reply goes there, or the only one there is."""
-        answered = [event.id for event in self._call.events if event.reply_to == target]
-        if answered:
-            return answered[0]
-        return self._call.events[0].id if self._call.events else None
-
-    def _parse(self, name: str, kind: type[record.R], value: Json) -> record.R:
+    def _ask(self, name: str, asked: Action | Mapping[str, Json], related: str | None) -> None:
         try:
-            return record.from_wire(kind, value)
-        except msgspec.ValidationError as error:
+            self._actions.append(emitting.action(asked, related, self._call.events))
+        except ValueError as error:
             raise self._mistake(name, str(error)) from error
 
     def _mistake(self, name: str, problem: str) -> ExtensionError:
@@ -227,7 +234,7 @@ class TriageContext(HookContext):
         """
         name = "mark_event_deferred"
         self._check_delay(name, retry_after_ms)
-        if on_expire not in {None, "park", "pass", "drop"}:
+        if on_expire is not None and on_expire not in get_args(OnExpire):
             raise self._mistake(name, f"on_expire is {on_expire!r}; use 'park', 'pass' or 'drop'")
         deadline = self._deadline(name, until)
         self._mark(name, Mark(event_id, "deferred", reason, retry_after_ms, deadline, on_expire))
@@ -270,10 +277,11 @@ class TriageContext(HookContext):
             return None
         try:
             deadline = record.moment(until) if isinstance(until, str) else until
-        except ValueError as error:
-            raise self._mistake(name, f"until is {until!r}; give an aware datetime or an ISO 8601 text") from error
-        if not isinstance(deadline, datetime) or deadline.tzinfo is None:
+            text = record.iso(deadline) if isinstance(deadline, datetime) and deadline.tzinfo else None
+        except (ValueError, OverflowError):
+            text = None
+        if text is None:
             raise self._mistake(name, f"until is {until!r}; give an aware datetime or an ISO 8601 text")
-        if deadline <= self.now:
-            raise self._mistake(name, f"until is {record.iso(deadline)}, which is over; give a time to come")
-        return record.iso(deadline)
+        if record.moment(text) <= self.now:
+            raise self._mistake(name, f"until is {text}, which is over; give a time to come")
+        return text

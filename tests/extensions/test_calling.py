@@ -180,12 +180,17 @@ def test_a_wrong_use_of_the_context_is_told_in_the_contexts_own_words(
     )
 
 
-@pytest.mark.parametrize("message", [7, "\ud800"])
-def test_an_action_that_could_not_be_sent_is_an_error(
-    ctx: PluginContext, run: Run, make_call: Make, message: object
+@pytest.mark.parametrize(
+    "hook",
+    [
+        lambda plan, triage: "\ud800",
+        lambda plan, triage: triage.mark_event_handled("e1", "\ud800"),
+    ],
+)
+def test_an_outcome_that_could_not_be_sent_is_an_error(
+    ctx: PluginContext, run: Run, make_call: Make, hook: Callable[..., object]
 ) -> None:
-    action = Action(target=Target("local"), payload=Comment(message))  # type: ignore[arg-type]
-    ctx.register_hook("beforeTriage", lambda plan, triage: triage.emit_action(action))
+    ctx.register_hook("beforeTriage", hook)
 
     assert failure(run, make_call()).startswith("plugin noted: beforeTriage: what it asks for is not valid: ")
 
