@@ -19,6 +19,7 @@ LOCK = "dispatcher.lock"
 # Beside the lock and not in it: older versions of filelock empty the lock file when a second dispatcher tries.
 OWNER = "dispatcher.owner.json"
 _LIMIT = 64 * 1024
+_MOMENT = 1.0  # seconds that a quiet holder may need
 
 
 class Owner(NamedTuple):
@@ -80,16 +81,18 @@ class DispatcherLock:
     """The right to dispatch for one repository, held until `release` or the process's end.
 
     The lock is `dispatcher.lock`; who holds it stands in `dispatcher.owner.json` beside it, and that file's time of
-    change is the last tick.
+    change is the last tick. A `quiet` one does not tell: it is for other commands, which keep dispatchers away for a
+    moment and are none.
     """
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, *, quiet: bool = False) -> None:
         self.folder = folder
+        self.quiet = quiet
         self._lock: FileLock | None = None
         self._since = ""
 
     def acquire(self) -> None:
-        """Take the lock at once, or raise AlreadyRunningError that names the holder."""
+        """Take the lock, or raise AlreadyRunningError that names the holder; only a quiet holder is waited for."""
         # Only the dispatcher needs the library, and importing it costs 40 ms.
         from filelock import FileLock, Timeout  # noqa: PLC0415
 
@@ -97,13 +100,19 @@ class DispatcherLock:
         path = self.folder.where(LOCK)
         lock = FileLock(path, mode=0o600, thread_local=False)
         try:
-            lock.acquire(timeout=0)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                holder = owner(self.folder)
+                lock.acquire(timeout=0 if holder is not None and holder.alive else _MOMENT)
         except Timeout:
             raise AlreadyRunningError(self._held(path)) from None
         except OSError as error:
             raise failure.failed("lock", path, error) from error
         self._lock = lock
         self._since = record.iso(datetime.now(UTC))
+        if self.quiet:
+            return
         try:
             self._tell(stopped=False)
         except StorageError:
@@ -125,7 +134,8 @@ class DispatcherLock:
         if lock is None:
             return
         try:
-            self._stop()
+            if not self.quiet:
+                self._stop()
         finally:
             lock.release()
 

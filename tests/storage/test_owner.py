@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -218,3 +219,34 @@ def test_seeing_who_has_the_repository_imports_nothing_heavy(folder: Folder) -> 
     )
 
     assert seen.stdout.strip() == "[]"
+
+
+def test_a_quiet_holder_keeps_dispatchers_away_and_is_none(folder: Folder) -> None:
+    with DispatcherLock(folder, quiet=True):
+        assert owners.owner(folder) is None
+        with pytest.raises(AlreadyRunningError, match=r"another process holds .*dispatcher\.lock"):
+            DispatcherLock(folder).acquire()
+
+    assert owners.owner(folder) is None
+
+
+def test_a_quiet_holder_does_not_speak_for_the_dispatcher_before_it(folder: Folder) -> None:
+    with DispatcherLock(folder):
+        pass
+    before = owners.owner(folder)
+
+    with DispatcherLock(folder, quiet=True):
+        assert owners.owner(folder) == before
+    assert owners.owner(folder) == before
+
+
+def test_a_dispatcher_waits_for_a_quiet_holder_but_not_for_another_dispatcher(folder: Folder) -> None:
+    quiet = DispatcherLock(folder, quiet=True)
+    quiet.acquire()
+    threading.Timer(0.05, quiet.release).start()
+
+    with DispatcherLock(folder):
+        found = owners.owner(folder)
+
+    assert found is not None
+    assert found.alive
