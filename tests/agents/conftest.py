@@ -70,13 +70,13 @@ async def launch(tmp_path: Path, ask: Callable[..., Request]) -> AsyncIterator[C
 
 
 @pytest.fixture
-def up() -> Callable[[Run], Awaitable[None]]:
-    """Wait until a run's agent has said something, and its supervisor has written down who it is."""
+def up() -> Callable[..., Awaitable[None]]:
+    """Wait until a run's agent has said something, and its supervisor has written down who it is; or for more."""
 
-    async def wait(run: Run) -> None:
-        async with asyncio.timeout(15):
+    async def wait(run: Run, more: Callable[[], bool] = lambda: True) -> None:
+        async with asyncio.timeout(30):
             # Files of another process: there is no event to wait for.
-            while not (runs.read(run.folder, runs.OUTPUT) and runs.read(run.folder, runs.SUPERVISOR)):  # noqa: ASYNC110
+            while not (runs.read(run.folder, runs.OUTPUT) and runs.read(run.folder, runs.SUPERVISOR) and more()):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
     return wait
