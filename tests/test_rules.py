@@ -1,0 +1,40 @@
+"""The rules of the code that are not about behaviour: layers, and what bundled extensions may import."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BUNDLED = sorted([*ROOT.glob("plugins/**/*.py"), *ROOT.glob("bridges/**/*.py")])
+
+
+def test_each_layer_imports_only_those_below_it():
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 0, ended.stdout
+
+
+@pytest.mark.parametrize("file", BUNDLED, ids=lambda file: str(file.relative_to(ROOT)))
+def test_a_bundled_extension_imports_of_prloom_only_what_every_author_may(file: Path):
+    allowed = {"prloom.api", "prloom.testing"} if "tests" in file.parts else {"prloom.api"}
+    tree = ast.parse(file.read_text())
+    imported = {
+        name
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom) and node.level == 0
+            else []
+        )
+    }
+    ours = {name for name in imported if name.split(".")[0] == "prloom"}
+
+    assert {name for name in ours if not any(name == good or name.startswith(f"{good}.") for good in allowed)} == set()
