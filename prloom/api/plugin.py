@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -117,9 +117,9 @@ class PluginContext:
 
         It is called with (plan, ctx), or with (event, ctx) for event hooks. A name that is not known is a warning.
         """
-        known = hooks.canonical(name)
+        known = hooks.canonical(name) if isinstance(name, str) else None
         if known is None:
-            close = hooks.nearest(name)
+            close = hooks.nearest(name) if isinstance(name, str) else None
             hint = f"; did you mean {close!r}?" if close else ""
             self.registrations.warnings.append(f"plugin {self.key}: no hook point is named {name!r}{hint}")
             return
@@ -137,10 +137,10 @@ class PluginContext:
 
     def register_command(self, name: str, handler: Handler, *, help: str = "") -> None:  # noqa: A002 - likewise
         """Register a function (event, ctx) for comments whose first word is `/name`."""
-        word = name.removeprefix("/")
-        if not word or not word.replace("-", "").replace("_", "").isalnum():
+        word = name.removeprefix("/") if isinstance(name, str) else ""
+        if not word.replace("-", "").replace("_", "").isalnum():
             raise ExtensionError(f"plugin {self.key}: command {name!r}: use letters, digits, '-' and '_'")
-        if word == "prloom":
+        if word.casefold() == "prloom":
             raise ExtensionError(f"plugin {self.key}: command '/prloom' is built in; choose another name")
         if self.registrations.command(word) is not None:
             raise ExtensionError(f"plugin {self.key}: command '/{word}' is registered twice")
@@ -172,17 +172,26 @@ class PluginContext:
         description: str = "",
     ) -> None:
         """Register a tool for agents; `schema` is the JSON Schema of its arguments."""
-        if any(tool.name == name for tool in self.registrations.tools):
-            raise ExtensionError(f"plugin {self.key}: tool {name!r} is registered twice")
+        self._check_name("tool", name, [tool.name for tool in self.registrations.tools])
+        if not isinstance(schema, Mapping):
+            kind = type(schema).__name__
+            raise ExtensionError(f"plugin {self.key}: tool {name!r}: the schema is {kind}; give a JSON Schema object")
         self._check_handler(f"tool {name}", handler, arguments=None)
         self.registrations.tools.append(Tool(name, dict(schema), handler, check_fn, description))
 
     def register_skill(self, name: str, path: str | Path, description: str = "") -> None:
         """Register instructions for agents; a relative path is relative to the plugin's folder."""
+        self._check_name("skill", name, [skill.name for skill in self.registrations.skills])
         where = self._folder / path
         if not where.exists():
             raise ExtensionError(f"plugin {self.key}: skill {name!r}: there is no {where}")
         self.registrations.skills.append(Skill(name, where, description))
+
+    def _check_name(self, what: str, name: str, taken: Sequence[str]) -> None:
+        if not isinstance(name, str) or not name.strip():
+            raise ExtensionError(f"plugin {self.key}: {what} {name!r}: give it a name")
+        if name in taken:
+            raise ExtensionError(f"plugin {self.key}: {what} {name!r} is registered twice")
 
     def _check_handler(self, what: str, handler: Handler, *, arguments: int | None) -> None:
         """Refuse at registration what could not be called later."""
