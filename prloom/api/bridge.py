@@ -56,7 +56,16 @@ class Polled:
     """What a poll found: events, oldest first, and the cursor (any JSON) for the next poll.
 
     An event says which plan it is for by `pr`, or by `context["plan"]` with the plan's id; otherwise it concerns the
-    repository as a whole.
+    repository as a whole. prloom reads more of its `context`, where it is there:
+
+    - `remoteId`: what the source calls the post, unlike any other post of that source; it is compared with the
+      `remote_id` of what was delivered, so that prloom does not answer itself.
+    - `supersedes`: the id of the event that this one is an edit of; an edit has an id of its own.
+    - `updatedAt`: when the text was edited last. Nobody's approval vouches for what was edited after it.
+    - `file`, `line`, `side` and `diffHunk`: what the event is about, for the agent.
+
+    An event without an author speaks for the operator. Whatever people or bots wrote has one, also where their account
+    is gone (`ghost`); `trust` is left open unless the source was asked for it.
     """
 
     events: Sequence[Event] = ()
