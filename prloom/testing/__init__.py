@@ -1,1 +1,48 @@
-"""What the authors of plugins and bridges test with."""
+"""For authors: build events, and show them to a plugin as the dispatcher would.
+
+    from prloom.testing import a_comment, harness
+
+    def test_a_note_is_kept():
+        bench = harness("prloom/plugins/notes")
+
+        seen = bench.show(a_comment("!note tabs"))
+
+        assert seen.handled and seen.comments == ("Noted.",)
+
+`prloom.testing.plugin_contract` and `prloom.testing.bridge_contract` hold the promises that all plugins and all bridges
+make, as tests to derive from.
+"""
+
+from prloom.testing.events import (
+    NOW,
+    PLAN,
+    a_checks_report,
+    a_comment,
+    a_failed_check,
+    a_request,
+    a_review,
+    a_review_comment,
+    an_event,
+)
+from prloom.testing.golden import GOLDEN_EVENTS
+from prloom.testing.harness import REPOSITORY, Harness, harness
+from prloom.testing.shown import Fate, Fault, Shown
+
+__all__ = [
+    "GOLDEN_EVENTS",
+    "NOW",
+    "PLAN",
+    "REPOSITORY",
+    "Fate",
+    "Fault",
+    "Harness",
+    "Shown",
+    "a_checks_report",
+    "a_comment",
+    "a_failed_check",
+    "a_request",
+    "a_review",
+    "a_review_comment",
+    "an_event",
+    "harness",
+]

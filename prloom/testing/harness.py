@@ -1,0 +1,274 @@
+"""Show events to a plugin as the dispatcher does, without one: the same calls and verdicts, a clock of one's own."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from prloom.api import Event, Json, Target, duration, iso
+from prloom.core import commands, deferral, dispatch, verdicts
+from prloom.core.backoff import Backoff
+from prloom.core.dispatch import Obey, Roster, Show, Triage
+from prloom.core.verdicts import OnError
+from prloom.errors import ExtensionError
+from prloom.extensions.hosting import Registered
+from prloom.model.decision import Change, StateWrite
+from prloom.model.hook import HookCall, Limits, Outcome
+from prloom.testing import finding, listening, runners, shown
+from prloom.testing.bus import Bus, Values
+from prloom.testing.events import NOW, PLAN
+from prloom.testing.runners import Register, Runner
+from prloom.testing.services import Answer, Playing
+from prloom.testing.shown import Fault, Shown
+
+REPOSITORY = ""
+"""The plan to show an event on that concerns the repository as a whole (`onGlobalEvent`)."""
+
+
+def harness(
+    plugin: str | Path | Register,
+    settings: Mapping[str, Json] | None = None,
+    *,
+    name: str = "plugin",
+    **more: Any,  # noqa: ANN401 - the arguments of Harness
+) -> Harness:
+    """Return a harness for a plugin: its folder, its `.py` file, or its `register` function (called `name`).
+
+    `settings` are its table of `[plugins.settings.<name>]`; `more` are the arguments of `Harness`. Raises
+    ExtensionError where the plugin cannot be loaded, as the dispatcher would say it.
+    """
+    values = dict(settings or {})
+    if isinstance(plugin, str | Path):
+        return Harness(runners.of_folder(finding.at(plugin), values), **more)
+    return Harness(runners.of_function(plugin, values, name), **more)
+
+
+class Harness:
+    """A plugin at work on plans that exist in memory only.
+
+    `now` is its clock, which stands still except in `advance`. `repo_root` is by default an empty temporary folder.
+    `agent` plays the agent that the plugin runs. Where `strict`, what a hook raises is raised by the showing too, once
+    it has been settled: nothing of the hook has taken effect.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        *,
+        now: datetime = NOW,
+        repo_root: Path | None = None,
+        agent: Answer | None = None,
+        strict: bool = True,
+        on_error: OnError = "defer",
+        backoff: Backoff | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.now = now
+        self.repo_root = repo_root if repo_root is not None else _temporary(self)
+        with listening.to(runner.key):  # a process asks at its start how much of its log is of interest
+            self.registered: Registered = runner.start()
+        self._runner = runner
+        self._agent = agent
+        self._strict = strict
+        self._on_error: OnError = on_error
+        self._policy = backoff or Backoff()
+        self._limits = limits or Limits()
+        self._shared = Values()
+        self._buses: dict[str, Bus] = {}
+
+    @property
+    def key(self) -> str:
+        """The plugin's key, which owns its deferrals."""
+        return self._runner.key
+
+    @property
+    def global_state(self) -> Mapping[str, Json]:
+        """What the plugin stored for all plans."""
+        return self._shared.values
+
+    def state(self, plan: str = PLAN) -> Mapping[str, Json]:
+        """Return what the plugin stored for a plan."""
+        return self._bus(plan).stores["plan"].values
+
+    def plan_text(self, plan: str = PLAN) -> str:
+        """Return the text of a plan, which the plugin may have changed."""
+        return self._bus(plan).text
+
+    def write_plan(self, text: str, plan: str = PLAN) -> None:
+        """Give a plan its text."""
+        self._bus(plan).text = text
+
+    def waiting(self, plan: str = PLAN) -> tuple[str, ...]:
+        """Return the ids of the events that are put off."""
+        return tuple(event.id for event in self._bus(plan).open.values() if event.state == "deferred")
+
+    def show(self, *events: Event, plan: str = PLAN) -> Shown:
+        """Let events come in, and return what becomes of them: commands, then onEvent, then beforeTriage."""
+        bus = self._bus(plan)
+        return self._told(lambda faults: self._take_in(bus, events, faults))
+
+    def advance(self, span: str | timedelta) -> Shown:
+        """Let time pass ("90s", "2h"), and return what becomes of the events whose waits end meanwhile."""
+        end = self.now + (span if isinstance(span, timedelta) else duration.parse(span))
+        return self._told(lambda faults: self._pass_time(end, faults))
+
+    def fire(self, hook: str, *, plan: str = PLAN) -> Shown:
+        """Run a hook point that no event leads to, such as `afterDesign`, and return what it did."""
+        bus = self._bus(plan)
+        return self._told(lambda faults: self._run(bus, Show(self.key, hook, ()), faults))
+
+    def call(self, hook: str, *events: Event, plan: str = PLAN) -> Outcome:
+        """Run one hook and return all that it asks for; nothing of it takes effect. Raises ExtensionError."""
+        return self._outcome(self._bus(plan), hook, events)
+
+    def stop(self) -> None:
+        """End the plugin; needed where it runs in a process of its own."""
+        self._runner.stop()
+
+    def _told(self, work: Callable[[list[Fault]], None]) -> Shown:
+        """Do what a showing consists of, and return what was decided by it."""
+        faults: list[Fault] = []
+        before = {bus.id: len(bus.decisions) for bus in self._buses.values()}
+        with listening.to(self.key) as heard:
+            work(faults)
+        if faults and self._strict:
+            raise faults[0].error or ExtensionError(faults[0].message)
+        made = [each for bus in self._buses.values() for each in bus.decisions[before.get(bus.id, 0) :]]
+        return shown.told(made, faults, heard)
+
+    def _take_in(self, bus: Bus, events: tuple[Event, ...], faults: list[Fault]) -> None:
+        bus.take_in(events, self.now)
+        self._work(bus, faults)
+
+    def _pass_time(self, end: datetime, faults: list[Fault]) -> None:
+        while True:
+            dues = [due for bus in self._buses.values() if (due := deferral.next_due(bus.open.values())) is not None]
+            if not dues or min(dues) > end:
+                break
+            self.now = max(self.now, min(dues))
+            for bus in self._buses.values():
+                bus.commit("wait", "prloom", self.now, changes=deferral.due(bus.open.values(), self.now))
+                self._work(bus, faults)
+        self.now = end
+
+    def _work(self, bus: Bus, faults: list[Fault]) -> None:
+        """Do all that can be done now, as the dispatcher does it; what is left is the agent's."""
+        while True:
+            pending = [(event, commands.parse(bus.events[event.id])) for event in bus.open.values()]
+            steps = dispatch.steps(pending, self._roster(bus), busy=(), alone=bus.alone, paused=False, triaging=False)
+            for step in steps:
+                match step:
+                    case Show():
+                        self._run(bus, step, faults)
+                    case Obey(event_id=event_id):
+                        _end(bus, (event_id,), "handled", "a command of prloom's own", self.now)
+                    case Triage(event_ids=event_ids):
+                        _end(bus, event_ids, "triaged" if bus.id else "handled", None, self.now)
+            if not steps:
+                return
+
+    def _roster(self, bus: Bus) -> Roster:
+        hooks = self.registered.hooks
+        if bus.id == REPOSITORY:
+            seeing = (self.key,) if "onGlobalEvent" in hooks else ()
+            return Roster(observers=seeing, observer_hook="onGlobalEvent")
+        return Roster(
+            observers=(self.key,) if "onEvent" in hooks else (),
+            triagers=(self.key,) if "beforeTriage" in hooks else (),
+            commands=dict.fromkeys(self.registered.commands, self.key),
+        )
+
+    def _run(self, bus: Bus, step: Show, faults: list[Fault]) -> None:
+        """Run a hook, and let all of it take effect, or nothing."""
+        events = tuple(bus.events[event_id] for event_id in step.event_ids)
+        try:
+            outcome = self._outcome(bus, step.hook, events)
+        except ExtensionError as error:
+            faults.append(Fault(step.hook, step.event_ids, str(error), listening.frames(error), error))
+            self._settle_failure(bus, step, str(error))
+        else:
+            self._settle(bus, step.hook, events, outcome)
+            bus.alone -= set(step.event_ids)
+
+    def _outcome(self, bus: Bus, hook: str, events: tuple[Event, ...]) -> Outcome:
+        services = Playing(bus.events, {each.id: each.text for each in self._buses.values()}, self._agent)
+        return self._runner.run(self._call(bus, hook, events), services)
+
+    def _call(self, bus: Bus, hook: str, events: tuple[Event, ...]) -> HookCall:
+        opened = {event.id: bus.open[event.id] for event in events if event.id in bus.open}
+        worktree = self.repo_root / "prloom" / ".local" / "worktrees" / bus.id
+        worktree.mkdir(parents=True, exist_ok=True)
+        return HookCall(
+            hook=hook,
+            plan_id=bus.id,
+            repo_root=str(self.repo_root),
+            worktree=str(worktree),
+            now=iso(self.now),
+            plan=bus.text,
+            events=events,
+            deferrals={name: event.deferral for name, event in opened.items() if event.deferral is not None},
+            vouched=tuple(name for name, event in opened.items() if event.vouched),
+            state=bus.stores["plan"].values,
+            global_state=self._shared.values,
+            change_request_ref=f"#{bus.id.removeprefix('pr-')}" if bus.id else None,
+            limits=self._limits,
+        )
+
+    def _settle(self, bus: Bus, hook: str, events: tuple[Event, ...], outcome: Outcome) -> None:
+        settled = verdicts.settle(
+            self._call(bus, hook, events),
+            outcome,
+            bus.open,
+            plugin=self.key,
+            now=self.now,
+            policy=self._policy,
+            plan_target=Target("github", {"pr": bus.id}),
+        )
+        bus.write(outcome.writes)
+        bus.text = bus.text if outcome.plan is None else outcome.plan
+        writes = tuple(
+            StateWrite(plugin=self.key, scope=each.scope, version=0, values=each.values, deleted=each.deleted)
+            for each in outcome.writes
+            if each.values or each.deleted
+        )
+        bus.commit(hook, self.key, self.now, changes=settled.changes, actions=settled.actions, writes=writes)
+
+    def _settle_failure(self, bus: Bus, step: Show, reason: str) -> None:
+        """Decide what becomes of the events of a hook that failed; in company, each is shown once more, alone."""
+        if len(step.event_ids) > 1:
+            bus.alone |= set(step.event_ids)
+            return
+        changes = verdicts.settle_failure(
+            step.event_ids,
+            bus.open,
+            reason,
+            hook=step.hook,
+            plugin=self.key,
+            now=self.now,
+            policy=self._policy,
+            on_error=self._on_error,
+        )
+        bus.commit(step.hook, self.key, self.now, changes=changes)
+        bus.alone -= set(step.event_ids)
+
+    def _bus(self, plan: str) -> Bus:
+        if plan not in self._buses:
+            self._buses[plan] = Bus(plan, self._shared)
+        return self._buses[plan]
+
+
+def _end(bus: Bus, event_ids: tuple[str, ...], state: Any, reason: str | None, now: datetime) -> None:  # noqa: ANN401
+    changes = tuple(Change(event_id=each, verdict=state, state=state, reason=reason) for each in event_ids)
+    bus.commit("triage", "prloom", now, changes=changes)
+
+
+def _temporary(owner: object) -> Path:
+    """Return a folder that is gone when its owner is."""
+    folder = Path(tempfile.mkdtemp(prefix="prloom-test-")).resolve()
+    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -1,0 +1,141 @@
+"""Run a plugin's hooks for a test: in this process, so that a debugger works, or in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from prloom.api import Json, Manifest, PluginContext
+from prloom.api.context import Services
+from prloom.api.plugin import Registrations
+from prloom.errors import ExtensionError
+from prloom.extensions import calling, hosting, loading, settings
+from prloom.extensions.discovery import Found
+from prloom.extensions.hosting import Host, Registered
+from prloom.model.hook import HookCall, Outcome
+
+T = TypeVar("T")
+Register = Callable[[PluginContext], Any]
+
+
+class Runner(Protocol):
+    """Runs one plugin; a call ends in its outcome, or in an ExtensionError that says what went wrong."""
+
+    key: str
+
+    def start(self) -> Registered:
+        """Load the plugin, if it is not loaded, and return what it registered; raises ExtensionError."""
+
+    def run(self, call: HookCall, services: Services) -> Outcome:
+        """Run one hook and return all that it asked for; raises ExtensionError."""
+
+    def stop(self) -> None:
+        """End the plugin."""
+
+
+class Direct:
+    """A plugin in this thread: what it raises is the cause of the error, and a breakpoint in it works."""
+
+    def __init__(self, key: str, load: Callable[[], tuple[Registrations, tuple[str, ...]]]) -> None:
+        self.key = key
+        self._load = load
+        self._made: Registrations | None = None
+        self._warnings: tuple[str, ...] = ()
+
+    def start(self) -> Registered:
+        """Load the plugin, if it is not loaded, and return what it registered; raises ExtensionError."""
+        return hosting.registered(self._living(), self._warnings)
+
+    def run(self, call: HookCall, services: Services) -> Outcome:
+        """Run one hook; raises ExtensionError, whose cause is what the plugin raised."""
+        made = self._living()
+        own = msgspec.json.decode(msgspec.json.encode(call), type=HookCall)  # the plugin may change what it is given
+        return _outside_loops(lambda: calling.run_hook(self.key, made, own, services))
+
+    def stop(self) -> None:
+        """Forget the plugin."""
+        self._made = None
+
+    def _living(self) -> Registrations:
+        if self._made is None:
+            self._made, self._warnings = self._load()
+        return self._made
+
+
+class Hosted:
+    """A plugin in one of the dispatcher's hosts, with an event loop that runs while a call does."""
+
+    def __init__(self, host: Host, limit: timedelta = timedelta(seconds=30)) -> None:
+        self.key = host.key
+        self._host = host
+        self._limit = limit
+        self._loop = asyncio.Runner()
+
+    def start(self) -> Registered:
+        """Start the host, if it does not run, and return what the plugin registered; raises ExtensionError."""
+        return self._loop.run(self._host.start())
+
+    def run(self, call: HookCall, services: Services) -> Outcome:
+        """Run one hook in the host; raises HookFailed."""
+        return self._loop.run(self._host.run(call, services, self._limit))
+
+    def stop(self) -> None:
+        """End the host and the loop."""
+        self._loop.run(self._host.stop())
+        self._loop.close()
+
+
+def of_folder(found: Found, values: Mapping[str, Json]) -> Direct:
+    """Return the runner of a plugin that lies in a folder or a file; `values` are its settings."""
+
+    def load() -> tuple[Registrations, tuple[str, ...]]:
+        loaded = loading.load(found, values)
+        if loaded.registrations is None:
+            raise ExtensionError(loaded.error or f"plugin {found.key} could not be loaded")
+        return loaded.registrations, loaded.warnings
+
+    return Direct(found.key, load)
+
+
+def of_function(register: Register, values: Mapping[str, Json], key: str) -> Direct:
+    """Return the runner of a plugin that is a `register` function; the `Config` of its module checks the settings."""
+
+    def load() -> tuple[Registrations, tuple[str, ...]]:
+        module = sys.modules[register.__module__]
+        config, warnings = settings.build(key, module, values)
+        folder = Path(module.__file__).parent if module.__file__ else Path()
+        ctx = PluginContext(key, Manifest(name=key), config, folder=folder)
+        register(ctx)
+        return ctx.registrations, (*warnings, *ctx.registrations.warnings)
+
+    return Direct(key, load)
+
+
+def _outside_loops(work: Callable[[], T]) -> T:
+    """Return what the function returns; where this thread has an event loop running, in another thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is waited for
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="plugin hook")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]

@@ -1,0 +1,90 @@
+"""What became of events that a plugin was shown: marks, waits, actions, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from prloom.api import Action, Deferral, Event, InlineComment, Payload
+from prloom.model.action import Comment
+from prloom.model.decision import Decision
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of one event, last of all.
+
+    `verdict` is handled, deferred, passed (an agent's turn), superseded, parked or dropped.
+    """
+
+    verdict: str
+    by: str
+    reason: str | None = None
+    deferral: Deferral | None = None
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A hook that failed: what it said, where in the plugin's own code, and the exception."""
+
+    hook: str
+    event_ids: tuple[str, ...]
+    message: str
+    frames: tuple[str, ...] = ()
+    error: Exception | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a showing amounted to. `fates` has each event that was touched, by id."""
+
+    fates: Mapping[str, Fate] = field(default_factory=dict)
+    actions: tuple[Action, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    log: tuple[str, ...] = ()
+
+    def __getitem__(self, event: Event | str) -> Fate:
+        """Return what became of an event."""
+        return self.fates[event if isinstance(event, str) else event.id]
+
+    @property
+    def handled(self) -> tuple[str, ...]:
+        """The ids of the events that were dealt with."""
+        return self._of("handled")
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """The ids of the events that were left to the agent."""
+        return self._of("passed")
+
+    @property
+    def deferred(self) -> Mapping[str, Deferral]:
+        """The waits that were begun or went on, by event."""
+        return {name: fate.deferral for name, fate in self.fates.items() if fate.deferral is not None}
+
+    @property
+    def payloads(self) -> tuple[Payload, ...]:
+        """What the actions are to do."""
+        return tuple(action.payload for action in self.actions)
+
+    @property
+    def comments(self) -> tuple[str, ...]:
+        """What was said, in the conversation or on a line."""
+        return tuple(payload.message for payload in self.payloads if isinstance(payload, Comment | InlineComment))
+
+    def _of(self, verdict: str) -> tuple[str, ...]:
+        return tuple(name for name, fate in self.fates.items() if fate.verdict == verdict)
+
+
+def told(decisions: Sequence[Decision], faults: Sequence[Fault] = (), log: Sequence[str] = ()) -> Shown:
+    """Return what decisions amount to."""
+    fates: dict[str, Fate] = {}
+    for decision in decisions:
+        for change in decision.changes:
+            verdict = "passed" if change.state == "triaged" else change.state
+            if change.state == "pending":
+                fates.pop(change.event_id, None)
+            else:
+                fates[change.event_id] = Fate(verdict, decision.by, change.reason, change.deferral)
+    actions = tuple(action for decision in decisions for action in decision.actions)
+    return Shown(fates, actions, tuple(faults), tuple(log))
