@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from prloom.engine.views.events import Row
+    from prloom.engine.views.events import Listed, Row
 
 STATES = ("pending", "deferred", "held", "parked", "handled", "triaged", "dropped", "superseded")
 
@@ -37,8 +37,8 @@ def command(given: Options, plan: str | None, state: str | None, *, as_json: boo
         click.echo(f"prloom: {terminal.clean(error)}", err=True)
     if as_json:
         terminal.echo_json({"events": listing.rows})
-    elif listing.rows:
-        click.echo("\n".join(_lines(listing.rows)))
+    elif listing.listed:
+        click.echo("\n".join(_lines(listing.listed)))
     else:
         click.echo(_nothing(named, state))
 
@@ -50,14 +50,14 @@ def _nothing(plan: str | None, state: str | None) -> str:
     return f"No events{of} yet; they come with `prloom start`, or by hand with `prloom emit`."
 
 
-def _lines(rows: Sequence[Row]) -> list[str]:
+def _lines(listed: Sequence[Listed]) -> list[str]:
     from datetime import UTC, datetime  # noqa: PLC0415 - only for people
 
     now = datetime.now(UTC)
     heads = [terminal.paint(name, "dim") for name in ("STATE", "EVENT", "PLAN", "TYPE", "AUTHOR", "CHANGED")]
-    table = terminal.table([heads, *(_cells(row, now) for row in rows)])
+    table = terminal.table([heads, *(_cells(each.row, now) for each in listed)])
     taken = max(map(terminal.columns_of, table)) + 2
-    texts = [terminal.paint("WHAT", "dim"), *(layout.cut(_what(row), taken) for row in rows)]
+    texts = [terminal.paint("WHAT", "dim"), *(layout.cut(_what(each), taken) for each in listed)]
     return [
         (line + " " * (taken - terminal.columns_of(line)) + text).rstrip()
         for line, text in zip(table, texts, strict=True)
@@ -75,8 +75,9 @@ def _cells(row: Row, now: datetime) -> list[str]:
     ]
 
 
-def _what(row: Row) -> str:
+def _what(listed: Listed) -> str:
     """Return why an open event waits, and what a done one was about."""
-    reason = f"{row.by}: {row.reason}" if row.by and row.reason else row.reason
+    row = listed.row
     waits = row.state in {"deferred", "held", "parked"}
-    return terminal.clean((reason if waits else row.title) or row.title or reason or "")
+    reason = f"{row.by}: {row.reason}" if row.by and row.reason else row.reason
+    return terminal.clean((waits and reason) or listed.gist or row.reason or "")

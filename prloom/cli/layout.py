@@ -45,6 +45,15 @@ def cut(text: str, taken: int) -> str:
     return terminal.fit(text, max(terminal.width() - taken, _NARROWEST)) if sys.stdout.isatty() else text
 
 
+def quoted(text: str, at_most: int | None = None) -> Iterator[str]:
+    """Yield a text from outside, each line behind a bar; past `at_most` lines it is cut, and that is said."""
+    lines = terminal.clean_block(text.rstrip(), prefix=f"{INDENT}│ ").split("\n") if text.strip() else []
+    shown = lines if at_most is None or len(lines) <= at_most else lines[:at_most]
+    yield from shown
+    if len(shown) < len(lines):
+        yield f"{INDENT}… {len(lines) - len(shown)} more lines; --json has them all"
+
+
 def when(text: str, now: datetime) -> str:
     """Return where a time from a file lies as seen from now; a time that cannot be read is shown as it is."""
     try:

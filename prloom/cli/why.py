@@ -62,18 +62,9 @@ def _about(life: Life) -> Iterator[str]:
         yield layout.INDENT + terminal.clean(event.url)
     if event.title:
         yield layout.INDENT + terminal.paint(terminal.clean(event.title), "strong")
-    yield from text_of(event.body, whole=life.state == "held")
+    yield from layout.quoted(event.body, at_most=None if life.state == "held" else _SHOWN_LINES)
     if life.earlier:
         yield f"{layout.INDENT}earlier versions: {', '.join(map(terminal.clean, life.earlier))}"
-
-
-def text_of(body: str, *, whole: bool) -> Iterator[str]:
-    """Yield a text from outside between bars; whole only where somebody may have to vouch for it."""
-    lines = terminal.clean_block(body, prefix=f"{layout.INDENT}│ ").split("\n") if body.strip() else []
-    shown = lines if whole or len(lines) <= _SHOWN_LINES else lines[:_SHOWN_LINES]
-    yield from shown
-    if len(shown) < len(lines):
-        yield f"{layout.INDENT}… {len(lines) - len(shown)} more lines; --json has them all"
 
 
 def _told(happened: Happened) -> Iterator[str]:

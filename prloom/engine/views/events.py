@@ -41,11 +41,23 @@ class Row(Record, frozen=True, kw_only=True):
     updated_at: str
 
 
-class Listing(NamedTuple):
-    """The rows of the plans that could be read, and what is wrong with the others."""
+class Listed(NamedTuple):
+    """A row, and for people the first line of what the event says."""
 
-    rows: tuple[Row, ...]
+    row: Row
+    gist: str
+
+
+class Listing(NamedTuple):
+    """The events of the plans that could be read, and what is wrong with the others."""
+
+    listed: tuple[Listed, ...]
     errors: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows alone."""
+        return tuple(each.row for each in self.listed)
 
 
 @dataclass
@@ -70,17 +82,17 @@ class _Log:
 
 def every(repository: RepositoryPaths, *, plan: str | None = None, state: str | None = None) -> Listing:
     """Return the events of all plans, or of one, in the order in which they came in; of one state only, if asked."""
-    rows: list[Row] = []
+    found: list[Listed] = []
     errors: list[str] = []
     for plan_id in (*plans.ids(repository), REPOSITORY) if plan is None else (plan,):
         try:
-            rows += of_plan(repository, plan_id)
+            found += of_plan(repository, plan_id)
         except PrloomError as error:
             errors.append(f"{f'plan {plan_id}' if plan_id else 'the repository'}: {error}")
-    return Listing(tuple(row for row in rows if state in {None, row.state}), tuple(errors))
+    return Listing(tuple(each for each in found if state in {None, each.row.state}), tuple(errors))
 
 
-def of_plan(repository: RepositoryPaths, plan_id: str) -> tuple[Row, ...]:
+def of_plan(repository: RepositoryPaths, plan_id: str) -> tuple[Listed, ...]:
     """Return the events of one plan; "" is the repository as a whole. Raises StorageError."""
     bus = buses.open_bus(repository, plan_id)
     if bus is None:
@@ -135,7 +147,7 @@ def _apply(lives: dict[str, _Life], change: Change, said: Said) -> None:
     life.attempts = wait.attempts if wait is not None else life.attempts
 
 
-def _rows(plan_id: str, log: _Log, came: Iterator[Came]) -> Iterator[Row]:
+def _rows(plan_id: str, log: _Log, came: Iterator[Came]) -> Iterator[Listed]:
     """Yield the events in the order of their lines; last those whose line cannot be read any more."""
     rest = dict(log.lives)
     fresh: set[str] = set()
@@ -151,9 +163,9 @@ def _rows(plan_id: str, log: _Log, came: Iterator[Came]) -> Iterator[Row]:
         yield _row(plan_id, event_id, life, None)
 
 
-def _row(plan_id: str, event_id: str, life: _Life, came: Came | None) -> Row:
+def _row(plan_id: str, event_id: str, life: _Life, came: Came | None) -> Listed:
     event = came.event if came is not None else Event(id=event_id, source=life.intake.source, type=life.intake.type)
-    return Row(
+    row = Row(
         id=event_id,
         plan=plan_id,
         type=life.intake.type,
@@ -167,12 +179,13 @@ def _row(plan_id: str, event_id: str, life: _Life, came: Came | None) -> Row:
         created_at=life.intake.created_at or (came.ts if came is not None else None),
         updated_at=life.updated_at,
     )
+    return Listed(row, _gist(event))
 
 
-def _untaken(plan_id: str, came: Came) -> Row:
+def _untaken(plan_id: str, came: Came) -> Listed:
     """Return the row of an event that no dispatcher has looked at yet."""
     event = came.event
-    return Row(
+    row = Row(
         id=event.id,
         plan=plan_id,
         type=event.type,
@@ -186,3 +199,8 @@ def _untaken(plan_id: str, came: Came) -> Row:
         created_at=event.created_at or came.ts,
         updated_at=came.ts,
     )
+    return Listed(row, _gist(event))
+
+
+def _gist(event: Event) -> str:
+    return event.title or event.body.strip().partition("\n")[0]

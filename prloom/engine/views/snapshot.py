@@ -29,10 +29,14 @@ UNREADABLE = "unreadable"
 
 
 class Bus(NamedTuple):
-    """Where a bus stands: the state with every decision folded in, and how many events nobody has looked at yet."""
+    """Where a bus stands: the state with every decision folded in, and the events that nobody has looked at yet.
+
+    `behind` says that the state was not saved like this: a dispatcher is at work just now, or was killed at it.
+    """
 
     state: DispatchState = DispatchState()
-    untaken: int = 0
+    untaken: frozenset[str] = frozenset()
+    behind: bool = False
 
 
 class Snapshot(NamedTuple):
@@ -108,8 +112,8 @@ def _bus(local: Folder) -> Bus:
             return Bus(state)
         from prloom.engine.views import tail  # noqa: PLC0415 - an idle plan has no tail
 
-        state = tail.folded(bus, state)
-        return Bus(state, tail.untaken(bus, state))
+        folded = tail.folded(bus, state)
+        return Bus(folded, tail.untaken(bus, folded), behind=folded != state)
 
 
 def saved(bus: Folder) -> DispatchState | None:

@@ -237,7 +237,7 @@ def plan_status(of: Snapshot, now: datetime) -> PlanStatus:
 def _events(of: Snapshot, now: datetime) -> Events:
     opened, done = of.bus.state.open.values(), of.bus.state.done
     return Events(
-        pending=of.bus.untaken + sum(event.state == "pending" for event in opened),
+        pending=len(of.bus.untaken) + sum(event.state == "pending" for event in opened),
         handled=done.get("handled", 0),
         triaged=done.get("triaged", 0),
         dropped=done.get("dropped", 0),

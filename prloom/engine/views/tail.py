@@ -31,7 +31,7 @@ def folded(bus: Folder, state: DispatchState | None) -> DispatchState:
     return state
 
 
-def untaken(bus: Folder, state: DispatchState) -> int:
-    """Return how many events were appended that the dispatcher has not taken in yet; they are pending."""
+def untaken(bus: Folder, state: DispatchState) -> frozenset[str]:
+    """Return the events that were appended and that the dispatcher has not taken in yet; they are pending."""
     lines = journals.behind(Reader(bus, paths.EVENTS), state.cursor)
-    return len({came.event.id for came in journals.events(lines)} - state.open.keys())
+    return frozenset(came.event.id for came in journals.events(lines)) - state.open.keys()

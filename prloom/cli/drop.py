@@ -1,0 +1,27 @@
+"""`prloom drop`: put events aside for good, with a reason."""
+
+from __future__ import annotations
+
+import click
+
+from prloom.cli import places, requesting
+from prloom.cli.options import Options, pass_options
+from prloom.errors import PrloomError
+
+
+@click.command("drop")
+@click.argument("events", nargs=-1, required=True, metavar="EVENT…")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; `prloom why` will tell it.")
+@pass_options
+def command(given: Options, events: tuple[str, ...], reason: str) -> None:
+    """Put open events aside for good: no plugin and no agent looks at them any more."""
+    from prloom.engine.views import targets  # noqa: PLC0415 - `prloom drop --help` needs none
+
+    if not reason.strip():
+        raise click.BadParameter("say why, in a few words", param_hint="--reason")
+    where = places.repository(given)
+    found = targets.named(where, events)
+    for target in found:
+        if target.action is not None:
+            raise PrloomError(f"{target.id} is done or an action; only open events can be dropped")
+    requesting.hand_in(where, "drop", found, done="Dropped", reason=reason)

@@ -1,0 +1,102 @@
+"""`prloom emit`: append an event by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from prloom.cli import places, terminal
+from prloom.cli.options import Options, pass_options
+from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from prloom.model.event import Event, Severity
+    from prloom.model.plan import Plan
+
+LEVELS = ("none", "read", "triage", "write", "maintain", "admin", "operator")
+STDIN = "-"
+DEFAULT_TYPE = "pr_comment"
+
+
+@click.command("emit")
+@click.argument("plan")
+@click.option("--body", metavar="TEXT", help="What it says; `-` reads it from stdin.")
+@click.option("--file", "path", metavar="FILE", help="Events as JSON: an object, an array, or lines; `-` reads stdin.")
+@click.option("--type", "kind", metavar="T", help="What it is.  [default: pr_comment]")
+@click.option("--author", metavar="A", help="Who says it; without, the operator does.")
+@click.option("--trust", type=click.Choice(LEVELS), help="The author's permission.  [default: operator]")
+@click.option("--id", "event_id", metavar="ID", help="Its id, which must be new; by default one is made.")
+@click.option("--title", metavar="TEXT", help="A line above the body.")
+@click.option("--url", metavar="URL", help="Where it is to be seen.")
+@click.option("--severity", type=click.Choice(("info", "warning", "error")), help="How grave it is.  [default: info]")
+@pass_options
+def command(
+    given: Options, /, plan: str, body: str | None, path: str | None, trust: str | None, **about: str | None
+) -> None:
+    """Append an event to a plan's bus, as if it had come from a source, and print its id.
+
+    It speaks for the operator, unless --trust says otherwise. --file takes whole events, all or none.
+    """
+    if (body is None) == (path is None):
+        raise click.UsageError("say --body TEXT or --file FILE")
+    if path is not None and any(about.values()):
+        raise click.UsageError("with --file, the events say everything but --trust themselves")
+    where = places.repository(given)
+    plan_id = places.plan_id(where, plan)
+    from datetime import UTC, datetime  # noqa: PLC0415 - `prloom emit --help` needs none
+
+    from prloom.engine import hand_in  # noqa: PLC0415
+    from prloom.engine.views import incoming  # noqa: PLC0415
+
+    now = datetime.now(UTC)
+    if path is not None:
+        events = incoming.read(_content(path))
+    else:
+        events = (_event(hand_in.plan(where, plan_id), body or "", now, about),)
+    hand_in.append(where, plan_id, [incoming.spoken_for(event, trust) for event in events], now)
+    for event in events:
+        click.echo(terminal.clean(event.id))
+
+
+def _event(plan: Plan, body: str, now: datetime, about: Mapping[str, str | None]) -> Event:
+    """Return the event that the options describe."""
+    import os  # noqa: PLC0415 - only an event without an id needs it
+
+    from prloom.model import record  # noqa: PLC0415
+    from prloom.model.event import Author, Event  # noqa: PLC0415
+
+    text = _stdin() if body == STDIN else body
+    if not text.strip() and not about["title"]:
+        raise click.UsageError("there is nothing in the body; say what it is about")
+    author = about["author"]
+    return Event(
+        id=about["event_id"] or f"cli-{now:%Y%m%dT%H%M%S}-{os.urandom(4).hex()}",
+        source="cli",
+        type=about["kind"] or DEFAULT_TYPE,
+        title=about["title"] or "",
+        severity=cast("Severity", about["severity"] or "info"),
+        body=text,
+        author=Author(author) if author else None,
+        url=about["url"],
+        created_at=record.iso(now),
+        pr=plan.pr,
+    )
+
+
+def _content(path: str) -> bytes:
+    """Return the bytes of a file, or of stdin."""
+    try:
+        with click.open_file(path, "rb") as file:
+            content: bytes = file.read()
+    except OSError as error:
+        raise PrloomError(f"{path} cannot be read: {error.strerror}; name a file with events as JSON") from error
+    return content
+
+
+def _stdin() -> str:
+    text: str = click.open_file(STDIN, "r", encoding="utf-8", errors="replace").read()
+    return text

@@ -1,0 +1,36 @@
+"""`prloom poll`: ask the sources for feedback now."""
+
+from __future__ import annotations
+
+import click
+
+from prloom.cli import places
+from prloom.cli.options import Options, pass_options
+
+
+@click.command("poll")
+@click.argument("plan", required=False)
+@pass_options
+def command(given: Options, plan: str | None) -> None:
+    """Let the running dispatcher ask its sources for feedback now, whatever their intervals say.
+
+    A source is asked for all plans at once, also where one PLAN is named.
+    """
+    from datetime import UTC, datetime  # noqa: PLC0415 - `prloom poll --help` needs none
+
+    from prloom.core.requests import Request  # noqa: PLC0415
+    from prloom.engine import control  # noqa: PLC0415
+    from prloom.engine.views import status  # noqa: PLC0415
+    from prloom.storage import paths  # noqa: PLC0415
+    from prloom.storage.folder import Folder  # noqa: PLC0415
+
+    where = places.repository(given)
+    named = () if plan is None else (places.plan_id(where, plan),)
+    local = Folder.open(where.root, *paths.LOCAL)
+    if local is None or not status.dispatcher(local).running:
+        click.echo("No dispatcher is running; it polls as it starts: `prloom start`, or once: `prloom start --once`.")
+        return
+    now = datetime.now(UTC)
+    with local:
+        control.ask(local, Request(control.request_id(now), "poll", named), now)
+    click.echo("Asked the running dispatcher to poll now.")

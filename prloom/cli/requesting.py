@@ -1,0 +1,48 @@
+"""Hand a request of the operator to the dispatcher, or carry it out at once where none runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from prloom.core.requests import Verb
+    from prloom.engine.views.targets import Target
+    from prloom.storage.paths import RepositoryPaths
+
+
+def hand_in(
+    where: RepositoryPaths,
+    verb: Verb,
+    targets: Iterable[Target],
+    *,
+    done: str,
+    reason: str | None = None,
+    digests: Mapping[str, str] | None = None,
+) -> None:
+    """Write the request down, have it carried out, and say what became of it; `done` says it in the past tense."""
+    from datetime import UTC, datetime  # noqa: PLC0415 - only what writes needs them
+
+    from prloom.core.requests import Request  # noqa: PLC0415
+    from prloom.engine import apply_now, control  # noqa: PLC0415
+    from prloom.storage import paths  # noqa: PLC0415
+    from prloom.storage.folder import Folder  # noqa: PLC0415
+
+    now = datetime.now(UTC)
+    ids = tuple(dict.fromkeys(target.id for target in targets))
+    request = Request(control.request_id(now), verb, ids, reason=reason, digests=digests)
+    with Folder.make(where.root, *paths.LOCAL) as local:
+        control.ask(local, request, now)
+    left = apply_now.carry_out(where, lambda: datetime.now(UTC))
+    names = ", ".join(map(terminal.clean, ids))
+    if left is None:
+        click.echo(f"{done}: {names}.")
+    elif left == apply_now.RUNNING:
+        click.echo(f"Handed to the running dispatcher, to {verb}: {names}.")
+    else:
+        click.echo(f"Noted, to {verb}: {names}. The next `prloom start` does it, for now: {terminal.clean(left)}.")

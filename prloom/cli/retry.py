@@ -1,0 +1,53 @@
+"""`prloom retry`: make waiting events due now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import layout, places, requesting
+from prloom.cli.options import Options, pass_options
+from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from prloom.engine.views.targets import Target
+
+
+@click.command("retry")
+@click.argument("events", nargs=-1, metavar="EVENT…")
+@click.option("--deferred", is_flag=True, help="All deferred events, of all plans or of those named.")
+@click.option("--parked", is_flag=True, help="All parked events, of all plans or of those named.")
+@pass_options
+def command(given: Options, events: tuple[str, ...], *, deferred: bool, parked: bool) -> None:
+    """Look again now at deferred and parked events, and try failed actions again.
+
+    EVENT is the id of an event, or of an action. With --deferred or --parked it is a plan instead.
+    """
+    from prloom.engine.views import targets  # noqa: PLC0415 - `prloom retry --help` needs none
+
+    states = [name for name, asked in (("deferred", deferred), ("parked", parked)) if asked]
+    if not events and not states:
+        raise click.UsageError("name an event or an action, or say --deferred or --parked")
+    where = places.repository(given)
+    if states:
+        plans: list[str | None] = [places.plan_id(where, name) for name in events]
+        found = [target for plan in plans or [None] for target in targets.in_state(where, states, plan=plan)]
+    else:
+        found = list(targets.named(where, events))
+        _check(found)
+    if found:
+        requesting.hand_in(where, "retry", found, done="Due now")
+    else:
+        click.echo(f"Nothing is {' or '.join(states)}.")
+
+
+def _check(found: list[Target]) -> None:
+    """Raise PrloomError, before anything is written, for what does not wait for a retry."""
+    for target in found:
+        if target.event is None and target.action is None:
+            raise PrloomError(f"{target.id} has yet to be taken in; `prloom start` does that")
+        if target.state == "held":
+            raise PrloomError(f"{target.id} is held, and waits for {layout.to_run('approve', target.id)}")
+        if target.event is not None and target.state == "pending":
+            raise PrloomError(f"{target.id} is pending already; `prloom start` looks at it")

@@ -1,0 +1,100 @@
+"""Carry out at once what the operator asks for, where no dispatcher runs that would."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+
+from prloom.core import requests
+from prloom.core.requests import Request
+from prloom.engine import control
+from prloom.engine.control import Control
+from prloom.engine.guard import Guard
+from prloom.engine.ledger import Clock, Ledger
+from prloom.engine.plan_text import PlanFile
+from prloom.engine.stores import Stores
+from prloom.engine.views import snapshot
+from prloom.engine.views.snapshot import REPOSITORY, Snapshot
+from prloom.errors import AlreadyRunningError, PrloomError
+from prloom.storage import paths
+from prloom.storage.folder import Folder
+from prloom.storage.owner import DispatcherLock
+from prloom.storage.paths import RepositoryPaths
+
+RUNNING = "a dispatcher is running"
+"""Why a request is left to the dispatcher, as a rule."""
+
+
+class Bench(NamedTuple):
+    """A plan's bus, opened for one request and no more."""
+
+    ledger: Ledger
+
+
+def carry_out(repository: RepositoryPaths, clock: Clock) -> str | None:
+    """Carry out all requests that wait; return None, or why that is left to the dispatcher.
+
+    It is the dispatcher's where one runs, where a request is about an event that has yet to be taken in, and where a
+    plan cannot be opened just now.
+    """
+    with Folder.make(repository.root, *paths.LOCAL) as local:
+        try:
+            with DispatcherLock(local, quiet=True):
+                return _carry_out(repository, local, clock)
+        except AlreadyRunningError:
+            return RUNNING
+
+
+def _carry_out(repository: RepositoryPaths, local: Folder, clock: Clock) -> str | None:
+    box = Control(local)
+    asked, cursor = box.read()
+    found = snapshot.every(repository)
+    named = {event_id for request in asked for event_id in request.ids}
+    if any(named & each.bus.untaken for each in found):
+        return "it is about an event that has yet to be taken in"
+    wanted = [each for each in found if any(_concerns(request, each) for request in asked)]
+    if any(each.bus.behind for each in wanted):  # a plugin's global writes may be spread over the logs of several plans
+        wanted = list(found)
+    try:
+        with _benches(repository, [each.plan.id for each in wanted], clock) as benches:
+            for request in asked:
+                control.carry_out(request, benches)
+            for bench in benches:
+                bench.ledger.save()
+    except PrloomError as error:
+        return str(error)
+    box.settle(cursor)
+    return None
+
+
+def _concerns(request: Request, of: Snapshot) -> bool:
+    return bool(requests.changes(request, of.bus.state) or requests.deliveries(request, of.bus.state))
+
+
+@contextmanager
+def _benches(repository: RepositoryPaths, plan_ids: Collection[str], clock: Clock) -> Iterator[tuple[Bench, ...]]:
+    guard = Guard(repository.root)
+    with ExitStack() as closing:
+        top = closing.enter_context(Folder.make(repository.root, *paths.LOCAL))
+        shared = Stores(top.make_sub(paths.PLUGIN_STATE_GLOBAL), "global")
+        benches = []
+        for plan_id in plan_ids:
+            local = closing.enter_context(_folder(repository, plan_id, guard))
+            stores = Stores(local.make_sub(paths.PLUGIN_STATE), "plan")
+            effects = (PlanFile(local), stores, shared)
+            benches.append(Bench(Ledger.open(local.make_sub(paths.BUS), clock, effects)))
+        shared.settle()
+        yield tuple(benches)
+
+
+def _folder(repository: RepositoryPaths, plan_id: str, guard: Guard) -> Folder:
+    """Open a plan's folder as the dispatcher does: not if its branch brings files that would pass for prloom's."""
+    if plan_id == REPOSITORY:
+        return Folder.make(repository.root, *paths.LOCAL)
+    worktree = repository.worktree(plan_id)
+    problem = guard.problem(worktree)
+    local = None if problem else Folder.open(worktree, *paths.LOCAL)
+    if local is None:
+        raise PrloomError(f"plan {plan_id} cannot be opened: {problem or 'its worktree is gone'}")
+    return local

@@ -1,0 +1,94 @@
+"""Find the open events and the actions that an operator's request names, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from prloom.engine.views import buses, search, snapshot
+from prloom.engine.views.snapshot import Snapshot
+from prloom.errors import PrloomError
+from prloom.model import event as events
+from prloom.model.event import Event
+from prloom.model.state import OpenEvent, QueuedAction
+from prloom.storage.paths import RepositoryPaths
+
+
+class Target(NamedTuple):
+    """What a name means in one plan: an open event, an event that has yet to be taken in, or a queued action."""
+
+    plan: str
+    id: str
+    event: OpenEvent | None = None
+    action: QueuedAction | None = None
+
+    @property
+    def state(self) -> str:
+        """The event's state, or the action's."""
+        if self.action is not None:
+            return "failed" if self.action.failed else "queued"
+        return self.event.state if self.event is not None else "pending"
+
+
+def named(repository: RepositoryPaths, names: Iterable[str]) -> tuple[Target, ...]:
+    """Return what the names mean, in all plans; raises PrloomError where one means nothing that is still open.
+
+    The name of an event that is done means the actions of its that failed.
+    """
+    found = snapshot.every(repository)
+    targets: list[Target] = []
+    for name in dict.fromkeys(names):
+        meant = [target for each in found for target in _in(each, name)]
+        if not meant:
+            raise PrloomError(_why_not(repository, name))
+        targets += meant
+    return tuple(targets)
+
+
+def in_state(repository: RepositoryPaths, states: Iterable[str], *, plan: str | None) -> tuple[Target, ...]:
+    """Return the open events in these states, of all plans or of one."""
+    wanted = set(states)
+    return tuple(
+        Target(each.plan.id, event.id, event=event)
+        for each in snapshot.every(repository)
+        if plan in {None, each.plan.id}
+        for event in each.bus.state.open.values()
+        if event.state in wanted
+    )
+
+
+def text(repository: RepositoryPaths, target: Target) -> Event:
+    """Return what an open event says; raises PrloomError where that is not what came in."""
+    opened = target.event
+    bus = buses.open_bus(repository, target.plan)
+    came = None
+    if bus is not None and opened is not None:
+        with bus:
+            came = search.event(bus, target.id, opened.position)
+    if came is None or opened is None or events.digest(came.event) != opened.digest:
+        raise PrloomError(
+            f"the text of {target.id} in events.jsonl is not the one that came in, so nobody can vouch for it; "
+            "find out who changed it, or give it up with `prloom drop`"
+        )
+    return came.event
+
+
+def _in(of: Snapshot, name: str) -> Iterator[Target]:
+    queue = of.bus.state.queue
+    opened = of.bus.state.open.get(name)
+    if opened is not None:
+        yield Target(of.plan.id, name, event=opened)
+    elif name in of.bus.untaken:
+        yield Target(of.plan.id, name)
+    elif name in queue:
+        yield Target(of.plan.id, name, action=queue[name])
+    else:
+        failed = [action for action in queue.values() if action.failed and action.event_id == name]
+        yield from (Target(of.plan.id, name, action=action) for action in failed)
+
+
+def _why_not(repository: RepositoryPaths, name: str) -> str:
+    """Return why a name means nothing that could be worked on: it is done, or it never was."""
+    if search.plans_with(repository, name):
+        return f"{name} is done already; `prloom why` tells how it ended"
+    return search.nothing(repository, name)
