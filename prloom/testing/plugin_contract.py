@@ -1,0 +1,165 @@
+"""The promises that every plugin makes, as tests: derive from `PluginContract`, and say which plugin it is.
+
+    class TestNotes(PluginContract):
+        plugin = Path(__file__).parent.parent
+        settings = {"file": "AGENTS.md"}
+
+Each test loads the plugin anew, and gives it an empty folder for a repository. A promise that is broken is an
+AssertionError that says which, and of which event.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from prloom.api import HOOKS, Event, Json
+from prloom.errors import ExtensionError
+from prloom.extensions.process_host import ProcessHost
+from prloom.model.hook import Limits, Outcome
+from prloom.testing import finding, runners
+from prloom.testing.events import PLAN, a_comment
+from prloom.testing.golden import GOLDEN_EVENTS
+from prloom.testing.harness import REPOSITORY, Harness
+from prloom.testing.runners import Hosted
+
+__all__ = ["PluginContract"]
+
+_PLANS = ("", "# Plan\n\n- [ ] Rename it\n", "größe \U0001f600 \x00\r\n" + "- [ ] x\n" * 500)
+_LATER = "1d"
+_NO_ROOM = 2
+"""Bytes of an empty store."""
+
+Call = tuple[str, str, tuple[Event, ...]]
+"""A description, a hook point, and the events that it is called with."""
+
+
+class PluginContract:
+    """The promises. `plugin` is its folder or its `.py` file, `settings` its table of `[plugins.settings.<name>]`."""
+
+    plugin: str | Path
+    settings: Mapping[str, Json] = {}
+
+    def answer(self, prompt: str) -> str:
+        """Play the agent, if the plugin runs one."""
+        return "All is well."
+
+    def test_it_registers_without_a_warning(self) -> None:
+        """It can be loaded with these settings, and has kept what its manifest announces."""
+        with self._bench() as bench:
+            warnings = bench.registered.warnings
+        _expect(not warnings, f"it was loaded with warnings: {'; '.join(warnings)}")
+
+    def test_it_survives_every_golden_event(self) -> None:
+        """No hook raises over an event of any shape, nor over any plan's text."""
+        with self._bench() as bench:
+            for call in _calls(bench):
+                _outcome(bench, call)
+
+    def test_it_survives_all_golden_events_at_once(self) -> None:
+        """A batch of everything is dealt with, and so are the waits that it leaves."""
+        with self._bench(strict=False) as bench:
+            seen = bench.show(*GOLDEN_EVENTS.values())
+            later = bench.advance(_LATER)
+        faults = [fault.message for fault in (*seen.faults, *later.faults)]
+        _expect(not faults, f"in company of all golden events: {'; '.join(faults)}")
+
+    def test_it_marks_only_what_it_is_shown(self) -> None:
+        """A mark, and an action's cause, is an event of the call."""
+        with self._bench() as bench:
+            for call in _calls(bench):
+                outcome, ids = _outcome(bench, call), {event.id for event in call[2]}
+                named = {mark.event_id for mark in outcome.marks}
+                named |= {each.related_event_id for each in outcome.actions if each.related_event_id is not None}
+                _expect(named <= ids, f"{call[0]}: it speaks of events that it was not shown: {sorted(named - ids)}")
+
+    def test_p2_the_same_call_has_the_same_outcome(self) -> None:
+        """A hook runs again after a crash; were its outcome another, so would be what the pull request shows."""
+        with self._bench() as bench:
+            for call in _calls(bench):
+                first, second = _outcome(bench, call), _outcome(bench, call)
+                _expect(first == second, f"{call[0]}: two runs of one call differ:\n{first}\n{second}")
+
+    def test_p2_a_hook_that_fails_leaves_no_trace(self) -> None:
+        """Where there is no room for its state, it fails by that and by nothing else, and has changed no file."""
+        with self._bench(strict=False, limits=Limits(state_bytes=_NO_ROOM)) as bench:
+            before = _files(bench.repo_root)
+            seen = bench.show(*GOLDEN_EVENTS.values())
+            after = _files(bench.repo_root)
+        for fault in seen.faults:
+            _expect("the limit is" in fault.message, f"without room for state it failed otherwise: {fault.message}")
+        if seen.faults:
+            _expect(before == after, f"it failed, but these files are new: {sorted(after.keys() - before.keys())}")
+
+    def test_a_process_of_its_own_makes_no_difference(self) -> None:
+        """What it does in the dispatcher's process and in one of its own is the same."""
+        with self._bench(strict=False) as here:
+            expected = _life(here)
+        with self._bench(strict=False, process=True) as there:
+            found = _life(there)
+        _expect(found == expected, f"in a process it does {found},\nbut inline {expected}")
+
+    @contextmanager
+    def _bench(self, *, process: bool = False, **more: Any) -> Iterator[Harness]:  # noqa: ANN401 - Harness's arguments
+        """Yield the plugin at work, on a repository that is there for as long as this lasts."""
+        found = finding.at(self.plugin)
+        with tempfile.TemporaryDirectory(prefix="prloom-contract-") as folder:
+            root = Path(folder).resolve() / "repository"
+            root.mkdir()
+            host = ProcessHost(found, dict(self.settings), repo_root=root, environ=os.environ) if process else None
+            runner = Hosted(host) if host is not None else runners.of_folder(found, self.settings)
+            try:
+                yield Harness(runner, repo_root=root, agent=self.answer, **more)
+            finally:
+                runner.stop()
+
+
+def _calls(bench: Harness) -> Iterator[Call]:
+    """Yield a call of every hook and command with each event of every shape; plan hooks get plans of every kind."""
+    for hook in bench.registered.hooks:
+        if HOOKS[hook] == "event" or hook == "beforeTriage":
+            for shape, event in GOLDEN_EVENTS.items():
+                yield f"{hook} of a {shape}", hook, (event,)
+        else:
+            yield hook, hook, ()
+    for name in bench.registered.commands:
+        for said in ("", " 1", " help", " add 'x", " 👩‍👩‍👧 \x1b[31m", " " + "9" * 5000, "\nand more\nlines"):
+            yield f"/{name}{said!r}", f"command:/{name}", (a_comment(f"/{name}{said}", id=f"said:{len(said)}"),)
+
+
+def _outcome(bench: Harness, call: Call) -> Outcome:
+    """Return the outcome of a call on every kind of plan; for events, the plan is of no matter."""
+    description, hook, events = call
+    plan = REPOSITORY if hook == "onGlobalEvent" else PLAN
+    outcome = Outcome()
+    for text in _PLANS if not events else _PLANS[:1]:
+        bench.write_plan(text, plan)
+        try:
+            outcome = bench.call(hook, *events, plan=plan)
+        except ExtensionError as error:
+            raise AssertionError(f"{description}: {error}") from error
+    return outcome
+
+
+def _life(bench: Harness) -> Sequence[object]:
+    """Return all that comes of showing everything, and of a day's waiting."""
+    shown = [bench.show(*GOLDEN_EVENTS.values()), bench.advance(_LATER)]
+    return [bench.registered, [(each.fates, each.actions) for each in shown], bench.state(), bench.global_state]
+
+
+def _files(root: Path) -> Mapping[str, bytes]:
+    """Return the files of the repository by their paths; prloom's own folder is not the plugin's."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and ".local" not in path.parts
+    }
+
+
+def _expect(held: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
+    if not held:
+        raise AssertionError(otherwise)
