@@ -9,7 +9,8 @@ from datetime import datetime
 from prloom.agents import resets, troubles
 from prloom.agents.agent import EndedBy, Ending, Result, Status, Trouble, Usage
 
-_SIGNAL_EXIT = 128  # a shell's or launcher's way to say that its child was ended by signal code - 128
+# A shell or launcher says so that its child was ended by a signal. Not every code above 128: gemini exits with 145.
+_SIGNAL_EXITS = {128 + number: number for number in (1, 2, 3, 6, 9, 11, 15)}
 _NOT_STARTED = (126, 127)
 _QUOTED = 500
 _BY_LIMIT: Mapping[EndedBy, str] = {
@@ -90,8 +91,8 @@ def _trouble(reading: Reading, ending: Ending) -> tuple[Trouble | None, str | No
 def _by_code(ending: Ending, complaint: str | None) -> tuple[Trouble, str]:
     """Return what an exit code other than 0 means when the output says nothing of it."""
     code = ending.code
-    if code < 0 or code > _SIGNAL_EXIT:
-        number = -code if code < 0 else code - _SIGNAL_EXIT
+    number = -code if code < 0 else _SIGNAL_EXITS.get(code)
+    if number is not None:
         return "killed", f"the program was ended by signal {number}, which prloom did not send"
     said = f": {complaint}" if complaint else ""
     if code in _NOT_STARTED:

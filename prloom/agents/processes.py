@@ -16,7 +16,7 @@ from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.runs import Process
 
 _PR_SET_CHILD_SUBREAPER: Final = 36  # prctl(2)
-_PAUSE: Final = 0.1
+_PAUSE: Final = 0.05
 ENDLESS: Final = 30.0
 """Seconds after which a process that survives SIGKILL (stuck in the kernel) is given up."""
 
@@ -117,7 +117,7 @@ def kill_all_below(pid: int) -> None:
     given_up = time.monotonic() + ENDLESS
     while (left := below(pid)) and time.monotonic() < given_up:
         kill(left)
-        psutil.wait_procs(left, timeout=_PAUSE)
+        time.sleep(_PAUSE)
 
 
 def clean_up(run: str, *, grace_seconds: float = 2.0) -> int:
@@ -136,5 +136,5 @@ def clean_up(run: str, *, grace_seconds: float = 2.0) -> int:
         else:
             ask_to_end(process for process in left if process.pid not in asked)
             asked |= {process.pid for process in left}
-        psutil.wait_procs(left, timeout=_PAUSE)
+        time.sleep(_PAUSE)
     return 0

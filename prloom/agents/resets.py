@@ -80,5 +80,5 @@ def _clock(found: re.Match[str], now: datetime) -> datetime | None:
 def _zone(name: str | None, now: datetime) -> tzinfo | None:
     try:
         return ZoneInfo(name) if name else now.tzinfo
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):  # not known here; the program meant its machine's, which is ours
         return now.tzinfo

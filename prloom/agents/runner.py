@@ -23,6 +23,7 @@ from prloom.agents.runs import Exit, Limits, Spec
 from prloom.errors import AgentError
 
 _POLL: Final = 0.1
+_BREATH: Final = 0.002  # were the lock held by somebody else, the dead process must not make us spin
 _LOCK_FD: Final = 3
 _STDERR_END: Final = 4096
 _OUTPUT_MOST: Final = 1 << 28
@@ -105,20 +106,16 @@ def _spawn(folder: Path, env: Mapping[str, str]) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX)  # at most the moment that an `inspect` takes
         log = runs.open_new(folder, runs.SUPERVISOR_LOG)
         try:
+            actions = [
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, log, 1),
+                (os.POSIX_SPAWN_DUP2, log, 2),
+                (os.POSIX_SPAWN_DUP2, lock, _LOCK_FD),
+            ]
             # -P: the worktree must not be a place to import from.
             argv = [sys.executable, "-P", "-m", "prloom.agents.supervisor", str(folder), str(_LOCK_FD)]
-            return os.posix_spawn(
-                sys.executable,
-                argv,
-                dict(env),
-                file_actions=[
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                    (os.POSIX_SPAWN_DUP2, log, 1),
-                    (os.POSIX_SPAWN_DUP2, log, 2),
-                    (os.POSIX_SPAWN_DUP2, lock, _LOCK_FD),
-                ],
-                setsigmask=_BLOCKED,
-            )
+            # A session of its own from the start: a signal to the dispatcher's group must not end the run with it.
+            return os.posix_spawn(sys.executable, argv, env, file_actions=actions, setsid=True, setsigmask=_BLOCKED)
         finally:
             os.close(log)
     finally:
@@ -148,6 +145,7 @@ async def _news(run: Run, running: Running) -> None:
     try:
         async with asyncio.timeout(_POLL * 10):  # the process may not be ours at all; the lock is the truth
             await ended.wait()
+            await asyncio.sleep(_BREATH)
     except TimeoutError:
         return
     finally:

@@ -168,13 +168,15 @@ def _read(folder: Path, name: str, limit: int, *, from_end: bool) -> bytes | Non
             opened = os.open(name, _READ, dir_fd=fd)
     except OSError:
         return None
-    with open(opened, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
-        about = os.fstat(file.fileno())
+    try:
+        about = os.fstat(opened)
         if not stat.S_ISREG(about.st_mode):
             return None
-        if from_end:
-            file.seek(max(0, about.st_size - limit))
-        return file.read(limit)
+        with open(opened, "rb", closefd=False) as file:
+            file.seek(max(0, about.st_size - limit) if from_end else 0)
+            return file.read(limit)
+    finally:
+        os.close(opened)
 
 
 def read_answer(folder: Path) -> str | None:

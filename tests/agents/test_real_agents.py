@@ -100,7 +100,7 @@ def worktree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path, worktree: Path) -> Callable[[str], dict[str, str]]:
-    """Return an operator's environment for a model server: logged in, and trusting the folder."""
+    """Return an operator's environment for a model server: logged in, trusting the folder, and generous."""
 
     def build(url: str) -> dict[str, str]:
         home = tmp_path / "home"
@@ -119,6 +119,8 @@ def home(tmp_path: Path, worktree: Path) -> Callable[[str], dict[str, str]]:
             ".codex/config.toml": codex,
             ".config/opencode/opencode.json": json.dumps(opencode),
             ".gemini/settings.json": json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}),
+            ".gemini/policies/mine.toml": '[[rule]]\ntoolName = "*"\ndecision = "allow"\npriority = 999\n',
+            ".env": f"GOOGLE_GEMINI_BASE_URL={url}\n",
             ".gemini/trustedFolders.json": json.dumps({str(tmp_path): "TRUST_FOLDER"}),
         }
         for name, content in files.items():
@@ -186,7 +188,8 @@ async def test_a_read_only_run_answers_and_changes_nothing(
 ) -> None:
     before = contents(worktree)
 
-    tried = await outcome(name, start(name, f"{model.url}/s/ok"))
+    # Where gemini finds the server is then for the operator's .env to say, and not for the worktree's.
+    tried = await outcome(name, start(name, f"{model.url}/s/ok", env={"GOOGLE_GEMINI_BASE_URL": None}))
 
     assert (tried.result.status, tried.result.message) == ("ok", DONE), explained(tried)
     assert contents(worktree) == before
@@ -194,6 +197,17 @@ async def test_a_read_only_run_answers_and_changes_nothing(
     assert tried.result.session_id
     assert tried.result.usage is not None
     assert not processes.tagged(tried.run.id)
+
+
+@pytest.mark.parametrize("name", EACH)
+async def test_a_worker_writes_its_file_and_obeys_no_settings_of_the_branch(
+    name: str, start: Start, model: Server, worktree: Path, tmp_path: Path
+) -> None:
+    tried = await outcome(name, start(name, f"{model.url}/s/ok", read_only=False))
+
+    assert (tried.result.status, tried.result.message) == ("ok", DONE), explained(tried)
+    assert contents(worktree)["hello.txt"] == b"written by stub\n"
+    assert not [name for name in os.listdir(tmp_path) if name.startswith("SPRUNG-")]
 
 
 @pytest.mark.parametrize("name", EACH)
