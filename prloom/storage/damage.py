@@ -25,6 +25,9 @@ _SET_ASIDE = {
     document.LABEL: "a state file that could not be read was set aside here",
     tails.LABEL: "the unfinished last line of a writer that was killed was set aside here",
 }
+UNFINISHED = "the last line is unfinished"
+"""The reason of a finding that mends itself."""
+
 _SKIPPED = "mend the line while prloom is stopped, or leave it: it is skipped and the others count"
 
 
@@ -96,7 +99,7 @@ def _journal(folder: Folder, name: str, check: Check) -> Iterator[Finding]:
                 if len(piece) > lines.LINE_LIMIT:
                     yield Finding(path, number, f"it is longer than {lines.LINE_LIMIT} bytes", _SKIPPED)
                 if not whole:
-                    yield Finding(path, number, "the last line is unfinished", "nothing: the next append mends it")
+                    yield Finding(path, number, UNFINISHED, "nothing: the next append mends it")
             elif not piece.isspace() and (reason := check(piece)) is not None:
                 yield Finding(path, number, reason, _SKIPPED)
 

@@ -1,0 +1,72 @@
+"""`prloom doctor`: find what is wrong, and say how to mend it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import layout, options, places, terminal
+from prloom.cli.options import Options, json_option, pass_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prloom.engine.views.doctor import Finding
+
+
+@click.command("doctor")
+@json_option
+@pass_options
+def command(given: Options, *, as_json: bool) -> None:
+    """Look for what is wrong with git, the configuration, the agents, and prloom's files; each with its fix.
+
+    Nothing is changed. The exit code is 1 where something must be mended; warnings alone leave it at 0.
+    """
+    with terminal.progress("looking"):
+        found = list(_findings(given))
+    if as_json:
+        terminal.echo_json({"findings": found})
+    else:
+        click.echo("\n".join(_lines(found)))
+    if any(finding.severity == "error" for finding in found):
+        raise click.exceptions.Exit(1)
+
+
+def _findings(given: Options) -> Iterator[Finding]:
+    from datetime import UTC, datetime  # noqa: PLC0415 - `prloom doctor --help` needs none
+
+    from prloom.engine import surroundings  # noqa: PLC0415
+    from prloom.engine.views import doctor  # noqa: PLC0415
+    from prloom.errors import ConfigError, PrloomError  # noqa: PLC0415
+
+    config = where = None
+    try:
+        where = places.repository(given)
+        config = options.config(given)
+    except ConfigError as error:
+        yield from doctor.of_error(error, "the configuration")
+    except PrloomError as error:
+        yield from doctor.of_error(error, given.directory)
+    if where is None:
+        return
+    yield from doctor.guarded(lambda: surroundings.of_git(where.root), "git")
+    yield from doctor.guarded(lambda: surroundings.of_worktrees(where), str(where.worktrees))
+    yield from doctor.guarded(lambda: doctor.findings(where, datetime.now(UTC)), str(where.root))
+    if config is not None:
+        yield from doctor.guarded(lambda: surroundings.of_agents(config, where.root), "the agents")
+        yield from doctor.guarded(lambda: surroundings.of_presets(config, where), "the presets")
+
+
+def _lines(found: list[Finding]) -> Iterator[str]:
+    if not found:
+        yield terminal.paint("All is well.", "good")
+        return
+    for finding in found:
+        role: terminal.Role = "bad" if finding.severity == "error" else "warn"
+        what = f"{terminal.paint(terminal.clean(finding.where), 'strong')}: {terminal.clean(finding.what)}"
+        head = terminal.paint(finding.severity, role)
+        yield from layout.item(head, what, f"fix: {terminal.clean(finding.fix)}", room=9)
+    errors = sum(finding.severity == "error" for finding in found)
+    yield ""
+    yield f"{errors} to mend, {len(found) - errors} to know."

@@ -1,0 +1,102 @@
+"""Find what is wrong around prloom: git, the configuration, the agents, and the worktrees that plans live in."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from prloom.agents import registry
+from prloom.config import stages
+from prloom.config.models import Config
+from prloom.engine import plans
+from prloom.engine.views.doctor import Finding, Severity
+from prloom.errors import PrloomError
+from prloom.storage import paths
+from prloom.storage.folder import Folder
+from prloom.storage.paths import RepositoryPaths
+from prloom.workspace import checkout, git, repository
+
+OLDEST_GIT = (2, 38)
+"""The first version that knows `safe.bareRepository`, which keeps git out of repositories among a branch's files."""
+
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+
+
+def of_git(root: Path) -> Iterator[Finding]:
+    """Yield what is wrong with git, and with what it ignores; raises WorkspaceError where there is no git."""
+    said = git.run(["version"], cwd=root).out
+    found = _VERSION.search(said)
+    if found is not None and tuple(map(int, found[0].split(".")[:2])) < OLDEST_GIT:
+        oldest = ".".join(map(str, OLDEST_GIT))
+        yield _finding("warning", f"git {found[0]} is older than {oldest}, and guards less", "git", "update git")
+    local = "/".join(paths.LOCAL)
+    untracked = ["ls-files", "--others", "--exclude-standard", "--directory", "--", local]
+    if git.run(untracked, cwd=root).out:
+        what = "git does not ignore it, so `git add -A` would take prloom's own files"
+        yield _finding("error", what, local, "`prloom init` keeps it out of git")
+    if git.run(["ls-files", "--", local], cwd=root).out:
+        what = "git has files of prloom's own in its index"
+        yield _finding("error", what, local, f"`git rm -r --cached {local}`, and commit that")
+
+
+def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
+    """Yield the plans that are gone or half made."""
+    adopted = set(plans.ids(where))
+    home = where.worktrees.resolve()
+    for linked in checkout.linked(repository.find(where.root).git_dir):
+        if linked.path.parent.resolve() != home or linked.path.name in adopted:
+            continue
+        if linked.path.is_dir():
+            what = "a worktree is there, but no plan in it: an adoption was cut short"
+            fix = f"adopt its branch again, or `git worktree remove {linked.path.name}`"
+        else:
+            what = "the worktree of this plan is gone, and with it what waited there"
+            fix = "`git worktree prune`, then adopt its branch again"
+        yield _finding("error", what, str(linked.path), fix)
+
+
+def of_agents(config: Config, root: Path, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """Yield the stages whose agent is not on this machine."""
+    lacking: dict[str, list[str]] = {}
+    for stage in stages.STAGES:
+        missing = _missing(config, stage, root, environ)
+        if missing is not None:
+            lacking.setdefault(missing, []).append(stage)
+    for missing, of in lacking.items():
+        where = f"{'stage' if len(of) == 1 else 'stages'} {', '.join(of)}"
+        severity: Severity = "error" if "triage" in of else "warning"  # the only stage that every comment needs
+        yield _finding(severity, missing, where, "install it, or name another agent under [stages] in prloom.toml")
+
+
+def of_presets(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
+    """Yield the plans that are to be worked by a preset which is not configured."""
+    for plan_id in plans.ids(where):
+        try:
+            local = Folder.open(where.worktree(plan_id), *paths.LOCAL)
+            if local is not None:
+                with local:
+                    config.for_preset(plans.load(local).preset)
+        except PrloomError as error:
+            if "preset" in str(error):
+                what, _, fix = str(error).partition("; ")
+                yield _finding("error", what, f"plan {plan_id}", fix)
+
+
+def _missing(config: Config, stage: str, root: Path, environ: Mapping[str, str]) -> str | None:
+    """Return what a stage's agent lacks, or None."""
+    name = stages.stage(config, stage).agent
+    if name == "auto":
+        return None if registry.first_found(environ) else "no agent was found on this machine"
+    program = registry.get(name).program
+    argv = config.agents.command.argv
+    if program is None:
+        program = str(root / argv[0]) if argv and "/" in argv[0] else (argv[0] if argv else None)
+    if program is None:
+        return 'the agent "command" has no program: set argv under [agents.command]'
+    return None if registry.locate(program, environ) else f"the program {program} of agent {name} was not found"
+
+
+def _finding(severity: Severity, what: str, where: str, fix: str) -> Finding:
+    return Finding(severity=severity, what=what, where=where, fix=fix)

@@ -1,0 +1,193 @@
+"""Find what is wrong with the files that prloom keeps, each finding with its fix; changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Literal
+
+import msgspec
+
+from prloom.engine import plans
+from prloom.engine.views import snapshot, status
+from prloom.engine.views.snapshot import Snapshot
+from prloom.engine.views.status import BridgeStatus, PluginStatus
+from prloom.errors import PrloomError, StorageError
+from prloom.model import record
+from prloom.model.action import Action
+from prloom.model.decision import Decision
+from prloom.model.event import Event
+from prloom.model.record import Record
+from prloom.storage import damage, envelope, owner, paths
+from prloom.storage.folder import TEMPORARY, Folder
+from prloom.storage.paths import RepositoryPaths
+from prloom.storage.wire import Unreadable
+
+Severity = Literal["error", "warning"]
+
+STUCK = timedelta(minutes=5)
+"""After so long without a tick, a dispatcher that lives does not work."""
+_STALE = timedelta(hours=1)
+
+_KINDS: Mapping[str, type[Record]] = {"event": Event, "decision": Decision, "action": Action}
+
+
+class Finding(Record, frozen=True, kw_only=True):
+    """Something wrong: what, where, and what to do about it."""
+
+    severity: Severity
+    what: str
+    where: str
+    fix: str
+
+
+def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
+    """Yield all that is wrong with the repository's own files and those of its plans."""
+    yield from _repository(repository, now)
+    try:
+        ids = plans.ids(repository)
+    except StorageError as error:
+        yield _error(str(error), str(repository.worktrees), "mend its permissions")
+        return
+    for each in snapshot.every(repository):
+        if each.plan.id in ids:
+            yield from _plan(each, now)
+
+
+def _repository(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
+    try:
+        local = Folder.open(repository.root, *paths.LOCAL)
+    except StorageError as error:
+        yield _unsafe(error, repository.root.joinpath(*paths.LOCAL))
+        return
+    if local is None:
+        return
+    with local:
+        yield from _folders(local, (paths.PLUGIN_STATE_GLOBAL,), now)
+        yield from _lock(local, now)
+        yield from _published(local)
+
+
+def _plan(of: Snapshot, now: datetime) -> Iterator[Finding]:
+    where = f"plan {of.plan.id}"
+    if of.error:
+        yield _error(of.error, where, "mend that, or adopt the branch again")
+    elif of.plan.blocked:
+        yield _error(of.plan.last_error or "it is blocked", where, "mend that; prloom goes on by itself")
+    elif of.plan.last_error:
+        yield _warning(of.plan.last_error, where, "mend that; prloom tries again by itself")
+    try:
+        local = Folder.open(of.worktree, *paths.LOCAL)
+    except StorageError:
+        return  # told above
+    if local is not None:
+        with local:
+            yield from _folders(local, (paths.PLUGIN_STATE,), now)
+
+
+def _folders(local: Folder, more: Iterable[str], now: datetime) -> Iterator[Finding]:
+    """Look through a `prloom/.local` and the folders in it that hold journals and documents."""
+    for parts in ((), (paths.BUS,), (paths.BUS, paths.BUS_STATE), *((name,) for name in more)):
+        try:
+            folder = local.sub(*parts)
+        except StorageError as error:
+            yield _unsafe(error, local.where(*parts))
+            continue
+        if folder is not None:
+            with folder:
+                yield from map(_damaged, damage.findings(folder, check=unreadable))
+                yield from _leftovers(folder, now)
+
+
+def unreadable(line: bytes) -> str | None:
+    """Return why a journal's line means nothing to prloom, or None if it is one of its own kinds."""
+    found = envelope.decode(line)
+    if isinstance(found, Unreadable):
+        return found.reason
+    shape = _KINDS.get(found.kind)
+    if shape is None:
+        return f"its kind is {found.kind}, none of {', '.join(_KINDS)}"
+    try:
+        record.from_wire(shape, found.data)
+    except msgspec.ValidationError as error:
+        return f"it holds no {found.kind}: {error}"
+    return None
+
+
+def _damaged(found: damage.Finding) -> Finding:
+    harmless = found.line is None or found.reason == damage.UNFINISHED
+    return Finding(
+        severity="warning" if harmless else "error",
+        what=found.reason,
+        where=found.file if found.line is None else f"{found.file}, line {found.line}",
+        fix=found.fix,
+    )
+
+
+def _leftovers(folder: Folder, now: datetime) -> Iterator[Finding]:
+    """Name the temporary files of writers that were killed; a young one may be a writer's that lives."""
+    for name in folder.names():
+        if name.startswith(".") and name.endswith(TEMPORARY):
+            try:
+                found = folder.stat(name)
+            except StorageError as error:
+                yield _unsafe(error, folder.where(name))
+                continue
+            if found is not None and found.st_mtime < (now - _STALE).timestamp():
+                yield _warning("a writer that was killed left this behind", folder.where(name), "remove it")
+
+
+def _lock(local: Folder, now: datetime) -> Iterator[Finding]:
+    where = local.where(paths.LOCK)
+    try:
+        local.stat(paths.LOCK)
+        found = owner.owner(local)
+    except StorageError as error:
+        yield _unsafe(error, where)
+        return
+    if found is None or not found.alive:
+        return
+    silent = now - record.moment(found.last_tick_at)
+    if silent > STUCK:
+        what = f"the dispatcher, process {found.pid}, lives but has not ticked since {found.last_tick_at}"
+        yield _error(what, where, f"see what it does, end it with `kill {found.pid}`, and start it again")
+
+
+def _published(local: Folder) -> Iterator[Finding]:
+    """Name what the dispatcher could not use when it last ran."""
+    again = "mend that and start prloom again"
+    for plugin in status.published(local, paths.PLUGINS, "plugins", PluginStatus):
+        if plugin.error:
+            yield _error(plugin.error, f"plugin {plugin.name}", f"{again}, or `prloom plugins disable {plugin.name}`")
+    for bridge in status.published(local, paths.BRIDGES, "bridges", BridgeStatus):
+        if bridge.error:
+            yield _error(bridge.error, f"bridge {bridge.name}", f"{again}, or set enabled = false")
+
+
+def _unsafe(error: StorageError, where: object) -> Finding:
+    return _error(str(error), str(where), "see the reason")
+
+
+def _error(what: str, where: str, fix: str) -> Finding:
+    return Finding(severity="error", what=what, where=where, fix=fix)
+
+
+def _warning(what: str, where: str, fix: str) -> Finding:
+    return Finding(severity="warning", what=what, where=where, fix=fix)
+
+
+def guarded(check: Callable[[], Iterable[Finding]], where: str) -> tuple[Finding, ...]:
+    """Return a check's findings; one that cannot be made is a finding itself."""
+    try:
+        return tuple(check())
+    except PrloomError as error:
+        return of_error(error, where)
+
+
+def of_error(error: PrloomError, where: str) -> tuple[Finding, ...]:
+    """Return an error as findings, one for each of its lines: what is wrong, and behind the semicolon what to do."""
+    found = []
+    for line in str(error).splitlines():
+        what, semicolon, fix = line.rpartition("; ")
+        found.append(_error(what if semicolon else line, where, fix if semicolon else "mend that, and look again"))
+    return tuple(found)
