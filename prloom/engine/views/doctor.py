@@ -156,6 +156,8 @@ def _lock(local: Folder, now: datetime) -> Iterator[Finding]:
 def _published(local: Folder) -> Iterator[Finding]:
     """Name what the dispatcher could not use when it last ran."""
     again = "mend that and start prloom again"
+    for plan_id, why in status.unopened(local).items():
+        yield _error(why, f"plan {plan_id}", "mend that; prloom goes on by itself")
     for plugin in status.published(local, paths.PLUGINS, "plugins", PluginStatus):
         if plugin.error:
             yield _error(plugin.error, f"plugin {plugin.name}", f"{again}, or `prloom plugins disable {plugin.name}`")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ import msgspec
 from prloom.engine.views import snapshot
 from prloom.engine.views.snapshot import Snapshot
 from prloom.model import record
-from prloom.model.record import Record
+from prloom.model.record import Json, Record
 from prloom.model.state import OpenEvent
 from prloom.storage import owner, paths
 from prloom.storage.document import Document
@@ -167,15 +167,15 @@ class Status(Record, frozen=True, kw_only=True):
 def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None) -> Status:
     """Return the status of a repository, or of one of its plans."""
     found = snapshot.every(repository)
-    shown = found if plan is None else tuple(each for each in found if each.plan.id == plan)
-    plans = tuple(plan_status(each, now) for each in shown)
+    shown = [each for each in found if plan in {None, each.plan.id}]
     local = Folder.open(repository.root, *paths.LOCAL)
     if local is None:
-        return build(repository, plans, Dispatcher(), (), ())
+        return build(repository, tuple(plan_status(each, now) for each in shown), Dispatcher(), (), ())
     with local:
+        refused = unopened(local)
         return build(
             repository,
-            plans,
+            tuple(plan_status(each, now, refused=refused.get(each.plan.id)) for each in shown),
             dispatcher(local),
             published(local, paths.BRIDGES, "bridges", BridgeStatus),
             published(local, paths.PLUGINS, "plugins", PluginStatus),
@@ -211,8 +211,8 @@ def build(
     )
 
 
-def plan_status(of: Snapshot, now: datetime) -> PlanStatus:
-    """Return what is to be said of one plan."""
+def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> PlanStatus:
+    """Return what is to be said of one plan; `refused` is why the dispatcher could not open it."""
     state, plan = of.bus.state, of.plan
     failed = [action for action in state.queue.values() if action.failed]
     return PlanStatus(
@@ -223,7 +223,7 @@ def plan_status(of: Snapshot, now: datetime) -> PlanStatus:
         branch=plan.branch,
         pr=plan.pr,
         worktree=str(of.worktree),
-        last_error=of.error or plan.last_error,
+        last_error=of.error or refused or plan.last_error,
         todos=Todos(total=of.todos[0], done=of.todos[1]),
         events=_events(of, now),
         actions=Actions(
@@ -287,13 +287,22 @@ def dispatcher(local: Folder) -> Dispatcher:
 
 def published(local: Folder, name: str, key: str, shape: type[R]) -> tuple[R, ...]:
     """Return what the dispatcher last told of its bridges or plugins; nothing where none ever ran."""
-    state = local.sub(paths.BUS, paths.BUS_STATE)
-    if state is None:
-        return ()
-    with state:
-        value = Document(state, name).peek().value
-    listed = value.get(key) if value is not None else None
+    listed = _told(local, name).get(key)
     try:
         return tuple(record.from_wire(shape, each) for each in listed) if isinstance(listed, list) else ()
     except msgspec.ValidationError:
         return ()
+
+
+def unopened(local: Folder) -> Mapping[str, str]:
+    """Return why the dispatcher could not open a plan when it last tried, by plan."""
+    told = _told(local, paths.PLANS).get("unreadable")
+    return {name: why for name, why in told.items() if isinstance(why, str)} if isinstance(told, dict) else {}
+
+
+def _told(local: Folder, name: str) -> Mapping[str, Json]:
+    state = local.sub(paths.BUS, paths.BUS_STATE)
+    if state is None:
+        return {}
+    with state:
+        return Document(state, name).peek().value or {}

@@ -1,0 +1,55 @@
+"""`prloom bridges list`: list the bridges, and what each claims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import layout, options, places, terminal
+from prloom.cli.options import Options, json_option, pass_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from prloom.engine.views.extensions import BridgeLine
+
+
+@click.command("list")
+@json_option
+@pass_options
+def command(given: Options, *, as_json: bool) -> None:
+    """List the bridges: where each comes from, which targets it claims, and how its last poll went."""
+    from datetime import UTC, datetime  # noqa: PLC0415 - `prloom bridges list --help` needs none
+
+    from prloom.engine.views import extensions  # noqa: PLC0415
+
+    where = places.repository(given)
+    found = extensions.bridges(where, options.config(given))
+    if as_json:
+        terminal.echo_json({"bridges": found})
+    elif found:
+        click.echo("\n".join(_lines(found, datetime.now(UTC))))
+    else:
+        click.echo("There are no bridges; name one in prloom.toml, as [bridges.NAME].")
+
+
+def _lines(found: Sequence[BridgeLine], now: datetime) -> Iterator[str]:
+    room = max(terminal.columns_of(terminal.clean(bridge.name)) for bridge in found) + 2
+    for bridge in found:
+        yield from layout.item(terminal.clean(bridge.name), _what(bridge, now), *_error(bridge), room=room)
+
+
+def _what(bridge: BridgeLine, now: datetime) -> str:
+    if not bridge.enabled:
+        return terminal.paint("disabled", "dim")
+    state = terminal.paint("failed", "bad") if bridge.error else terminal.paint("enabled", "good")
+    targets = ", ".join(map(terminal.clean, bridge.targets)) or "no targets"
+    polled = f"asked {layout.when(bridge.last_poll_at, now)}" if bridge.last_poll_at else "never asked"
+    return "  ".join(part for part in (state, terminal.clean(bridge.source), targets, polled) if part)
+
+
+def _error(bridge: BridgeLine) -> Iterator[str]:
+    if bridge.error:
+        yield terminal.paint(terminal.clean(bridge.error), "bad")

@@ -1,0 +1,88 @@
+"""Switch plugins on and off in prloom.toml, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from prloom.cli import options, places, terminal
+from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    from prloom.cli.options import Options
+    from prloom.engine.views.extensions import PluginLine
+
+Verb = Literal["enable", "disable"]
+
+_MODE = 0o644
+
+
+def switch(given: Options, names: Sequence[str], verb: Verb) -> None:
+    """Edit prloom.toml so that the plugins are on, or off, and say what became of each.
+
+    Raises PrloomError, before anything is written, for a name that no plugin has.
+    """
+    from prloom.config import switching  # noqa: PLC0415 - `prloom plugins --help` needs none
+    from prloom.config.sources import FILE_NAME  # noqa: PLC0415
+    from prloom.extensions import keys  # noqa: PLC0415
+
+    path = options.repo_root(given) / FILE_NAME
+    known = _known(given)
+    chosen = [_key(name, {plugin.name for plugin in known}) for name in names]
+    before = text = path.read_bytes().decode("utf-8-sig") if path.exists() else ""
+    for key in chosen:
+        sources = {plugin.source for plugin in known if keys.slug(plugin.name) == keys.slug(key)}
+        if verb == "enable":
+            text = switching.enable(text, key, listed=sources != {"bundled"})
+        else:
+            text = switching.disable(text, key, listed="bundled" in sources)
+    if text != before:
+        _write(path, text)
+    _tell(chosen, _known(given), verb, changed=text != before)
+
+
+def _known(given: Options) -> tuple[PluginLine, ...]:
+    from prloom.engine.views import extensions  # noqa: PLC0415 - see switch
+
+    return extensions.plugins(places.repository(given), options.config(given), os.environ)
+
+
+def _key(name: str, known: Collection[str]) -> str:
+    from prloom.extensions import keys  # noqa: PLC0415 - see switch
+
+    key = keys.resolve(name, known)
+    if key is None:
+        hint = places.did_you_mean(name, known) or "`prloom plugins list` shows those there are"
+        raise PrloomError(f"there is no plugin {name}; {hint}")
+    return key
+
+
+def _write(path: Path, text: str) -> None:
+    """Write the file whole, with the permissions that it had."""
+    from prloom.storage.folder import Folder  # noqa: PLC0415 - see switch
+
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else _MODE
+    with Folder.make(path.parent) as folder:
+        folder.replace(path.name, text.encode(), mode=mode)
+
+
+def _tell(keys: Sequence[str], now: Sequence[PluginLine], verb: Verb, *, changed: bool) -> None:
+    for key in keys:
+        lines = [plugin for plugin in now if plugin.name == key]
+        runs = any(plugin.state == "enabled" for plugin in lines)
+        why = next((plugin.reason for plugin in lines if plugin.reason and plugin.state != "enabled"), None)
+        name = terminal.clean(key)
+        if runs == (verb == "enable"):
+            click.echo(f"{name} is {'' if changed else 'already '}{verb}d.")
+        elif runs:
+            click.echo(f"{name} is disabled in prloom.toml, but still enabled elsewhere: PRLOOM_PLUGINS__… or --set.")
+        else:
+            click.echo(f"{name} is enabled in prloom.toml, but does not run: {terminal.clean(why or 'see doctor')}.")
+    if changed:
+        click.echo("A dispatcher that is running goes on as it was; start it again.")

@@ -1,0 +1,68 @@
+"""`prloom plugins list`: list the plugins there are, and why each runs or not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import layout, options, places, terminal
+from prloom.cli.options import Options, json_option, pass_options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from prloom.cli.terminal import Role
+    from prloom.engine.views.extensions import PluginLine
+
+_ROLES: Mapping[str, Role] = {"enabled": "good", "disabled": "dim", "failed": "bad"}
+
+
+@click.command("list")
+@json_option
+@pass_options
+def command(given: Options, *, as_json: bool) -> None:
+    """List the plugins there are, where they come from, what they offer, and why each runs or not.
+
+    None of their code is run: what an enabled one offers is known once a dispatcher has loaded it.
+    """
+    from prloom.engine.views import extensions  # noqa: PLC0415 - `prloom plugins list --help` needs none
+
+    where = places.repository(given)
+    found = extensions.plugins(where, options.config(given), os.environ)
+    if as_json:
+        terminal.echo_json({"plugins": found})
+    elif found:
+        click.echo("\n".join(_lines(found)))
+    else:
+        click.echo("There are no plugins; `prloom plugins new NAME` makes one.")
+
+
+def _lines(found: Sequence[PluginLine]) -> Iterator[str]:
+    room = max(terminal.columns_of(terminal.clean(plugin.name)) for plugin in found) + 2
+    for plugin in found:
+        state = terminal.paint(plugin.state, _ROLES.get(plugin.state, "warn"))
+        what = terminal.clean(plugin.description)
+        yield from layout.item(
+            terminal.clean(plugin.name),
+            f"{state}  {terminal.clean(plugin.source)}{f'  {what}' if what else ''}",
+            *_details(plugin),
+            room=room,
+        )
+
+
+def _details(plugin: PluginLine) -> Iterator[str]:
+    if plugin.reason:
+        yield terminal.clean(plugin.reason)
+    offers = {
+        "hooks": plugin.hooks,
+        "commands": tuple(f"/{name}" for name in plugin.commands),
+        "tools": plugin.tools,
+        "skills": plugin.skills,
+    }
+    offered = [f"{name}: {', '.join(map(terminal.clean, those))}" for name, those in offers.items() if those]
+    if plugin.state == "enabled":
+        yield "; ".join(offered) or terminal.paint("what it offers is known once a dispatcher has loaded it", "dim")
+    yield from (terminal.paint(terminal.clean(warning), "warn") for warning in plugin.warnings)

@@ -1,0 +1,146 @@
+"""List the plugins and the bridges of a repository; no plugin's code is run for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from prloom.config.models import Config
+from prloom.engine import assembly
+from prloom.engine.views import status
+from prloom.engine.views.status import BridgeStatus
+from prloom.extensions import registry
+from prloom.extensions.hosting import OfferedSkill, OfferedTool, Registered
+from prloom.extensions.registry import Entry
+from prloom.model.record import Record
+from prloom.storage import paths
+from prloom.storage.folder import Folder
+from prloom.storage.paths import RepositoryPaths
+
+
+class PluginLine(Record, frozen=True, kw_only=True):
+    """A plugin as it is listed: `state` is enabled, disabled or failed, and `reason` says why it is not the first."""
+
+    name: str
+    source: str
+    state: str
+    reason: str | None
+    error: str | None
+    version: str
+    description: str
+    path: str
+    hooks: tuple[str, ...]
+    commands: tuple[str, ...]
+    tools: tuple[str, ...]
+    skills: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+class Offered(Record, frozen=True, kw_only=True):
+    """What the dispatcher last told of a plugin."""
+
+    name: str
+    loaded: bool = False
+    error: str | None = None
+    hooks: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+
+
+class BridgeLine(Record, frozen=True, kw_only=True):
+    """A bridge as it is listed: whether it is enabled, what it claims, and how its last poll went."""
+
+    name: str
+    source: str
+    enabled: bool
+    targets: tuple[str, ...]
+    error: str | None
+    last_poll_at: str | None
+    last_ok_at: str | None
+
+
+_STATES = {"on": "enabled", "off": "disabled", "failed": "failed"}
+
+
+def plugins(repository: RepositoryPaths, config: Config, environ: Mapping[str, str]) -> tuple[PluginLine, ...]:
+    """Return all plugins: those that run, in their order, then those that fail, then those that are off."""
+    told = {plugin.name: plugin for plugin in _published(repository, paths.PLUGINS, "plugins", Offered)}
+    loaded = {name: _loaded(plugin) for name, plugin in told.items() if plugin.loaded or plugin.error}
+    selection = assembly.select(repository.root, config, environ)
+    return tuple(_plugin(entry) for entry in registry.entries(selection, loaded))
+
+
+def bridges(repository: RepositoryPaths, config: Config) -> tuple[BridgeLine, ...]:
+    """Return all bridges: those that are used, those that cannot be loaded, and those that are disabled.
+
+    They are loaded for this, as `prloom start` does, but not asked for anything. Raises ExtensionError where two claim
+    one target.
+    """
+    polls = {bridge.name: bridge for bridge in _published(repository, paths.BRIDGES, "bridges", BridgeStatus)}
+    found = assembly.load_bridges(repository.root, config)
+    lines = [
+        BridgeLine(
+            name=bridge.name,
+            source=bridge.source,
+            enabled=True,
+            targets=bridge.targets,
+            error=None,
+            last_poll_at=None,
+            last_ok_at=None,
+        )
+        for bridge in found.loaded
+    ]
+    lines += [_unused(name, enabled=True, error=error) for name, error in found.failed]
+    lines += [_unused(name, enabled=False, error=None) for name in found.disabled]
+    return tuple(_with_polls(line, polls.get(line.name)) for line in lines)
+
+
+def _published(repository: RepositoryPaths, name: str, key: str, shape: type[status.R]) -> tuple[status.R, ...]:
+    local = Folder.open(repository.root, *paths.LOCAL)
+    if local is None:
+        return ()
+    with local:
+        return status.published(local, name, key, shape)
+
+
+def _loaded(plugin: Offered) -> Registered | str:
+    if plugin.error is not None:
+        return plugin.error
+    return Registered(
+        hooks=plugin.hooks,
+        commands=dict.fromkeys(plugin.commands, ""),
+        tools=dict.fromkeys(plugin.tools, OfferedTool()),
+        skills=dict.fromkeys(plugin.skills, OfferedSkill(path="")),
+    )
+
+
+def _plugin(entry: Entry) -> PluginLine:
+    return PluginLine(
+        name=entry.name,
+        source=entry.source,
+        state=_STATES[entry.state],
+        reason=entry.reason,
+        error=entry.reason if entry.state == "failed" else None,
+        version=entry.version,
+        description=entry.description,
+        path=entry.place,
+        hooks=entry.hooks,
+        commands=entry.commands,
+        tools=entry.tools,
+        skills=entry.skills,
+        warnings=entry.warnings,
+    )
+
+
+def _unused(name: str, *, enabled: bool, error: str | None) -> BridgeLine:
+    return BridgeLine(
+        name=name, source="", enabled=enabled, targets=(), error=error, last_poll_at=None, last_ok_at=None
+    )
+
+
+def _with_polls(line: BridgeLine, polls: BridgeStatus | None) -> BridgeLine:
+    if polls is None or not line.enabled:
+        return line
+    return replace(line, last_poll_at=polls.last_poll_at, last_ok_at=polls.last_ok_at, error=line.error or polls.error)
