@@ -251,6 +251,8 @@ def test_a_todo_is_checked_by_its_id() -> None:
     assert checked == PLAN.replace("- [ ] Cache", "- [x] Cache")
     assert plan_file.check(checked, "t-1") == checked
     assert plan_file.check(PLAN, "t-9") == PLAN
+    by_hand = PLAN.replace("- [ ] Cache", "- [X] Cache")
+    assert plan_file.check(by_hand, "t-1") == by_hand
 
 
 def test_the_line_ends_of_windows_are_kept() -> None:
@@ -261,6 +263,7 @@ def test_the_line_ends_of_windows_are_kept() -> None:
     assert grown.count("\n") == grown.count("\r\n")
     assert grown.replace("\r\n", "\n") == plan_file.append_todos(plan_file.check(PLAN, "t-1"), [todo])
     assert plan_file.todos(grown)[1].context == "The reviewer wants this.\n\nTwice."
+    assert plan_file.counts("## TODO\r\n- [ ]\r\n") == (1, 0)
     assert plan_file.append_todos("a\r\nb", [todo]).count("\r\n") == 8
 
 
