@@ -1,0 +1,35 @@
+"""Every bundled plugin keeps the promises that every plugin makes: as it comes, and as it is configured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from prloom.api import Event
+from prloom.testing import a_comment
+from prloom.testing.plugin_contract import PluginContract
+
+PLUGINS = Path(__file__).parents[2] / "plugins"
+
+
+class TestMemory(PluginContract):
+    plugin = PLUGINS / "memory"
+    settings: Mapping[str, str] = {"file": "AGENTS.md"}
+    events: Mapping[str, Event] = {
+        "note": a_comment("!memory Use tabs.", id="note"),
+        "note and more": a_comment("!memory Run make.\nAnd rename x.", id="more"),
+        "correction": a_comment("!memory Use spaces.", id="correction", context={"supersedes": "note"}),
+        "list": a_comment("/memory", id="list"),
+        "forget": a_comment("/memory forget 1", id="forget"),
+    }
+
+
+@pytest.mark.parametrize("name", ["memory"])
+@pytest.mark.parametrize("promise", [name for name in vars(PluginContract) if name.startswith("test_")])
+def test_a_plugin_that_is_not_configured_keeps_its_promises_too(name: str, promise: str) -> None:
+    contract = PluginContract()
+    contract.plugin = PLUGINS / name
+
+    getattr(contract, promise)()
