@@ -3,6 +3,7 @@
     class TestNotes(PluginContract):
         plugin = Path(__file__).parent.parent
         settings = {"file": "AGENTS.md"}
+        events = {"a note": a_comment("!note tabs")}
 
 Each test loads the plugin anew, and gives it an empty folder for a repository. A promise that is broken is an
 AssertionError that says which, and of which event.
@@ -39,10 +40,15 @@ Call = tuple[str, str, tuple[Event, ...]]
 
 
 class PluginContract:
-    """The promises. `plugin` is its folder or its `.py` file, `settings` its table of `[plugins.settings.<name>]`."""
+    """The promises.
+
+    `plugin` is its folder or its `.py` file, `settings` its table of `[plugins.settings.<name>]`, and `events`, by a
+    description of each, are shown beside the golden ones: such as the plugin has something to do with.
+    """
 
     plugin: str | Path
     settings: Mapping[str, Json] = {}
+    events: Mapping[str, Event] = {}
 
     def answer(self, prompt: str) -> str:
         """Play the agent, if the plugin runs one."""
@@ -57,13 +63,13 @@ class PluginContract:
     def test_it_survives_every_golden_event(self) -> None:
         """No hook raises over an event of any shape, nor over any plan's text."""
         with self._bench() as bench:
-            for call in _calls(bench):
+            for call in _calls(bench, self._events):
                 _outcome(bench, call)
 
     def test_it_survives_all_golden_events_at_once(self) -> None:
         """A batch of everything is dealt with, and so are the waits that it leaves."""
         with self._bench(strict=False) as bench:
-            seen = bench.show(*GOLDEN_EVENTS.values())
+            seen = bench.show(*self._events.values())
             later = bench.advance(_LATER)
         faults = [fault.message for fault in (*seen.faults, *later.faults)]
         _expect(not faults, f"in company of all golden events: {'; '.join(faults)}")
@@ -71,7 +77,7 @@ class PluginContract:
     def test_it_marks_only_what_it_is_shown(self) -> None:
         """A mark, and an action's cause, is an event of the call."""
         with self._bench() as bench:
-            for call in _calls(bench):
+            for call in _calls(bench, self._events):
                 outcome, ids = _outcome(bench, call), {event.id for event in call[2]}
                 named = {mark.event_id for mark in outcome.marks}
                 named |= {each.related_event_id for each in outcome.actions if each.related_event_id is not None}
@@ -80,7 +86,7 @@ class PluginContract:
     def test_p2_the_same_call_has_the_same_outcome(self) -> None:
         """A hook runs again after a crash; were its outcome another, so would be what the pull request shows."""
         with self._bench() as bench:
-            for call in _calls(bench):
+            for call in _calls(bench, self._events):
                 first, second = _outcome(bench, call), _outcome(bench, call)
                 _expect(first == second, f"{call[0]}: two runs of one call differ:\n{first}\n{second}")
 
@@ -88,7 +94,7 @@ class PluginContract:
         """Where there is no room for its state, it fails by that and by nothing else, and has changed no file."""
         with self._bench(strict=False, limits=Limits(state_bytes=_NO_ROOM)) as bench:
             before = _files(bench.repo_root)
-            seen = bench.show(*GOLDEN_EVENTS.values())
+            seen = bench.show(*self._events.values())
             after = _files(bench.repo_root)
         for fault in seen.faults:
             _expect("the limit is" in fault.message, f"without room for state it failed otherwise: {fault.message}")
@@ -98,10 +104,14 @@ class PluginContract:
     def test_a_process_of_its_own_makes_no_difference(self) -> None:
         """What it does in the dispatcher's process and in one of its own is the same."""
         with self._bench(strict=False) as here:
-            expected = _life(here)
+            expected = _life(here, self._events)
         with self._bench(strict=False, process=True) as there:
-            found = _life(there)
+            found = _life(there, self._events)
         _expect(found == expected, f"in a process it does {found},\nbut inline {expected}")
+
+    @property
+    def _events(self) -> Mapping[str, Event]:
+        return {**GOLDEN_EVENTS, **self.events}
 
     @contextmanager
     def _bench(self, *, process: bool = False, **more: Any) -> Iterator[Harness]:  # noqa: ANN401 - Harness's arguments
@@ -118,11 +128,11 @@ class PluginContract:
                 runner.stop()
 
 
-def _calls(bench: Harness) -> Iterator[Call]:
-    """Yield a call of every hook and command with each event of every shape; plan hooks get plans of every kind."""
+def _calls(bench: Harness, events: Mapping[str, Event]) -> Iterator[Call]:
+    """Yield a call of every hook and command with each event; plan hooks get plans of every kind."""
     for hook in bench.registered.hooks:
         if HOOKS[hook] == "event" or hook == "beforeTriage":
-            for shape, event in GOLDEN_EVENTS.items():
+            for shape, event in events.items():
                 yield f"{hook} of a {shape}", hook, (event,)
         else:
             yield hook, hook, ()
@@ -145,9 +155,9 @@ def _outcome(bench: Harness, call: Call) -> Outcome:
     return outcome
 
 
-def _life(bench: Harness) -> Sequence[object]:
+def _life(bench: Harness, events: Mapping[str, Event]) -> Sequence[object]:
     """Return all that comes of showing everything, and of a day's waiting."""
-    shown = [bench.show(*GOLDEN_EVENTS.values()), bench.advance(_LATER)]
+    shown = [bench.show(*events.values()), bench.advance(_LATER)]
     return [bench.registered, [(each.fates, each.actions) for each in shown], bench.state(), bench.global_state]
 
 
