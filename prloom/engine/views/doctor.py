@@ -8,7 +8,6 @@ from typing import Literal
 
 import msgspec
 
-from prloom.engine import plans
 from prloom.engine.views import snapshot, status
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status import BridgeStatus, PluginStatus
@@ -43,35 +42,27 @@ class Finding(Record, frozen=True, kw_only=True):
 
 def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
     """Yield all that is wrong with the repository's own files and those of its plans."""
-    yield from _repository(repository, now)
-    try:
-        ids = plans.ids(repository)
-    except StorageError as error:
-        yield _error(str(error), str(repository.worktrees), "mend its permissions")
-        return
-    for each in snapshot.every(repository):
-        if each.plan.id in ids:
-            yield from _plan(each, now)
-
-
-def _repository(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
+    refused: Mapping[str, str] = {}
     try:
         local = Folder.open(repository.root, *paths.LOCAL)
     except StorageError as error:
         yield _unsafe(error, repository.root.joinpath(*paths.LOCAL))
         return
-    if local is None:
-        return
-    with local:
-        yield from _folders(local, (paths.PLUGIN_STATE_GLOBAL,), now)
-        yield from _lock(local, now)
-        yield from _published(local)
+    if local is not None:
+        with local:
+            refused = status.unopened(local)
+            yield from _folders(local, (paths.PLUGIN_STATE_GLOBAL,), now)
+            yield from _lock(local, now)
+            yield from _published(local)
+    for each in snapshot.every(repository):
+        if each.plan.id != snapshot.REPOSITORY:
+            yield from _plan(each, refused.get(each.plan.id), now)
 
 
-def _plan(of: Snapshot, now: datetime) -> Iterator[Finding]:
+def _plan(of: Snapshot, refused: str | None, now: datetime) -> Iterator[Finding]:
     where = f"plan {of.plan.id}"
-    if of.error:
-        yield _error(of.error, where, "mend that, or adopt the branch again")
+    if of.error or refused:
+        yield from of_error(PrloomError(of.error or refused), where)
     elif of.plan.blocked:
         yield _error(of.plan.last_error or "it is blocked", where, "mend that; prloom goes on by itself")
     elif of.plan.last_error:
@@ -95,7 +86,8 @@ def _folders(local: Folder, more: Iterable[str], now: datetime) -> Iterator[Find
             continue
         if folder is not None:
             with folder:
-                yield from map(_damaged, damage.findings(folder, check=unreadable))
+                found = damage.findings(folder, check=unreadable)
+                yield from (_damaged(each) for each in found if each.file != local.where(paths.PLAN_STATE))
                 yield from _leftovers(folder, now)
 
 
@@ -156,8 +148,6 @@ def _lock(local: Folder, now: datetime) -> Iterator[Finding]:
 def _published(local: Folder) -> Iterator[Finding]:
     """Name what the dispatcher could not use when it last ran."""
     again = "mend that and start prloom again"
-    for plan_id, why in status.unopened(local).items():
-        yield _error(why, f"plan {plan_id}", "mend that; prloom goes on by itself")
     for plugin in status.published(local, paths.PLUGINS, "plugins", PluginStatus):
         if plugin.error:
             yield _error(plugin.error, f"plugin {plugin.name}", f"{again}, or `prloom plugins disable {plugin.name}`")
