@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+from stage import Stage, said
+
+from prloom.api import Author, PluginContext, TriageContext, marker
+from prloom.engine.ledger import Ledger
+from prloom.engine.views import events
+from prloom.model import event as model
+from prloom.storage.folder import Folder
+
+
+def rows(stage: Stage, plan: str | None = None, state: str | None = None) -> list[Mapping[str, Any]]:
+    """Return the rows as a program reads them."""
+    listing = events.every(stage.paths, plan=plan, state=state)
+    assert listing.errors == ()
+    return json.loads(msgspec.json.encode(listing.rows))
+
+
+def states(stage: Stage) -> Mapping[str, str]:
+    return {row["id"]: row["state"] for row in rows(stage)}
+
+
+def deferring(ctx: PluginContext) -> None:
+    @ctx.hook("beforeTriage")
+    def look(plan: str, triage: TriageContext) -> None:
+        for event in triage.events:
+            if "wait" in event.body:
+                triage.mark_event_deferred(event.id, "not now", 60_000)
+
+
+async def test_a_row_has_exactly_the_keys_of_the_contract(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e", title="Cache", url="https://forge.example/e", author=Author("ann", "write")))
+    await stage.tick()
+
+    assert rows(stage) == [
+        {
+            "id": "e",
+            "plan": "pr-7",
+            "type": "pr_comment",
+            "author": "ann",
+            "title": "Cache",
+            "url": "https://forge.example/e",
+            "state": "triaged",
+            "reason": None,
+            "by": "scripted",
+            "attempts": 0,
+            "createdAt": "2026-01-01T12:00:00.000Z",
+            "updatedAt": "2026-01-01T12:00:00.000Z",
+        },
+    ]
+
+
+async def test_every_event_there_ever_was_is_listed_in_the_order_in_which_they_came(stage: Stage) -> None:
+    stage.adopt()
+    stage.plugin("quiet", deferring)
+    stage.append(said("z", "wait"), said("held", author=Author("eve", "read")), said("a"))
+    await stage.tick()
+    stage.append(said("edit", "wait", context={"supersedes": "z"}))
+    await stage.tick()
+    stage.append(said("fresh"))
+
+    assert states(stage) == {
+        "z": "superseded",
+        "held": "held",
+        "a": "triaged",
+        "edit": "deferred",
+        "fresh": "pending",
+    }
+    assert list(states(stage)) == ["z", "held", "a", "edit", "fresh"]
+
+
+async def test_a_deferred_event_names_its_owner_its_reason_and_its_attempts(stage: Stage) -> None:
+    stage.adopt()
+    stage.plugin("quiet", deferring)
+    stage.append(said("e", "wait"))
+    await stage.tick()
+    stage.clock.advance(minutes=2)
+    await stage.tick()
+
+    (row,) = rows(stage)
+
+    assert (row["by"], row["reason"], row["attempts"]) == ("quiet", "not now", 2)
+    assert row["updatedAt"] == "2026-01-01T12:02:00.000Z"
+
+
+def test_an_event_that_nobody_has_looked_at_is_pending_once(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e"), said("e", "again"))
+
+    assert states(stage) == {"e": "pending"}
+    assert rows(stage)[0]["reason"] == "no dispatcher has looked at it yet"
+
+
+async def test_a_post_of_prlooms_own_and_a_second_line_of_one_id_are_no_events(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e"))
+    await stage.tick()
+    (action,) = [action.id for action in stage.bridge.actions_seen]
+    stage.append(said("own", f"re e\n\n{marker(action)}", context={"remoteId": f"remote-{action}"}), said("e"))
+    await stage.tick()
+
+    assert states(stage) == {"e": "triaged"}
+
+
+async def test_events_of_one_state_or_one_plan_can_be_listed_alone(stage: Stage) -> None:
+    stage.adopt()
+    stage.adopt("other", pr=8)
+    stage.append(said("a"), said("b", author=Author("eve", "none")))
+    stage.append(said("c"), plan_id="other")
+    await stage.tick()
+
+    assert [row["id"] for row in rows(stage, state="held")] == ["b"]
+    assert [row["id"] for row in rows(stage, plan="other")] == ["c"]
+    assert [row["id"] for row in rows(stage, plan="other", state="held")] == []
+
+
+async def test_events_of_the_repository_as_a_whole_are_listed_too(stage: Stage) -> None:
+    stage.adopt()
+    stage.bridge.news = [said("issue", pr=None)]
+    await stage.tick()
+
+    assert [(row["plan"], row["id"], row["state"]) for row in rows(stage)] == [("", "issue", "handled")]
+
+
+async def test_closed_segments_are_read_and_those_taken_away_lose_no_open_event(stage: Stage) -> None:
+    stage.adopt()
+    stage.plugin("quiet", deferring)
+    stage.append(said("done"), said("open", "wait"))
+    await stage.tick()
+    with Folder.make(stage.local() / "bus") as bus:
+        ledger = Ledger.open(bus, stage.clock, rotate_at=1)
+        ledger.commit("todo", "prloom")
+        ledger.save()
+
+    assert states(stage) == {"done": "triaged", "open": "deferred"}
+    (stage.local() / "bus/decisions-000001.jsonl").unlink()
+    assert states(stage) == {"open": "deferred"}
+
+
+async def test_an_event_whose_line_is_gone_is_still_listed_by_what_the_log_knows(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e", title="Cache", author=Author("ann", "write")))
+    await stage.tick()
+    journal = stage.local() / "bus/events.jsonl"
+    journal.write_bytes(b"?" * (journal.stat().st_size - 1) + b"\n")
+
+    (row,) = rows(stage)
+
+    assert (row["id"], row["author"], row["title"], row["state"]) == ("e", "ann", "", "triaged")
+
+
+def test_a_plan_that_cannot_be_read_is_told_and_hides_no_other(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e"))
+    bus = stage.adopt("broken", pr=8) / "bus"
+    bus.rename(bus.with_name("elsewhere"))
+    bus.symlink_to("elsewhere")
+
+    listing = events.every(stage.paths)
+
+    assert [row.id for row in listing.rows] == ["e"]
+    assert len(listing.errors) == 1
+    assert listing.errors[0].startswith("plan broken: ")
+    assert "bus is a symbolic link" in listing.errors[0]
+
+
+@pytest.mark.parametrize(("title", "body", "gist"), [("T", "b", "T"), ("", "\n first\nsecond", "first"), ("", "", "")])
+def test_for_people_there_is_a_line_of_what_it_says(stage: Stage, title: str, body: str, gist: str) -> None:
+    stage.adopt()
+    stage.append(said("e", body, title=title))
+
+    (listed,) = events.every(stage.paths).listed
+
+    assert listed.gist == gist
+    assert isinstance(listed.row, model.Record)

@@ -1,0 +1,350 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+from stage import Stage, said
+
+from prloom.api import Author, PluginContext, Refused, TriageContext, marker
+from prloom.core import requests
+from prloom.core.requests import Request
+from prloom.engine import control
+from prloom.engine.ledger import Ledger
+from prloom.engine.views import why
+from prloom.errors import PrloomError
+from prloom.model.action import Action
+from prloom.storage.folder import Folder
+
+
+def tell(stage: Stage, named: str = "e", plan: str | None = None) -> Mapping[str, Any]:
+    """Return the document as a program reads it."""
+    return json.loads(msgspec.json.encode(why.document(why.find(stage.paths, named, plan=plan))))
+
+
+def steps(stage: Stage, named: str = "e") -> list[tuple[str, str, str]]:
+    return [(step["stage"], step["by"], step["verdict"]) for step in tell(stage, named)["steps"]]
+
+
+def looking_on(ctx: PluginContext) -> None:
+    ctx.register_hook("onEvent", lambda event, ctx: None)
+
+
+def deferring_once(ctx: PluginContext) -> None:
+    @ctx.hook("beforeTriage")
+    def look(plan: str, triage: TriageContext) -> None:
+        for event in triage.events:
+            if triage.deferral(event.id) is None:
+                triage.mark_event_deferred(event.id, "not now", 60_000)
+
+
+def ask(stage: Stage, verb: Any, *ids: str, **about: Any) -> None:
+    with Folder.make(stage.root, "prloom", ".local") as local:
+        control.ask(local, Request(f"r-{verb}", verb, ids, **about), stage.clock())
+
+
+async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e", author=Author("ann", "write"), url="https://forge.example/e"))
+    await stage.tick()
+
+    document = tell(stage)
+    reply = document["steps"][-1]
+
+    assert list(document) == ["event", "state", "steps"]
+    for step in document["steps"]:
+        assert list(step) == ["ts", "stage", "by", "verdict", "reason", "durationMs", "actions"]
+    assert list(reply["actions"][0]) == ["id", "state", "url"]
+    assert document["state"] == "triaged"
+    assert document["event"] == {
+        "id": "e",
+        "source": "forge",
+        "type": "pr_comment",
+        "severity": "info",
+        "title": "",
+        "body": "hello",
+        "replyTo": {"target": "forge", "token": {"thread": "e"}},
+        "context": {},
+        "author": {"login": "ann", "trust": "write", "bot": False},
+        "url": "https://forge.example/e",
+        "pr": 7,
+        "plan": "pr-7",
+    }
+
+
+async def test_a_whole_life_is_told_step_by_step(stage: Stage) -> None:
+    stage.adopt()
+    stage.plugin("watcher", looking_on)
+    stage.plugin("quiet", deferring_once)
+    stage.append(said("e"))
+    await stage.tick()
+    stage.clock.advance(minutes=2)
+    await stage.tick()
+
+    assert steps(stage) == [
+        ("intake", "prloom", "admitted"),
+        ("onEvent", "watcher", "seen"),
+        ("beforeTriage", "quiet", "deferred"),
+        ("wait", "prloom", "due"),
+        ("beforeTriage", "quiet", "passed"),
+        ("triage", "scripted", "started"),
+        ("triage", "scripted", "answered"),
+        ("deliver", "forge", "delivered"),
+    ]
+    told = tell(stage)["steps"]
+    assert told[2]["reason"] == "not now"
+    assert isinstance(told[2]["durationMs"], int)
+    assert told[3]["ts"] == "2026-01-01T12:02:00.000Z"
+    assert told[5]["reason"] == "run run-1"
+
+
+async def test_an_action_is_shown_as_it_stands_now_where_it_was_queued_and_as_it_stood_at_each_attempt(
+    stage: Stage,
+) -> None:
+    stage.adopt()
+    refusals = [Refused("down", retryable=True)]
+    stage.bridge.refuse = lambda action: refusals.pop() if refusals else None
+    stage.append(said("e"))
+    await stage.tick()
+    (queued,) = [step for step in tell(stage)["steps"] if step["verdict"] == "answered"]
+    assert queued["actions"][0]["state"] == "retrying"
+    stage.clock.advance(minutes=2)
+    await stage.tick()
+
+    *_, answered, first, second = tell(stage)["steps"]
+
+    (action,) = answered["actions"]
+    assert action == {"id": action["id"], "state": "delivered", "url": f"https://forge.example/{action['id']}"}
+    assert (first["verdict"], first["reason"]) == ("retrying", "down")
+    assert first["actions"] == [{"id": action["id"], "state": "retrying", "url": None}]
+    assert (second["verdict"], second["reason"]) == ("delivered", None)
+    assert second["actions"] == [action]
+
+
+async def test_what_an_operator_did_is_told(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e", author=Author("eve", "none")))
+    await stage.tick()
+    ask(stage, "approve", "e")
+    stage.plugin("quiet", deferring_once)
+    await stage.tick()
+    ask(stage, "drop", "e", reason="spam after all")
+    await stage.tick()
+
+    told = [(step["stage"], step["by"], step["verdict"], step["reason"]) for step in tell(stage)["steps"]]
+    assert told[0] == ("intake", "prloom", "held", "eve has none permission; trust.minimum is write")
+    assert told[1] == ("operator", requests.OPERATOR, "vouched", "vouched for by the operator")
+    assert told[-1] == ("operator", requests.OPERATOR, "dropped", "spam after all")
+    assert tell(stage)["state"] == "dropped"
+
+
+async def test_a_failed_action_that_is_tried_again_is_told(stage: Stage) -> None:
+    stage.adopt()
+    refusals = [Refused("locked")]
+    stage.bridge.refuse = lambda action: refusals.pop() if refusals else None
+    stage.append(said("e"))
+    await stage.tick()
+    ask(stage, "retry", "e")
+    await stage.tick()
+
+    assert steps(stage)[-3:] == [
+        ("deliver", "forge", "failed"),
+        ("operator", "operator", "queued"),
+        ("deliver", "forge", "delivered"),
+    ]
+
+
+async def test_a_command_is_told_with_its_answer(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e", "/prloom help"))
+    await stage.tick()
+
+    told = tell(stage)["steps"]
+
+    assert [(step["stage"], step["verdict"], step["reason"]) for step in told][1] == (
+        *("command", "handled", "/prloom help"),
+    )
+    assert [action["state"] for action in told[1]["actions"]] == ["delivered"]
+
+
+async def test_the_end_of_its_todo_is_told_with_the_conversation_that_it_resolved(stage: Stage) -> None:
+    def ask_for_it(batch: Any) -> Mapping[str, Any]:
+        return {
+            "items": [{"eventId": "e", "verdict": "todo"}],
+            "todos": [{"title": "cache it", "context": "as asked", "eventIds": ["e"]}],
+        }
+
+    stage.adopt()
+    stage.triager.answer = ask_for_it
+    stage.append(said("e", type="pr_review_comment"), said("other"))
+    await stage.tick()
+    plan = stage.local() / "plan.md"
+    plan.write_text(plan.read_text().replace("- [ ]", "- [x]"))
+    await stage.tick()
+
+    done, delivered = tell(stage)["steps"][-2:]
+
+    assert (done["stage"], done["verdict"], done["reason"]) == ("todo", "done", "cache it")
+    assert [action["state"] for action in done["actions"]] == ["delivered"]
+    assert delivered["actions"] == done["actions"]
+
+
+async def test_an_event_that_nobody_has_looked_at_is_pending_without_steps(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e"))
+
+    document = tell(stage)
+
+    assert (document["state"], document["steps"]) == ("pending", [])
+    assert document["event"]["body"] == "hello"
+
+
+async def test_decisions_that_the_dispatcher_has_not_saved_yet_are_told(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e"))
+    await stage.tick()
+    sound = tell(stage)
+    (stage.local() / "bus/state/dispatcher.json").unlink()
+
+    assert tell(stage) == sound
+
+
+async def test_an_open_event_survives_the_segments_before_a_snapshot(stage: Stage) -> None:
+    stage.adopt()
+    stage.plugin("quiet", deferring_once)
+    stage.append(said("e"))
+    await stage.tick()
+    with Folder.make(stage.local() / "bus") as bus:
+        ledger = Ledger.open(bus, stage.clock, rotate_at=1)
+        ledger.commit("todo", "prloom")
+        ledger.save()
+    whole = tell(stage)
+    (stage.local() / "bus/decisions-000001.jsonl").unlink()
+    stage.clock.advance(minutes=2)
+    await stage.tick()
+
+    assert [step["verdict"] for step in whole["steps"]] == ["admitted", "deferred"]
+    assert [step["verdict"] for step in tell(stage)["steps"]] == [
+        *("deferred", "due", "passed", "started", "answered", "delivered"),
+    ]
+    assert tell(stage)["event"]["body"] == "hello"
+
+
+async def test_an_event_whose_line_is_gone_is_told_from_the_log(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e", author=Author("ann", "write")))
+    await stage.tick()
+    journal = stage.local() / "bus/events.jsonl"
+    journal.write_bytes(b"?" * (journal.stat().st_size - 1) + b"\n")
+
+    document = tell(stage)
+
+    assert document["state"] == "triaged"
+    assert (document["event"]["author"]["login"], document["event"]["body"]) == ("ann", "")
+
+
+# Finding it.
+
+
+async def test_it_is_found_by_its_url_by_its_replys_id_and_by_its_replys_url(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e", url="https://forge.example/c/1?a=ü"), said("other"))
+    await stage.tick()
+    (action,) = [action for action in stage.bridge.actions_seen if action.related_event_id == "e"]
+
+    by_id = tell(stage)
+
+    assert tell(stage, "https://forge.example/c/1?a=ü") == by_id
+    assert tell(stage, action.id) == by_id
+    assert tell(stage, f"https://forge.example/{action.id}") == by_id
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_it_is_found_however_another_program_has_spelled_its_line(stage: Stage, *, ascii_only: bool) -> None:
+    journal = stage.adopt() / "bus/events.jsonl"
+    event = {"id": "ü/1", "source": "x", "type": "pr_comment", "body": "b", "url": "https://ü.example/"}
+    line = {"ts": "t", "kind": "event", "schemaVersion": 1, "data": event}
+    journal.write_text(json.dumps(line, ensure_ascii=ascii_only) + "\n")
+
+    assert tell(stage, "ü/1")["event"]["body"] == "b"
+    assert tell(stage, "https://ü.example/")["event"]["id"] == "ü/1"
+
+
+async def test_of_several_versions_of_a_comment_the_newest_is_told(stage: Stage) -> None:
+    stage.adopt()
+    stage.plugin("quiet", deferring_once)
+    stage.append(said("e1", url="https://f/c"), said("e2", url="https://f/c", context={"supersedes": "e1"}))
+    await stage.tick()
+
+    life = why.find(stage.paths, "https://f/c")
+
+    assert (life.event.id, life.earlier) == ("e2", ("e1",))
+
+
+async def test_where_several_plans_have_it_they_are_listed_and_one_can_be_chosen(stage: Stage) -> None:
+    stage.adopt()
+    stage.adopt("other", pr=8)
+    stage.append(said("e", "here"))
+    stage.append(said("e", "there"), plan_id="other")
+
+    with pytest.raises(PrloomError, match=r"^e is in several plans: other, pr-7; choose one with --plan$"):
+        tell(stage)
+    assert tell(stage, plan="other")["event"]["body"] == "there"
+
+
+async def test_what_nothing_has_is_refused_with_the_nearest_ids(stage: Stage) -> None:
+    stage.adopt()
+    with pytest.raises(PrloomError, match=r"^no event comment-1: there are no events yet$"):
+        tell(stage, "comment-1")
+    stage.append(said("comment-12"), said("comment-13"))
+
+    with pytest.raises(PrloomError, match=r"^no event, reply or action comment-14; did you mean comment-1[23] or comm"):
+        tell(stage, "comment-14")
+    with pytest.raises(PrloomError, match=r"; `prloom events` lists those there are$"):
+        tell(stage, "z")
+
+
+async def test_a_part_of_an_id_finds_nothing(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("comment-12", 'says "comment-1" and "z"'))
+    await stage.tick()
+
+    for part in ("comment-1", "z", "prloom"):
+        with pytest.raises(PrloomError, match=r"^no event"):
+            tell(stage, part)
+
+
+async def test_a_post_of_prlooms_own_is_no_event(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e"))
+    await stage.tick()
+    (action,) = [action.id for action in stage.bridge.actions_seen]
+    stage.append(said("own", f"re e\n\n{marker(action)}", context={"remoteId": f"remote-{action}"}))
+    await stage.tick()
+
+    with pytest.raises(
+        PrloomError, match=r"^own is a post of prloom's own, or was known already: it was not taken in$"
+    ):
+        tell(stage, "own")
+
+
+async def test_an_argument_that_is_no_utf_8_finds_nothing_and_breaks_nothing(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e"))
+
+    with pytest.raises(PrloomError, match=r"^no event"):
+        tell(stage, "\udcff")
+
+
+async def test_an_action_without_an_event_finds_nothing(stage: Stage) -> None:
+    stage.adopt()
+    await stage.tick()
+    with Folder.make(stage.local() / "bus") as bus:
+        ledger = Ledger.open(bus, stage.clock)
+        free = Action(id="a-free", target=said("x").reply_to, payload={"type": "close_pr"})
+        ledger.commit("test", "test", actions=(msgspec.convert(msgspec.to_builtins(free), Action),))
+
+    with pytest.raises(PrloomError, match=r"^no event a-free: there are no events yet"):
+        tell(stage, "a-free")
