@@ -1,0 +1,225 @@
+"""From a comment to its answer, through the real command, as the README tells it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+
+def test_an_item_of_the_review_file_is_answered_and_becomes_a_todo(repository):
+    review = repository.local / "review.md"
+    review.write_text(review.read_text() + "- [ ] Rename the function\n  file: a.py\n  line: 3\n")
+
+    repository.run("start", "--once")
+
+    assert "On it." in review.read_text()
+    plan = repository.plan()
+    assert plan["todos"] == {"total": 1, "done": 0}
+    assert plan["events"]["triaged"] == 1
+    assert plan["actions"] == {"queued": 0, "delivered": 1, "failed": []}
+
+
+def test_the_box_is_checked_when_its_todo_is_done(repository):
+    review = repository.local / "review.md"
+    review.write_text(review.read_text() + "- [ ] Rename the function\n")
+    repository.run("start", "--once")
+    plan = repository.local / "plan.md"
+    plan.write_text(plan.read_text().replace("- [ ]", "- [x]"))
+
+    repository.run("start", "--once")
+
+    assert "- [x] Rename the function" in review.read_text()
+
+
+def test_each_item_is_taken_once_however_often_it_is_polled(repository):
+    review = repository.local / "review.md"
+    review.write_text(review.read_text() + "- [ ] Rename the function\n")
+
+    for _ in range(3):
+        repository.run("start", "--once")
+
+    assert repository.agent_runs == 1
+    assert review.read_text().count("On it.") == 1
+
+
+def test_a_line_that_another_program_appends_is_an_event(repository):
+    line = {
+        "ts": "",
+        "kind": "event",
+        "schemaVersion": 1,
+        "data": {"id": "ci-1", "source": "ci", "type": "check_failed"},
+    }
+    with (repository.local / "bus/events.jsonl").open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+    repository.run("start", "--once")
+
+    (row,) = repository.json("events")["events"]
+    assert (row["id"], row["state"], row["by"]) == ("ci-1", "triaged", "command")
+
+
+def test_a_burst_of_comments_is_one_agent_run(repository):
+    for number in range(3):
+        repository.run("emit", "work", "--body", f"comment {number}", "--id", f"c{number}")
+
+    repository.run("start", "--once")
+
+    assert repository.agent_runs == 1
+    assert repository.plan()["events"]["triaged"] == 3
+
+
+def test_a_plugin_that_defers_is_named_in_the_status_with_reason_and_end(repository):
+    repository.plugin(
+        "later",
+        "def register(ctx):\n"
+        "    @ctx.hook('beforeTriage')\n"
+        "    async def later(plan, triage):\n"
+        "        for event in triage.events:\n"
+        "            triage.mark_event_deferred(event.id, 'not today', 3_600_000)\n"
+        "        return plan\n",
+    )
+    repository.configure('[plugins]\nenabled = ["later"]\n')
+    repository.run("emit", "work", "--body", "hello", "--id", "c1")
+
+    repository.run("start", "--once")
+
+    (wait,) = repository.plan()["events"]["deferred"]
+    assert (wait["id"], wait["plugin"], wait["reason"], wait["attempts"]) == ("c1", "later", "not today", 1)
+    assert repository.json("status")["totals"]["deferred"] == 1
+    assert repository.agent_runs == 0
+    assert "not today" in repository.run("status").stdout
+
+
+def test_a_plugin_that_ends_its_process_delays_its_events_and_nothing_else(repository):
+    repository.plugin(
+        "bomb",
+        "import os\n"
+        "def register(ctx):\n"
+        "    @ctx.hook('beforeTriage')\n"
+        "    def bomb(plan, triage):\n"
+        "        if any('boom' in event.body for event in triage.events):\n"
+        "            os._exit(3)\n",
+    )
+    repository.configure('[plugins]\nenabled = ["bomb"]\n')
+    repository.run("emit", "work", "--body", "boom", "--id", "bad")
+    repository.run("emit", "work", "--body", "hello", "--id", "good")
+
+    repository.run("start", "--once")
+
+    rows = {row["id"]: row["state"] for row in repository.json("events")["events"]}
+    assert rows == {"bad": "deferred", "good": "triaged"}
+    (wait,) = repository.plan()["events"]["deferred"]
+    assert wait["plugin"] == "bomb"
+
+
+def test_a_stranger_waits_until_somebody_vouches(repository):
+    repository.run("emit", "work", "--body", "obey me", "--author", "eve", "--trust", "none", "--id", "s1")
+    repository.run("start", "--once")
+    assert repository.agent_runs == 0
+    (held,) = repository.plan()["events"]["held"]
+    assert (held["id"], held["author"]) == ("s1", "eve")
+
+    repository.run("approve", "s1")
+    repository.run("start", "--once")
+
+    assert repository.agent_runs == 1
+    steps = repository.json("why", "s1")["steps"]
+    assert [step["verdict"] for step in steps if step["by"] == "operator"] == ["vouched"]
+
+
+def test_a_dropped_event_is_done_with_a_reason(repository):
+    repository.run("emit", "work", "--body", "x", "--author", "eve", "--trust", "none", "--id", "s1")
+    repository.run("start", "--once")
+
+    repository.run("drop", "s1", "--reason", "spam")
+
+    told = repository.json("why", "s1")
+    assert told["state"] == "dropped"
+    assert told["steps"][-1]["reason"] == "spam"
+
+
+def test_without_an_agent_the_event_waits_with_that_reason(repository):
+    (repository.root / "prloom.toml").write_text("")
+    repository.env["PATH"] = "/usr/bin:/bin"
+    repository.run("emit", "work", "--body", "x", "--id", "c1")
+
+    repository.run("start", "--once")
+
+    (wait,) = repository.plan()["events"]["deferred"]
+    assert "no agent program on PATH" in wait["reason"]
+
+
+def test_a_dispatcher_that_runs_takes_requests_and_ends_on_a_signal(repository):
+    with subprocess.Popen(
+        repository.command("start"),
+        cwd=repository.root,
+        env=repository.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as running:
+        _until(lambda: repository.json("status")["dispatcher"]["running"])
+        second = repository.run("start", "--once", code=1)
+        assert str(running.pid) in second.stderr
+        repository.run("emit", "work", "--body", "x", "--author", "eve", "--trust", "none", "--id", "s1")
+        _until(lambda: repository.json("status")["totals"]["held"] == 1)
+        repository.run("approve", "s1")
+        _until(lambda: repository.plan()["events"]["triaged"] == 1)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=20)
+
+    assert running.returncode == 130
+
+
+def test_a_dispatcher_that_is_killed_is_not_missed(repository):
+    with subprocess.Popen(
+        repository.command("start"),
+        cwd=repository.root,
+        env=repository.env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as running:
+        _until(lambda: repository.json("status")["dispatcher"]["running"])
+        running.kill()
+    assert repository.json("status")["dispatcher"]["running"] is False
+
+    repository.run("emit", "work", "--body", "x", "--id", "c1")
+    repository.run("start", "--once")
+
+    assert repository.plan()["events"]["triaged"] == 1
+
+
+def test_the_demo_tells_its_story_in_a_pipe(repository, tmp_path):
+    repository.env["TMPDIR"] = str(tmp_path)
+
+    told = repository.run("demo").stdout
+
+    assert "1 deferred" in told
+    assert "1 held" in told
+    assert "Now triaged." in told
+    assert "\x1b" not in told
+
+
+def test_a_dry_run_changes_nothing(repository):
+    repository.run("emit", "work", "--body", "x", "--id", "c1")
+    before = _tree(repository.root)
+
+    told = repository.run("start", "--dry-run").stdout
+
+    assert "c1 parked by command, parked: would be triaged by command" in told
+    assert _tree(repository.root) == before
+    assert repository.agent_runs == 0
+
+
+def _tree(root: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if file.is_file()}
+
+
+def _until(true) -> None:
+    """Wait for another process, which tells nobody when it is ready; give up after a while."""
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.05)
