@@ -1,0 +1,75 @@
+"""Hear when somebody last spoke on a plan, and hold what was said until that is a while ago."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from prloom.api import Event, HookContext, Json, TriageContext, duration, iso, moment
+
+SPOKEN = ("pr_comment", "pr_review", "pr_review_comment")
+"""Types of events that are somebody's words in the conversation."""
+
+
+class Listener:
+    """Keeps in the plan's state when each comment that waits was written (`since`), and when the last was (`last`)."""
+
+    def __init__(self, quiet: timedelta, at_most: timedelta) -> None:
+        self._quiet = quiet
+        self._at_most = at_most
+
+    def hear(self, event: Event, hook: HookContext) -> None:
+        """Take note that somebody spoke. An edit waits no longer than what it is an edit of would have."""
+        if not _is_speech(event):
+            return
+        written = _written(event, hook.now)
+        since = self._fresh(hook.get_state("since"), hook.now)
+        first = since.get(event.supersedes or "", written)
+        others = {name: each for name, each in since.items() if name != event.supersedes}
+        hook.set_state("since", {**others, event.id: first})
+        hook.update_state("last", lambda last: max(last or "", written))
+
+    def hold(self, plan: str, triage: TriageContext) -> None:
+        """Put off what was said until it is quiet, or has waited long enough."""
+        since = triage.get_state("since") or {}
+        speech = [event for event in triage.events if event.id in since]  # what is not there has had its turn
+        if not speech:
+            return
+        quiet_at = moment(triage.get_state("last")) + self._quiet
+        done = []
+        for event in speech:
+            until = moment(since[event.id]) + self._at_most
+            if min(quiet_at, until) <= triage.now:
+                done.append(event.id)
+            else:
+                self._put_off(event, triage, quiet_at=quiet_at, until=until, count=len(since))
+        if done:
+            triage.set_state("since", {name: written for name, written in since.items() if name not in done})
+
+    def _put_off(self, event: Event, triage: TriageContext, *, quiet_at: datetime, until: datetime, count: int) -> None:
+        comments = "1 comment" if count == 1 else f"{count} comments"
+        triage.mark_event_deferred(
+            event.id,
+            f"waiting until nobody has written for {duration.spell(self._quiet)}; {comments} so far",
+            (quiet_at - triage.now) // timedelta(milliseconds=1),
+            until=until,
+            on_expire="pass",
+        )
+
+    def _fresh(self, since: Json, now: datetime) -> Mapping[str, str]:
+        """Return the comments that may still wait; others never came to that, being handled by an earlier plugin."""
+        return {name: written for name, written in (since or {}).items() if moment(written) + self._at_most > now}
+
+
+def _is_speech(event: Event) -> bool:
+    """Whether a person said this, and not to a program."""
+    person = event.author is not None and not event.author.bot
+    return person and event.type in SPOKEN and not event.body.lstrip().startswith("/")
+
+
+def _written(event: Event, now: datetime) -> str:
+    """Return when the text got its form, as far as the event says; a clock that is ahead of ours changes nothing."""
+    try:
+        return iso(now if event.written_at is None else min(moment(event.written_at), now))
+    except (ValueError, OverflowError):
+        return iso(now)
