@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from prloom.api import Event
-from prloom.testing import a_comment
+from prloom.testing import a_checks_report, a_comment, a_review
 from prloom.testing.plugin_contract import PluginContract
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
@@ -26,7 +26,21 @@ class TestMemory(PluginContract):
     }
 
 
-@pytest.mark.parametrize("name", ["memory"])
+class TestQuietPeriod(PluginContract):
+    plugin = PLUGINS / "quiet_period"
+    settings: Mapping[str, str] = {"quiet": "2m"}
+
+
+class TestWaitForChecks(PluginContract):
+    plugin = PLUGINS / "wait_for_checks"
+    settings: Mapping[str, object] = {"at_most": "30m", "types": ["pr_comment", "pr_review", "check_failed"]}
+    events: Mapping[str, Event] = {
+        "report": a_checks_report(2, id="report"),
+        "review": a_review("x", id="review"),
+    }
+
+
+@pytest.mark.parametrize("name", ["memory", "quiet_period", "wait_for_checks"])
 @pytest.mark.parametrize("promise", [name for name in vars(PluginContract) if name.startswith("test_")])
 def test_a_plugin_that_is_not_configured_keeps_its_promises_too(name: str, promise: str) -> None:
     contract = PluginContract()

@@ -1,0 +1,53 @@
+"""Read what an event says of the checks: `context.checks`, as far as it follows the convention."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from prloom.api import Event, Json, iso, moment
+
+REPORT = "checks_changed"
+"""The type of events that say how the checks stand, and nothing else."""
+
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_SHOWN = 12  # digits of a commit
+_MOST = 10_000  # checks; more is a mistake
+
+
+@dataclass(frozen=True)
+class Report:
+    """How many checks run, of which commit, when the source looked, and when we heard of it."""
+
+    running: int
+    commit: str = ""
+    at: str = ""
+    heard: str = ""
+
+    def __str__(self) -> str:
+        """Return it as a reason for people."""
+        what = "1 check is" if self.running == 1 else f"{self.running} checks are"
+        return f"{what} running" + (f" on {self.commit[:_SHOWN]}" if self.commit else "")
+
+
+def read(event: Event) -> Report | None:
+    """Return what the event says, or None where it says nothing that can be understood."""
+    said = event.context.get("checks")
+    running = said.get("running") if isinstance(said, Mapping) else None
+    if not isinstance(running, int) or isinstance(running, bool) or not 0 <= running <= _MOST:
+        return None
+    return Report(running, _commit(said), _at(said))
+
+
+def _commit(said: Json) -> str:
+    commit = said.get("commit")
+    return commit if isinstance(commit, str) and _COMMIT.fullmatch(commit) else ""
+
+
+def _at(said: Json) -> str:
+    at = said.get("at")
+    try:
+        return iso(moment(at)) if isinstance(at, str) else ""
+    except (ValueError, OverflowError):
+        return ""
