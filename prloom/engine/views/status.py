@@ -10,6 +10,7 @@ import msgspec
 
 from prloom.engine.views import snapshot
 from prloom.engine.views.snapshot import Snapshot
+from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.record import Json, Record
 from prloom.model.state import OpenEvent
@@ -278,7 +279,10 @@ def _deferred(opened: Iterable[OpenEvent], now: datetime) -> tuple[DeferredEvent
 
 def dispatcher(local: Folder) -> Dispatcher:
     """Return what is known of the dispatcher without asking it."""
-    found = owner.owner(local)
+    try:
+        found = owner.owner(local)
+    except StorageError:  # something else stands in the file's place: `prloom doctor` tells what
+        return Dispatcher()
     if found is None:
         return Dispatcher()
     pid = found.pid if found.alive else None
@@ -301,8 +305,11 @@ def unopened(local: Folder) -> Mapping[str, str]:
 
 
 def _told(local: Folder, name: str) -> Mapping[str, Json]:
-    state = local.sub(paths.BUS, paths.BUS_STATE)
-    if state is None:
+    try:
+        state = local.sub(paths.BUS, paths.BUS_STATE)
+        if state is None:
+            return {}
+        with state:
+            return Document(state, name).peek().value or {}
+    except StorageError:  # likewise
         return {}
-    with state:
-        return Document(state, name).peek().value or {}

@@ -436,3 +436,14 @@ async def test_a_clock_that_was_set_back_makes_no_negative_age(stage: Stage) -> 
     stage.clock.now -= timedelta(hours=1)
 
     assert read(stage)["oldestDeferredAgeMs"] == 0
+
+
+@pytest.mark.parametrize("name", ["bus", "dispatcher.owner.json"])
+async def test_something_else_in_the_place_of_the_repositorys_own_files_hides_no_plan(stage: Stage, name: str) -> None:
+    await a_full_stage(stage)
+    sound = read(stage)["plans"][0]
+    place = stage.root / "prloom/.local" / name
+    place.rename(place.with_name("elsewhere"))
+    place.symlink_to("elsewhere")
+
+    assert read(stage)["plans"][0] == sound

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from prloom.config import loading
+from prloom.engine import surroundings
+from prloom.storage.paths import RepositoryPaths
+
+ENVIRON = {"PATH": "/nowhere"}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A repository with one commit."""
+    root = tmp_path / "repo"
+    root.mkdir()
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    git(root, "commit", "--quiet", "--allow-empty", "--message", "first")
+    return root
+
+
+def git(root: Path, *args: str) -> None:
+    identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    subprocess.run(["git", *identity, *args], cwd=root, check=True, capture_output=True)
+
+
+def places(root: Path) -> RepositoryPaths:
+    return RepositoryPaths(root, root / "prloom/.local/worktrees")
+
+
+def exclude(root: Path) -> None:
+    with (root / ".git/info/exclude").open("a") as file:
+        file.write("/prloom/.local/\n")
+
+
+def test_files_of_prlooms_that_git_would_take_are_an_error_until_they_are_excluded(repo: Path) -> None:
+    (repo / "prloom/.local").mkdir(parents=True)
+    (repo / "prloom/.local/state.json").touch()
+
+    (finding,) = surroundings.of_git(repo)
+    assert (finding.severity, finding.where, finding.fix) == (
+        *("error", "prloom/.local", "`prloom init` keeps it out of git"),
+    )
+
+    exclude(repo)
+    assert list(surroundings.of_git(repo)) == []
+
+
+def test_files_of_prlooms_that_git_has_taken_are_an_error(repo: Path) -> None:
+    (repo / "prloom/.local").mkdir(parents=True)
+    (repo / "prloom/.local/state.json").touch()
+    git(repo, "add", "--all")
+    exclude(repo)
+
+    (finding,) = surroundings.of_git(repo)
+
+    assert finding.fix == "`git rm -r --cached prloom/.local`, and commit that"
+
+
+def test_a_plan_whose_worktree_is_gone_is_an_error_and_so_is_a_half_made_one(repo: Path) -> None:
+    for name in ("gone", "half", "whole"):
+        git(repo, "worktree", "add", "--quiet", "-b", name, f"prloom/.local/worktrees/{name}")
+    git(repo, "worktree", "add", "--quiet", "-b", "own", "../own")
+    trees = repo / "prloom/.local/worktrees"
+    (trees / "gone").rename(repo / "moved")
+    (trees / "whole/prloom/.local").mkdir(parents=True)
+    (trees / "whole/prloom/.local/state.json").write_text("{}")
+
+    findings = {Path(finding.where).name: finding for finding in surroundings.of_worktrees(places(repo))}
+
+    assert set(findings) == {"gone", "half"}
+    assert findings["gone"].what == "the worktree of this plan is gone, and with it what waited there"
+    assert findings["half"].what == "a worktree is there, but no plan in it: an adoption was cut short"
+
+
+def test_a_machine_without_an_agent_is_one_error_for_all_stages(repo: Path) -> None:
+    (finding,) = surroundings.of_agents(loading.load(repo, {}), repo, ENVIRON)
+
+    assert finding.severity == "error"
+    assert finding.where == "stages default, triage, worker, designer, commit_review"
+    assert finding.what == "no agent was found on this machine"
+
+
+def test_an_agent_that_is_there_is_no_finding(repo: Path, tmp_path: Path) -> None:
+    program = tmp_path / "bin/codex"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+
+    assert list(surroundings.of_agents(loading.load(repo, {}), repo, {"PATH": str(program.parent)})) == []
+
+
+def test_each_stages_own_agent_is_looked_for(repo: Path) -> None:
+    (repo / "prloom.toml").write_text(
+        '[stages]\ndefault = "command"\nworker = "gemini"\n[agents.command]\nargv = ["./agent"]\n'
+    )
+    (repo / "agent").touch(mode=0o755)
+
+    (finding,) = surroundings.of_agents(loading.load(repo, {}), repo, ENVIRON)
+
+    assert (finding.severity, finding.where) == ("warning", "stage worker")
+    assert finding.what == "the program gemini of agent gemini was not found"
+
+
+def test_a_program_of_ones_own_that_is_not_there_is_named(repo: Path) -> None:
+    (repo / "prloom.toml").write_text('[stages]\ndefault = "command"\n[agents.command]\nargv = ["./agent"]\n')
+
+    (finding,) = surroundings.of_agents(loading.load(repo, {}), repo, ENVIRON)
+
+    assert finding.what == f"the program {repo}/agent of agent command was not found"
+
+
+def test_a_preset_that_a_plan_wants_and_nobody_configured_is_an_error(repo: Path) -> None:
+    local = repo / "prloom/.local/worktrees/p/prloom/.local"
+    local.mkdir(parents=True)
+    (local / "state.json").write_text('{"id": "p", "branch": "p", "preset": "careful"}')
+
+    (finding,) = surroundings.of_presets(loading.load(repo, {}), places(repo))
+    assert (finding.where, finding.what) == ("plan p", "no preset careful is configured")
+
+    (repo / "prloom.toml").write_text('[presets.careful.trust]\nminimum = "admin"\n')
+    assert list(surroundings.of_presets(loading.load(repo, {}), places(repo))) == []

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from stage import Stage, said
+
+from prloom.engine.views import doctor
+from prloom.engine.views.doctor import Finding
+from prloom.errors import PrloomError
+from prloom.storage.folder import Folder
+from prloom.storage.owner import OWNER, DispatcherLock
+
+
+def found(stage: Stage) -> tuple[Finding, ...]:
+    return tuple(doctor.findings(stage.paths, stage.clock()))
+
+
+async def a_sound_stage(stage: Stage) -> Path:
+    local = stage.adopt()
+    stage.append(said("e"))
+    await stage.tick()
+    return local
+
+
+async def test_a_sound_repository_has_no_findings(stage: Stage) -> None:
+    await a_sound_stage(stage)
+
+    assert found(stage) == ()
+
+
+def test_a_repository_where_nothing_was_ever_done_has_no_findings(stage: Stage) -> None:
+    assert found(stage) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("nonsense", "JSON is malformed: "),
+        ('{"kind": "event"}', "it is no envelope of ts, kind, schemaVersion and data: "),
+        ('{"kind": "note", "data": {}}', "its kind is note, none of event, decision, action"),
+        ('{"kind": "event", "data": {"id": ""}}', "it holds no event: Expected `str` of length >= 1 - at `$.id`"),
+        ('{"kind": "decision", "data": {"seq": 1}}', "it holds no decision: Object missing required field `stage`"),
+        ('{"kind": "event", "schemaVersion": 9, "data": {}}', "its schemaVersion is 9, and this prloom knows 1"),
+    ],
+)
+async def test_a_damaged_line_is_named_with_its_file_its_number_and_its_fix(stage: Stage, line: str, what: str) -> None:
+    journal = await a_sound_stage(stage) / "bus/events.jsonl"
+    with journal.open("a") as file:
+        file.write(f"{line}\n")
+
+    (finding,) = found(stage)
+
+    assert finding.severity == "error"
+    assert finding.what.startswith(what)
+    assert finding.where == f"{journal}, line 2"
+    assert finding.fix
+
+
+async def test_a_torn_last_line_and_files_that_were_set_aside_are_only_warnings(stage: Stage) -> None:
+    local = await a_sound_stage(stage)
+    with (local / "bus/decisions.jsonl").open("a") as file:
+        file.write('{"torn')
+    (local / "bus/state/dispatcher.json.corrupt-20260101T120000Z").write_text("{")
+
+    assert [(finding.severity, finding.what) for finding in found(stage)] == [
+        ("warning", "the last line is unfinished"),
+        ("warning", "a state file that could not be read was set aside here"),
+    ]
+
+
+def damaged_state(local: Path) -> None:
+    (local / "state.json").write_text("{")
+
+
+def linked_state(local: Path) -> None:
+    (local / "state.json").rename(local / "elsewhere")
+    (local / "state.json").symlink_to("elsewhere")
+
+
+def linked_folder(local: Path) -> None:
+    (local / "bus").rename(local / "elsewhere")
+    (local / "bus").symlink_to("elsewhere")
+
+
+def piped_journal(local: Path) -> None:
+    (local / "bus/actions.jsonl").unlink()
+    os.mkfifo(local / "bus/actions.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("harm", "what"),
+    [
+        (damaged_state, "state.json cannot be read"),
+        (linked_state, "state.json is a symbolic link"),
+        (linked_folder, "bus is a symbolic link"),
+        (piped_journal, "actions.jsonl is a pipe"),
+    ],
+)
+async def test_what_stands_in_the_place_of_prlooms_files_is_an_error(
+    stage: Stage, harm: Callable[[Path], None], what: str
+) -> None:
+    harm(await a_sound_stage(stage))
+
+    findings = found(stage)
+
+    assert any(what in finding.what for finding in findings)
+    assert all(finding.fix for finding in findings)
+    assert "error" in {finding.severity for finding in findings} or what.endswith("pipe")
+
+
+async def test_a_damaged_plan_hides_no_other_plans_findings(stage: Stage) -> None:
+    damaged_state(await a_sound_stage(stage))
+    damaged_state(stage.adopt("other", pr=8))
+
+    assert sorted(finding.where for finding in found(stage)) == ["plan other", "plan pr-7"]
+
+
+async def test_a_linked_folder_of_the_repositorys_own_is_an_error(stage: Stage) -> None:
+    await a_sound_stage(stage)
+    linked_folder(stage.root / "prloom/.local")
+
+    assert any("prloom/.local/bus is a symbolic link" in finding.what for finding in found(stage))
+
+
+async def test_what_a_killed_writer_left_is_named_once_it_is_old(stage: Stage) -> None:
+    local = await a_sound_stage(stage)
+    leftover = local / "bus/state/.dispatcher.json.0123456789ab.tmp"
+    leftover.touch()
+    now = stage.clock().timestamp()
+    os.utime(leftover, (now - 60, now - 60))
+    assert found(stage) == ()
+    os.utime(leftover, (now - 7200, now - 7200))
+
+    (finding,) = found(stage)
+
+    assert (finding.severity, finding.where) == ("warning", str(leftover))
+
+
+async def test_a_dispatcher_that_lives_but_does_not_tick_is_an_error(stage: Stage) -> None:
+    stage.adopt()
+    with Folder.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
+        now = stage.clock().timestamp()
+        os.utime(Path(local.path) / OWNER, (now, now))
+        assert found(stage) == ()
+        stage.clock.now += doctor.STUCK + timedelta(seconds=1)
+
+        (finding,) = found(stage)
+
+    assert finding.what == (
+        f"the dispatcher, process {os.getpid()}, lives but has not ticked since 2026-01-01T12:00:00.000Z"
+    )
+
+
+async def test_what_the_dispatcher_could_not_use_when_it_last_ran_is_named(stage: Stage) -> None:
+    def down() -> None:
+        raise OSError("the source is down")
+
+    stage.adopt(preset="careful")
+    stage.bridge.fail = down
+    await stage.tick()
+    state = stage.root / "prloom/.local/bus/state/plugins.json"
+    state.write_text('{"plugins": [{"name": "mine", "error": "it raised"}, {"name": "fine"}]}')
+
+    assert [(finding.where, finding.what, finding.fix) for finding in found(stage)] == [
+        ("plugin mine", "it raised", "mend that and start prloom again, or `prloom plugins disable mine`"),
+        ("bridge forge", "OSError: the source is down", "mend that and start prloom again, or set enabled = false"),
+        ("plan pr-7", "plan pr-7: no preset careful is configured", "add [presets.careful] to prloom.toml"),
+    ]
+
+
+def test_a_check_that_cannot_be_made_is_a_finding_for_each_of_its_lines() -> None:
+    def check() -> tuple[Finding, ...]:
+        raise PrloomError("prloom.toml: this is wrong; mend it\nthat too")
+
+    assert doctor.guarded(check, "here") == (
+        Finding(severity="error", what="prloom.toml: this is wrong", where="here", fix="mend it"),
+        Finding(severity="error", what="that too", where="here", fix="mend that, and look again"),
+    )
