@@ -31,7 +31,7 @@ def a_trap(path: Path, mark: Path) -> Path:
 
 def a_git_that_tells(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a git first in PATH that prints how it was called."""
-    told = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ), os.getcwd()]))"
+    told = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ), os.getcwd(), os.getsid(0)]))"
     a_program(folder / "git", f'#!/bin/sh\nexec /usr/bin/env python3 -c "{told}" "$@"\n')
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
@@ -74,7 +74,9 @@ def test_a_git_that_hangs_is_ended_with_all_that_it_started(project: Project, tm
     alive = tmp_path / "alive"  # a pipe whose other end the helper and its child hold as long as they live
     os.mkfifo(alive)
     watch = os.open(alive, os.O_RDONLY | os.O_NONBLOCK)
-    helper = a_program(tmp_path / "helper", f"#!/bin/sh\nexec 3> {alive}\nsleep 600 &\necho up >&3\nwait\n")
+    helper = a_program(
+        tmp_path / "helper", f"#!/bin/sh\ntrap '' TERM\nexec 3> {alive}\nsleep 600 &\necho up >&3\nwait\n"
+    )
     project.git("config", "remote.origin.url", "ssh://nowhere.invalid/x")
     project.git("config", "core.sshCommand", str(helper))
 
@@ -121,9 +123,10 @@ def test_git_gets_an_environment_of_its_own(project: Project, tmp_path: Path, mo
         monkeypatch.setenv(name, "")
     monkeypatch.setenv("SSH_AUTH_SOCK", "/agent")
 
-    _, seen, cwd = json.loads(git.run(["x"], cwd=project.root).out)
+    _, seen, cwd, session = json.loads(git.run(["x"], cwd=project.root).out)
 
     assert cwd == str(project.root)
+    assert session != os.getsid(0)  # no terminal to ask at
     assert seen["SSH_AUTH_SOCK"] == "/agent"
     assert (seen["LC_ALL"], seen["GIT_TERMINAL_PROMPT"], seen["GIT_OPTIONAL_LOCKS"]) == ("C", "0", "0")
     assert not {"GITHUB_TOKEN", "GH_TOKEN", "ANTHROPIC_API_KEY", "GIT_TRACE", "GIT_ASKPASS", "DISPLAY"} & set(seen)
@@ -138,7 +141,7 @@ def test_the_precautions_stand_before_every_command(
 ) -> None:
     a_git_that_tells(tmp_path / "bin", monkeypatch)
 
-    argv, seen, _ = json.loads(git.run(["log", "x"], cwd=project.root, git_dir=tmp_path).out)
+    argv, seen, *_ = json.loads(git.run(["log", "x"], cwd=project.root, git_dir=tmp_path).out)
 
     settings = {argv[at + 1] for at, word in enumerate(argv) if word == "-c"}
     assert {"core.hooksPath=/dev/null", "core.fsmonitor=false", "protocol.ext.allow=never"} <= settings
@@ -152,6 +155,7 @@ def test_a_program_called_git_in_the_worktree_is_not_git(project: Project, monke
     a_trap(project.root / "git", mark)
     a_trap(project.root / "bin" / "git", mark)
     monkeypatch.setenv("PATH", f".::bin:{os.environ['PATH']}")
+    monkeypatch.chdir(project.root)
 
     git.run(["rev-parse", "HEAD"], cwd=project.root)
 
