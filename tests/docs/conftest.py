@@ -1,4 +1,4 @@
-"""The documents, cut into what can be checked: links, headings, and blocks of code with what is to be done with each."""
+"""The documents, cut into what can be checked: links, headings, and blocks of code, each with what is to be done."""
 
 from __future__ import annotations
 

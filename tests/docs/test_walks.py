@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 import subprocess
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -32,30 +34,33 @@ def test_the_exit_codes_are_those_of_the_document(shop: Any):
     assert shop.run("prloom --no-such-option").code == 2
 
 
-def test_an_interrupted_dispatcher_ends_with_130(shop: Any):
-    for asked in (signal.SIGINT, signal.SIGTERM):
-        running = subprocess.Popen(
-            ["prloom", "start"], cwd=shop.folder, env=shop.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        with running:
-            assert running.stdout is not None
-            running.stdout.readline()
-            shop.run("while ! prloom status | grep -q running,; do :; done")
-            running.send_signal(asked)
-            code = running.wait(timeout=30)
-
-        assert code == 130
-
-
-def test_a_second_dispatcher_ends_with_1_and_says_who_is_at_work(shop: Any):
-    with subprocess.Popen(
-        ["prloom", "start"], cwd=shop.folder, env=shop.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as running:
+@contextlib.contextmanager
+def started(shop: Any) -> Iterator[subprocess.Popen[str]]:
+    """Run a dispatcher in the reader's repository; it has the repository when the body begins."""
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(["prloom", "start"], cwd=shop.folder, env=shop.environ, **pipes) as running:
         try:
-            shop.run("while ! prloom status | grep -q running,; do :; done")
-            second = shop.run("prloom start --once")
+            while shop.run("prloom status | grep -q running,").code != 0:
+                assert running.poll() is None, running.communicate()[1]
+            yield running
         finally:
             running.terminate()
 
+
+def test_a_second_dispatcher_ends_with_1_and_says_who_is_at_work_and_the_first_one_ends_when_it_is_asked(shop: Any):
+    with started(shop) as running:
+        second = shop.run("prloom start --once")
+        running.terminate()
+        code = running.wait(timeout=30)
+
     assert second.code == 1
     assert f"a dispatcher already runs here: process {running.pid}" in second.said
+    assert code == 130
+
+
+def test_a_dispatcher_that_is_interrupted_ends_with_130(shop: Any):
+    with started(shop) as running:
+        running.send_signal(signal.SIGINT)
+        code = running.wait(timeout=30)
+
+    assert code == 130
