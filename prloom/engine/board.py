@@ -84,7 +84,7 @@ class Board:
         self._lock.touch()
 
     def publish(self, plugins: list[dict[str, Any]], bridges: list[dict[str, Any]], now: datetime) -> None:
-        """Tell `prloom status` of the plugins, the bridges and the plans that could not be opened, where it has changed."""
+        """Tell `prloom status` of the plugins, the bridges and the plans that could not be opened, if that is new."""
         if plugins != self._published[0]:
             Document(self._state, paths.PLUGINS).save({"plugins": plugins, "at": record.iso(now)})
         if bridges != self._published[1]:

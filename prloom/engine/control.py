@@ -9,7 +9,7 @@ from typing import Protocol
 
 from prloom.core import requests
 from prloom.core.requests import OPERATOR, Request
-from prloom.engine import ledger
+from prloom.engine import entries
 from prloom.engine.ledger import Ledger
 from prloom.model import record
 from prloom.model.position import Cursor
@@ -23,7 +23,7 @@ _CURSOR = "control.json"
 
 def ask(local: Folder, request: Request, now: datetime) -> None:
     """Append a request to `prloom/.local/control.jsonl`; the dispatcher carries it out, now or when it starts."""
-    ledger.append_events(Journal(local, paths.CONTROL), (requests.to_event(request, record.iso(now)),), now)
+    entries.append(Journal(local, paths.CONTROL), (requests.to_event(request, record.iso(now)),), now)
 
 
 def request_id(now: datetime) -> str:
@@ -54,7 +54,7 @@ class Control:
     def read(self) -> tuple[tuple[Request, ...], Cursor]:
         """Return the requests that are new, and the cursor to settle with once they are carried out."""
         batch = self._journal.read(self._cursor)
-        events = [ledger.read_event(entry.line) for entry in batch.entries]
+        events = [entries.event(entry.line) for entry in batch.entries]
         found = [requests.from_event(event) for event in events if event is not None]
         return tuple(request for request in found if request is not None), batch.cursor
 

@@ -15,11 +15,11 @@ from prloom.config import stages
 from prloom.config.models import Config
 from prloom.core import verdicts
 from prloom.core.dispatch import Triage
-from prloom.engine import adopt, assembly, plans
+from prloom.engine import adopt, assembly, entries, plans
 from prloom.engine.board import Board
 from prloom.engine.desk import Desk
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.ledger import Clock, read_decision
+from prloom.engine.ledger import Clock
 from prloom.engine.rules import rules
 from prloom.engine.services import HookServices
 from prloom.errors import AgentError
@@ -118,7 +118,7 @@ def _told(where: RepositoryPaths, plan_id: str, since: Position) -> Iterator[str
     file = where.worktree(plan_id).joinpath(*paths.LOCAL, paths.BUS, paths.DECISIONS)
     lines = file.read_bytes()[since.offset :].splitlines() if file.exists() else []
     for line in lines:
-        decision = read_decision(line)
+        decision = entries.decision(line)
         if decision is not None:
             yield from (f"{plan_id}: {text}" for text in describe(decision))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from prloom.engine import ledger, plans
+from prloom.engine import entries, plans
 from prloom.engine.guard import Guard
 from prloom.engine.views import search
 from prloom.errors import PrloomError
@@ -32,7 +32,7 @@ def append(repository: RepositoryPaths, plan_id: str, events: Sequence[Event], n
                     f"plan {plan_id} has an event {event.id} already, and nothing was appended; "
                     f"`prloom why` tells what became of it"
                 )
-        ledger.append_events(Journal(bus, paths.EVENTS), events, now)
+        entries.append(Journal(bus, paths.EVENTS), events, now)
 
 
 def _local(repository: RepositoryPaths, plan_id: str) -> Folder:

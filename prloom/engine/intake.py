@@ -11,7 +11,7 @@ from prloom.core import deferral, intake, trust
 from prloom.core.backoff import Backoff
 from prloom.core.intake import Ledger as OwnPosts
 from prloom.core.trust import Held, Trusted, Unknown
-from prloom.engine import ledger, receipts
+from prloom.engine import entries, receipts
 from prloom.engine.desk import Desk
 from prloom.model.decision import Change
 from prloom.model.event import Event
@@ -44,7 +44,7 @@ def _changes(desk: Desk, batch: Batch) -> tuple[Change, ...]:
     changes: list[Change] = []
     coming: set[str] = set()
     for entry in batch.entries:
-        event = ledger.read_event(entry.line)
+        event = entries.event(entry.line)
         if event is None:
             log.warning("plan %s: a line of events.jsonl cannot be read; `prloom doctor` names it", desk.id)
             continue
@@ -109,4 +109,4 @@ def looked_up(desk: Desk, event: OpenEvent, permission: str | None, why: str | N
 def append(desk: Desk, events: Sequence[Event]) -> int:
     """Append the news among a poll's events to the plan's bus, on disk when this returns; return how many."""
     news = intake.news(events, desk.known.__contains__, own_posts(desk))
-    return ledger.append_events(desk.ledger.events, news, desk.clock())
+    return entries.append(desk.ledger.events, news, desk.clock())

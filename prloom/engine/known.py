@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 import msgspec
 
-from prloom.engine import ledger
+from prloom.engine import entries
 from prloom.model.position import Cursor, Position
 from prloom.storage.journal import Journal
 
@@ -52,14 +52,14 @@ class Known:
         self._before = Position(cursor.segment, cursor.offset)
 
     def _remember_line(self, line: bytes) -> None:
-        event = ledger.read_event(line)
+        event = entries.event(line)
         if event is not None:
             self.add(event.id)
 
     def _written(self, event_id: str) -> bool:
         needle = msgspec.json.encode(event_id)
         for entry in self._journal.containing(needle, self._before):
-            event = ledger.read_event(entry.line)
+            event = entries.event(entry.line)
             if event is not None and event.id == event_id:
                 return True
         return False

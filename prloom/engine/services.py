@@ -8,7 +8,7 @@ import msgspec
 
 from prloom.core import trust
 from prloom.core.trust import Trusted
-from prloom.engine import ledger
+from prloom.engine import entries
 from prloom.engine.desk import Desk
 from prloom.errors import ExtensionError
 from prloom.model.event import Event
@@ -46,7 +46,7 @@ class HookServices:
         found: list[Event] = []
         last = since_id
         for entry in self._desk.ledger.events.scan(start):
-            event = ledger.read_event(entry.line)
+            event = entries.event(entry.line)
             if event is None or entry.position == start:
                 continue
             if len(found) >= min(limit, MOST):
@@ -68,7 +68,7 @@ class HookServices:
 
     def _position(self, event_id: str) -> Position:
         for entry in self._desk.ledger.events.containing(msgspec.json.encode(event_id)):
-            event = ledger.read_event(entry.line)
+            event = entries.event(entry.line)
             if event is not None and event.id == event_id:
                 return entry.position
         raise ExtensionError(f"read_events: this plan has no event {event_id!r} to read on from")

@@ -32,13 +32,13 @@ WEAKENINGS = (
     Weakening(
         "P2: the decision is appended before anything else is written",
         "prloom/engine/ledger.py",
-        """        position = self._decisions.append([line])
-        self._take_effect(decision, now, _behind(position, line, self.state.log), {})
+        """            position = self._decisions.append([line])
+            self._take_effect(decision, now, _behind(position, line, self.state.log))
 """,
-        """        before = self.state
-        self._take_effect(decision, now, before.log, {})
-        position = self._decisions.append([line])
-        self.state = replace(self.state, log=_behind(position, line, before.log))
+        """            before = self.state
+            self._take_effect(decision, now, before.log)
+            position = self._decisions.append([line])
+            self.state = replace(self.state, log=_behind(position, line, before.log))
 """,
         "tests/engine/test_crashes.py -k killed_before_every_change",
     ),
