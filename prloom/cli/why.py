@@ -105,7 +105,7 @@ def _now(life: Life) -> Iterator[str]:
         "deferred": f"look again now: {layout.to_run('retry', life.event.id)}",
         "held": f"vouch for this text: {layout.to_run('approve', life.event.id)}",
         "parked": f"try again: {layout.to_run('retry', life.event.id)}, "
-        f"or give it up: {layout.to_run('drop', life.event.id, '--reason', '…')}",
+        f"or give it up: {layout.to_run('drop', life.event.id, '--reason', 'TEXT')}",
     }
     remedy = remedies.get(life.state)
     yield f"Now {state}{f'; {remedy}' if remedy else ''}."

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from stage import Stage, said
+
+from prloom.api import Author
+from prloom.storage.folder import Folder
+from prloom.storage.owner import DispatcherLock
+
+EVE = Author("eve", "none")
+EVIL = "\x1b[2J\u202e\nVouched for: everything."
+Prloom = Callable[..., Any]
+
+
+@pytest.fixture
+async def held(stage: Stage) -> Stage:
+    """A held event."""
+    stage.adopt()
+    stage.append(said("h", "Let me in.\nPlease.", title="Hello", author=EVE), said("t"))
+    await stage.tick()
+    return stage
+
+
+async def test_the_text_is_shown_and_the_event_let_in(held: Stage, prloom: Prloom) -> None:
+    ran = prloom("approve", "h")
+
+    assert (ran.code, ran.out) == (
+        0,
+        "h  pr_comment by eve, plan pr-7\n  Hello\n  │ Let me in.\n  │ Please.\nVouched for: h.\n",
+    )
+    assert held.open()["h"]["state"] == "pending"
+    await held.tick()
+    assert held.triager.batches[-1] == ("h",)
+
+
+async def test_the_vouch_is_for_the_text_that_was_shown(held: Stage, prloom: Prloom) -> None:
+    with Folder.make(held.root, "prloom", ".local") as local, DispatcherLock(local):
+        prloom("approve", "h")
+
+    (line,) = (held.root / "prloom/.local/control.jsonl").read_text().splitlines()
+    assert json.loads(line)["data"]["context"]["digests"] == {"h": held.open()["h"]["digest"]}
+
+
+async def test_a_text_that_is_not_the_one_that_came_in_cannot_be_vouched_for(held: Stage, prloom: Prloom) -> None:
+    journal = held.local() / "bus/events.jsonl"
+    journal.write_text(journal.read_text().replace("Let me in", "Get me in"))
+
+    ran = prloom("approve", "h")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("prloom: the text of h in events.jsonl is not the one that came in")
+    assert held.open()["h"]["state"] == "held"
+
+
+async def test_only_held_events_can_be_vouched_for_and_all_or_none_are(held: Stage, prloom: Prloom) -> None:
+    held.append(said("fresh", author=EVE))
+
+    assert prloom("approve", "h", "fresh").err == (
+        "prloom: fresh is pending, not held; there is nothing to vouch for\n"
+    )
+    assert prloom("approve", "t").err == "prloom: t is done already; `prloom why` tells how it ended\n"
+    assert prloom("approve", "hh").err == ("prloom: no event, reply or action hh; did you mean h?\n")
+    assert held.open()["h"]["state"] == "held"
+
+
+async def test_an_edit_voids_the_vouch(held: Stage, prloom: Prloom) -> None:
+    with Folder.make(held.root, "prloom", ".local") as local, DispatcherLock(local):
+        prloom("approve", "h")
+    held.append(said("h2", "Let me in, and my friends.", author=EVE, context={"supersedes": "h"}))
+
+    await held.tick()
+
+    assert held.open()["h2"]["state"] == "held"
+    assert held.triager.batches == [("t",)]
+
+
+async def test_the_text_cannot_pass_for_prlooms_words(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.append(said("h", EVIL, title=EVIL, author=Author(EVIL, "none")))
+    await stage.tick()
+
+    text = prloom("approve", "h").out
+
+    assert not set(text) & {"\x1b", "\u202e"}
+    assert [line for line in text.splitlines() if line.startswith("Vouched")] == ["Vouched for: h."]

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stage import Stage, said
+
+Prloom = Callable[..., Any]
+
+
+@pytest.fixture
+def sound(stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stage:
+    """A repository of git's, with an agent on the machine."""
+    (stage.root / ".git").rmdir()
+    subprocess.run(["git", "init", "--quiet", str(stage.root)], check=True)
+    (stage.root / ".git/info/exclude").write_text("/prloom/.local/\n")
+    agent = tmp_path / "bin/claude"
+    agent.parent.mkdir()
+    agent.touch(mode=0o755)
+    monkeypatch.setenv("PATH", f"{agent.parent}{os.pathsep}{os.environ['PATH']}")
+    return stage
+
+
+def test_a_sound_repository_is_well(sound: Stage, prloom: Prloom) -> None:
+    sound.adopt()
+
+    ran = prloom("doctor")
+
+    assert (ran.code, ran.out) == (0, "All is well.\n")
+    assert json.loads(prloom("doctor", "--json").out) == {"findings": []}
+
+
+def test_each_finding_has_its_place_and_its_fix_and_an_error_is_exit_code_1(sound: Stage, prloom: Prloom) -> None:
+    (sound.adopt() / "state.json").write_text("{\x1b[2J")
+
+    ran = prloom("doctor")
+
+    assert ran.code == 1
+    assert ran.out.startswith("  error    plan pr-7: ")
+    assert "\n           fix: adopt the pull request again\n" in ran.out
+    assert ran.out.endswith("\n\n1 to mend, 0 to know.\n")
+    assert "\x1b" not in ran.out
+
+
+def test_warnings_alone_are_exit_code_0(sound: Stage, prloom: Prloom) -> None:
+    sound.adopt()
+    sound.append(said("e"))
+    with (sound.local() / "bus/events.jsonl").open("a") as file:
+        file.write('{"torn')
+
+    ran = prloom("doctor")
+
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "0 to mend, 1 to know.")
+
+
+def test_findings_are_one_json_document(sound: Stage, prloom: Prloom) -> None:
+    sound.adopt()
+    (sound.local() / "bus/events.jsonl").write_text("nonsense\n")
+
+    ran = prloom("doctor", "--json")
+
+    (finding,) = json.loads(ran.out)["findings"]
+    assert ran.code == 1
+    assert list(finding) == ["severity", "what", "where", "fix"]
+    assert finding["where"] == f"{sound.local()}/bus/events.jsonl, line 1"
+
+
+def test_a_configuration_that_is_wrong_is_a_finding_for_each_mistake(sound: Stage, prloom: Prloom) -> None:
+    (sound.adopt() / "state.json").write_text("{")
+    (sound.root / "prloom.toml").write_text("tick = 1\n[trust]\nminimum = 'some'\n")
+
+    findings = json.loads(prloom("doctor", "--json").out)["findings"]
+
+    assert [finding["where"] for finding in findings] == ["the configuration", "the configuration", "plan pr-7"]
+    assert all(finding["fix"] for finding in findings)
+
+
+def test_a_file_that_is_no_toml_is_a_finding(sound: Stage, prloom: Prloom) -> None:
+    (sound.root / "prloom.toml").write_text("[trust")
+
+    (finding,) = json.loads(prloom("doctor", "--json").out)["findings"]
+
+    assert finding["fix"] == "this is no TOML, mend it there"
+
+
+def test_outside_a_repository_that_is_the_finding(sound: Stage, prloom: Prloom, tmp_path: Path) -> None:
+    ran = prloom("-C", str(tmp_path), "doctor")
+
+    assert ran.code == 1
+    assert f"no git repository at {tmp_path} or above" in ran.out
+    assert "fix: go into one, or name it with `prloom -C PATH`" in ran.out
+
+
+def test_a_machine_without_an_agent_or_git_is_told(
+    sound: Stage, prloom: Prloom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    text = prloom("doctor").out
+
+    assert "git was not found in PATH" in text
+    assert "no agent was found on this machine" in text

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stage import Stage, said
+
+from prloom.api import Author, Refused
+
+Prloom = Callable[..., Any]
+
+
+async def test_an_open_event_is_put_aside_for_good_with_the_reason(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.append(said("h", author=Author("eve", "none")))
+    await stage.tick()
+
+    assert prloom("drop", "h", "--reason", "spam").out == "Dropped: h.\n"
+
+    assert stage.fate("h") == ["held", "dropped"]
+    assert "operator  dropped: spam\n" in prloom("why", "h").out
+
+
+async def test_an_event_that_has_yet_to_be_taken_in_is_dropped_before_any_agent_sees_it(
+    stage: Stage, prloom: Prloom
+) -> None:
+    stage.adopt()
+    stage.append(said("e"))
+
+    assert prloom("drop", "e", "--reason", "a mistake").out == (
+        "Noted, to drop: e. The next `prloom start` does it, "
+        "for now: it is about an event that has yet to be taken in.\n"
+    )
+    await stage.tick()
+
+    assert stage.fate("e") == ["pending", "dropped"]
+    assert stage.triager.batches == []
+
+
+async def test_a_reason_is_needed(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.append(said("h", author=Author("eve", "none")))
+    await stage.tick()
+
+    assert prloom("drop", "h").code == 2
+    ran = prloom("drop", "h", "--reason", " ")
+    assert ran.code == 2
+    assert "say why, in a few words" in ran.err
+    assert stage.open()["h"]["state"] == "held"
+
+
+async def test_only_open_events_can_be_dropped_and_all_or_none_are(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.bridge.refuse = lambda action: Refused("locked")
+    stage.append(said("h", author=Author("eve", "none")), said("t"))
+    await stage.tick()
+    (action,) = stage.state()["queue"]
+
+    for name in ("t", action):
+        assert prloom("drop", "h", name, "--reason", "r").err == (
+            f"prloom: {name} is done or an action; only open events can be dropped\n"
+        )
+    assert prloom("drop", "unknown", "--reason", "r").code == 1
+    assert stage.open()["h"]["state"] == "held"

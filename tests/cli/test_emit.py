@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stage import Stage
+
+from prloom.cli import emit
+from prloom.core import trust
+
+Prloom = Callable[..., Any]
+
+
+def appended(stage: Stage) -> list[Mapping[str, Any]]:
+    """Return the events on the plan's bus."""
+    journal = stage.local() / "bus/events.jsonl"
+    return [json.loads(line)["data"] for line in journal.read_text().splitlines()] if journal.exists() else []
+
+
+def test_an_event_is_appended_and_its_id_printed(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+
+    ran = prloom("emit", "pr-7", "--body", "Please cache it")
+
+    (event,) = appended(stage)
+    assert (ran.code, ran.out) == (0, f"{event['id']}\n")
+    assert event["id"].startswith("cli-20")
+    assert (event["source"], event["type"], event["severity"]) == ("cli", "pr_comment", "info")
+    assert (event["body"], event["pr"]) == ("Please cache it", 7)
+    assert event["createdAt"].endswith("Z")
+    assert "author" not in event
+
+
+def test_everything_about_it_can_be_said(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    said = ("--type", "check_failed", "--author", "ci", "--trust", "write", "--id", "e1", "--title", "CI", "--url", "u")
+
+    assert prloom("emit", "pr-7", "--body", "red", *said, "--severity", "error").out == "e1\n"
+
+    (event,) = appended(stage)
+    assert (event["id"], event["type"], event["title"], event["url"]) == ("e1", "check_failed", "CI", "u")
+    assert (event["author"], event["severity"]) == ({"login": "ci", "trust": "write", "bot": False}, "error")
+
+
+@pytest.mark.parametrize(
+    ("options", "author"),
+    [
+        ((), None),
+        (("--author", "ann"), {"login": "ann", "trust": "operator", "bot": False}),
+        (("--author", "eve", "--trust", "none"), {"login": "eve", "trust": "none", "bot": False}),
+        (("--trust", "read"), {"login": "cli", "trust": "read", "bot": False}),
+    ],
+)
+def test_it_speaks_for_the_operator_unless_trust_says_otherwise(
+    stage: Stage, prloom: Prloom, options: tuple[str, ...], author: Any
+) -> None:
+    stage.adopt()
+
+    prloom("emit", "pr-7", "--body", "b", *options)
+
+    assert appended(stage)[0].get("author") == author
+
+
+async def test_a_stranger_is_held_and_the_operator_is_not(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    prloom("emit", "pr-7", "--body", "b", "--author", "eve", "--trust", "none", "--id", "h")
+    prloom("emit", "pr-7", "--body", "b", "--author", "ann", "--id", "t")
+
+    await stage.tick()
+
+    assert stage.open()["h"]["state"] == "held"
+    assert stage.triager.batches == [("t",)]
+
+
+def test_the_levels_are_those_of_the_trust_rules() -> None:
+    assert emit.LEVELS == trust.LEVELS
+
+
+def test_the_body_can_come_from_stdin(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+
+    prloom("emit", "pr-7", "--body", "-", stdin="grüße\n\xff".encode("latin-1"))
+
+    assert appended(stage)[0]["body"] == "gr\ufffd\ufffde\n\ufffd"
+
+
+def test_an_id_that_is_known_already_is_refused_and_nothing_appended(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    prloom("emit", "pr-7", "--body", "b", "--id", "e1")
+
+    ran = prloom("emit", "pr-7", "--body", "c", "--id", "e1")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        "prloom: plan pr-7 has an event e1 already, and nothing was appended; `prloom why` tells what became of it\n"
+    )
+    assert [event["body"] for event in appended(stage)] == ["b"]
+
+
+def test_a_file_of_events_is_appended_whole(stage: Stage, prloom: Prloom, tmp_path: Path) -> None:
+    stage.adopt()
+    file = tmp_path / "events.json"
+    file.write_text('[{"id": "a", "source": "ci", "type": "t"}, {"id": "b", "source": "ci", "type": "t"}]')
+
+    assert prloom("emit", "pr-7", "--file", str(file)).out == "a\nb\n"
+    assert [event["id"] for event in appended(stage)] == ["a", "b"]
+
+
+def test_events_can_come_from_stdin(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+
+    ran = prloom("emit", "pr-7", "--file", "-", stdin='{"id": "a", "source": "ci", "type": "t"}\n')
+
+    assert (ran.code, ran.out) == (0, "a\n")
+
+
+def test_one_bad_event_keeps_all_of_a_file_back(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    lines = '{"id": "a", "source": "ci", "type": "t"}\n{"id": "b", "source": "ci"}\n'
+
+    ran = prloom("emit", "pr-7", "--file", "-", stdin=lines)
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("prloom: line 2: Object missing required field `type`")
+    assert appended(stage) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        ((), "say --body TEXT or --file FILE"),
+        (("--body", "b", "--file", "f"), "say --body TEXT or --file FILE"),
+        (("--file", "f", "--id", "e"), "with --file, the events say everything but --trust themselves"),
+        (("--body", "  "), "there is nothing in the body; say what it is about"),
+        (("--body", "b", "--trust", "some"), "Invalid value for '--trust': 'some' is not one of 'none', 'read'"),
+    ],
+)
+def test_a_mistake_of_usage_is_one_line_and_exit_code_2(
+    stage: Stage, prloom: Prloom, args: tuple[str, ...], told: str
+) -> None:
+    stage.adopt()
+
+    ran = prloom("emit", "pr-7", *args)
+
+    assert ran.code == 2
+    assert ran.err.startswith(f"prloom: {told}")
+    assert appended(stage) == []
+
+
+def test_a_file_that_is_not_there_and_a_plan_that_is_not_are_one_line(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+
+    assert prloom("emit", "pr-7", "--file", "/no/such").err == (
+        "prloom: /no/such cannot be read: No such file or directory; name a file with events as JSON\n"
+    )
+    assert prloom("emit", "pr-8", "--body", "b").err == "prloom: no plan pr-8; did you mean pr-7?\n"
+
+
+def test_many_at_once_lose_nothing(stage: Stage) -> None:
+    stage.adopt()
+    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "emit", "pr-7", "--body", "b"]
+    many = [subprocess.Popen([*command, "--id", f"e{number}"], stdout=subprocess.PIPE) for number in range(4)]
+
+    for process in many:
+        process.communicate()
+
+    assert [process.returncode for process in many] == [0] * 4
+    assert sorted(event["id"] for event in appended(stage)) == ["e0", "e1", "e2", "e3"]

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from stage import Stage
+
+from prloom.storage.folder import Folder
+from prloom.storage.owner import DispatcherLock
+
+Prloom = Callable[..., Any]
+
+
+def test_a_running_dispatcher_is_asked(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    with Folder.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
+        ran = prloom("poll", "7")
+
+    assert (ran.code, ran.out) == (0, "Asked the running dispatcher to poll now.\n")
+    (line,) = (stage.root / "prloom/.local/control.jsonl").read_text().splitlines()
+    assert json.loads(line)["data"]["type"] == "poll"
+    assert json.loads(line)["data"]["context"]["ids"] == ["pr-7"]
+
+
+def test_without_one_it_says_when_the_next_poll_is_and_writes_nothing(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+
+    assert prloom("poll").out == (
+        "No dispatcher is running; it polls as it starts: `prloom start`, or once: `prloom start --once`.\n"
+    )
+    assert not (stage.root / "prloom/.local/control.jsonl").exists()
+
+
+def test_an_unknown_plan_is_one_line(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+
+    assert prloom("poll", "pr-8").err == "prloom: no plan pr-8; did you mean pr-7?\n"

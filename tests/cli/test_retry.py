@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from stage import Stage, said
+
+from prloom.api import Author, PluginContext, Refused, TriageContext
+from prloom.storage.folder import Folder
+from prloom.storage.owner import DispatcherLock
+
+Prloom = Callable[..., Any]
+
+
+def deferring(ctx: PluginContext) -> None:
+    @ctx.hook("beforeTriage")
+    def look(plan: str, triage: TriageContext) -> None:
+        for event in triage.events:
+            if "wait" in event.body:
+                triage.mark_event_deferred(event.id, "not now", 60_000)
+
+
+@pytest.fixture
+async def waiting(stage: Stage) -> Stage:
+    """Two deferred events of one plan and one of another, a held one, and a failed action."""
+    stage.adopt()
+    stage.adopt("other", pr=8)
+    stage.plugin("quiet", deferring)
+    stage.bridge.refuse = lambda action: Refused("locked")
+    stage.append(said("d1", "wait"), said("d2", "wait"), said("h", author=Author("eve", "none")), said("t"))
+    stage.append(said("d3", "wait"), plan_id="other")
+    await stage.tick()
+    return stage
+
+
+def states(stage: Stage) -> dict[str, str]:
+    opened = {**stage.open(), **stage.open("other")}
+    return {event_id: event["state"] for event_id, event in opened.items()}
+
+
+async def test_a_deferred_event_is_due_now(waiting: Stage, prloom: Prloom) -> None:
+    ran = prloom("retry", "d1", "d3")
+
+    assert (ran.code, ran.out) == (0, "Due now: d1, d3.\n")
+    assert states(waiting) == {"d1": "pending", "d2": "deferred", "h": "held", "d3": "pending"}
+
+
+async def test_all_deferred_events_are_due_now_or_those_of_one_plan(waiting: Stage, prloom: Prloom) -> None:
+    assert prloom("retry", "--deferred", "other").out == "Due now: d3.\n"
+    assert prloom("retry", "--deferred").out == "Due now: d1, d2.\n"
+    assert prloom("retry", "--deferred", "--parked").out == "Nothing is deferred or parked.\n"
+
+
+async def test_all_parked_events_are_due_now(waiting: Stage, prloom: Prloom) -> None:
+    waiting.clock.advance(days=8)
+    await waiting.tick()
+
+    assert prloom("retry", "--parked", "pr-7").out == "Due now: d1, d2.\n"
+    assert states(waiting)["d3"] == "parked"
+
+
+async def test_a_failed_action_is_tried_again_by_its_id_or_its_events(waiting: Stage, prloom: Prloom) -> None:
+    (action,) = waiting.state()["queue"]
+
+    assert prloom("retry", action).out == f"Due now: {action}.\n"
+    assert not waiting.state()["queue"][action].get("failed")
+    await waiting.tick()
+    assert waiting.state()["queue"][action]["failed"]
+    assert prloom("retry", "t").code == 0
+    assert not waiting.state()["queue"][action].get("failed")
+
+
+async def test_a_running_dispatcher_is_handed_the_request(waiting: Stage, prloom: Prloom) -> None:
+    with Folder.make(waiting.root, "prloom", ".local") as local, DispatcherLock(local):
+        assert prloom("retry", "d1").out == "Handed to the running dispatcher, to retry: d1.\n"
+        assert states(waiting)["d1"] == "deferred"
+
+    await waiting.tick()
+    assert waiting.fate("d1") == ["pending", "deferred", "pending", "deferred"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("h", "h is held, and waits for `prloom approve h`"),
+        ("d11", "no event, reply or action d11; did you mean d1?"),
+        ("fresh", "fresh has yet to be taken in; `prloom start` does that"),
+    ],
+)
+async def test_what_waits_for_no_retry_is_refused_before_anything_is_written(
+    waiting: Stage, prloom: Prloom, name: str, told: str
+) -> None:
+    waiting.append(said("fresh"))
+
+    ran = prloom("retry", "d1", name)
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == f"prloom: {told}\n"
+    assert states(waiting)["d1"] == "deferred"
+    assert not (waiting.root / "prloom/.local/control.jsonl").exists()
+
+
+async def test_an_event_that_is_done_or_due_already_is_refused(waiting: Stage, prloom: Prloom) -> None:
+    waiting.bridge.refuse = lambda action: None
+    waiting.append(said("done"))
+    await waiting.tick()
+    prloom("retry", "d1")
+
+    assert prloom("retry", "done").err == "prloom: done is done already; `prloom why` tells how it ended\n"
+    assert prloom("retry", "d1").err == "prloom: d1 is pending already; `prloom start` looks at it\n"
+
+
+def test_nothing_named_is_a_mistake_of_usage(prloom: Prloom) -> None:
+    ran = prloom("retry")
+
+    assert ran.code == 2
+    assert ran.err.startswith("prloom: name an event or an action, or say --deferred or --parked.")
