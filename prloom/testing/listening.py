@@ -9,29 +9,38 @@ from contextlib import contextmanager
 from prloom.extensions import faults
 from prloom.extensions.rpc import RpcError
 
+_LOGS = "prloom.plugin."
+
 
 class _Ear(logging.Handler):
-    """Keeps what is said; what comes from a process names the plugin again, which is left out."""
+    """Keeps what is said, and lets others hear what they would have heard without it."""
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, log: logging.Logger) -> None:
         super().__init__(logging.DEBUG)
-        self._prefix = f"plugin {key}: "
+        self._log = log
+        self._usual = log.getEffectiveLevel()
+        # What comes from a process names the plugin again.
+        self._prefix = f"plugin {log.name.removeprefix(_LOGS)}: "
         self.heard: list[str] = []
 
     def emit(self, entry: logging.LogRecord) -> None:
         self.heard.append(f"{entry.levelname.lower()}: {entry.getMessage().removeprefix(self._prefix)}")
+        if entry.levelno >= self._usual and self._log.parent is not None:
+            self._log.parent.callHandlers(entry)
 
 
 @contextmanager
 def to(key: str) -> Iterator[list[str]]:
     """Hear what the plugin of this key logs meanwhile, each record as `level: message`."""
-    log = logging.getLogger(f"prloom.plugin.{key}")
-    ear, level = _Ear(key), log.level
+    log = logging.getLogger(f"{_LOGS}{key}")
+    ear, level, propagate = _Ear(log), log.level, log.propagate
     log.addHandler(ear)
     log.setLevel(logging.DEBUG)
+    log.propagate = False
     try:
         yield ear.heard
     finally:
+        log.propagate = propagate
         log.setLevel(level)
         log.removeHandler(ear)
 

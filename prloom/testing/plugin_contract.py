@@ -31,7 +31,7 @@ from prloom.testing.runners import Hosted
 __all__ = ["PluginContract"]
 
 _PLANS = ("", "# Plan\n\n- [ ] Rename it\n", "größe \U0001f600 \x00\r\n" + "- [ ] x\n" * 500)
-_LATER = "1d"
+_LATER = "4h"
 _NO_ROOM = 2
 """Bytes of an empty store."""
 

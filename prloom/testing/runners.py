@@ -77,10 +77,13 @@ class Hosted:
         self._host = host
         self._limit = limit
         self._loop = asyncio.Runner()
+        self._registered: Registered | None = None
 
     def start(self) -> Registered:
-        """Start the host, if it does not run, and return what the plugin registered; raises ExtensionError."""
-        return self._loop.run(self._host.start())
+        """Start the host for the first time, and return what the plugin registered; raises ExtensionError."""
+        if self._registered is None:
+            self._registered = self._loop.run(self._host.start())
+        return self._registered
 
     def run(self, call: HookCall, services: Services) -> Outcome:
         """Run one hook in the host; raises HookFailed."""

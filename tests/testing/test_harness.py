@@ -374,11 +374,24 @@ def test_a_path_without_a_plugin_is_an_error_that_says_what_is_missing(tmp_path:
 
 def test_the_log_is_as_it_was_after_a_showing() -> None:
     log = logging.getLogger("prloom.plugin.plugin")
-    before: Any = (log.level, list(log.handlers))
+    before: Any = (log.level, log.propagate, list(log.handlers))
 
     harness(notes).show(a_comment("note"))
 
-    assert (log.level, list(log.handlers)) == before
+    assert (log.level, log.propagate, list(log.handlers)) == before
+
+
+def test_others_hear_of_the_plugin_what_they_would_have_heard(caplog: pytest.LogCaptureFixture) -> None:
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def look(plan: str, triage: TriageContext) -> None:
+            triage.log.info("by the way")
+            triage.log.warning("beware")
+
+    seen = harness(register).show(a_comment())
+
+    assert seen.log == ("info: by the way", "warning: beware")
+    assert caplog.messages == ["beware"]
 
 
 # ---- builders and golden events

@@ -1,0 +1,150 @@
+"""`prloom plugins test`: run a plugin against events of every shape, and show what it does with each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import options, terminal
+from prloom.cli.options import Options, json_option, pass_options
+from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import timedelta
+    from pathlib import Path
+
+    from prloom.api import Event, Json
+    from prloom.extensions.discovery import Found
+    from prloom.testing.runners import Runner
+    from prloom.testing.trial import Trial
+
+
+@click.command("test")
+@click.argument("plugin")
+@click.option("--say", "said", multiple=True, metavar="TEXT", help="Show it a comment with this text; may be repeated.")
+@click.option("--event", "files", multiple=True, metavar="FILE", help="Show it the events of this file (JSON).")
+@click.option("--inline", is_flag=True, help="Run it in this process, so that breakpoint() works.")
+@json_option
+@pass_options
+def command(
+    given: Options, plugin: str, said: tuple[str, ...], files: tuple[str, ...], *, inline: bool, as_json: bool
+) -> None:
+    """Run PLUGIN, a name or a path, against events of every shape, and show what it does with each.
+
+    It need not be enabled; its settings are those of prloom.toml. In place of the repository it gets an empty folder,
+    and nothing that it asks for is done. With --say or --event it sees only those. Fails if the plugin does.
+    """
+    from contextlib import nullcontext  # noqa: PLC0415 - `prloom plugins test --help` needs none
+
+    from prloom.cli import trial_report  # noqa: PLC0415
+    from prloom.testing import trial  # noqa: PLC0415
+
+    found = _found(given, plugin)
+    settings, limit = _configured(given, found)
+    events = _events(said, files)
+    # A debugger and a progress line would write over each other.
+    progress = nullcontext(lambda _: None) if inline else terminal.progress(f"trying {found.key}")
+    with _at_work(found, settings, limit, inline=inline) as (runner, root), progress as label:
+        registered = runner.start()
+        trials = list(_watched(trial.alone(runner, events, root), label))
+        skipped = len(events) - len(trials)
+        batch = None if skipped else trial.together(runner, events, root)
+        trials += [] if skipped else trial.elsewhere(runner, root)
+    if as_json:
+        terminal.echo_json(trial_report.document(found, registered, trials, batch))
+    else:
+        click.echo("\n".join(trial_report.lines(found, registered, trials, batch, skipped=skipped)))
+    failed = [each for each in trials if each.faults]
+    if failed or (batch and batch.faults):
+        what = f"{len(failed)} of {len(trials)} times" if failed else "on all events at once"
+        raise PrloomError(f"plugin {found.key} failed {what}; `prloom plugins test --inline` lets you step through it")
+
+
+def _found(given: Options, named: str) -> Found:
+    """Return the plugin of this name, whichever filters it would not pass, or the one at this path."""
+    from pathlib import Path  # noqa: PLC0415 - see command
+
+    from prloom.extensions import discovery, keys  # noqa: PLC0415
+    from prloom.testing import finding  # noqa: PLC0415
+
+    known = {each.key: each for each in discovery.discover(discovery.places(_root(given), os.environ))}
+    key = keys.resolve(named, known)
+    if key is not None:
+        return known[key]
+    if Path(named).exists():
+        return finding.at(named)
+    close = keys.nearest(named, known)
+    hint = f"did you mean {close}?" if close else "`prloom plugins list` shows those there are"
+    raise PrloomError(f"there is no plugin {named}, neither by name nor as a path; {hint}")
+
+
+def _root(given: Options) -> Path:
+    """Return the repository, or the folder where we are: a plugin may be tried outside of any."""
+    from pathlib import Path  # noqa: PLC0415 - see command
+
+    try:
+        return options.repo_root(given)
+    except PrloomError:
+        return Path(given.directory).absolute()
+
+
+def _configured(given: Options, found: Found) -> tuple[Mapping[str, Json], timedelta]:
+    """Return the plugin's settings, and how long a hook may take."""
+    from prloom.config import loading  # noqa: PLC0415 - see command
+
+    plugins = loading.load(_root(given), os.environ, given.overrides, None).plugins
+    return dict(plugins.settings_of(found.key).own), plugins.hook_timeout
+
+
+def _events(said: Sequence[str], files: Sequence[str]) -> Mapping[str, Event]:
+    """Return the events to show, by a description of each: what the options give, or the golden ones."""
+    from prloom.engine.views import incoming  # noqa: PLC0415 - see command
+    from prloom.testing import GOLDEN_EVENTS, a_comment  # noqa: PLC0415
+
+    spoken = {text: a_comment(text, id=f"said-{number}") for number, text in enumerate(said, start=1)}
+    read = {event.id: event for name in files for event in incoming.read(_content(name))}
+    return {**spoken, **read} or GOLDEN_EVENTS
+
+
+def _content(name: str) -> bytes:
+    try:
+        with click.open_file(name, "rb") as file:
+            content: bytes = file.read()
+    except OSError as error:
+        raise PrloomError(f"{name} cannot be read: {error.strerror}; name a file with events as JSON") from error
+    return content
+
+
+@contextmanager
+def _at_work(
+    found: Found, settings: Mapping[str, Json], limit: timedelta, *, inline: bool
+) -> Iterator[tuple[Runner, Path]]:
+    """Yield what runs the plugin, and the empty folder that stands for the repository."""
+    import tempfile  # noqa: PLC0415 - see command
+    from pathlib import Path  # noqa: PLC0415
+
+    from prloom.extensions.process_host import ProcessHost  # noqa: PLC0415
+    from prloom.testing import runners  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(prefix="prloom-plugins-test-") as folder:
+        root = Path(folder).resolve()
+        runner: Runner
+        if inline:
+            runner = runners.of_folder(found, settings)
+        else:
+            runner = runners.Hosted(ProcessHost(found, settings, repo_root=root, environ=os.environ), limit)
+        try:
+            yield runner, root
+        finally:
+            runner.stop()
+
+
+def _watched(trials: Iterator[Trial], label: Callable[[str], None]) -> Iterator[Trial]:
+    for each in trials:
+        label(f"after: {each.shape}")
+        yield each

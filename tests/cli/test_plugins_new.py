@@ -1,0 +1,138 @@
+"""Making a plugin: what is made works as it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from prloom.cli import main
+from prloom.testing import a_comment, finding, harness
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def prloom(*args: str) -> int:
+    return main.run(main.cli, ["plugins", *args])
+
+
+def test_the_tests_of_a_plugin_that_was_made_pass_with_plain_pytest(repository: Path) -> None:
+    prloom("new", "my-notes")
+
+    tests = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "prloom/plugins/my-notes"],
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        check=False,
+    )
+
+    assert (tests.returncode, " passed" in tests.stdout) == (0, True), tests.stdout + tests.stderr
+
+
+@pytest.mark.parametrize("name", ["notes", "my-notes", "My_notes2", "1st"])
+def test_a_plugin_that_was_made_is_found_and_handles_its_word(repository: Path, name: str) -> None:
+    assert prloom("new", name) == 0
+
+    found = finding.at(repository / "prloom/plugins" / name)
+
+    assert (found.key, found.error, found.warnings) == (name, None, ())
+    assert len(harness(found.path).show(a_comment(f"!{name} hi")).handled) == 1
+    compile((Path(found.path) / f"tests/test_{name.replace('-', '_')}.py").read_text(), "test", "exec")
+
+
+def test_it_says_what_was_made_and_what_to_do_next(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prloom("new", "my-notes")
+
+    out = capsys.readouterr().out
+    assert out.startswith("Made my-notes in prloom/plugins/my-notes:\n")
+    for command in ("prloom plugins test my-notes", "pytest prloom/plugins/my-notes", "prloom plugins enable my-notes"):
+        assert f"  {command} " in out
+    assert "tests/test_my_notes.py" in out
+
+
+def test_a_folder_elsewhere_can_be_named(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prloom("new", "notes", "--dir", "else where") == 0
+
+    assert (repository / "else where/notes/__init__.py").is_file()
+    assert not (repository / "prloom").exists()
+    assert "  prloom plugins test 'else where/notes' " in capsys.readouterr().out
+
+
+def test_outside_of_a_repository_a_folder_must_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert prloom("new", "notes") == 1
+    assert "no git repository" in capsys.readouterr().err
+    assert prloom("new", "notes", "--dir", ".") == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "better"),
+    [
+        ("my notes!", "my-notes"),
+        ("prloom", "my-plugin"),
+        ("../x", "x"),
+        ("a/b", "a-b"),
+        ("é", "my-plugin"),
+        ("", "my-plugin"),
+    ],
+)
+def test_a_bad_name_is_one_line_with_a_better_one(
+    repository: Path, capsys: pytest.CaptureFixture[str], name: str, better: str
+) -> None:
+    assert prloom("new", name) == 1
+
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert err.endswith(f"; take {better}, say\n")
+    assert os.listdir(repository) == [".git"]
+
+
+@pytest.mark.parametrize("there", ["notes", "notes.py"])
+def test_what_is_there_already_is_left_alone(repository: Path, capsys: pytest.CaptureFixture[str], there: str) -> None:
+    plugins = repository / "prloom/plugins"
+    plugins.mkdir(parents=True)
+    (plugins / there).write_text("mine") if there.endswith(".py") else (plugins / there).mkdir()
+
+    assert prloom("new", "notes") == 1
+
+    assert "already" in capsys.readouterr().err
+    assert os.listdir(plugins) == [there]
+
+
+def test_a_name_that_would_be_the_same_module_as_anothers_is_refused(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prloom("new", "my-notes")
+
+    assert prloom("new", "my_notes") == 1
+    assert prloom("new", "quiet_period") == 1
+
+    err = capsys.readouterr().err
+    assert "there is a plugin my-notes already" in err
+    assert "there is a plugin quiet-period already" in err
+
+
+def test_taking_a_bundled_plugins_name_is_said(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prloom("new", "memory") == 0
+
+    assert "prloom brings a plugin memory along; once enabled, yours takes its place." in capsys.readouterr().out
+
+
+def test_nothing_is_left_where_it_cannot_be_made(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repository / "prloom").write_text("a file")
+
+    assert prloom("new", "notes") == 1
+    assert (repository / "prloom").read_text() == "a file"

@@ -1,0 +1,231 @@
+"""Trying a plugin from the command line."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prloom.cli import main
+from prloom.testing import GOLDEN_EVENTS
+
+NOTED = """
+    def register(ctx):
+        @ctx.hook("beforeTriage")
+        def look(plan, triage):
+            for event in triage.events:
+                if event.type == "pr_merged":
+                    triage.emit_comment(event.reply_to, "Bye \\x1b[31m.")
+                    triage.set_state("merged", True)
+                    triage.mark_event_handled(event.id, "all is over")
+                elif event.type == "check_failed":
+                    triage.mark_event_deferred(event.id, "perhaps it mends itself", 60_000)
+
+        @ctx.hook("afterDesign")
+        def design(plan, hook):
+            return plan + "- [ ] more\\n"
+"""
+BROKEN = """
+    def register(ctx):
+        @ctx.hook("beforeTriage")
+        def look(plan, triage):
+            for event in triage.events:
+                check(event)
+
+    def check(event):
+        return event.author.login
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRLOOM_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+def write(root: Path, code: str, name: str = "noted") -> Path:
+    path = root / "prloom/plugins" / f"{name}.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(code))
+    return path
+
+
+def tried(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    code = main.run(main.cli, ["plugins", "test", *args])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def document(capsys: pytest.CaptureFixture[str], *args: str) -> Any:
+    _, out, _ = tried(capsys, *args, "--json")
+    return json.loads(out)
+
+
+def row(out: str, shape: str) -> str:
+    (line,) = (line for line in out.splitlines() if line.startswith(f"  {shape}  "))
+    return " ".join(line.removeprefix(f"  {shape}").split())
+
+
+@pytest.mark.parametrize("inline", [(), ("--inline",)])
+def test_it_shows_what_the_plugin_does_with_each_event(
+    repository: Path, capsys: pytest.CaptureFixture[str], inline: tuple[str, ...]
+) -> None:
+    write(repository, NOTED)
+
+    code, out, err = tried(capsys, "noted", *inline)
+
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Plugin noted (project, {repository}/prloom/plugins/noted.py)\n")
+    assert "hooks    beforeTriage, afterDesign" in out
+    assert row(out, "pull request merged") == r"handled all is over; comment 'Bye \x1b[31m.'; state: merged"
+    assert row(out, "check that failed") == "deferred perhaps it mends itself; again at 2026-11-21T12:01:00.000Z"
+    assert row(out, "empty comment") == "passed"
+    assert row(out, "afterDesign") == "ran rewrites the plan"
+    assert "all at once: 4 deferred, 1 handled, " in out
+    assert "\x1b" not in out
+
+
+def test_a_plugin_that_fails_is_shown_with_where_and_the_command_fails(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(repository, BROKEN)
+
+    code, out, err = tried(capsys, "noted")
+
+    assert code == 1
+    assert row(out, "comment without an author").startswith("failed plugin noted: beforeTriage raised AttributeError")
+    assert row(out, "empty comment") == "passed"
+    assert "\n  noted.py, line 6, in look\n  noted.py, line 9, in check\n" in f"{out}\n"
+    assert err.startswith("prloom: plugin noted failed ")
+
+
+def test_a_plugin_that_dies_again_and_again_is_not_shown_everything(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(
+        repository, NOTED.replace("for event in triage.events:", "import os; os._exit(3)\n            for event in []:")
+    )
+
+    code, out, _ = tried(capsys, "noted")
+
+    assert code == 1
+    assert "its process died while beforeTriage ran: it exited with status 3" in out
+    assert f"{len(GOLDEN_EVENTS) - 3} more events were not shown: it hangs or dies too often" in out
+
+
+def test_a_plugin_that_hangs_is_stopped_at_the_operators_limit(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(repository, NOTED.replace("for event in triage.events:", "while True: pass\n            for event in []:"))
+    (repository / "prloom.toml").write_text('[plugins]\nhook_timeout = "200ms"\n')
+
+    code, out, _ = tried(capsys, "noted", "--say", "hello")
+
+    assert code == 1
+    assert "beforeTriage took longer than 0.2 s and was stopped" in out
+
+
+def test_a_plugin_that_cannot_be_loaded_is_one_clear_line(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(repository, "import nothing_of_this_name\n")
+
+    code, out, err = tried(capsys, "noted")
+
+    assert (code, out) == (1, "")
+    assert err.startswith("prloom: plugin noted could not be loaded: ModuleNotFoundError: No module named")
+
+
+def test_its_settings_are_those_of_the_configuration(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repository / "prloom.toml").write_text('[plugins.settings.quiet_period]\nquiet = "2m"\n')
+
+    seen = document(capsys, "quiet_period", "--say", "hello")
+
+    assert seen["plugin"]["hooks"] == ["onEvent", "beforeTriage"]
+    assert seen["events"][0]["verdict"] == "deferred"
+    assert seen["events"][0]["deferral"]["attempts"] == 1
+
+
+def test_nothing_is_done_to_the_repository(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repository / "prloom.toml").write_text('[plugins.settings.memory]\nfile = "AGENTS.md"\n')
+
+    seen = document(capsys, "memory", "--say", "!memory Use tabs")
+
+    assert seen["events"][0]["verdict"] == "handled"
+    assert sorted(path.name for path in repository.iterdir()) == [".git", "prloom.toml"]
+
+
+def test_a_plugin_that_wants_to_be_configured_first_says_so(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = tried(capsys, "memory", "--say", "!memory x")
+
+    assert code == 0
+    assert "offers   nothing; perhaps it is to be configured first: [plugins.settings.…]" in out
+
+
+def test_a_plugin_can_be_named_by_its_path_and_outside_of_a_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path, NOTED, "other")
+
+    assert document(capsys, str(path), "--say", "x")["plugin"]["name"] == "other"
+
+
+def test_events_of_ones_own_can_be_shown(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(repository, NOTED)
+    (repository / "events.json").write_text(
+        json.dumps([{"id": "e1", "source": "ci", "type": "pr_merged"}, {"id": "e2", "source": "ci", "type": "x"}])
+    )
+
+    seen = document(capsys, "noted", "--event", "events.json", "--say", "hello")
+
+    assert [(each["shape"], each["verdict"]) for each in seen["events"]] == [
+        ("hello", "passed"),
+        ("e1", "handled"),
+        ("e2", "passed"),
+        ("afterDesign", "ran"),
+    ]
+    assert seen["batch"] == {"verdicts": {"passed": 2, "handled": 1}, "actions": 1, "errors": []}
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (("notde",), "there is no plugin notde, neither by name nor as a path; did you mean noted?"),
+        (
+            ("zzz",),
+            "there is no plugin zzz, neither by name nor as a path; `prloom plugins list` shows those there are",
+        ),
+        (("noted", "--event", "gone.json"), "gone.json cannot be read: No such file or directory"),
+        (("noted", "--event", "bad.json"), "the event"),
+    ],
+)
+def test_bad_input_is_one_clear_line(
+    repository: Path, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], text: str
+) -> None:
+    write(repository, NOTED)
+    (repository / "bad.json").write_text('{"id": 3}')
+
+    code, out, err = tried(capsys, *args)
+
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert text in err
+
+
+def test_a_variable_that_it_needs_and_does_not_get_is_said(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NOTED_TOKEN", raising=False)
+    folder = repository / "prloom/plugins/noted"
+    folder.mkdir(parents=True)
+    (folder / "plugin.yaml").write_text("requires_env: [NOTED_TOKEN]\n")
+    (folder / "__init__.py").write_text(textwrap.dedent(NOTED))
+
+    _, out, _ = tried(capsys, "noted", "--say", "x")
+
+    assert "warning  it needs NOTED_TOKEN in the environment, or it is not run" in out
