@@ -85,11 +85,12 @@ class Page:
 
     def section(self, heading: str) -> str:
         """Return the text under a heading, up to the next one of its level or above."""
-        start = re.search(rf"^(#+) +{re.escape(heading)}\s*$", self.text, re.MULTILINE)
+        text = self.text
+        masked = _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)  # a comment in code is no heading
+        start = re.search(rf"^(#+) +{re.escape(heading)}$", masked, re.MULTILINE)
         assert start is not None, f"{self} has no heading {heading!r}"
-        rest = self.text[start.end() :]
-        end = re.search(rf"^#{{1,{len(start[1])}}} ", rest, re.MULTILINE)
-        return rest[: end.start()] if end else rest
+        end = re.compile(rf"^#{{1,{len(start[1])}}} ", re.MULTILINE).search(masked, start.end())
+        return text[start.end() : end.start() if end else None]
 
 
 ALL = tuple(Page(path) for path in PAGES)
