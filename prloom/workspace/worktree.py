@@ -44,7 +44,7 @@ def create(repo: Repository, path: Path, branch: str) -> str:
         there = _is_there(repo, path, branch)
         if not there:
             _refuse_if_held(repo, path, branch)
-        _refuse_if_harmful(repo, head(repo, path) if there else sha, branch)
+        _refuse_if_harmful(repo, sha, branch)
         _exclude(repo, path)
         return head(repo, path) if there else _make(repo, path, branch, sha, track=local is None)
 
@@ -180,9 +180,6 @@ def _make(repo: Repository, path: Path, branch: str, sha: str, *, track: bool) -
         _track(repo, branch, sha)
     try:
         _add(repo, path, branch, sha)
-        now = head(repo, path)
-        if now != sha:  # the branch has moved meanwhile
-            _refuse_if_harmful(repo, now, branch)
         git.run(["worktree", "unlock", path], cwd=repo.root)
     except BaseException:
         with suppress(WorkspaceError):
@@ -190,7 +187,7 @@ def _make(repo: Repository, path: Path, branch: str, sha: str, *, track: bool) -
             if track:
                 _delete_branch(repo, branch, sha)
         raise
-    return now
+    return sha
 
 
 def _add(repo: Repository, path: Path, branch: str, sha: str) -> None:
@@ -202,8 +199,10 @@ def _add(repo: Repository, path: Path, branch: str, sha: str) -> None:
     git.run([*add, path, sha], cwd=repo.root)
     own = _at(repo, path).git_dir
     git.run(["symbolic-ref", "HEAD", f"refs/heads/{branch}"], cwd=path, git_dir=own)
-    write = ["reset", "--quiet", "--hard", "--no-recurse-submodules"]
-    git.run(write, cwd=path, git_dir=own, limit=CHECKOUT_LIMIT)
+    # `git reset --hard` would set the branch back if somebody has moved it meanwhile.
+    git.run(["read-tree", "--reset", "-u", "--no-recurse-submodules", sha], cwd=path, git_dir=own, limit=CHECKOUT_LIMIT)
+    if head(repo, path) != sha:  # and nobody has looked at what it leads to now
+        raise WorkspaceError(f"branch {shown(branch)} moved while its worktree was being made; try again")
 
 
 def _discard(repo: Repository, path: Path) -> None:

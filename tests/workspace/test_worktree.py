@@ -290,11 +290,28 @@ def test_a_checkout_that_fails_leaves_nothing_behind(project: Project, tmp_path:
     clone = repository.find(tmp_path / "clone")
     place = tmp_path / "clone" / "prloom" / ".local" / "worktrees" / "plan"
 
-    assert "git reset failed in" in refusal(clone, place, "feature")
+    assert "git read-tree failed in" in refusal(clone, place, "feature")
 
     assert not place.exists()
     assert repository.branch_sha(clone, "feature") is None
     assert checkout.linked(clone.git_dir) == ()
+
+
+def test_a_branch_that_moves_during_the_checkout_is_not_set_back(
+    project: Project,
+    repo: Repository,
+    place: Path,
+) -> None:
+    project.commit({".gitattributes": "app.py filter=x\n"}, branch="feature")
+    moved = project.commit({"prloom/.local/state.json": "{}"}, branch="next")
+    mover = project.root.parent / "mover"
+    mover.write_text(f"#!/bin/sh\ngit --git-dir={project.root}/.git update-ref refs/heads/feature {moved}\ncat\n")
+    mover.chmod(mover.stat().st_mode | stat.S_IXUSR)
+    project.git("config", "filter.x.smudge", str(mover))
+
+    assert refusal(repo, place, "feature") == "branch feature moved while its worktree was being made; try again"
+    assert project.sha("feature") == moved
+    assert not place.exists()
 
 
 def test_hooks_of_the_branch_do_not_run(project: Project, repo: Repository, place: Path) -> None:
