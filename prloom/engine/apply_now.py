@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import NamedTuple
 
 from prloom.core import requests
 from prloom.core.requests import Request
-from prloom.engine import control
+from prloom.engine import control, history
 from prloom.engine.control import Control
 from prloom.engine.guard import Guard
 from prloom.engine.ledger import Clock, Ledger
@@ -77,13 +78,14 @@ def _benches(repository: RepositoryPaths, plan_ids: Collection[str], clock: Cloc
     guard = Guard(repository.root)
     with ExitStack() as closing:
         top = closing.enter_context(Folder.make(repository.root, *paths.LOCAL))
-        shared = Stores(top.make_sub(paths.PLUGIN_STATE_GLOBAL), "global")
+        everywhere = partial(history.everywhere, repository, guard)
+        shared = Stores(top.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
         benches = []
         for plan_id in plan_ids:
             local = closing.enter_context(_folder(repository, plan_id, guard))
-            stores = Stores(local.make_sub(paths.PLUGIN_STATE), "plan")
-            effects = (PlanFile(local), stores, shared)
-            benches.append(Bench(Ledger.open(local.make_sub(paths.BUS), clock, effects)))
+            bus = local.make_sub(paths.BUS)
+            stores = Stores(local.make_sub(paths.PLUGIN_STATE), "plan", partial(history.writes, bus, "plan"))
+            benches.append(Bench(Ledger.open(bus, clock, (PlanFile(local), stores, shared))))
         shared.settle()
         yield tuple(benches)
 

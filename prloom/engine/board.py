@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from prloom.engine import plans
+from prloom.engine import history, plans
 from prloom.engine.desk import Desk
 from prloom.engine.guard import Guard
 from prloom.engine.ledger import Clock
@@ -41,10 +42,11 @@ class Board:
         self._lock.acquire()
         self.desks: dict[str, Desk] = {}
         self.unreadable: dict[str, str] = {}
-        self._shared = Stores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global")
+        self._guard = Guard(repository.root)
+        everywhere = partial(history.everywhere, repository, self._guard)
+        self._shared = Stores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
         plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
         self.repository = self._desk(plan, self.local, general)
-        self._guard = Guard(repository.root)
         self._published: tuple[Any, Any, Any] = (None, None, None)
         self._state = self.local.make_sub(paths.BUS, paths.BUS_STATE)
 

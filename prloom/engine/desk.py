@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from prloom.api.bridge import TrackedPlan
 from prloom.core import backoff
 from prloom.core.backoff import Backoff
-from prloom.engine import plans
+from prloom.engine import history, plans
 from prloom.engine.files import PlanFolder
 from prloom.engine.known import Known
 from prloom.engine.ledger import Clock, Ledger
@@ -55,7 +56,8 @@ class Desk:
         self.clock = clock
         self.shared = shared
         self.text = PlanFile(local)
-        self.stores = Stores(local.make_sub(paths.PLUGIN_STATE), "plan")
+        own = partial(history.writes, local.make_sub(paths.BUS), "plan")
+        self.stores = Stores(local.make_sub(paths.PLUGIN_STATE), "plan", own)
         self.busy: set[str] = set()
         self.alone: set[str] = set()
         self.delivering: set[str] = set()

@@ -31,8 +31,9 @@ class Known:
             first = first or entry.position
             if entry.position < self._before:
                 self._remember_line(entry.line)
-        oldest = min(journal.segments(), default=1)
-        self._forgetful = first is not None and first > Position(oldest, 0)
+        oldest = Position(journal.segments()[0], 0)
+        # With no line at all in the window, the last one is longer than that, or the journal is empty.
+        self._forgetful = first > oldest if first is not None else journal.end() > Cursor(*oldest)
 
     def __contains__(self, event_id: object) -> bool:
         if not isinstance(event_id, str):

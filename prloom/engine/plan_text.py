@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import stat
 from hashlib import sha256
 
 from prloom.core import plan_file
 from prloom.core.plan_file import PlanTodo
-from prloom.model.decision import Decision
+from prloom.model.decision import Decision, PlanText
 from prloom.storage import asides, paths
-from prloom.storage.folder import Folder
+from prloom.storage.folder import FILE_MODE, Folder
+
+_EXACTLY = "surrogateescape"  # bytes that are no UTF-8 stay what they are where only a TODO is added
 
 
 class PlanFile:
@@ -31,16 +34,27 @@ class PlanFile:
         """Write the plan that a hook returned and append the TODOs of a triage; what stands there is left alone."""
         if decision.plan is None and not decision.todos:
             return
-        before = text = self.read()
-        if decision.plan is not None and fingerprint(text) == decision.plan.base:
-            text = decision.plan.text
-        elif decision.plan is not None and text != decision.plan.text:
-            # Somebody edited the plan between the decision and this write: theirs stays, the hook's is kept beside it.
-            asides.copy(self._local, paths.PLAN_TEXT, "hook", [decision.plan.text.encode("utf-8", "replace")])
+        content = self._local.read_bytes(paths.PLAN_TEXT) or b""
+        text = self._rewritten(content, decision.plan) if decision.plan else content.decode("utf-8", _EXACTLY)
         new = [PlanTodo(todo.id, todo.title, todo.context, todo.event_ids) for todo in decision.todos]
         text = plan_file.append_todos(text, new) if new else text
-        if text != before:
-            self._local.replace(paths.PLAN_TEXT, text.encode("utf-8", "replace"))
+        changed = text.encode("utf-8", _EXACTLY)
+        if changed != content:
+            found = self._local.stat(paths.PLAN_TEXT)
+            mode = FILE_MODE if found is None else stat.S_IMODE(found.st_mode)
+            self._local.replace(paths.PLAN_TEXT, changed, mode=mode)
+
+    def _rewritten(self, content: bytes, plan: PlanText) -> str:
+        """Return the text that a hook returned, or the present one where that is not the one which the hook had seen.
+
+        Somebody edited it between the decision and this write: theirs stays, and the hook's is kept beside it.
+        """
+        text = content.decode("utf-8", "replace")
+        if fingerprint(text) == plan.base:
+            return plan.text.encode("utf-8", "replace").decode("utf-8")
+        if text != plan.text:
+            asides.copy(self._local, paths.PLAN_TEXT, "hook", [plan.text.encode("utf-8", "replace")])
+        return content.decode("utf-8", _EXACTLY)
 
 
 def fingerprint(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
@@ -12,10 +13,13 @@ from prloom.storage import paths
 from prloom.storage.document import Document
 from prloom.storage.folder import Folder
 
+log = logging.getLogger(__name__)
+
 BOOKKEEPING = "$prloom"
 """The key of a state file that is prloom's own: the version, which counts the writes that the file has taken."""
 
 Rebuild = Callable[[str], Iterable[StateWrite]]
+"""Finds all writes that a plugin ever made in the scope."""
 
 
 class Store(Record, frozen=True):
@@ -29,10 +33,11 @@ class Stores:
     """The stores of all plugins in one scope, one file for each.
 
     A write carries the version that it makes, so one that a file has had already is not made again, and writes of
-    several plans that a crash left undone are made in the order in which they were decided.
+    several plans that a crash left undone are made in the order in which they were decided. A file that cannot be read
+    is made again from what `rebuild` finds in the decision logs.
     """
 
-    def __init__(self, folder: Folder, scope: Scope, rebuild: Rebuild | None = None) -> None:
+    def __init__(self, folder: Folder, scope: Scope, rebuild: Rebuild) -> None:
         self._folder = folder
         self._scope = scope
         self._rebuild = rebuild
@@ -51,18 +56,24 @@ class Stores:
         return self.get(plugin).version + 1
 
     def apply(self, decision: Decision) -> None:
-        """Make the decision's writes of this scope; one that is ahead of its turn waits for those before it."""
-        for write in decision.writes:
-            if write.scope == self._scope and write.version > self.get(write.plugin).version:
+        """Make the decision's writes of this scope; one that is ahead of its turn waits for those before it.
+
+        What cannot be written to its file just now stands in memory, and this raises StorageError; it is written when
+        the decision, or a later one for the plugin, is applied.
+        """
+        writes = [write for write in decision.writes if write.scope == self._scope]
+        for write in writes:
+            if write.version > self.get(write.plugin).version:
                 self._early.setdefault(write.plugin, {})[write.version] = write
                 self._make(write.plugin)
-        self._save()
+        self._save({write.plugin for write in writes})
 
     def settle(self) -> None:
         """Make the writes that still wait for one that no log holds any more, in their order."""
-        for plugin in list(self._early):
+        waiting = tuple(self._early)
+        for plugin in waiting:
             self._make(plugin, gaps=True)
-        self._save()
+        self._save(waiting)
 
     def _make(self, plugin: str, *, gaps: bool = False) -> None:
         early = self._early[plugin]
@@ -73,23 +84,25 @@ class Stores:
             self._unsaved.add(plugin)
         del self._early[plugin]
 
-    def _save(self) -> None:
-        """Write what has changed; what cannot be written now stays in memory and is written with the next change."""
-        for plugin in sorted(self._unsaved):
+    def _save(self, plugins: Iterable[str]) -> None:
+        """Write what has changed of these plugins' stores; the others' files are no business of theirs."""
+        for plugin in sorted(self._unsaved.intersection(plugins)):
             store = self._stores[plugin]
             self._document(plugin).save({**store.values, BOOKKEEPING: {"version": store.version}})
             self._unsaved.discard(plugin)
 
     def _load(self, plugin: str) -> Store:
+        """Read a plugin's file. One that is missing was never written, or taken away to begin anew."""
         loaded = self._document(plugin).load()
         if loaded.value is not None:
             return _read(loaded.value)
-        if loaded.reason is None or self._rebuild is None:
+        if loaded.reason is None:
             return Store()
-        store = Store()
-        for write in sorted(self._rebuild(plugin), key=lambda write: write.version):
-            store = written(store, write)
-        return store
+        log.warning("%s could not be read (%s) and is now %s", self._document(plugin).path, loaded.reason, loaded.aside)
+        self._stores[plugin] = rebuilt(self._rebuild(plugin))
+        self._unsaved.add(plugin)
+        self._save((plugin,))
+        return self._stores[plugin]
 
     def _document(self, plugin: str) -> Document:
         return Document(self._folder, paths.plugin_file(plugin))
@@ -99,6 +112,14 @@ def written(store: Store, write: StateWrite) -> Store:
     """Return the store after one write."""
     values = {key: value for key, value in store.values.items() if key not in write.deleted}
     return Store(write.version, values | dict(write.values))
+
+
+def rebuilt(writes: Iterable[StateWrite]) -> Store:
+    """Return the store after all these writes, which may come in any order."""
+    store = Store()
+    for write in sorted(writes, key=lambda write: write.version):
+        store = written(store, write)
+    return store
 
 
 def _read(value: Mapping[str, Json]) -> Store:

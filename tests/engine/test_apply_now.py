@@ -20,7 +20,7 @@ def deferring(ctx: PluginContext) -> None:
     def look(plan: str, triage: TriageContext) -> None:
         for event in triage.events:
             triage.update_state("looks", lambda looks: (looks or 0) + 1)
-            triage.update_global_state("looks", lambda looks: (looks or 0) + 1)
+            triage.update_global_state(event.id, lambda looks: (looks or 0) + 1)
             triage.mark_event_deferred(event.id, "not now", 60_000)
 
 
@@ -135,13 +135,14 @@ async def test_what_a_killed_dispatcher_left_undone_is_done_first_and_once(stage
     assert ask(stage, "retry", "e") is None
 
     assert json.loads(stores[2].read_text()) == sound[2]
+    assert (sound[2]["e"], sound[2]["f"]) == (2, 2)
     assert stage.open("a-plan")["f"]["deferral"]["attempts"] == 2
 
 
 def rewind(path: Path, sound: Any) -> None:
     """Put a global store back to before its last two writes, one of each plan."""
     version = sound["$prloom"]["version"]
-    path.write_text(json.dumps({"looks": sound["looks"] - 2, "$prloom": {"version": version - 2}}))
+    path.write_text(json.dumps({"e": 1, "f": 1, "$prloom": {"version": version - 2}}))
 
 
 async def test_a_plan_that_cannot_be_opened_keeps_the_request_for_later(stage: Stage) -> None:

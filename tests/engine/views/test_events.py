@@ -10,8 +10,9 @@ from stage import Stage, said
 
 from prloom.api import Author, PluginContext, TriageContext, marker
 from prloom.engine.ledger import Ledger
-from prloom.engine.views import events
+from prloom.engine.views import events, why
 from prloom.model import event as model
+from prloom.model.decision import Change
 from prloom.storage.folder import Folder
 
 
@@ -169,6 +170,18 @@ def test_a_plan_that_cannot_be_read_is_told_and_hides_no_other(stage: Stage) -> 
     assert len(listing.errors) == 1
     assert listing.errors[0].startswith("plan broken: ")
     assert "bus is a symbolic link" in listing.errors[0]
+
+
+async def test_what_comes_after_an_events_end_changes_nothing(stage: Stage) -> None:
+    stage.adopt()
+    stage.append(said("e"))
+    await stage.tick()
+    with Folder.make(stage.local() / "bus") as bus:
+        late = Change(event_id="e", verdict="dropped", state="dropped", reason="too late")
+        Ledger.open(bus, stage.clock).commit("operator", "operator", changes=(late,))
+
+    assert states(stage) == {"e": "triaged"}
+    assert why.find(stage.paths, "e").state == "triaged"
 
 
 @pytest.mark.parametrize(("title", "body", "gist"), [("T", "b", "T"), ("", "\n first\nsecond", "first"), ("", "", "")])
