@@ -89,7 +89,11 @@ class Supervised:
             self._collect()
             if self.code is None and not self.ending:
                 self._check(time.monotonic())
-        while ready := self.selector.select(0):
+        self._drain(time.monotonic() + self.limits.grace_seconds)
+
+    def _drain(self, until: float) -> None:
+        """Take what is still in the pipes. Their other ends are gone; if one is not, it does not hold us for long."""
+        while (ready := self.selector.select(0)) and time.monotonic() < until:
             for key, _ in ready:
                 self._hear(key)
 

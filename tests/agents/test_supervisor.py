@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -68,6 +69,34 @@ async def test_a_run_leaves_its_prompt_its_output_and_its_end(launch: Launch) ->
     assert 0 <= end.duration_ms < 20_000
 
 
+@pytest.mark.skipif(not hasattr(fcntl, "F_SETPIPE_SZ"), reason="only Linux can enlarge a pipe")
+async def test_what_is_still_in_the_pipe_when_the_program_is_gone_is_kept(
+    launch: Launch, up: Callable[..., Awaitable[None]]
+) -> None:
+    run = launch(
+        """
+        import fcntl, os, signal
+        fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 1 << 20)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+        os.write(1, b"up")
+        signal.sigwait([signal.SIGUSR1])
+        os.write(1, b"x" * (1 << 20))
+        os._exit(0)
+        """
+    )
+    await up(run)
+    watch = runs.load(run.folder, runs.SUPERVISOR, runs.Watch)
+    assert watch is not None
+
+    os.kill(watch.supervisor.pid, signal.SIGSTOP)
+    os.kill(watch.agent.pid, signal.SIGUSR1)
+    await up(run, lambda: gone(watch.agent.pid))
+    os.kill(watch.supervisor.pid, signal.SIGCONT)
+    await ended(run)
+
+    assert len(output(run)) == len("up") + (1 << 20)
+
+
 async def test_every_file_of_a_run_is_for_the_operator_alone(launch: Launch) -> None:
     run = launch("print('done')")
 
@@ -123,6 +152,15 @@ async def test_a_run_that_says_nothing_is_ended(launch: Launch) -> None:
     run = launch("import time; print('hello', flush=True); time.sleep(600)", silence_seconds=0.5)
 
     assert (await ended(run)).ended_by == "silence"
+
+
+async def test_a_run_that_keeps_talking_is_not_silent(launch: Launch) -> None:
+    run = launch(
+        "import time\nfor _ in range(12): print('.', flush=True); time.sleep(0.1)",
+        silence_seconds=0.9,
+    )
+
+    assert (await ended(run)).ended_by == "exit"
 
 
 async def test_a_run_that_says_too_much_is_ended_and_keeps_the_beginning(launch: Launch) -> None:
