@@ -269,3 +269,11 @@ def test_a_long_list_of_waits_is_cut_so_that_the_answer_can_be_posted(an_open_ev
 
     assert len(text) < 30_000
     assert text.endswith("- and 480 more that are held")
+    assert "more that are held" not in commands.status_text(state_of(*events[:20]))
+
+
+@pytest.mark.parametrize(("length", "shown"), [(300, "x" * 300), (301, "x" * 299 + "…")])
+def test_a_long_reason_is_cut(an_open_event: Make, length: int, shown: str) -> None:
+    text = commands.status_text(state_of(an_open_event("k", state="parked", reason="x" * length)))
+
+    assert text.splitlines()[1] == f"- `k` parked: {shown}; `/prloom retry` looks again"

@@ -63,6 +63,13 @@ def test_a_post_in_the_ledger_is_our_own_whatever_its_text_says(an_event: MakeEv
     assert intake.own(an_event(body="edited by hand", context={"remoteId": remote}), ledger)
 
 
+def test_what_is_no_name_of_a_post_names_none(an_event: MakeEvent) -> None:
+    ledger = a_ledger(Receipt(OURS, AT, remote_id="True"), Receipt(OTHER, AT, remote_id="['c1']"))
+
+    assert not intake.own(an_event(context={"remoteId": True}), ledger)
+    assert not intake.own(an_event(context={"remoteId": ["c1"]}), ledger)
+
+
 def test_a_post_whose_receipt_was_lost_is_known_by_its_marker(an_event: MakeEvent) -> None:
     assert intake.own(an_event(body=f"Noted.\n\n{marker.marker(OURS)}", context={"remoteId": "c1"}), a_ledger())
     assert intake.own(an_event(body=f"Noted.\r\n{marker.marker(OURS)}\r\n"), a_ledger())

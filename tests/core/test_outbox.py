@@ -144,7 +144,7 @@ def test_a_revived_action_begins_anew(a_queued_action: Make, folded: Callable[..
 
     action = state.queue["a-1"]
     assert outbox.ready([action], NOW) == (action,)
-    assert refused(action).state == "retrying"
+    assert (refused(action).state, refused(action).attempts) == ("retrying", 1)
 
 
 def test_a_receipt_ends_the_attempts_of_its_action_only() -> None:

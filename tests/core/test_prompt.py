@@ -108,6 +108,17 @@ def test_an_id_can_be_read_back_to_the_letter(event_id: str, an_event: MakeEvent
     assert json.loads(facts.split("\n", maxsplit=1)[0].removeprefix("id: ")) == event_id
 
 
+def test_names_are_shown_as_people_write_them(an_event: MakeEvent) -> None:
+    facts = blocks(written(an_event("é-1", context={"file": "src/größe.py"})))["facts of event 1"]
+
+    assert facts.startswith('id: "é-1"\n')
+    assert 'file: "src/größe.py"' in facts
+
+
+def test_an_id_with_characters_that_nobody_sees_shows_them(an_event: MakeEvent) -> None:
+    assert 'id: "a\\u202eb\\u00e9"' in blocks(written(an_event("a\u202ebé")))["facts of event 1"]
+
+
 # ---- nothing gets out of its fence
 
 SPICE = st.sampled_from(
@@ -247,8 +258,9 @@ def test_of_a_long_text_both_ends_are_shown_and_a_note_of_what_is_missing(an_eve
     assert shown == "a" * half + note + "z" * half
 
 
-def test_a_text_at_the_limit_is_shown_whole(an_event: MakeEvent) -> None:
+def test_a_text_at_the_limit_is_shown_whole_and_a_longer_one_is_not(an_event: MakeEvent) -> None:
     assert blocks(written(an_event(body="x" * LONGEST_TEXT)))["body of event 1"] == "x" * LONGEST_TEXT
+    assert "left out 1 characters" in blocks(written(an_event(body="x" * (LONGEST_TEXT + 1))))["body of event 1"]
 
 
 @pytest.mark.parametrize(("events", "limit"), [(10, LONGEST_TEXT), (20, LONGEST_TEXT // 2), (300, SHORTEST_TEXT)])
@@ -332,6 +344,23 @@ def test_an_agent_that_repeats_the_prompt_has_answered_nothing(an_event: MakeEve
 
 def test_the_agent_is_told_to_change_nothing_but_the_answer_file(an_event: MakeEvent) -> None:
     assert "Change, create or delete no file (the answer file at the end is the one exception)" in written(an_event())
+
+
+def test_the_prompt_is_laid_out_as_markdown(an_event: MakeEvent) -> None:
+    text = written(
+        an_event("a"), an_event("b"), context="x", plan_text=plan_file.append_todos("", [PlanTodo("t", "x")])
+    )
+
+    assert "\n\n\n" not in text
+    assert re.findall(r"(?<=\n\n)#+ .*(?=\n\n)", text) == [
+        "## Rules",
+        "## The plan",
+        "## Events",
+        "### Event 1 of 2",
+        "### Event 2 of 2",
+        "## Your answer",
+        "## About this repository",
+    ]
 
 
 def test_one_input_makes_one_prompt(an_event: MakeEvent) -> None:

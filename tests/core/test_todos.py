@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from prloom.core import todos
+from prloom.core import marker, todos
 from prloom.model.action import ResolveThread
 from prloom.model.decision import Thread
 from prloom.model.event import Target
@@ -39,4 +39,5 @@ def test_a_conversation_is_resolved_where_it_is_and_by_the_same_action_whenever_
     _, again = todos.resolved({"t9": (FIRST,)}, {"t9"})
 
     assert action.target == FIRST.target
+    assert action.id == marker.action_id("e1", "prloom/resolve", 0)
     assert again == (action,)
