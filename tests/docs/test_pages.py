@@ -113,3 +113,10 @@ def test_the_readme_shows_the_demo_between_its_marks(named: Callable[[str], Any]
     shown = text.partition("<!-- demo -->")[2].partition("<!-- /demo -->")[0]
     assert "$ prloom status" in shown
     assert "$ prloom why" in shown
+
+
+def test_every_make_target_that_a_document_shows_exists(page: Any, root: Path):
+    targets = re.findall(r"^(\w+):", (root / "Makefile").read_text("utf-8"), re.MULTILINE)
+    shown = re.findall(r"^\$ make (\w+)", page.text, re.MULTILINE) + re.findall(r"`make (\w+)`", page.text)
+
+    assert set(shown) <= set(targets)
