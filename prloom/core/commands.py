@@ -104,7 +104,8 @@ def _time(text: str | None) -> datetime | None:
 def help_text(plugin_commands: Mapping[str, str]) -> str:
     """Return the answer to `/prloom help`; `plugin_commands` are the plugins' own, with their help."""
     lines = [f"- `/prloom {name}`: {what}" for name, what in BUILT_IN.items()]
-    lines += [f"- `/{name}`{': ' + what if what else ''}" for name, what in sorted(plugin_commands.items())]
+    own = [(name, markdown.one_line(what)) for name, what in sorted(plugin_commands.items())]
+    lines += [f"- `/{name}`{': ' + what if what else ''}" for name, what in own]
     return "Commands, as the first word of a comment:\n\n" + "\n".join(lines)
 
 

@@ -216,7 +216,7 @@ def test_a_stranger_whose_comment_was_vouched_for_cannot_vouch_for_others(an_ope
 
 
 def test_help_names_every_built_in_command_and_the_plugins_own() -> None:
-    text = commands.help_text({"note": "keep it", "bare": ""})
+    text = commands.help_text({"note": " keep\n  it ", "bare": ""})
 
     assert all(f"- `/prloom {name}`: " in text for name in BUILT_IN)
     assert "- `/bare`\n- `/note`: keep it" in text
