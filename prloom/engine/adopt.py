@@ -54,6 +54,8 @@ def adopt_branch(
     worktree.create(repo, path, branch)
     plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, created_at=iso(now))
     with Folder.make(path, *paths.LOCAL) as local:
+        # A branch's own .gitignore may let this folder in again, and beats .git/info/exclude; nothing beats this one.
+        _write(local, ".gitignore", "*\n")
         _write(local, paths.PLAN_TEXT, plan_file.new_plan(plan.title, "", branch, None))
         _write(local, paths.REVIEW, REVIEW)
         local.make_sub(paths.BUS).close()
