@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -23,6 +24,7 @@ from prloom.model.hook import HookCall, Outcome
 
 T = TypeVar("T")
 Register = Callable[[PluginContext], Any]
+_NOWHERE = ModuleType("nowhere")
 
 
 class Runner(Protocol):
@@ -111,9 +113,10 @@ def of_function(register: Register, values: Mapping[str, Json], key: str) -> Dir
     """Return the runner of a plugin that is a `register` function; the `Config` of its module checks the settings."""
 
     def load() -> tuple[Registrations, tuple[str, ...]]:
-        module = sys.modules[register.__module__]
+        module = sys.modules.get(getattr(register, "__module__", ""), _NOWHERE)
         config, warnings = settings.build(key, module, values)
-        folder = Path(module.__file__).parent if module.__file__ else Path()
+        file = getattr(module, "__file__", None)  # what is typed in at a prompt has none
+        folder = Path(file).parent if file else Path()
         ctx = PluginContext(key, Manifest(name=key), config, folder=folder)
         register(ctx)
         return ctx.registrations, (*warnings, *ctx.registrations.warnings)

@@ -1,0 +1,137 @@
+"""docs/writing-a-plugin.md says everything that an author needs, and its examples work."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+
+import prloom.testing
+from prloom.api import HOOKS, Event, HookContext, Payload, PluginContext, TriageContext
+from prloom.api.plugin import Manifest
+from prloom.core.verdicts import OBSERVERS
+from prloom.model.decision import Deferral
+from prloom.testing import GOLDEN_EVENTS, Harness, Shown, a_comment, harness
+
+PAGE = (Path(__file__).parents[2] / "docs/writing-a-plugin.md").read_text("utf-8")
+_BLOCK = re.compile(r"^(?:<!-- (?P<does>[^\n]*) -->\n)?```python\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCKS = [(found["does"] or "", found["text"]) for found in _BLOCK.finditer(PAGE)]
+PLUGINS = [text for does, text in BLOCKS if "def register(" in text and does != "run"]
+
+
+def public(of: type) -> set[str]:
+    return {name for base in of.__mro__[:-1] for name in vars(base) if not name.startswith("_")}
+
+
+def section(heading: str) -> str:
+    start = PAGE.index(f"\n### {heading}\n")
+    return PAGE[start : PAGE.index("\n##", start + 5)]
+
+
+def named_in(text: str) -> set[str]:
+    """Return the names that stand in the code of a text."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return {name for code in re.findall(r"`([^`]+)`", prose) for name in re.findall(r"\w+", code)}
+
+
+# ---- it is complete
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_every_hook_point_is_in_the_table_with_its_kind_its_arguments_and_whether_it_fires(hook: str) -> None:
+    (row,) = re.findall(rf"^\| `{hook}` \|.*$", section("Hook points"), re.MULTILINE)
+    _, kind, arguments, when, fires = (cell.strip() for cell in row.strip("|").split("|"))
+
+    assert kind == HOOKS[hook]
+    assert arguments.startswith("`(event, " if HOOKS[hook] == "event" else "`(plan, ")
+    assert when
+    assert fires == ("today" if hook in {*OBSERVERS, "beforeTriage"} else "later")
+
+
+def test_every_member_of_the_plugin_context_is_named() -> None:
+    instance = {"key", "manifest", "config", "log", "registrations"}
+
+    assert public(PluginContext) | instance <= named_in(section("Register"))
+
+
+@pytest.mark.parametrize("context", [HookContext, TriageContext])
+def test_every_member_of_the_contexts_is_named(context: type) -> None:
+    assert public(context) | {"plugin", "log"} <= named_in(section("Contexts"))
+
+
+def test_every_field_of_an_event_is_named() -> None:
+    assert {field.name for field in msgspec.structs.fields(Event)} | {"supersedes", "written_at"} <= named_in(
+        section("Events")
+    )
+
+
+def test_every_type_of_event_of_the_built_in_sources_is_named() -> None:
+    types = {event.type for shape, event in GOLDEN_EVENTS.items() if "nobody knows" not in shape}
+
+    assert types <= named_in(section("Events"))
+
+
+def test_every_key_of_the_manifest_is_named() -> None:
+    assert {field.name for field in msgspec.structs.fields(Manifest)} <= named_in(section("Files and manifest"))
+
+
+def test_every_payload_is_named() -> None:
+    assert {payload.__name__ for payload in get_args(Payload)} <= named_in(section("Actions"))
+
+
+def test_what_a_deferral_says_is_named() -> None:
+    assert {field.name for field in msgspec.structs.fields(Deferral)} <= named_in(section("Contexts"))
+
+
+def test_every_public_name_of_the_testing_package_is_named() -> None:
+    text = PAGE[PAGE.index("\n## Testing\n") :]
+
+    assert set(prloom.testing.__all__) <= named_in(text)
+    assert public(Harness) | {"now", "repo_root", "registered"} <= named_in(text)
+    assert public(Shown) | {"fates", "faults", "log", "actions"} <= named_in(text)
+
+
+# ---- its examples work
+
+
+@pytest.mark.parametrize("code", PLUGINS, ids=range(len(PLUGINS)))
+def test_every_plugin_of_the_page_loads_and_survives_every_golden_event(tmp_path: Path, code: str) -> None:
+    path = tmp_path / "example.py"
+    path.write_text(code)
+    bench = harness(path, agent=lambda prompt: "an answer")
+
+    bench.show(*GOLDEN_EVENTS.values(), a_comment("/count"), a_comment("this is flaky"), a_comment("WIP: x"))
+    bench.advance("1h")
+
+    assert bench.registered.hooks or bench.registered.commands
+    assert bench.registered.warnings == ()
+
+
+def test_the_page_has_plugins_for_settings_commands_state_and_actions() -> None:
+    assert len(PLUGINS) == 5
+
+
+def test_the_tests_of_the_first_plugin_pass_with_plain_pytest(tmp_path: Path) -> None:
+    for does, text in BLOCKS:
+        if does.startswith("file "):
+            path = tmp_path / does.removeprefix("file ")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    (tmp_path / "prloom/plugins/manners/plugin.yaml").touch()
+
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "prloom/plugins/manners"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
