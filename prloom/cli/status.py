@@ -51,6 +51,8 @@ def _read(where: RepositoryPaths, plan: str | None) -> tuple[Status, datetime]:
 
 def _watch(where: RepositoryPaths, plan: str | None) -> None:
     """Show the status again and again: on a terminal in place, elsewhere each time that something has changed."""
+    from prloom.engine.views import status as views  # noqa: PLC0415 - see _read
+
     in_place = sys.stdout.isatty()
     before: object = None
     drawn = 0
@@ -58,7 +60,7 @@ def _watch(where: RepositoryPaths, plan: str | None) -> None:
         status, now = _read(where, plan)
         if in_place:
             drawn = _redraw(list(overview.lines(status, now)), drawn)
-        elif (timeless := _timeless(status)) != before:
+        elif (timeless := views.timeless(status)) != before:
             click.echo("\n".join([*overview.lines(status, now), ""]))
             sys.stdout.flush()
             before = timeless
@@ -82,19 +84,3 @@ def _redraw(lines: list[str], drawn: int) -> int:
         rows += filled
     click.echo((f"\x1b[{drawn}F" if drawn else "") + "\x1b[J" + "\n".join(shown))
     return rows
-
-
-def _timeless(status: Status) -> object:
-    """Return what has to differ for a new picture to be worth printing: everything but the times that go by."""
-    from msgspec.structs import replace  # noqa: PLC0415 - only --watch needs it
-
-    plans = tuple(
-        replace(
-            plan,
-            events=replace(plan.events, deferred=tuple(replace(event, age_ms=0) for event in plan.events.deferred)),
-        )
-        for plan in status.plans
-    )
-    bridges = tuple(replace(bridge, last_poll_at=None, last_ok_at=None) for bridge in status.bridges)
-    at_work = replace(status.dispatcher, last_tick_at=None)
-    return replace(status, dispatcher=at_work, oldest_deferred_age_ms=None, plans=plans, bridges=bridges)

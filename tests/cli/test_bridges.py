@@ -69,7 +69,7 @@ def test_a_disabled_bridge_is_listed_and_not_loaded(stage: Stage, prloom: Prloom
 
 async def test_the_last_poll_and_its_error_are_listed(stage: Stage, prloom: Prloom) -> None:
     def down() -> None:
-        raise OSError("the source is down")
+        raise OSError("\x1b[2J the source is down")
 
     stage.bridge.name, stage.bridge.fail = "local", down
     await stage.tick()
@@ -77,8 +77,8 @@ async def test_the_last_poll_and_its_error_are_listed(stage: Stage, prloom: Prlo
     bridge = listed(prloom)["local"]
 
     assert (bridge["lastPollAt"], bridge["lastOkAt"]) == ("2026-01-01T12:00:00.000Z", None)
-    assert bridge["error"] == "OSError: the source is down"
-    assert "the source is down\n" in prloom("bridges", "list").out
+    assert bridge["error"] == "OSError: \x1b[2J the source is down"
+    assert "OSError: \\x1b[2J the source is down\n" in prloom("bridges", "list").out
 
 
 def test_two_that_claim_one_target_are_both_named(stage: Stage, prloom: Prloom) -> None:

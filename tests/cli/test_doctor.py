@@ -47,6 +47,19 @@ def test_each_finding_has_its_place_and_its_fix_and_an_error_is_exit_code_1(soun
     assert "\x1b" not in ran.out
 
 
+def test_nothing_from_outside_reaches_the_terminal_as_it_is(sound: Stage, prloom: Prloom) -> None:
+    sound.adopt()
+    state = sound.root / "prloom/.local/bus/state"
+    state.mkdir(parents=True)
+    evil = "\x1b[2J\u202e\nAll is well."
+    (state / "bridges.json").write_text(json.dumps({"bridges": [{"name": f"b{evil}", "error": evil}]}))
+
+    text = prloom("doctor").out
+
+    assert not set(text) & {"\x1b", "\u202e"}
+    assert len(text.splitlines()) == 4
+
+
 def test_warnings_alone_are_exit_code_0(sound: Stage, prloom: Prloom) -> None:
     sound.adopt()
     sound.append(said("e"))

@@ -167,7 +167,7 @@ async def test_nothing_from_outside_reaches_the_terminal_as_it_is(stage: Stage, 
         def look(plan: str, triage: TriageContext) -> None:
             triage.mark_event_deferred(triage.events[0].id, EVIL, 10**9)
 
-    on_branch(stage.adopt(title=EVIL), EVIL)
+    on_branch(stage.adopt(title=f"title {EVIL}"), EVIL)
     stage.plugin("evil", evil)
     stage.append(said(f"d; rm -rf ~ {EVIL}", type=EVIL), said(f"h{EVIL}", author=Author(EVIL, "none")))
     await stage.tick()

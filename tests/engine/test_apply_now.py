@@ -10,6 +10,7 @@ from stage import Stage, said
 from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.core.requests import Request
 from prloom.engine import apply_now, control
+from prloom.engine.control import Control
 from prloom.storage import owner
 from prloom.storage.folder import Folder
 from prloom.storage.owner import DispatcherLock
@@ -52,8 +53,9 @@ async def test_what_was_carried_out_is_not_carried_out_again_by_the_next_dispatc
     await a_deferred_event(stage)
     ask(stage, "retry", "e")
 
+    with Folder.make(stage.root, "prloom", ".local") as local:
+        assert Control(local).read()[0] == ()
     await stage.tick()
-
     assert stage.fate("e") == ["pending", "deferred", "pending", "deferred"]
 
 

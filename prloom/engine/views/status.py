@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from prloom.engine.views import snapshot
 from prloom.engine.views.snapshot import Snapshot
@@ -313,3 +314,17 @@ def _told(local: Folder, name: str) -> Mapping[str, Json]:
             return Document(state, name).peek().value or {}
     except StorageError:  # likewise
         return {}
+
+
+def timeless(status: Status) -> Status:
+    """Return the document without the times that go by: where it is the same as before, there is nothing to tell."""
+    plans = tuple(
+        replace(
+            plan,
+            events=replace(plan.events, deferred=tuple(replace(event, age_ms=0) for event in plan.events.deferred)),
+        )
+        for plan in status.plans
+    )
+    bridges = tuple(replace(bridge, last_poll_at=None, last_ok_at=None) for bridge in status.bridges)
+    at_work = replace(status.dispatcher, last_tick_at=None)
+    return replace(status, dispatcher=at_work, oldest_deferred_age_ms=None, plans=plans, bridges=bridges)

@@ -91,11 +91,22 @@ async def test_a_deferred_event_names_its_owner_its_reason_and_its_attempts(stag
     assert row["updatedAt"] == "2026-01-01T12:02:00.000Z"
 
 
+async def test_an_event_whose_triage_failed_waits_for_that_and_not_for_the_agent(stage: Stage) -> None:
+    stage.adopt()
+    stage.triager.answer = lambda batch: None
+    stage.append(said("e"))
+    await stage.tick()
+
+    (row,) = rows(stage)
+
+    assert (row["state"], row["by"], row["attempts"]) == ("deferred", "triage", 1)
+
+
 def test_an_event_that_nobody_has_looked_at_is_pending_once(stage: Stage) -> None:
     stage.adopt()
     stage.append(said("e"), said("e", "again"))
 
-    assert states(stage) == {"e": "pending"}
+    assert [row["state"] for row in rows(stage)] == ["pending"]
     assert rows(stage)[0]["reason"] == "no dispatcher has looked at it yet"
 
 

@@ -225,6 +225,28 @@ def test_an_event_that_was_appended_and_not_taken_in_yet_is_pending(stage: Stage
     assert read(stage)["plans"][0]["events"]["pending"] == 2
 
 
+async def test_a_second_line_of_an_open_event_is_no_other_event(stage: Stage) -> None:
+    stage.adopt()
+    stage.plugin("quiet-period", waiting)
+    stage.append(said("d", "wait"))
+    await stage.tick()
+    stage.append(said("d", "wait"))
+
+    assert read(stage)["totals"]["pending"] == 0
+
+
+async def test_time_alone_makes_no_new_picture(stage: Stage) -> None:
+    await a_full_stage(stage)
+    before = status.read(stage.paths, stage.clock())
+    stage.clock.advance(seconds=1)
+    later = status.read(stage.paths, stage.clock())
+    stage.append(said("news"))
+    with_news = status.read(stage.paths, stage.clock())
+
+    assert before != later
+    assert status.timeless(before) == status.timeless(later) != status.timeless(with_news)
+
+
 async def test_decisions_behind_the_saved_projection_are_folded_in(stage: Stage) -> None:
     await a_full_stage(stage)
     saved = stage.local() / "bus/state/dispatcher.json"

@@ -191,6 +191,24 @@ async def test_the_end_of_its_todo_is_told_with_the_conversation_that_it_resolve
     assert delivered["actions"] == done["actions"]
 
 
+async def test_the_end_of_each_todo_is_told_though_the_conversation_waits_for_the_last(stage: Stage) -> None:
+    def ask_for_two(batch: Any) -> Mapping[str, Any]:
+        asked = [{"title": title, "context": "", "eventIds": ["e"]} for title in ("first", "second")]
+        return {"items": [{"eventId": "e", "verdict": "todo"}], "todos": asked}
+
+    stage.adopt()
+    stage.triager.answer = ask_for_two
+    stage.append(said("e", type="pr_review_comment"))
+    await stage.tick()
+    plan = stage.local() / "plan.md"
+    plan.write_text(plan.read_text().replace("- [ ] first", "- [x] first"))
+    await stage.tick()
+
+    done = tell(stage)["steps"][-1]
+
+    assert (done["verdict"], done["reason"], done["actions"]) == ("done", "first", [])
+
+
 async def test_an_event_that_nobody_has_looked_at_is_pending_without_steps(stage: Stage) -> None:
     stage.adopt()
     stage.append(said("e"))
@@ -308,7 +326,7 @@ async def test_what_nothing_has_is_refused_with_the_nearest_ids(stage: Stage) ->
 
 async def test_a_part_of_an_id_finds_nothing(stage: Stage) -> None:
     stage.adopt()
-    stage.append(said("comment-12", 'says "comment-1" and "z"'))
+    stage.append(said("comment-12", "z", title="comment-1", context={"thread": "comment-1"}))
     await stage.tick()
 
     for part in ("comment-1", "z", "prloom"):
