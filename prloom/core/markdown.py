@@ -13,6 +13,7 @@ COMMENT_END = "-->"
 
 _CODE_INDENT = 4
 _SHORTEST_FENCE = 3
+_FENCE_BEGINS = frozenset("`~<")
 _DEEPEST_HEADING = 6
 
 _LINE_BREAKS = dict.fromkeys(map(ord, "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), "\n")
@@ -34,7 +35,7 @@ def fence(line: str) -> str:
     A fenced block of code ends with its fence, a comment of more than one line with `-->`.
     """
     body = line.lstrip(" ")
-    if len(line) - len(body) >= _CODE_INDENT:
+    if body[:1] not in _FENCE_BEGINS or len(line) - len(body) >= _CODE_INDENT:
         return ""
     if body.startswith("<!--") and COMMENT_END not in body:
         return COMMENT_END

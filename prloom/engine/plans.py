@@ -25,9 +25,8 @@ def ids(repository: RepositoryPaths) -> tuple[str, ...]:
         return ()
     except OSError as error:
         raise StorageError(f"cannot read {repository.worktrees}: {error.strerror}; check its permissions") from error
-    return tuple(
-        name for name in names if os.path.lexists(repository.worktree(name).joinpath(*paths.LOCAL, paths.PLAN_STATE))
-    )
+    home, state = os.fspath(repository.worktrees), "/".join((*paths.LOCAL, paths.PLAN_STATE))
+    return tuple(name for name in names if os.path.lexists(f"{home}/{name}/{state}"))
 
 
 def load(local: Folder) -> Plan:
