@@ -47,8 +47,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of work for an agent.
 
     `cwd` is where the agent works (a plan's worktree), `root` the checkout in which prloom was started: programs and
-    policy come from there, never from the worktree. Both are absolute and free of symbolic links. `argv` is the command
-    line of `[agents.command]`.
+    policy come from there, never from the worktree. `argv` is the command line of `[agents.command]`.
     """
 
     prompt: str

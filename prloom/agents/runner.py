@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from prloom.agents import environment, fate, processes, registry, runs
 from prloom.agents.agent import Agent, Ending, Request, Result, Status
 from prloom.agents.fate import CutShort, Finished, Running
@@ -59,6 +61,8 @@ def start(folder: Path, agent: Agent, request: Request, *, environ: Mapping[str,
     `environ` is the dispatcher's whole environment; the agent gets the allowed part. Raise AgentError when the program
     is not there, when the agent cannot do what is asked, or when the folder cannot be made.
     """
+    # Programs know a folder by its real path, and trust or distrust it by that.
+    request = msgspec.structs.replace(request, cwd=request.cwd.resolve(), root=request.root.resolve())
     invocation = agent.invocation(request)
     env = environment.allowed(environ, agent.variables) | dict(invocation.env)
     program = registry.locate(invocation.argv[0], env)

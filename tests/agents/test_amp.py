@@ -56,3 +56,9 @@ def test_a_read_only_run_is_outside_and_without_tools(ask: Callable[..., Request
     settings = Path(invocation.argv[invocation.argv.index("--settings-file") + 1])
     assert invocation.outside
     assert json.loads(settings.read_text(encoding="utf-8")) == {"amp.tools.disable": ["*"]}
+
+
+def test_a_success_that_is_an_error_is_none(ending: Callable[..., Ending]) -> None:
+    torn = {"type": "result", "subtype": "success", "is_error": True, "result": "out of credits"}
+
+    assert amp.read(json.dumps(torn), ending()).status == "failed"

@@ -105,3 +105,11 @@ def test_the_type_need_not_be_the_first_key(ending: Callable[..., Ending]) -> No
     turned = dict(reversed(a_result().items()))
 
     assert claude.read(lines(turned), ending()).message == "Done."
+
+
+def test_trouble_that_was_overcome_does_not_explain_a_later_limit(ending: Callable[..., Ending]) -> None:
+    retry: dict[str, object] = {"type": "system", "subtype": "api_retry", "error_status": 500, "error": "server_error"}
+    answer: dict[str, object] = {"type": "assistant", "message": {"model": "m", "content": []}}
+
+    assert claude.read(lines(retry), ending(-15, "timeout")).trouble == "server"
+    assert claude.read(lines(retry, answer), ending(-15, "timeout")).trouble == "timeout"

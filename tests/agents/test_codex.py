@@ -60,3 +60,13 @@ def test_a_command_that_was_declined_is_a_denial(ending: Callable[..., Ending]) 
     item = {"type": "item.completed", "item": {"type": "command_execution", "status": "declined"}}
 
     assert codex.read(json.dumps(item), ending()).denials == ("command_execution",)
+
+
+def test_a_connection_that_was_found_again_is_no_failure(ending: Callable[..., Ending]) -> None:
+    events = (
+        {"type": "error", "message": "Reconnecting... 1/5 (stream disconnected)"},
+        {"type": "item.completed", "item": {"type": "agent_message", "text": "Done."}},
+        {"type": "turn.completed", "usage": {}},
+    )
+
+    assert codex.read("\n".join(json.dumps(event) for event in events), ending()).status == "ok"

@@ -11,9 +11,10 @@ import textwrap
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from prloom.agents import claude, command, fate, gemini, runner, runs
+from prloom.agents import claude, codex, command, fate, gemini, runner, runs
 from prloom.agents.agent import Request
 from prloom.agents.fate import CutShort, Finished, Running
 from prloom.agents.runner import Run
@@ -144,6 +145,27 @@ def test_a_command_in_the_worktree_is_not_taken_for_the_operators(tmp_path: Path
 def test_a_folder_that_is_taken_is_refused(tmp_path: Path, ask: Callable[..., Request]) -> None:
     with pytest.raises(AgentError, match="cannot be made"):
         runner.start(tmp_path, command, ask("print(1)"), environ=os.environ, limits=Limits())
+
+
+async def test_a_worktree_is_distrusted_by_its_real_path(tmp_path: Path, ask: Callable[..., Request]) -> None:
+    program = tmp_path / "bin" / "codex"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    request = ask()
+    linked = tmp_path / "linked"
+    linked.symlink_to(request.cwd)
+
+    run = runner.start(
+        tmp_path / "run",
+        codex,
+        msgspec.structs.replace(request, cwd=linked),
+        environ={"PATH": f"{program.parent}:{os.environ['PATH']}"},
+        limits=Limits(),
+    )
+    await runner.wait(run)
+
+    assert f'projects={{"{request.cwd.resolve()}"=' in (run.folder / "output.jsonl").read_text(encoding="utf-8")
 
 
 async def test_a_program_that_obeys_its_folder_is_started_in_an_empty_one(
