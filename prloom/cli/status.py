@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -53,7 +54,7 @@ def _watch(where: RepositoryPaths, plan: str | None) -> None:
     """Show the status again and again: on a terminal in place, elsewhere each time that something has changed."""
     from prloom.engine.views import status as views  # noqa: PLC0415 - see _read
 
-    in_place = sys.stdout.isatty()
+    in_place = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     before: object = None
     drawn = 0
     while True:
@@ -82,5 +83,6 @@ def _redraw(lines: list[str], drawn: int) -> int:
             break
         shown.append(line)
         rows += filled
-    click.echo((f"\x1b[{drawn}F" if drawn else "") + "\x1b[J" + "\n".join(shown))
+    sys.stdout.write((f"\x1b[{drawn}F" if drawn else "") + "\x1b[J")  # not by click, which with NO_COLOR drops it
+    click.echo("\n".join(shown))
     return rows

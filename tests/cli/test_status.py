@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -204,6 +208,30 @@ def test_a_watch_in_a_pipe_prints_once_for_each_change_and_ends_with_ctrl_c(stag
         assert watch.wait() == 130
     assert first[1] == "1 plan: nothing waits.\n"
     assert second[1] == "1 plan: 1 pending.\n"
+
+
+@pytest.mark.parametrize("no_colour", ["", "1"])
+def test_a_watch_on_a_terminal_draws_in_place_what_fits(stage: Stage, no_colour: str) -> None:
+    for number in range(30):
+        stage.adopt(f"plan-{number}", pr=number)
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 80, 0, 0))
+    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--watch"]
+    environ = {**os.environ, "TERM": "xterm", "NO_COLOR": no_colour}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ) as watch:
+        os.close(theirs)
+        shown = b""
+        while shown.count(b"30 plans: nothing waits.") < 2:
+            shown += os.read(ours, 65536)
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait() == 130
+    os.close(ours)
+
+    first, _, second = shown.decode().partition("\x1b[9F\x1b[J")
+    assert first.startswith("\x1b[JDispatcher ")
+    assert len(first.splitlines()) == 9
+    assert first.splitlines()[-1] == "…"
+    assert second.startswith("Dispatcher ")
 
 
 def test_a_watch_and_one_document_exclude_each_other(prloom: Prloom) -> None:
