@@ -1,0 +1,266 @@
+"""GraphQL, in so far as it is needed: threads and their ids, resolving one, and taking a pull request out of draft.
+
+The schema is a slice of GitHub's own; queries are parsed, checked and carried out by graphql-core.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import graphql
+
+from . import shapes
+from .call import Call
+from .contract import ContractBroken
+from .exchange import Json, Refusal, Reply, stamp
+from .things import Account, Pull, Repository, ReviewComment, Thread
+from .world import World
+
+SLICE = Path(__file__).parents[2] / "data/github/schema.graphql"
+LARGEST_INT = 2**31 - 1
+
+
+class Problem(Exception):  # noqa: N818  # the word for what GraphQL answers
+    """GitHub says no, in the way of GraphQL."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@cache
+def schema() -> graphql.GraphQLSchema:
+    return graphql.build_schema(SLICE.read_text())
+
+
+def is_mutation(body: Json) -> bool:
+    try:
+        document = graphql.parse(body["query"])
+    except (graphql.GraphQLError, KeyError, TypeError):
+        return False
+    operations = (node for node in document.definitions if isinstance(node, graphql.OperationDefinitionNode))
+    return any(node.operation is graphql.OperationType.MUTATION for node in operations)
+
+
+def answer(call: Call) -> Reply:
+    """Carry out a query. What GitHub's schema does not know, or the slice of it has not, breaks the contract."""
+    if call.viewer is None:
+        raise Refusal(401, "This endpoint requires you to be authenticated.")
+    text, variables = call.body["query"], call.body.get("variables") or {}
+    wrong = graphql.validate(schema(), graphql.parse(text))
+    if wrong:
+        raise ContractBroken(f"POST /graphql: {wrong[0].message} (the slice is cut by tests/data/github/cut.py)")
+    result = graphql.graphql_sync(
+        schema(), text, roots(call), variable_values=variables, operation_name=call.body.get("operationName")
+    )
+    value: Json = {"data": result.data}
+    if result.errors:
+        value["errors"] = [problem(error) for error in result.errors]
+    return Reply(200, value)
+
+
+def problem(error: graphql.GraphQLError) -> Json:
+    kind = error.original_error.kind if isinstance(error.original_error, Problem) else None
+    return dict(error.formatted) | ({"type": kind} if kind else {})
+
+
+def roots(call: Call) -> Mapping[str, Any]:
+    """Return the fields of `query` and `mutation`; no two have the same name."""
+    return {
+        "viewer": actor(call.world, call.writer),
+        "rateLimit": lambda info, **_: rate_limit(call),
+        "repository": lambda info, owner, name, **_: repository(call.world, owner, name),
+        "node": lambda info, **given: node(call.world, given["id"]),
+        "resolveReviewThread": lambda info, **given: resolve(call, given["input"], by=call.writer),
+        "unresolveReviewThread": lambda info, **given: resolve(call, given["input"], by=None),
+        "markPullRequestReadyForReview": lambda info, **given: set_draft(call, given["input"], draft=False),
+        "convertPullRequestToDraft": lambda info, **given: set_draft(call, given["input"], draft=True),
+    }
+
+
+def rate_limit(call: Call) -> Json:
+    numbers = call.world.limits.overview(call.writer.login, "graphql", call.now)
+    hour = call.world.limits.of(call.writer.login).budgets["graphql"].reset(call.now)
+    spent = {name: numbers[name] for name in ("limit", "remaining", "used")}
+    return {**spent, "cost": 1, "nodeCount": 0, "resetAt": stamp(hour)}
+
+
+def actor(world: World, account: Account) -> Json:
+    """Write an account; an app's login stands here without `[bot]`."""
+    kind = "Bot" if account.type == "Bot" else "User"
+    return {
+        "__typename": kind,
+        "id": f"U_{account.id}",
+        "databaseId": account.id,
+        "login": account.login.removesuffix("[bot]") if kind == "Bot" else account.login,
+        "url": f"{world.urls.web}/{account.login}",
+    }
+
+
+def repository(world: World, owner: str, name: str) -> Json:
+    full = f"{owner}/{name}"
+    if full.lower() not in {world.repository.full_name.lower(), *(old.lower() for old in world.old_names)}:
+        raise Problem("NOT_FOUND", f"Could not resolve to a Repository with the name '{full}'.")
+    return repository_node(world, world.repository)
+
+
+def repository_node(world: World, repo: Repository) -> Json:
+    def pull_request(info: object, number: int) -> Json:
+        found = world.issues.get(number)
+        if not isinstance(found, Pull):
+            raise Problem("NOT_FOUND", f"Could not resolve to a PullRequest with the number of {number}.")
+        return pull_node(world, found)
+
+    return {
+        "__typename": "Repository",
+        "id": f"R_{repo.id}",
+        "databaseId": repo.id,
+        "name": repo.name,
+        "nameWithOwner": repo.full_name,
+        "url": shapes.web_url(world),
+        "pullRequest": pull_request,
+    }
+
+
+def pull_node(world: World, pull: Pull) -> Json:
+    threads = [thread for thread in world.threads.values() if thread.pull is pull and comments_of(world, thread)]
+    return {
+        "__typename": "PullRequest",
+        "id": f"PR_{pull.id}",
+        "fullDatabaseId": str(pull.id),
+        "number": pull.number,
+        "title": pull.title,
+        "state": "MERGED" if pull.merged_at else pull.state.upper(),
+        "merged": pull.merged_at is not None,
+        "isDraft": pull.draft,
+        "locked": pull.locked,
+        "url": f"{shapes.web_url(world)}/pull/{pull.number}",
+        "baseRefName": pull.base.ref,
+        "headRefName": pull.head.ref,
+        "headRefOid": pull.head.sha,
+        "reviewThreads": connection("reviewThreads", threads, lambda thread: thread_node(world, thread)),
+    }
+
+
+def comments_of(world: World, thread: Thread) -> list[ReviewComment]:
+    return [comment for comment in world.visible(thread.pull) if comment.thread is thread]
+
+
+def thread_node(world: World, thread: Thread) -> Json:
+    members = comments_of(world, thread)
+    first = members[0] if members else None
+    return {
+        "__typename": "PullRequestReviewThread",
+        "id": f"PRRT_{thread.id}",
+        "isResolved": thread.resolved_by is not None,
+        "resolvedBy": actor(world, thread.resolved_by) if thread.resolved_by else None,
+        "isOutdated": bool(first and first.line is None and first.subject == "line"),
+        "line": first and first.line,
+        "originalLine": first and first.original_line,
+        "path": first.path if first else "",
+        "pullRequest": lambda info: pull_node(world, thread.pull),
+        "comments": connection("comments", members, lambda comment: comment_node(world, comment)),
+    }
+
+
+def comment_node(world: World, comment: ReviewComment) -> Json:
+    """Write a review comment; `databaseId` has no room for today's ids and is null then."""
+    root = world.review_comments.get(comment.reply_to) if comment.reply_to else None
+    return {
+        "__typename": "PullRequestReviewComment",
+        "id": f"PRRC_{comment.id}",
+        "databaseId": comment.id if comment.id <= LARGEST_INT else None,
+        "fullDatabaseId": str(comment.id),
+        "body": comment.body,
+        "author": actor(world, comment.author) if comment.author.exists else None,
+        "createdAt": stamp(comment.created_at),
+        "path": comment.path,
+        "line": comment.line,
+        "originalLine": comment.original_line,
+        "url": f"{shapes.web_url(world)}/pull/{comment.pull.number}#discussion_r{comment.id}",
+        "replyTo": lambda info: comment_node(world, root) if root else None,
+        "pullRequest": lambda info: pull_node(world, comment.pull),
+    }
+
+
+def connection(name: str, items: Sequence[Any], render: Callable[[Any], Json]) -> Callable[..., Json]:
+    """Return a field that shows a page of the items; as at GitHub it must be said how many."""
+
+    def page(info: object, first: int | None = None, after: str | None = None, **_: object) -> Json:
+        if first is None:
+            raise Problem(
+                "MISSING_PAGINATION_BOUNDARIES", f"You must provide a `first` or `last` value to paginate `{name}`."
+            )
+        if first > 100:
+            raise Problem(
+                "EXCESSIVE_PAGINATION", f"Requesting {first} records on `{name}` exceeds the `first` limit of 100."
+            )
+        begin = int(base64.b64decode(after).decode().rpartition(":")[2]) if after else 0
+        end = min(begin + first, len(items))
+        cursor = base64.b64encode(f"cursor:{end}".encode()).decode() if end > begin else None
+        info_of_page = {
+            "hasNextPage": end < len(items),
+            "hasPreviousPage": begin > 0,
+            "endCursor": cursor,
+            "startCursor": None,
+        }
+        return {
+            "totalCount": len(items),
+            "nodes": [render(item) for item in items[begin:end]],
+            "pageInfo": info_of_page,
+        }
+
+    return page
+
+
+def node(world: World, node_id: str) -> Json:
+    """Return what a global id stands for."""
+    prefix, _, number = node_id.rpartition("_")
+    key = int(number) if number.isdigit() else -1
+    if prefix == "PRRT" and key in world.threads:
+        return thread_node(world, world.threads[key])
+    if prefix == "PRRC" and key in world.review_comments:
+        return comment_node(world, world.review_comments[key])
+    if prefix == "R" and key == world.repository.id:
+        return repository_node(world, world.repository)
+    for pull in world.pulls():
+        if prefix == "PR" and key == pull.id:
+            return pull_node(world, pull)
+    raise Problem("NOT_FOUND", f"Could not resolve to a node with the global id of '{node_id}'")
+
+
+def resolve(call: Call, given: Mapping[str, str], *, by: Account | None) -> Json:
+    prefix, _, number = given["threadId"].rpartition("_")
+    thread = call.world.threads.get(int(number)) if prefix == "PRRT" and number.isdigit() else None
+    if thread is None or not comments_of(call.world, thread):
+        raise Problem("NOT_FOUND", f"Could not resolve to a node with the global id of '{given['threadId']}'.")
+    permit(call, thread.pull, "ResolveReviewThread" if by else "UnresolveReviewThread")
+    if not call.granted("contents=write"):  # for `pull_requests=write` alone it is refused: github/gh-aw#35726
+        raise Problem("FORBIDDEN", "Resource not accessible by integration")
+    thread.resolved_by = by
+    return {"thread": thread_node(call.world, thread), "clientMutationId": given.get("clientMutationId")}
+
+
+def set_draft(call: Call, given: Mapping[str, str], *, draft: bool) -> Json:
+    found = node(call.world, given["pullRequestId"])
+    pull = call.world.pull(found["number"]) if found["__typename"] == "PullRequest" else None
+    if pull is None:
+        raise Problem(
+            "NOT_FOUND", f"Could not resolve to PullRequest node with the global id of '{given['pullRequestId']}'."
+        )
+    permit(call, pull, "ConvertPullRequestToDraft" if draft else "MarkPullRequestReadyForReview")
+    pull.draft, pull.updated_at = draft, call.now
+    return {"pullRequest": pull_node(call.world, pull), "clientMutationId": given.get("clientMutationId")}
+
+
+def permit(call: Call, pull: Pull, mutation: str) -> None:
+    """Let only those change it who opened the pull request or may write to the repository."""
+    if not call.granted("pull_requests=write"):
+        raise Problem("FORBIDDEN", "Resource not accessible by personal access token")
+    if not (call.writer is pull.author or call.writer.may("write")):
+        message = f"{call.writer.login} does not have the correct permissions to execute `{mutation}`"
+        raise Problem("FORBIDDEN", message)
