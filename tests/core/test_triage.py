@@ -174,7 +174,7 @@ def test_fields_that_are_not_known_are_ignored() -> None:
 def test_an_answer_without_a_list_of_items_says_nothing(value: object) -> None:
     answer = triage.read(value, BATCH)
 
-    assert (answer.items, answer.todos) == ({}, ())
+    assert (answer.items, answer.todos, answer.rebase_requested) == ({}, (), False)
     assert answer.problems == {"": "the answer has no list of items"}
 
 

@@ -29,8 +29,9 @@ MakeAction = Callable[..., Action]
 MakeDeferral = Callable[..., Deferral]
 
 
-def a_call(events: Sequence[Event], hook: str = "beforeTriage") -> HookCall:
-    return HookCall(hook=hook, plan_id="pr-7", repo_root="/r", worktree="/w", now=AT, events=tuple(events))
+def a_call(events: Sequence[Event], hook: str = "beforeTriage", at: datetime = NOW) -> HookCall:
+    now = record.iso(at)
+    return HookCall(hook=hook, plan_id="pr-7", repo_root="/r", worktree="/w", now=now, events=tuple(events))
 
 
 def settled(
@@ -41,10 +42,11 @@ def settled(
     hook: str = "beforeTriage",
     policy: Backoff = POLICY,
     plugin: str = "quiet",
+    called_at: datetime = NOW,
 ) -> Settled:
     events = [Event(id=event_id, source="github", type="pr_comment") for event_id in shown]
     return verdicts.settle(
-        a_call(events, hook),
+        a_call(events, hook, called_at),
         outcome,
         {event.id: event for event in opened},
         plugin=plugin,
@@ -218,6 +220,18 @@ def test_a_wait_begins_when_the_hook_was_called_and_is_a_second_at_least(
     assert change.deferral.deferred_until == record.iso(NOW + due * SECOND)
 
 
+@pytest.mark.parametrize(("took", "left"), [(timedelta(), 60), (20 * SECOND, 40), (90 * SECOND, 1), (-20 * SECOND, 60)])
+def test_a_wait_begins_when_the_hook_was_called_however_long_it_ran(
+    an_open_event: Make, took: timedelta, left: int
+) -> None:
+    outcome = Outcome(marks=(Mark("e1", "deferred", "r", 60_000),))
+
+    (change,) = settled([an_open_event()], outcome, called_at=NOW - took).changes
+
+    assert change.deferral is not None
+    assert change.deferral.deferred_until == record.iso(NOW + left * SECOND)
+
+
 @pytest.mark.parametrize(("attempts", "state"), [(1, "deferred"), (2, "deferred"), (3, "parked"), (4, "parked")])
 def test_an_owner_may_defer_as_often_as_the_policy_says_and_then_a_person_is_asked(
     an_open_event: Make, a_deferral: MakeDeferral, attempts: int, state: str
@@ -289,6 +303,17 @@ def test_an_action_that_answers_nothing_shown_is_not_lost(an_open_event: Make, a
 
     assert len({action.id for action in result.actions}) == 3
     assert [action.related_event_id for action in result.actions] == [None, None, "of last week"]
+
+
+def test_actions_about_an_event_that_was_not_shown_have_other_ids_on_every_call(
+    an_open_event: Make, an_action: MakeAction
+) -> None:
+    outcome = Outcome(actions=(an_action(related_event_id="of last week"),))
+
+    first = settled([an_open_event()], outcome)
+    second = settled([an_open_event()], outcome, called_at=NOW - HOUR)
+
+    assert first.actions[0].id != second.actions[0].id
 
 
 def test_hooks_that_run_side_by_side_at_one_time_do_not_share_the_ids_of_unrelated_actions(
