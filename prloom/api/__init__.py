@@ -16,6 +16,7 @@ from prloom.api.bridge import (
 from prloom.api.context import HookContext, TriageContext
 from prloom.api.duration import Duration
 from prloom.api.hooks import HOOKS
+from prloom.api.http import Answer, Http, HttpError, HttpNeeds, UsesHttp
 from prloom.api.plugin import Manifest, PluginContext
 from prloom.core.marker import PLAN_TARGET, marked, marker
 from prloom.errors import ExtensionError, UnsafePathError
@@ -45,6 +46,7 @@ __all__ = [
     "PLAN_TARGET",
     "Action",
     "AddLabels",
+    "Answer",
     "AssignUsers",
     "Author",
     "Bridge",
@@ -59,6 +61,9 @@ __all__ = [
     "Files",
     "Forge",
     "HookContext",
+    "Http",
+    "HttpError",
+    "HttpNeeds",
     "InlineComment",
     "Json",
     "Manifest",
@@ -80,6 +85,7 @@ __all__ = [
     "TriageContext",
     "UnsafePathError",
     "UpsertPlan",
+    "UsesHttp",
     "duration",
     "iso",
     "marked",

@@ -9,6 +9,7 @@ from logging import Logger, getLogger
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from prloom.api.http import Http
 from prloom.model.action import Action
 from prloom.model.event import Event
 from prloom.model.record import Json
@@ -40,7 +41,8 @@ class BridgeContext:
     """What a bridge may use during one call.
 
     `plans` are the tracked plans. While an action is delivered, `plan` is the plan it belongs to, and `uncertain` says
-    that an earlier attempt may have reached its target: look for the action's marker before posting it again.
+    that an earlier attempt may have reached its target: look for the action's marker before posting it again. `http`
+    is the client of a bridge that says what it needs of one (`UsesHttp`).
     """
 
     repo_root: Path
@@ -49,6 +51,7 @@ class BridgeContext:
     plan: TrackedPlan | None = None
     uncertain: bool = False
     log: Logger = field(default_factory=lambda: getLogger("prloom.bridge"))
+    http: Http | None = None
 
 
 @dataclass(frozen=True)
