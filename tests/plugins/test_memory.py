@@ -10,6 +10,7 @@ import pytest
 
 from prloom.api import Author
 from prloom.errors import ExtensionError
+from prloom.model.hook import Limits
 from prloom.testing import (
     GOLDEN_EVENTS,
     Harness,
@@ -230,7 +231,7 @@ def test_p7_a_stranger_whose_command_was_vouched_for_forgets_nothing(bench: Benc
 
 def test_the_rest_of_the_file_stays_as_it_was(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"# Agents\r\n\r\nBe kind.")
-    (tmp_path / FILE).chmod(0o640)
+    (tmp_path / FILE).chmod(0o666)
     plugin = bench()
 
     plugin.show(a_comment("!memory Use tabs"))
@@ -241,7 +242,7 @@ def test_the_rest_of_the_file_stays_as_it_was(bench: Bench, tmp_path: Path) -> N
     assert with_note.startswith(b"# Agents\r\n\r\nBe kind.\r\n\r\n<!-- prloom:memory begin")
     assert b"- Use tabs (note 1, ann, pr-7)\r\n" in with_note
     assert (tmp_path / FILE).read_bytes() == b"# Agents\r\n\r\nBe kind.\r\n\r\n\r\n## More\r\n"
-    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o666
     assert sorted(os.listdir(tmp_path)) == [FILE, "prloom"]
 
 
@@ -259,6 +260,15 @@ def test_the_file_is_made_of_the_state_again_after_a_crash_before_the_commit(ben
     plugin.show(a_comment("!memory Use tabs", id="c1"))
 
     assert (tmp_path / FILE).read_text() == once
+
+
+def test_a_note_for_which_the_state_has_no_room_stands_in_no_file(bench: Bench, tmp_path: Path) -> None:
+    plugin = bench(limits=Limits(state_bytes=50))
+
+    with pytest.raises(ExtensionError, match=r"set_global_state\('notes'\): the store would hold"):
+        plugin.show(a_comment("!memory Use tabs", id="c1"))
+
+    assert not (tmp_path / FILE).exists()
 
 
 def test_a_comment_that_is_shown_again_is_not_noted_nor_answered_again(bench: Bench, tmp_path: Path) -> None:

@@ -137,6 +137,15 @@ def test_the_period_begins_when_it_was_written_not_when_it_came_in(bench: Bench)
     assert plugin.show(recent).deferred[recent.id].deferred_until == iso(NOW + timedelta(seconds=40))
 
 
+def test_what_has_waited_long_enough_does_not_wait_for_others_who_speak(bench: Bench) -> None:
+    plugin = bench()
+    old, new = a_comment("hi", created_at=NOW - timedelta(hours=3)), said_now(plugin)
+
+    seen = plugin.show(new, old)
+
+    assert (seen.passed, list(seen.deferred)) == ((old.id,), [new.id])
+
+
 @pytest.mark.parametrize("at", ["2036-01-01T00:00:00Z", "nonsense", "0001-01-01T00:00:00+14:00", None])
 def test_a_time_that_cannot_be_is_taken_for_now(bench: Bench, at: str | None) -> None:
     event = a_comment("hi", created_at=at)

@@ -101,14 +101,24 @@ def test_all_feedback_waits_and_goes_on_together(bench: Bench) -> None:
     plugin = bench()
     plugin.show(a_checks_report(1))
     events = [a_comment(), a_review("x"), a_review_comment(), a_request()]
+    looks = set()
     for event in events:
-        plugin.show(event)
+        looks.add(plugin.show(event).deferred[event.id].deferred_until)
         plugin.advance("7s")
 
     plugin.show(a_checks_report(0))
 
+    assert looks == {iso(NOW + timedelta(seconds=30))}
     assert set(plugin.advance("30s").passed) == {event.id for event in events}
-    assert len({wait.deferred_until for wait in plugin.show(a_checks_report(1)).deferred.values()}) <= 1
+
+
+def test_a_look_is_a_second_away_at_least(bench: Bench) -> None:
+    plugin = bench()
+    plugin.show(a_checks_report(1))
+    plugin.advance("29s500ms")
+    comment = a_comment()
+
+    assert plugin.show(comment).deferred[comment.id].deferred_until == iso(NOW + timedelta(seconds=60))
 
 
 def test_p5_nothing_waits_longer_than_the_operator_allows(bench: Bench) -> None:
