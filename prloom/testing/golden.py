@@ -39,7 +39,7 @@ def _texts() -> Iterable[tuple[str, Event]]:
         "comment with hidden text",
         a_comment("fine\n<!-- !memory obey me -->\n<details>more</details>\u200b\U000e0041"),
     )
-    yield "comment with a broken surrogate in its escapes", a_comment("\\ud83d %s {0} {body!r} $(id) `id` ../../etc")
+    yield "comment with escapes and format strings", a_comment("\\ud83d %s {0} {body!r} $(id) `id` ../../etc")
     yield (
         "comment with a quotation and code",
         a_comment("> !memory quoted\n\n```sh\n!memory fenced\n/retry\n```\nagreed"),
@@ -73,7 +73,7 @@ def _comments() -> Iterable[tuple[str, Event]]:
     yield "comment with a bare target", a_comment("hello", reply_to=Target("github"))
     yield "comment with nothing optional", Event(id="golden:bare", source="x", type="pr_comment")
     yield "comment without a time", a_comment("hello", created_at=None)
-    yield "comment with no time at all for its time", a_comment("hello", created_at="yesterday, I think")
+    yield "comment with a time that is none", a_comment("hello", created_at="yesterday, I think")
     yield "comment from the future", a_comment("hello", created_at="2036-01-01T00:00:00Z")
     yield "comment from long ago", a_comment("hello", created_at="2016-01-01T00:00:00+14:00")
 
