@@ -27,6 +27,8 @@ def command(given: Options, events: tuple[str, ...]) -> None:
     where = places.repository(given)
     found = targets.named(where, events)
     for target in found:
+        if target.event is None and target.action is None:
+            raise PrloomError(f"{target.id} has yet to be taken in; `prloom start` does that, and tells who is held")
         if target.state != "held":
             raise PrloomError(f"{target.id} is {target.state}, not held; there is nothing to vouch for")
     digests: dict[str, str] = {}

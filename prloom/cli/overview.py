@@ -82,7 +82,7 @@ def _plan(plan: PlanStatus, now: datetime) -> Iterator[str]:
 def _head(plan: PlanStatus) -> str:
     if not plan.id:
         return terminal.paint(terminal.clean(plan.title), "strong")
-    words = [terminal.paint(plan.id, "strong")]
+    words = [terminal.paint(terminal.clean(plan.id), "strong")]
     if plan.title not in {"", plan.id, plan.branch}:
         words.append(terminal.fit(terminal.clean(plan.title), 60))
     words += [] if plan.pr is None else [f"#{plan.pr}"]

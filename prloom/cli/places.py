@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from prloom.cli.options import Options
 
+_LISTED = 8
 NO_PLANS = "no plans yet; adopt one with `prloom adopt --branch BRANCH`"
 
 
@@ -35,7 +36,8 @@ def plan_id(where: RepositoryPaths, named: str) -> str:
             return wanted
     if not ids:
         raise PrloomError(f"no plan {named}: there are {NO_PLANS}")
-    raise PrloomError(f"no plan {named}; {did_you_mean(named, ids) or 'there are ' + ', '.join(ids)}")
+    some = ", ".join(ids if len(ids) <= _LISTED else [*ids[:_LISTED], f"and {len(ids) - _LISTED} more"])
+    raise PrloomError(f"no plan {named}; {did_you_mean(named, ids) or f'there are {some}'}")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

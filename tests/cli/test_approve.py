@@ -60,7 +60,7 @@ async def test_only_held_events_can_be_vouched_for_and_all_or_none_are(held: Sta
     held.append(said("fresh", author=EVE))
 
     assert prloom("approve", "h", "fresh").err == (
-        "prloom: fresh is pending, not held; there is nothing to vouch for\n"
+        "prloom: fresh has yet to be taken in; `prloom start` does that, and tells who is held\n"
     )
     assert prloom("approve", "t").err == "prloom: t is done already; `prloom why` tells how it ended\n"
     assert prloom("approve", "hh").err == ("prloom: no event, reply or action hh; did you mean h?\n")

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from prloom.engine import plans
-from prloom.errors import PrloomError
+from prloom.errors import PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
 from prloom.model.position import Cursor
@@ -71,12 +71,19 @@ def of_plan(repository: RepositoryPaths, trees: Folder, plan_id: str) -> Snapsho
         return unreadable._replace(error=why[0])
     with local:
         return Snapshot(
-            plan=_part(lambda: plans.load(local), unreadable.plan, errors),
+            plan=_part(lambda: _plan(local, plan_id), unreadable.plan, errors),
             worktree=worktree,
             bus=_part(lambda: _bus(local), Bus(), errors),
             todos=_part(lambda: _todos(local), (0, 0), errors),
             error=errors[0] if errors else None,
         )
+
+
+def _plan(local: Folder, plan_id: str) -> Plan:
+    plan = plans.load(local)
+    if plan.id != plan_id:
+        raise StorageError(f"{local.where(paths.PLAN_STATE)} is of plan {plan.id!r}; adopt the pull request again")
+    return plan
 
 
 def _of_repository(repository: RepositoryPaths) -> Iterator[Snapshot]:

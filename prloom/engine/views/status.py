@@ -272,10 +272,18 @@ def _deferred(opened: Iterable[OpenEvent], now: datetime) -> tuple[DeferredEvent
                 first_deferred_at=first,
                 deferred_until=wait.deferred_until,
                 deadline=wait.deadline,
-                age_ms=max(0, (now - record.moment(first)) // _MILLISECOND),
+                age_ms=_age(first, now),
             )
         )
     return tuple(sorted(found, key=lambda event: event.first_deferred_at))
+
+
+def _age(since: str, now: datetime) -> int:
+    """Return the milliseconds since a time; none since one that cannot be read or is yet to come."""
+    try:
+        return max(0, (now - record.moment(since)) // _MILLISECOND)
+    except ValueError:
+        return 0
 
 
 def dispatcher(local: Folder) -> Dispatcher:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from prloom.core import projection
 from prloom.engine.views import journals
+from prloom.errors import StorageError
 from prloom.model.position import Cursor, Position
 from prloom.model.state import DispatchState
 from prloom.storage import paths
@@ -27,7 +30,13 @@ def folded(bus: Folder, state: DispatchState | None) -> DispatchState:
         # The newest segment is enough: it begins with the whole state.
         state = DispatchState(log=Cursor(max(log.segments(), default=1)))
     for said in journals.decisions(journals.behind(log, state.log)):
-        state = projection.fold(state, said.decision, at=said.ts, end=state.log, outbox=_Nowhere(), tail=state.outbox)
+        try:
+            state = projection.fold(
+                state, said.decision, at=said.ts, end=state.log, outbox=_Nowhere(), tail=state.outbox
+            )
+        except (msgspec.ValidationError, LookupError) as error:
+            reason = f"decision {said.decision.seq} of {log.path} cannot be followed: {error}"
+            raise StorageError(f"{reason}; see `prloom doctor`") from error
     return state
 
 

@@ -294,6 +294,14 @@ async def test_history_is_not_read(stage: Stage) -> None:
     assert read(stage) == sound
 
 
+async def test_a_time_that_cannot_be_read_hides_no_wait(stage: Stage) -> None:
+    await a_full_stage(stage)
+    saved = stage.local() / "bus/state/dispatcher.json"
+    saved.write_text(saved.read_text().replace('"firstDeferredAt": "2026', '"firstDeferredAt": "soon'))
+
+    assert {event["ageMs"] for event in read(stage)["plans"][0]["events"]["deferred"]} == {0}
+
+
 # Reading disturbs nobody.
 
 
@@ -353,12 +361,24 @@ def piped_log(local: Path) -> None:
     os.mkfifo(local / "bus/decisions.jsonl")
 
 
+def anothers_state(local: Path) -> None:
+    (local / "state.json").write_text('{"id": "pr-7", "branch": "b"}')
+
+
+def bad_snapshot(local: Path) -> None:
+    decision = {"seq": 1, "stage": "snapshot", "by": "prloom", "snapshot": {"state": {"seq": "x"}}}
+    line = {"ts": "t", "kind": "decision", "schemaVersion": 1, "data": decision}
+    (local / "bus/decisions.jsonl").write_text(json.dumps(line) + "\n")
+
+
 @pytest.mark.parametrize(
     ("harm", "said_of_it"),
     [
         (broken_json, "state.json cannot be read: Input data was truncated; adopt the pull request again"),
         (wrong_state, "state.json cannot be used: Expected `str`, got `int` - at `$.id`"),
         (linked_state, "state.json is a symbolic link, and prloom does not go through it"),
+        (anothers_state, "state.json is of plan 'pr-7'; adopt the pull request again"),
+        (bad_snapshot, "decisions.jsonl cannot be followed: Expected `int`, got `str`"),
         (linked_bus, "bus is a symbolic link, and prloom does not go through it"),
         (piped_log, "decisions.jsonl is a pipe, and prloom does not go through it"),
     ],
