@@ -358,6 +358,14 @@ def test_a_deferral_that_makes_no_sense_is_refused_and_marks_nothing(
     assert ctx.outcome().marks == ()
 
 
+@pytest.mark.parametrize("delay", [0, 1, 2_592_000_000])
+def test_a_wait_within_the_limits_is_taken_as_it_is(opened: Open, delay: int) -> None:
+    ctx = opened()
+    ctx.mark_event_deferred("e1", retry_after_ms=delay)
+
+    assert ctx.outcome().marks[0].retry_after_ms == delay
+
+
 def test_a_time_without_a_zone_is_refused_because_nobody_knows_which_it_is_in(opened: Open) -> None:
     naive = datetime(2030, 1, 1)  # noqa: DTZ001 - that is the mistake
 
