@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,8 @@ def lines(status: Status, now: datetime) -> Iterator[str]:
     for plan in status.plans:
         yield ""
         yield from _plan(plan, now)
-    yield from _section("Bridges", (_bridge(bridge, now) for bridge in status.bridges))
-    yield from _section("Plugins", (_plugin(plugin) for plugin in status.plugins))
+    yield from _section("Bridges", [_bridge(bridge, now) for bridge in status.bridges])
+    yield from _section("Plugins", [_plugin(plugin) for plugin in status.plugins])
 
 
 def _dispatcher(at_work: Dispatcher, now: datetime) -> str:
@@ -44,7 +44,7 @@ def _totals(status: Status) -> str:
         parked=totals.parked,
         failed=totals.actions_failed,
     )
-    working = [(totals.pending, "pending"), (totals.actions_queued, "actions queued")]
+    working = [(totals.pending, "pending"), (totals.actions_queued, _actions(totals.actions_queued, "queued"))]
     moving = [f"{count} {name}" for count, name in working if count]
     return f"{plans}: {', '.join([*moving, *waits]) or 'nothing waits'}."
 
@@ -55,7 +55,7 @@ def _waits(*, deferred: int, oldest_ms: int | None, held: int, parked: int, fail
     found = [terminal.paint(f"{deferred} deferred", "warn") + oldest] if deferred else []
     found += [terminal.paint(f"{held} held", "warn")] if held else []
     found += [terminal.paint(f"{parked} parked", "bad")] if parked else []
-    found += [terminal.paint(f"{failed} {'action' if failed == 1 else 'actions'} failed", "bad")] if failed else []
+    found += [terminal.paint(f"{failed} {_actions(failed, 'failed')}", "bad")] if failed else []
     return found
 
 
@@ -101,13 +101,13 @@ def _counts(plan: PlanStatus) -> str:
         parked=len(events.parked),
         failed=len(actions.failed),
     )
-    moving = [(events.pending, "pending"), (actions.queued, "actions queued")]
+    moving = [(events.pending, "pending"), (actions.queued, _actions(actions.queued, "queued"))]
     done = [
         (events.handled, "handled"),
         (events.triaged, "triaged"),
         (events.dropped, "dropped"),
         (events.superseded, "superseded"),
-        (actions.delivered, "actions delivered"),
+        (actions.delivered, _actions(actions.delivered, "delivered")),
     ]
     now = [*(f"{count} {name}" for count, name in moving if count), *waits]
     parts = [", ".join(now) or "nothing waits"]
@@ -127,31 +127,28 @@ def _deferred(event: DeferredEvent, now: datetime) -> Iterator[str]:
     )
 
 
-def _section(title: str, found: Iterable[str]) -> Iterator[str]:
-    listed = list(found)
-    if listed:
+def _actions(count: int, state: str) -> str:
+    return f"{'action' if count == 1 else 'actions'} {state}"
+
+
+def _section(title: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    if rows:
         yield ""
         yield terminal.paint(title, "strong")
-        yield from (_GAP + line for line in listed)
+        yield from (_GAP + line for line in terminal.table(rows))
 
 
-def _bridge(bridge: BridgeStatus, now: datetime) -> str:
-    name = terminal.clean(bridge.name)
+def _bridge(bridge: BridgeStatus, now: datetime) -> list[str]:
     asked = f"asked {layout.when(bridge.last_poll_at, now)}" if bridge.last_poll_at else "never asked"
     spent = f", {bridge.requests.total} requests, {bridge.requests.charged} charged" if bridge.requests.total else ""
-    if bridge.error is None:
-        return f"{terminal.paint(name, 'name')}  {asked}{spent}"
-    well = f"; well {layout.when(bridge.last_ok_at, now)}" if bridge.last_ok_at else ""
-    return f"{terminal.paint(name, 'name')}  {asked}{spent}{well}  {_error(bridge.error)}"
+    row = [terminal.paint(terminal.clean(bridge.name), "name"), asked + spent]
+    if bridge.error is not None:
+        well = f", well {layout.when(bridge.last_ok_at, now)}" if bridge.last_ok_at else ""
+        row = [row[0], row[1] + well, terminal.paint(terminal.clean(bridge.error), "bad")]
+    return row
 
 
-def _plugin(plugin: PluginStatus) -> str:
-    name = terminal.paint(terminal.clean(plugin.name), "name")
-    if plugin.error is not None:
-        return f"{name}  {terminal.clean(plugin.source)}  {_error(plugin.error)}"
+def _plugin(plugin: PluginStatus) -> list[str]:
     hooks = ", ".join(terminal.clean(hook) for hook in plugin.hooks) or "no hooks"
-    return f"{name}  {terminal.clean(plugin.source)}  {hooks}"
-
-
-def _error(text: str) -> str:
-    return terminal.paint(terminal.clean(text), "bad")
+    told = hooks if plugin.error is None else terminal.paint(terminal.clean(plugin.error), "bad")
+    return [terminal.paint(terminal.clean(plugin.name), "name"), terminal.clean(plugin.source), told]

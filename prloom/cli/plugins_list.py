@@ -64,5 +64,6 @@ def _details(plugin: PluginLine) -> Iterator[str]:
     }
     offered = [f"{name}: {', '.join(map(terminal.clean, those))}" for name, those in offers.items() if those]
     if plugin.state == "enabled":
-        yield "; ".join(offered) or terminal.paint("what it offers is known once a dispatcher has loaded it", "dim")
+        nothing = "it has registered nothing" if plugin.loaded else "what it offers is known once it was loaded"
+        yield "; ".join(offered) or terminal.paint(nothing, "dim")
     yield from (terminal.paint(terminal.clean(warning), "warn") for warning in plugin.warnings)

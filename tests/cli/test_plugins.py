@@ -64,7 +64,7 @@ def test_a_plugin_is_listed_with_where_it_is_from_what_it_offers_and_why_it_is_o
     found = listed(prloom, "mine")
 
     assert list(found) == [
-        *("name", "source", "state", "reason", "error", "version", "description", "path"),
+        *("name", "source", "state", "reason", "error", "version", "description", "path", "loaded"),
         *("hooks", "commands", "tools", "skills", "warnings"),
     ]
     assert (found["source"], found["state"], found["description"]) == ("project", "disabled", "My own.")
@@ -96,6 +96,8 @@ async def test_what_the_dispatcher_found_out_is_listed(stage: Stage, prloom: Prl
 
     found = listed(prloom, "mine")
 
+    assert not listed(prloom, "memory")["loaded"]
+    assert found["loaded"]
     assert (found["state"], found["hooks"], found["commands"]) == ("enabled", ["beforeTriage"], ["note"])
     assert "hooks: beforeTriage; commands: /note\n" in prloom("plugins", "list").out
 

@@ -20,7 +20,10 @@ from prloom.storage.paths import RepositoryPaths
 
 
 class PluginLine(Record, frozen=True, kw_only=True):
-    """A plugin as it is listed: `state` is enabled, disabled or failed, and `reason` says why it is not the first."""
+    """A plugin as it is listed: `state` is enabled, disabled or failed, and `reason` says why it is not the first.
+
+    What it offers is what its manifest announces, until a dispatcher has `loaded` it.
+    """
 
     name: str
     source: str
@@ -30,6 +33,7 @@ class PluginLine(Record, frozen=True, kw_only=True):
     version: str
     description: str
     path: str
+    loaded: bool
     hooks: tuple[str, ...]
     commands: tuple[str, ...]
     tools: tuple[str, ...]
@@ -69,7 +73,7 @@ def plugins(repository: RepositoryPaths, config: Config, environ: Mapping[str, s
     told = {plugin.name: plugin for plugin in _published(repository, paths.PLUGINS, "plugins", Offered)}
     loaded = {name: _loaded(plugin) for name, plugin in told.items() if plugin.loaded or plugin.error}
     selection = assembly.select(repository.root, config, environ)
-    return tuple(_plugin(entry) for entry in registry.entries(selection, loaded))
+    return tuple(_plugin(entry, told.get(entry.name)) for entry in registry.entries(selection, loaded))
 
 
 def bridges(repository: RepositoryPaths, config: Config) -> tuple[BridgeLine, ...]:
@@ -116,7 +120,7 @@ def _loaded(plugin: Offered) -> Registered | str:
     )
 
 
-def _plugin(entry: Entry) -> PluginLine:
+def _plugin(entry: Entry, told: Offered | None) -> PluginLine:
     return PluginLine(
         name=entry.name,
         source=entry.source,
@@ -126,6 +130,7 @@ def _plugin(entry: Entry) -> PluginLine:
         version=entry.version,
         description=entry.description,
         path=entry.place,
+        loaded=told is not None and told.loaded and entry.state == "on",
         hooks=entry.hooks,
         commands=entry.commands,
         tools=entry.tools,
