@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from prloom.engine.views.extensions import BridgeLine
+    from prloom.engine.catalog import BridgeLine
 
 
 @click.command("list")
@@ -23,10 +23,10 @@ def command(given: Options, *, as_json: bool) -> None:
     """List the bridges: where each comes from, which targets it claims, and how its last poll went."""
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom bridges list --help` needs none
 
-    from prloom.engine.views import extensions  # noqa: PLC0415
+    from prloom.engine import catalog  # noqa: PLC0415
 
     where = places.repository(given)
-    found = extensions.bridges(where, options.config(given))
+    found = catalog.bridges(where, options.config(given))
     if as_json:
         terminal.echo_json({"bridges": found})
     elif found:

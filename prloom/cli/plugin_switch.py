@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from prloom.cli.options import Options
-    from prloom.engine.views.extensions import PluginLine
+    from prloom.engine.catalog import PluginLine
 
 Verb = Literal["enable", "disable"]
 
@@ -48,9 +48,9 @@ def switch(given: Options, names: Sequence[str], verb: Verb) -> None:
 
 
 def _known(given: Options) -> tuple[PluginLine, ...]:
-    from prloom.engine.views import extensions  # noqa: PLC0415 - see switch
+    from prloom.engine import catalog  # noqa: PLC0415 - see switch
 
-    return extensions.plugins(places.repository(given), options.config(given), os.environ)
+    return catalog.plugins(places.repository(given), options.config(given), os.environ)
 
 
 def _key(name: str, known: Collection[str]) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prloom.cli.terminal import Role
-    from prloom.engine.views.extensions import PluginLine
+    from prloom.engine.catalog import PluginLine
 
 _ROLES: Mapping[str, Role] = {"enabled": "good", "disabled": "dim", "failed": "bad"}
 
@@ -28,10 +28,10 @@ def command(given: Options, *, as_json: bool) -> None:
 
     None of their code is run: what an enabled one offers is known once a dispatcher has loaded it.
     """
-    from prloom.engine.views import extensions  # noqa: PLC0415 - `prloom plugins list --help` needs none
+    from prloom.engine import catalog  # noqa: PLC0415 - `prloom plugins list --help` needs none
 
     where = places.repository(given)
-    found = extensions.plugins(where, options.config(given), os.environ)
+    found = catalog.plugins(where, options.config(given), os.environ)
     if as_json:
         terminal.echo_json({"plugins": found})
     elif found:
