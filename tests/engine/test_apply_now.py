@@ -10,7 +10,9 @@ from stage import Stage, said
 from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.core.requests import Request
 from prloom.engine import apply_now, control
-from prloom.engine.control import Control
+from prloom.engine.ledger import Ledger
+from prloom.model import record
+from prloom.model.decision import Change, Deferral
 from prloom.storage import owner
 from prloom.storage.folder import Folder
 from prloom.storage.owner import DispatcherLock
@@ -53,9 +55,21 @@ async def test_what_was_carried_out_is_not_carried_out_again_by_the_next_dispatc
     await a_deferred_event(stage)
     ask(stage, "retry", "e")
 
-    with Folder.make(stage.root, "prloom", ".local") as local:
-        assert Control(local).read()[0] == ()
     await stage.tick()
+
+    assert stage.fate("e") == ["pending", "deferred", "pending", "deferred"]
+
+
+async def test_what_was_carried_out_is_not_carried_out_again_by_the_next_command(stage: Stage) -> None:
+    await a_deferred_event(stage)
+    wait = record.from_wire(Deferral, stage.open()["e"]["deferral"])
+    ask(stage, "retry", "e")
+    with Folder.make(stage.local() / "bus") as bus:
+        put_off = Change(event_id="e", verdict="deferred", state="deferred", reason="not now", deferral=wait)
+        Ledger.open(bus, stage.clock).commit("beforeTriage", "quiet", changes=(put_off,))
+
+    assert ask(stage, "retry", "unknown") is None
+
     assert stage.fate("e") == ["pending", "deferred", "pending", "deferred"]
 
 
