@@ -13,6 +13,8 @@
 make, as tests to derive from.
 """
 
+from prloom.core.backoff import Backoff
+from prloom.model.hook import Limits
 from prloom.testing.events import (
     NOW,
     PLAN,
@@ -33,9 +35,11 @@ __all__ = [
     "NOW",
     "PLAN",
     "REPOSITORY",
+    "Backoff",
     "Fate",
     "Fault",
     "Harness",
+    "Limits",
     "Shown",
     "a_checks_report",
     "a_comment",

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from prloom.api import Author
-from prloom.errors import ExtensionError
-from prloom.model.hook import Limits
+from prloom.api import Author, ExtensionError
 from prloom.testing import (
     GOLDEN_EVENTS,
     Harness,
+    Limits,
     a_comment,
     a_failed_check,
     a_request,

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from prloom.api import Author, Event, iso
-from prloom.core.backoff import Backoff
-from prloom.errors import ExtensionError
+from prloom.api import Author, Event, ExtensionError, iso
 from prloom.testing import (
     GOLDEN_EVENTS,
     NOW,
     PLAN,
+    Backoff,
     Harness,
     a_comment,
     a_failed_check,

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from prloom.api import Event, iso
-from prloom.errors import ExtensionError
+from prloom.api import Event, ExtensionError, iso
 from prloom.testing import (
     GOLDEN_EVENTS,
     NOW,

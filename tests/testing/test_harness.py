@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from prloom.api import Author, Comment, Event, HookContext, PluginContext, Target, TriageContext
-from prloom.core.backoff import Backoff
-from prloom.errors import ExtensionError
+from prloom.api import Author, Comment, Event, ExtensionError, HookContext, PluginContext, Target, TriageContext
 from prloom.extensions.process_host import ProcessHost
 from prloom.testing import (
     GOLDEN_EVENTS,
     NOW,
     REPOSITORY,
+    Backoff,
     Harness,
     a_comment,
     a_failed_check,
