@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .clock import Clock
 from .contract import ContractBroken
 from .faults import BAD_GATEWAY, GARBAGE, RESET, TIMEOUT, TRUNCATED, answer, flood, redirect
 from .hub import Hub
@@ -18,6 +19,7 @@ __all__ = [
     "TIMEOUT",
     "TRUNCATED",
     "CheckRun",
+    "Clock",
     "ContractBroken",
     "FileDiff",
     "Hub",

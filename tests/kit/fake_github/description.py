@@ -19,7 +19,25 @@ def read() -> Mapping[str, Any]:
     """Return the slice with all schemas in the dialect of JSON Schema, relaxed where GitHub is known to depart."""
     whole = json.loads(SLICE.read_text())
     relax(whole["components"]["schemas"])
-    return {**whole, **{part: translated(whole[part]) for part in ("paths", "components")}}
+    joined = join(whole, whole["components"]["schemas"])
+    return {**joined, **{part: translated(joined[part]) for part in ("paths", "components")}}
+
+
+def join(node: Any, schemas: Mapping[str, Any]) -> Any:
+    """Return the description with objects of several parts (`allOf`) made one, so that they can be closed."""
+    if isinstance(node, list):
+        return [join(item, schemas) for item in node]
+    if not isinstance(node, dict):
+        return node
+    parts = node.get("allOf", ())
+    if len(parts) < 2:
+        return {key: join(value, schemas) for key, value in node.items()}
+    whole_parts = [schemas[part["$ref"].rpartition("/")[2]] if "$ref" in part else part for part in parts]
+    return {
+        "type": "object",
+        "properties": {key: join(prop, schemas) for part in whole_parts for key, prop in part["properties"].items()},
+        "required": [name for part in whole_parts for name in part.get("required", ())],
+    }
 
 
 def relax(schemas: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from . import checks, comments, issues, labels, merging, pulls, reactions, review_comments, reviews, statuses
@@ -80,8 +80,9 @@ class Happenings:
         """Open an issue that is no pull request; its comments stand in the same lists."""
         return issues.open_issue(self.world, self.who(by), title, body, self.now)
 
-    def comment(self, issue: Issue, by: str, body: str) -> IssueComment:
-        return comments.add(self.world, issue, self.who(by), body, self.now)
+    def comment(self, issue: Issue, by: str, body: str, *, late: timedelta = timedelta(0)) -> IssueComment:
+        """Comment; one that is `late` is seen only now although it says that it is of that long ago."""
+        return comments.add(self.world, issue, self.who(by), body, self.now - late)
 
     def inline(
         self, pull: Pull, by: str, body: str, *, path: str = "src/engine.py", line: int | None = 3

@@ -9,6 +9,7 @@ import httpx
 
 from . import tokens
 from .api import Api
+from .contract import ContractBroken
 from .exchange import Outcome, Request
 from .faults import Effect, Trigger
 from .happenings import Happenings
@@ -146,6 +147,11 @@ class Hub(Happenings):
     def broken(self) -> list[str]:
         """What was not as GitHub describes it, of requests and responses."""
         return self.api.broken
+
+    def verify(self) -> None:
+        """Raise if anything was not as GitHub describes it: for the end of a test, whose client may have caught it."""
+        if self.broken:
+            raise ContractBroken("\n".join(self.broken))
 
     def posts(self, by: str) -> Sequence[Post]:
         """Return all comments, inline comments and reviews of an account, in the order of their numbers."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from .exchange import Json, stamp
 from .things import Account, Label, Milestone, Pull, Reaction, Repository
 from .world import World
@@ -68,7 +70,7 @@ def web_url(world: World, repository: Repository | None = None) -> str:
 
 def user(world: World, account: Account) -> Json:
     """Write an account that exists; `maybe_user` writes one that may be gone."""
-    url = f"{world.urls.api}/users/{account.login}"
+    url = f"{world.urls.api}/users/{quote(account.login)}"
     return {
         "login": account.login,
         "id": account.id,
@@ -76,7 +78,7 @@ def user(world: World, account: Account) -> Json:
         "avatar_url": f"https://avatars.example/u/{account.id}",
         "gravatar_id": "",
         "url": url,
-        "html_url": f"{world.urls.web}/{account.login}",
+        "html_url": f"{world.urls.web}/{quote(account.login)}",
         **{key: f"{url}/{tail}" for key, tail in USER_LISTS.items()},
         "type": account.type,
         "site_admin": False,

@@ -1,0 +1,134 @@
+"""Comments in the conversation: posted, edited, deleted, locked out, and by whom."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_a_comment_is_posted_and_found_again(api, hub):
+    pr = hub.pull()
+    posted = api.post(f"/issues/{pr.number}/comments", {"body": "Done."})
+
+    assert posted.status_code == 201
+    assert posted.headers["location"] == posted.json()["url"]
+    assert api.get(posted.json()["url"]).json()["body"] == "Done."
+    assert [comment["user"]["login"] for comment in api.get("/issues/comments").json()] == ["prloom"]
+
+
+def test_a_comment_moves_the_pull_request_and_an_edit_does_not(api, hub, clock):
+    pr = hub.pull()
+    clock.advance(minutes=1)
+    comment = hub.comment(pr, "ann", "Hello")
+    clock.advance(minutes=1)
+    hub.edit(comment, "Hello!")
+
+    assert api.get(f"/pulls/{pr.number}").json()["updated_at"] == "2026-01-01T12:01:00Z"
+    assert api.get(f"/issues/comments/{comment.id}").json()["updated_at"] == "2026-01-01T12:02:00Z"
+
+
+def test_updated_at_may_move_although_nobody_edited(api, hub, clock):
+    comment = hub.comment(hub.pull(), "ann", "Hello")
+    clock.advance(seconds=1)
+    hub.touch(comment)
+    shown = api.get(f"/issues/comments/{comment.id}").json()
+
+    assert (shown["created_at"], shown["updated_at"]) == ("2026-01-01T12:00:00Z", "2026-01-01T12:00:01Z")
+    assert shown["body"] == "Hello"
+
+
+def test_what_was_deleted_is_gone_from_every_list_and_404(api, hub):
+    pr = hub.pull()
+    comment = hub.comment(pr, "ann", "Hello")
+    hub.delete(comment)
+
+    assert api.get(f"/issues/comments/{comment.id}").status_code == 404
+    assert api.get("/issues/comments").json() == []
+    assert api.get(f"/issues/{pr.number}/comments").json() == []
+
+
+def test_a_client_edits_and_deletes_its_own_comment_but_not_a_strangers(signed_in, hub):
+    pr = hub.pull()
+    own, other = hub.comment(pr, "zoe", "mine"), hub.comment(pr, "ann", "hers")
+    zoe = signed_in("zoe")
+
+    assert zoe.send("PATCH", f"/issues/comments/{own.id}", {"body": "mine!"}).json()["body"] == "mine!"
+    assert zoe.send("PATCH", f"/issues/comments/{other.id}", {"body": "ha"}).status_code == 403
+    assert zoe.send("DELETE", f"/issues/comments/{own.id}").status_code == 204
+    assert own.id not in hub.world.comments
+
+
+@pytest.mark.parametrize(
+    "path", ["/issues/1/comments", "/pulls/1/comments", "/pulls/1/reviews", "/pulls/1/comments/{}/replies"]
+)
+def test_a_locked_conversation_takes_no_comments(api, hub, path):
+    pr = hub.pull()
+    root = hub.inline(pr, "ann", "Why?")
+    hub.lock(pr)
+    body = {
+        "/pulls/1/comments": {"body": "x", "path": "src/engine.py", "line": 3, "commit_id": pr.head.sha},
+        "/pulls/1/reviews": {"body": "x", "event": "COMMENT"},
+    }.get(path, {"body": "x"})
+    refused = api.post(path.format(root.id), body)
+
+    assert refused.status_code == 403
+    assert "locked" in refused.json()["message"]
+    assert "retry-after" not in refused.headers
+
+
+def test_an_unlocked_conversation_takes_comments_again(api, hub):
+    pr = hub.pull()
+    hub.lock(pr)
+    hub.unlock(pr)
+
+    assert api.post(f"/issues/{pr.number}/comments", {"body": "x"}).status_code == 201
+
+
+@pytest.mark.parametrize("body", ["", "   ", "x" * 65_537])
+def test_an_empty_or_endless_body_is_refused(api, hub, body):
+    assert api.post(f"/issues/{hub.pull().number}/comments", {"body": body}).status_code == 422
+
+
+def test_a_comment_on_nothing_is_404(api):
+    assert api.post("/issues/99/comments", {"body": "x"}).status_code == 404
+
+
+def test_the_comments_of_a_deleted_account_are_nobodys(api, hub):
+    pr = hub.pull()
+    hub.comment(pr, "zoe", "Bye")
+    hub.forget("zoe")
+
+    assert api.get("/issues/comments").json()[0]["user"] is None
+
+
+def test_a_bot_is_told_by_its_type_and_not_by_its_login(api, hub):
+    pr = hub.pull()
+    hub.bot("coverage[bot]")
+    hub.comment(pr, "coverage[bot]", "83 %")
+    hub.comment(pr, "sneaky[bot]", "I am a person")
+
+    assert [comment["user"]["type"] for comment in api.get("/issues/comments").json()] == ["Bot", "User"]
+
+
+@pytest.mark.parametrize("place", ["issue", "comment", "inline"])
+def test_a_reaction_is_put_once_and_taken_back(api, hub, place):
+    pr = hub.pull()
+    path = {
+        "issue": f"/issues/{pr.number}",
+        "comment": f"/issues/comments/{hub.comment(pr, 'ann', 'Hello').id}",
+        "inline": f"/pulls/comments/{hub.inline(pr, 'ann', 'Why?').id}",
+    }[place]
+    first, again = (api.post(f"{path}/reactions", {"content": "eyes"}) for _ in range(2))
+
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert [reaction["content"] for reaction in api.get(f"{path}/reactions").json()] == ["eyes"]
+    assert api.get(path).json()["reactions"]["eyes"] == 1
+    assert api.send("DELETE", f"{path}/reactions/{first.json()['id']}").status_code == 204
+    assert api.get(f"{path}/reactions").json() == []
+
+
+def test_a_reaction_moves_no_time(api, hub, clock):
+    comment = hub.comment(hub.pull(), "ann", "Hello")
+    clock.advance(minutes=1)
+    hub.react(comment, "prloom", "eyes")
+
+    assert api.get(f"/issues/comments/{comment.id}").json()["updated_at"] == "2026-01-01T12:00:00Z"

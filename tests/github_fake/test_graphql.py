@@ -1,0 +1,131 @@
+"""What only GraphQL can do, and how it says no."""
+
+from __future__ import annotations
+
+import pytest
+from fake_github import ContractBroken
+
+THREADS = """
+query($number: Int!, $first: Int, $after: String) {
+  repository(owner: "ada", name: "engine") {
+    pullRequest(number: $number) {
+      id isDraft
+      reviewThreads(first: $first, after: $after) {
+        pageInfo { hasNextPage endCursor }
+        nodes { id isResolved isOutdated comments(first: 1) { nodes { id databaseId fullDatabaseId author { login } } } }
+      }
+    }
+  }
+}"""
+RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved resolvedBy { login } } } }"
+UNRESOLVE = "mutation($id: ID!) { unresolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
+READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { pullRequest { isDraft } } }"
+
+
+def threads(api, pr, **variables):
+    answer = api.graphql(THREADS, number=pr.number, **{"first": 50, **variables})
+    return answer["data"]["repository"]["pullRequest"]["reviewThreads"]
+
+
+def test_a_thread_is_found_by_the_node_id_of_its_first_comment(api, hub):
+    pr = hub.pull()
+    hub.inline(pr, "ann", "Other")
+    root = hub.inline(pr, "ann", "Why?")
+    hub.reply_in_thread(root, "zoe", "Because.")
+    node_id = api.get(f"/pulls/comments/{root.id}").json()["node_id"]
+
+    found = [thread for thread in threads(api, pr)["nodes"] if thread["comments"]["nodes"][0]["id"] == node_id]
+    assert len(found) == 1
+    assert found[0]["comments"]["nodes"][0]["fullDatabaseId"] == str(root.id)
+    assert found[0]["comments"]["nodes"][0]["databaseId"] is None
+
+
+def test_threads_come_in_pages(api, hub):
+    pr = hub.pull()
+    for number in range(3):
+        hub.inline(pr, "ann", str(number))
+    first = threads(api, pr, first=2)
+    second = threads(api, pr, first=2, after=first["pageInfo"]["endCursor"])
+
+    assert (first["pageInfo"]["hasNextPage"], second["pageInfo"]["hasNextPage"]) == (True, False)
+    assert len({thread["id"] for thread in first["nodes"] + second["nodes"]}) == 3
+
+
+def test_how_many_are_wanted_must_be_said(api, hub):
+    answer = api.graphql(THREADS, number=hub.pull().number)
+
+    assert "You must provide a `first` or `last` value" in answer["errors"][0]["message"]
+
+
+def test_a_thread_is_resolved_and_opened_again(api, hub):
+    pr = hub.pull()
+    hub.inline(pr, "ann", "Why?")
+    thread = threads(api, pr)["nodes"][0]["id"]
+    resolved = api.graphql(RESOLVE, id=thread)["data"]["resolveReviewThread"]["thread"]
+    unresolved = api.graphql(UNRESOLVE, id=thread)["data"]["unresolveReviewThread"]["thread"]
+
+    assert resolved == {"isResolved": True, "resolvedBy": {"login": "prloom"}}
+    assert unresolved == {"isResolved": False}
+
+
+def test_a_draft_is_made_ready(api, hub):
+    pr = hub.pull(draft=True)
+    node_id = api.get(f"/pulls/{pr.number}").json()["node_id"]
+    answer = api.graphql(READY, id=node_id)
+
+    assert answer == {"data": {"markPullRequestReadyForReview": {"pullRequest": {"isDraft": False}}}}
+    assert api.get(f"/pulls/{pr.number}").json()["draft"] is False
+
+
+def test_what_is_not_there_is_an_error_inside_a_200(api):
+    answer = api.graphql(RESOLVE, id="PRRT_1")
+
+    assert answer["data"] == {"resolveReviewThread": None}
+    assert answer["errors"][0]["type"] == "NOT_FOUND"
+    assert answer["errors"][0]["path"] == ["resolveReviewThread"]
+
+
+def test_who_may_not_resolve_is_told_inside_a_200(signed_in, hub):
+    root = hub.inline(hub.pull(), "ann", "Why?")
+    answer = signed_in("stranger").graphql(RESOLVE, id=f"PRRT_{root.thread.id}")
+
+    assert answer["errors"][0]["type"] == "FORBIDDEN"
+
+
+def test_a_fine_grained_token_needs_contents_to_resolve_and_not_to_make_ready(signed_in, hub):
+    pr = hub.pull(draft=True)
+    thread = f"PRRT_{hub.inline(pr, 'ann', 'Why?').thread.id}"
+    talker = signed_in("prloom", permissions={"pull_requests": "write", "contents": "read"})
+    writer = signed_in("prloom", permissions={"pull_requests": "write", "contents": "write"})
+
+    assert talker.graphql(RESOLVE, id=thread)["errors"][0]["message"] == "Resource not accessible by integration"
+    assert "errors" not in talker.graphql(READY, id=f"PR_{pr.id}")
+    assert "errors" not in writer.graphql(RESOLVE, id=thread)
+
+
+def test_a_query_that_githubs_schema_does_not_know_breaks_the_contract(api, hub):
+    with pytest.raises(ContractBroken, match="Cannot query field 'weather'"):
+        api.graphql("{ viewer { weather } }")
+    hub.broken.clear()
+
+
+def test_graphql_has_a_budget_of_its_own(api, hub):
+    api.graphql("{ viewer { login } rateLimit { remaining } }")
+    resources = api.get("/rate_limit").json()["resources"]
+
+    assert (resources["graphql"]["used"], resources["core"]["used"]) == (1, 0)
+
+
+def test_a_comment_of_a_draft_is_in_no_thread(api, hub):
+    pr = hub.pull()
+    hub.review(pr, "ann", "PENDING", comments=[("src/engine.py", 5, "This leaks")])
+
+    assert threads(api, pr)["nodes"] == []
+
+
+def test_an_outdated_thread_says_so(api, hub):
+    pr = hub.pull()
+    hub.inline(pr, "ann", "Why?")
+    hub.push(pr, files=())
+
+    assert threads(api, pr)["nodes"][0]["isOutdated"] is True

@@ -1,0 +1,198 @@
+"""Pull requests: opened, described, pushed to, merged, closed; and what belongs to them."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_whether_a_pull_request_can_be_merged_is_known_late(api, hub, clock):
+    pr = hub.pull()
+    early = api.get(f"/pulls/{pr.number}").json()
+    clock.advance(seconds=10)
+    late = api.get(f"/pulls/{pr.number}").json()
+
+    assert (early["mergeable"], early["mergeable_state"]) == (None, "unknown")
+    assert (late["mergeable"], late["mergeable_state"]) == (True, "clean")
+
+
+def test_a_merge_right_after_a_push_is_refused_with_405_and_then_works(api, hub, clock):
+    pr = hub.pull()
+    clock.advance(minutes=1)
+    hub.push(pr)
+    early = api.send("PUT", f"/pulls/{pr.number}/merge")
+    clock.advance(minutes=1)
+    late = api.send("PUT", f"/pulls/{pr.number}/merge", {"merge_method": "squash"})
+
+    assert (early.status_code, late.status_code) == (405, 200)
+    assert api.get(f"/pulls/{pr.number}/merge").status_code == 204
+    assert api.get(f"/pulls/{pr.number}").json()["merged"] is True
+
+
+def test_a_conflict_shows_late_and_moves_no_time(api, hub, clock):
+    pr = hub.pull()
+    clock.advance(minutes=1)
+    before = api.get(f"/pulls/{pr.number}").json()
+    hub.conflict(pr)
+    clock.advance(minutes=1)
+    after = api.get(f"/pulls/{pr.number}").json()
+
+    assert (before["mergeable"], after["mergeable"], after["mergeable_state"]) == (True, False, "dirty")
+    assert before["updated_at"] == after["updated_at"]
+    assert api.send("PUT", f"/pulls/{pr.number}/merge").status_code == 405
+
+
+def test_a_merge_makes_the_others_of_its_base_uncertain(api, hub, clock):
+    one, two = hub.pull(), hub.pull()
+    clock.advance(minutes=1)
+    assert api.get(f"/pulls/{two.number}").json()["mergeable"] is True
+    hub.merge(one)
+
+    assert api.get(f"/pulls/{two.number}").json()["mergeable"] is None
+
+
+def test_a_merge_of_another_head_than_expected_is_409(api, hub, clock):
+    pr = hub.pull()
+    clock.advance(minutes=1)
+
+    assert api.send("PUT", f"/pulls/{pr.number}/merge", {"sha": "0" * 40}).status_code == 409
+
+
+@pytest.mark.parametrize("why", ["draft", "closed", "method"])
+def test_what_cannot_be_merged_is_405(api, hub, clock, why):
+    pr = hub.pull(draft=why == "draft")
+    clock.advance(minutes=1)
+    hub.world.repository.merge_methods = ("squash",) if why == "method" else ("merge",)
+    if why == "closed":
+        hub.close(pr)
+
+    assert api.send("PUT", f"/pulls/{pr.number}/merge").status_code == 405
+
+
+def test_who_may_not_write_may_not_merge(signed_in, hub, clock):
+    pr = hub.pull()
+    clock.advance(minutes=1)
+
+    assert signed_in("zoe").send("PUT", f"/pulls/{pr.number}/merge").status_code == 403
+
+
+def test_closing_reopening_and_merging_are_seen(api, hub):
+    pr = hub.pull()
+    hub.close(pr)
+    assert api.get("/pulls").json() == []
+    assert api.get("/pulls", state="closed").json()[0]["merged_at"] is None
+    hub.reopen(pr)
+    assert api.get("/pulls").json()[0]["closed_at"] is None
+    hub.merge(pr)
+    shown = api.get(f"/pulls/{pr.number}").json()
+    assert (shown["state"], shown["merged"], shown["merged_by"]["login"]) == ("closed", True, "ann")
+
+
+def test_a_client_opens_a_pull_request_once(api, hub):
+    hub.branch("fix")
+    asked = {"head": "fix", "base": "main", "title": "Fix it", "body": "It was broken.", "draft": True}
+    opened, again = api.post("/pulls", asked), api.post("/pulls", asked)
+
+    assert opened.status_code == 201
+    assert opened.json()["draft"] is True
+    assert again.json()["errors"][0]["message"] == "A pull request already exists for ada:fix."
+    assert [pull["title"] for pull in api.get("/pulls", head="ada:fix").json()] == ["Fix it"]
+
+
+def test_a_pull_request_of_no_branch_or_of_no_commits_is_refused(api, hub):
+    hub.branch("same", hub.world.repository.branches["main"])
+
+    for head in ("nowhere", "same"):
+        assert api.post("/pulls", {"head": head, "base": "main", "title": "x"}).status_code == 422
+
+
+def test_a_client_describes_and_closes(api, hub):
+    pr = hub.pull()
+    changed = api.send("PATCH", f"/pulls/{pr.number}", {"title": "New", "body": "Better", "state": "closed"}).json()
+
+    assert (changed["title"], changed["body"], changed["state"]) == ("New", "Better", "closed")
+
+
+def test_a_merged_pull_request_is_not_reopened(api, hub):
+    pr = hub.pull()
+    hub.merge(pr)
+
+    assert api.send("PATCH", f"/pulls/{pr.number}", {"state": "open"}).status_code == 422
+
+
+def test_a_pull_request_of_a_fork_names_the_fork_until_that_is_deleted(api, hub):
+    pr = hub.pull(by="zoe", branch="fix", fork=True)
+    assert api.get(f"/pulls/{pr.number}").json()["head"]["repo"]["full_name"] == "zoe/engine"
+    assert api.get(f"/pulls/{pr.number}").json()["head"]["label"] == "zoe:fix"
+    hub.delete_fork(pr)
+    for path in ("/pulls", f"/pulls/{pr.number}"):
+        shown = api.get(path).json()
+        assert (shown[0] if isinstance(shown, list) else shown)["head"]["repo"] is None
+
+
+def test_files_have_patches(api, hub):
+    file = api.get(f"/pulls/{hub.pull().number}/files").json()[0]
+
+    assert file["filename"] == "src/engine.py"
+    assert file["patch"].startswith("@@ -1,3 +1,40 @@\n-old line 1\n")
+
+
+def test_a_pull_request_is_an_issue_and_an_issue_no_pull_request(api, hub):
+    pr, issue = hub.pull(), hub.issue()
+
+    assert "pull_request" in api.get(f"/issues/{pr.number}").json()
+    assert "pull_request" not in api.get(f"/issues/{issue.number}").json()
+    assert api.get(f"/pulls/{issue.number}").status_code == 404
+    assert len(api.get("/issues").json()) == 2
+
+
+def test_what_was_deleted_whole_is_404(api, hub):
+    pr = hub.pull()
+    hub.delete(pr)
+
+    assert api.get(f"/pulls/{pr.number}").status_code == 404
+    assert api.get("/pulls").json() == []
+
+
+def test_labels_are_added_whatever_their_case_and_made_where_there_are_none(api, hub):
+    pr = hub.pull()
+    hub.label(pr, "Bug")
+    added = api.post(f"/issues/{pr.number}/labels", {"labels": ["bug", "needs work"]}).json()
+
+    assert [label["name"] for label in added] == ["Bug", "needs work"]
+    assert [label["name"] for label in api.get("/labels").json()] == ["Bug", "needs work"]
+    assert api.send("DELETE", f"/issues/{pr.number}/labels/needs%20work").status_code == 200
+    assert api.send("DELETE", f"/issues/{pr.number}/labels/needs%20work").json()["message"] == "Label does not exist"
+    assert api.send("PUT", f"/issues/{pr.number}/labels", {"labels": ["a/b"]}).json()[0]["name"] == "a/b"
+    assert api.send("DELETE", f"/issues/{pr.number}/labels/a%2Fb").json() == []
+
+
+def test_a_milestone_is_set_by_number_and_taken_away(api, hub):
+    pr, found = hub.pull(), hub.milestone("1.0")
+    number = next(each["number"] for each in api.get("/milestones").json() if each["title"] == "1.0")
+
+    assert number == found.number
+    assert api.send("PATCH", f"/issues/{pr.number}", {"milestone": number}).json()["milestone"]["title"] == "1.0"
+    assert api.send("PATCH", f"/issues/{pr.number}", {"milestone": 99}).status_code == 422
+    assert api.send("PATCH", f"/issues/{pr.number}", {"milestone": None}).json()["milestone"] is None
+
+
+def test_branches_and_commits_are_found_by_name(api, hub):
+    pr = hub.pull(branch="fix/it")
+
+    assert api.get("/branches/fix/it").json()["commit"]["sha"] == pr.head.sha
+    assert api.get("/branches/nowhere").status_code == 404
+    assert api.get(f"/commits/refs/pull/{pr.number}/head").json()["sha"] == pr.head.sha
+    assert api.get(f"/compare/main...{pr.head.sha}").json()["status"] == "ahead"
+    assert api.get(f"/commits/{pr.head.sha}/pulls").json()[0]["number"] == pr.number
+
+
+def test_a_renamed_repository_redirects_to_its_number(api, hub):
+    pr = hub.pull()
+    hub.rename("motor")
+    moved = api.get("/issues/comments", since="2026-01-01T12:00:00Z")
+    posted = api.post(f"/issues/{pr.number}/comments", {"body": "x"})
+
+    assert (moved.status_code, posted.status_code) == (301, 307)
+    assert moved.headers["location"].startswith("https://api.github.com/repositories/1000/issues/comments?since=")
+    assert api.get(moved.headers["location"]).status_code == 200
+    assert api.get("/repos/ada/motor").json()["full_name"] == "ada/motor"
