@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from prloom.agents import registry, runner, runs
@@ -40,22 +40,30 @@ class AgentTriager:
         self._read_plan = read_plan
         self._slots = asyncio.Semaphore(parallel)
 
+    def turn(self) -> asyncio.Semaphore:
+        """Return what is held by whoever lets an agent run; it is got in the order in which it was asked for."""
+        return self._slots
+
     async def triage(self, desk: Desk, step: Triage) -> None:
         """Run the triage agent on these events, and commit what it says."""
-        async with self._slots:
-            batch = _still_pending(desk, step.event_ids)
-            if batch:
-                await self._triage(desk, batch)
+        opened = desk.ledger.state.open
+        texts = [desk.ledger.event(opened[event_id]) for event_id in step.event_ids if event_id in opened]
+        batch = tuple(text for text in texts if text is not None)
+        if batch:
+            await self._triage(desk, batch)
 
     async def recover(self, desk: Desk, run: str, event_ids: tuple[str, ...]) -> None:
-        """Find out what became of a run that an earlier dispatcher began, wait for it if it goes on, and settle it."""
-        folder = desk.worktree.joinpath(*paths.LOCAL, paths.RUNS, run)
-        if not folder.is_dir():
-            settling.settle(desk, run, "prloom", Result(status="interrupted", error="its folder is gone"), None)
+        """Find out what became of a run that is in nobody's hands, wait for it if it goes on, and settle it."""
+        opened = [desk.ledger.state.open[event_id] for event_id in event_ids if event_id in desk.ledger.state.open]
+        folder = _folder(desk, run)
+        agent = registry.AGENTS.get(opened[0].by or "") if opened else None
+        if agent is not None and folder.is_dir():
+            await self._finish(desk, agent, runner.find(folder))
             return
-        begun = desk.ledger.state.open[event_ids[0]]
-        agent = registry.get(begun.by or "")
-        await self._finish(desk, agent, runner.find(folder))
+        if folder.is_dir():
+            runner.stop(runner.find(folder))
+        gone = Result(status="interrupted", error="its folder is gone" if agent else "its agent is not known here")
+        settling.settle(desk, run, "prloom", gone, None)
 
     def services(self, desk: Desk) -> Services:
         """Return what a hook of this plan may ask for."""
@@ -118,9 +126,20 @@ class AgentTriager:
 
     def _start(self, desk: Desk, agent: Agent, run_id: str, request: Request) -> runner.Run:
         desk.local.make_sub(paths.RUNS).close()
-        return runner.start(
-            _folder(desk, run_id), agent, request, environ=self._environ, limits=_limits(desk.rules.config)
-        )
+        config = desk.rules.config
+        allowing = Allowing(agent, config.agents.env)
+        return runner.start(_folder(desk, run_id), allowing, request, environ=self._environ, limits=_limits(config))
+
+
+class Allowing:
+    """An agent that gets some more of the operator's environment, because the configuration says so."""
+
+    def __init__(self, agent: Agent, names: Sequence[str]) -> None:
+        self.name = agent.name
+        self.program = agent.program
+        self.variables = (*agent.variables, *names)
+        self.invocation = agent.invocation
+        self.read = agent.read
 
 
 def _folder(desk: Desk, run_id: str) -> Path:
@@ -158,11 +177,3 @@ async def _outcome(run: runner.Run, agent: Agent) -> Result:
         runner.stop(run)
         raise
     return await asyncio.to_thread(runner.conclude, run, agent, end)
-
-
-def _still_pending(desk: Desk, event_ids: tuple[str, ...]) -> tuple[Event, ...]:
-    """Return the texts of those events that nobody has dealt with while they waited for a free agent."""
-    opened = desk.ledger.state.open
-    waiting = [opened[event_id] for event_id in event_ids if event_id in opened]
-    texts = [desk.ledger.event(event) for event in waiting if event.state == "pending" and event.run is None]
-    return tuple(text for text in texts if text is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from prloom.core import requests
 from prloom.core.requests import Request
 from prloom.engine import control, history
-from prloom.engine.control import Control
+from prloom.engine.control import Asked, Control
 from prloom.engine.guard import Guard
 from prloom.engine.ledger import Clock, Ledger
 from prloom.engine.plan_text import PlanFile
@@ -30,6 +30,7 @@ RUNNING = "a dispatcher is running"
 class Bench(NamedTuple):
     """A plan's bus, opened for one request and no more."""
 
+    id: str
     ledger: Ledger
 
 
@@ -49,24 +50,35 @@ def carry_out(repository: RepositoryPaths, clock: Clock) -> str | None:
 
 def _carry_out(repository: RepositoryPaths, local: Folder, clock: Clock) -> str | None:
     box = Control(local)
-    asked, cursor = box.read()
+    asked = box.read(clock())
     found = snapshot.every(repository)
-    named = {event_id for request in asked for event_id in request.ids}
-    if any(named & each.bus.untaken for each in found):
-        return "it is about an event that has yet to be taken in"
-    wanted = [each for each in found if any(_concerns(request, each) for request in asked)]
+    left = _left(asked, found)
+    if left is not None:
+        return left
+    wanted = [each for each in found if any(_concerns(request, each) for request, *_ in asked)]
     if any(each.bus.behind for each in wanted):  # a plugin's global writes may be spread over the logs of several plans
         wanted = list(found)
     try:
         with _benches(repository, [each.plan.id for each in wanted], clock) as benches:
-            for request in asked:
-                control.carry_out(request, benches)
+            for request, _, owed in asked:
+                control.carry_out(request, [bench for bench in benches if owed is None or bench.id in owed])
             for bench in benches:
                 bench.ledger.save()
     except PrloomError as error:
         return str(error)
-    box.settle(cursor)
+    box.settle()
     return None
+
+
+def _left(asked: Iterable[Asked], found: Iterable[Snapshot]) -> str | None:
+    """Return why the requests are better left to the dispatcher, which takes events in and waits for plans; or None."""
+    missing = {event_id for request, *_ in asked for event_id in request.ids}
+    for each in found:
+        if missing & each.bus.untaken:
+            return "it is about an event that has yet to be taken in"
+        missing -= {event_id for request, *_ in asked for event_id in control.has(request, each.bus.state)}
+    unread = [each for each in found if each.error is not None]
+    return f"plan {unread[0].plan.id} cannot be read: {unread[0].error}" if missing and unread else None
 
 
 def _concerns(request: Request, of: Snapshot) -> bool:
@@ -85,7 +97,7 @@ def _benches(repository: RepositoryPaths, plan_ids: Collection[str], clock: Cloc
             local = closing.enter_context(_folder(repository, plan_id, guard))
             bus = local.make_sub(paths.BUS)
             stores = Stores(local.make_sub(paths.PLUGIN_STATE), "plan", partial(history.writes, bus, "plan"))
-            benches.append(Bench(Ledger.open(bus, clock, (PlanFile(local), stores, shared))))
+            benches.append(Bench(plan_id, Ledger.open(bus, clock, (PlanFile(local), stores, shared))))
         shared.settle()
         yield tuple(benches)
 

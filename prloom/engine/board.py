@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from prloom.engine.guard import Guard
 from prloom.engine.ledger import Clock
 from prloom.engine.rules import Rules, rules
 from prloom.engine.stores import Stores
-from prloom.errors import ConfigError, PrloomError
+from prloom.errors import ConfigError, PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
 from prloom.storage import paths
@@ -26,29 +26,54 @@ from prloom.storage.paths import RepositoryPaths
 
 log = logging.getLogger(__name__)
 
+Told = Sequence[Mapping[str, Any]]
+
+_MINUTE = len("2026-01-01T12:00")
+
 REPOSITORY = ""
 """The id under which the repository-wide bus stands among the plans."""
 
 
-class Board:
-    """The desks of a repository. Opening it takes the repository's lock; a second dispatcher is told who has it."""
+class GoneError(PrloomError):
+    """The folder in which the dispatcher keeps its own files was removed beneath it."""
 
-    def __init__(self, repository: RepositoryPaths, general: Rules, clock: Clock, *, disk: Disk = REAL) -> None:
+
+class Board:
+    """The desks of a repository. Opening it takes the repository's lock; a second dispatcher is told who has it.
+
+    `unreadable` says of each plan that has no desk why not, and `lost` are the desks of plans that were given up: what
+    is at work on them is to be ended.
+    """
+
+    def __init__(
+        self,
+        repository: RepositoryPaths,
+        general: Rules,
+        clock: Clock,
+        *,
+        disk: Disk = REAL,
+        guard: Guard | None = None,
+    ) -> None:
         self.paths = repository
         self.clock = clock
+        self.desks: dict[str, Desk] = {}
+        self.unreadable: dict[str, str] = {}
+        self.lost: list[Desk] = []
         self._disk = disk
+        self._guard = guard or Guard(repository.root)
+        self._published: dict[str, Told] = {}
         self.local = Folder.make(repository.root, *paths.LOCAL, disk=disk)
         self._lock = DispatcherLock(self.local)
         self._lock.acquire()
-        self.desks: dict[str, Desk] = {}
-        self.unreadable: dict[str, str] = {}
-        self._guard = Guard(repository.root)
-        everywhere = partial(history.everywhere, repository, self._guard)
-        self._shared = Stores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
-        plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
-        self.repository = self._desk(plan, self.local, general)
-        self._published: tuple[Any, Any, Any] = (None, None, None)
-        self._state = self.local.make_sub(paths.BUS, paths.BUS_STATE)
+        try:
+            everywhere = partial(history.everywhere, repository, self._guard)
+            self._shared = Stores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
+            plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
+            self.repository = self._desk(plan, self.local, general)
+            self._state = self.local.make_sub(paths.BUS, paths.BUS_STATE)
+        except BaseException:
+            self._lock.release()
+            raise
 
     def all(self) -> Iterator[Desk]:
         """Yield the plans' desks and the repository's own."""
@@ -56,56 +81,93 @@ class Board:
         yield self.repository
 
     def take_up(self, general: Rules) -> None:
-        """Open the desks of new plans and close those of plans that are gone; one that cannot be opened waits."""
-        present = plans.ids(self.paths)
+        """Open the desks of new plans and let go of those of plans that are gone; one that cannot be opened waits."""
+        try:
+            present = plans.ids(self.paths)
+        except StorageError as error:  # the plans that are open can be worked on all the same
+            self._warn(REPOSITORY, str(error))
+            return
         for plan_id in self.desks.keys() - set(present):
-            self.desks.pop(plan_id).close()
-        fresh = [plan_id for plan_id in present if plan_id not in self.desks]
-        self.unreadable = {plan_id: why for plan_id, why in self.unreadable.items() if plan_id in fresh}
-        for plan_id in fresh:
-            try:
-                self.desks[plan_id] = self._open(plan_id, general)
-                self.unreadable.pop(plan_id, None)
-            except PrloomError as error:
-                if self.unreadable.get(plan_id) != str(error):
-                    log.warning("plan %s cannot be worked on: %s", plan_id, error)
-                self.unreadable[plan_id] = str(error)
-        if fresh:
-            self._shared.settle()
+            self._let_go(plan_id)
+        self.unreadable = {plan_id: why for plan_id, why in self.unreadable.items() if plan_id in present}
+        for plan_id in present:
+            self.look(plan_id)
+            if plan_id not in self.desks:
+                self._take_up(plan_id, general)
+        self._shared.settle()
 
-    def watch_over(self) -> None:
-        """Block the plans whose commit brings files of prloom's; take up again those whose commit no longer does."""
-        for desk in self.desks.values():
-            try:
-                desk.block(self._guard.problem(desk.worktree))
-            except PrloomError as error:
-                desk.trouble(str(error))
+    def look(self, plan_id: str) -> Desk | None:
+        """Return a plan's desk if its folder is still what was opened, and its commit brings nothing into it."""
+        desk = self.desks.get(plan_id)
+        if desk is None or desk.resting(self.clock()):
+            return desk
+        try:
+            problem = self._guard.problem(desk.worktree)
+        except PrloomError as error:
+            desk.trouble(str(error))
+            return desk
+        if problem is None and desk.stands():
+            return desk
+        self._let_go(plan_id)
+        return None
 
     def beat(self) -> None:
-        """Tell that the dispatcher is alive and ticking."""
+        """Tell that the dispatcher is alive and ticking; raises GoneError where its own folder was removed."""
+        if self.local.gone():
+            raise GoneError(f"{self.local.path} was removed while prloom ran; start prloom again")
         self._lock.touch()
 
-    def publish(self, plugins: list[dict[str, Any]], bridges: list[dict[str, Any]], now: datetime) -> None:
-        """Tell `prloom status` of the plugins, the bridges and the plans that could not be opened, if that is new."""
-        if plugins != self._published[0]:
-            Document(self._state, paths.PLUGINS).save({"plugins": plugins, "at": record.iso(now)})
-        if bridges != self._published[1]:
-            Document(self._state, paths.BRIDGES).save({"bridges": bridges, "at": record.iso(now)})
-        if self.unreadable != self._published[2]:
-            Document(self._state, paths.PLANS).save({"unreadable": self.unreadable, "at": record.iso(now)})
-        self._published = (plugins, bridges, dict(self.unreadable))
+    def publish(self, plugins: Told, bridges: Told, now: datetime) -> None:
+        """Tell `prloom status` of the plugins, the bridges and the plans that could not be opened, where that is new.
+
+        That a bridge was asked once more is told now and then: an idle repository costs no write each time.
+        """
+        unreadable = {**self.unreadable, **self._own_trouble()}
+        self._tell(paths.PLUGINS, {"plugins": plugins}, plugins, now)
+        self._tell(paths.BRIDGES, {"bridges": bridges}, [_without_times(bridge) for bridge in bridges], now)
+        self._tell(paths.PLANS, {"unreadable": unreadable}, [unreadable], now)
 
     def read_plan(self, plan_id: str) -> str:
         """Return the text of a plan; raises PrloomError where there is none of that id."""
-        if plan_id not in self.desks:
+        desk = self.desks.get(plan_id)
+        if desk is None:
             raise PrloomError(f"there is no plan {plan_id!r}; the plans are {', '.join(self.desks) or 'none'}")
-        return self.desks[plan_id].text.read()
+        return desk.text.read()
 
     def close(self) -> None:
-        """Let go of everything, the lock last."""
-        for desk in self.desks.values():
-            desk.close()
-        self._lock.release()
+        """Save where each plan stands and let go of everything, the lock last."""
+        try:
+            for desk in self.all():
+                self._save(desk)
+                desk.ledger.close("prloom has ended")
+            for desk in self.desks.values():
+                desk.close()
+        finally:
+            self._lock.release()
+
+    # ---- inside
+
+    def _take_up(self, plan_id: str, general: Rules) -> None:
+        try:
+            self.desks[plan_id] = self._open(plan_id, general)
+            self.unreadable.pop(plan_id, None)
+        except PrloomError as error:
+            self._warn(plan_id, str(error))
+        except Exception as error:
+            if plan_id not in self.unreadable:
+                log.exception("a bug in prloom; plan %s cannot be opened", plan_id)
+            self.unreadable[plan_id] = f"a bug in prloom: {type(error).__name__}: {error}"
+
+    def _warn(self, plan_id: str, error: str) -> None:
+        if self.unreadable.get(plan_id) != error:
+            log.warning("%s cannot be worked on: %s", f"plan {plan_id}" if plan_id else "the repository", error)
+        self.unreadable[plan_id] = error
+
+    def _let_go(self, plan_id: str) -> None:
+        desk = self.desks.pop(plan_id)
+        log.warning("plan %s is let go of", plan_id)
+        desk.close()
+        self.lost.append(desk)
 
     def _open(self, plan_id: str, general: Rules) -> Desk:
         worktree = self.paths.worktree(plan_id)
@@ -131,6 +193,26 @@ class Board:
             rules=of,
             clock=self.clock,
         )
+
+    def _own_trouble(self) -> Mapping[str, str]:
+        error = self.repository.plan.last_error
+        return {} if error is None else {REPOSITORY: error}
+
+    def _tell(self, name: str, told: Mapping[str, Any], news: Told, now: datetime) -> None:
+        if self._published.get(name) != news:
+            Document(self._state, name).save({**told, "at": record.iso(now)})
+            self._published[name] = news
+
+    def _save(self, desk: Desk) -> None:
+        try:
+            desk.ledger.save()
+        except StorageError as error:  # the decision log has it all
+            log.warning("plan %s: %s", desk.id, error)
+
+
+def _without_times(bridge: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is news about a bridge: not that it was asked again within the same minute."""
+    return {key: value[:_MINUTE] if key.endswith("At") and value else value for key, value in bridge.items()}
 
 
 def _for_preset(plan: Plan, general: Rules) -> Rules:

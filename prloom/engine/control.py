@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable
-from datetime import datetime
-from typing import Protocol
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple, Protocol
+
+import msgspec
 
 from prloom.core import requests
 from prloom.core.requests import OPERATOR, Request
 from prloom.engine import entries
-from prloom.engine.ledger import Ledger
+from prloom.engine.ledger import ROTATE_AT, Ledger
 from prloom.model import record
+from prloom.model.event import Event
 from prloom.model.position import Cursor
+from prloom.model.record import Json
+from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.document import Document
 from prloom.storage.folder import Folder
 from prloom.storage.journal import Journal
 
-_CURSOR = "control.json"
+log = logging.getLogger(__name__)
+
+_FILE = "control.json"
+PATIENCE = timedelta(days=1)
+"""How long a request waits for a plan that cannot be used."""
 
 
 def ask(local: Folder, request: Request, now: datetime) -> None:
@@ -39,30 +49,54 @@ class Addressee(Protocol):
         """The plan's bus."""
 
 
+class Asked(NamedTuple):
+    """A request that is to be carried out: by these plans, or by all where none are named; read first at `since`."""
+
+    request: Request
+    since: datetime
+    plans: frozenset[str] | None = None
+
+
 class Control:
     """The dispatcher's reading of `control.jsonl`.
 
-    Requests are carried out before the cursor is saved: a crash between the two carries them out once more, which
-    changes nothing, for an event that was retried, vouched for or dropped is no longer in the state it was in.
+    Requests are carried out before that is written down: a crash between the two carries them out once more, which
+    changes nothing, for an event that was retried, vouched for or dropped is no longer in the state it was in. What a
+    plan could not carry out waits until it can.
     """
 
     def __init__(self, local: Folder) -> None:
         self._journal = Journal(local, paths.CONTROL)
-        self._document = Document(local.make_sub(paths.BUS, paths.BUS_STATE), _CURSOR)
-        self._cursor = _cursor(self._document)
+        self._document = Document(local.make_sub(paths.BUS, paths.BUS_STATE), _FILE)
+        self._told = self._document.load().value or {}
+        self._cursor = self._read_to = _cursor(self._told.get("cursor"))
 
-    def read(self) -> tuple[tuple[Request, ...], Cursor]:
-        """Return the requests that are new, and the cursor to settle with once they are carried out."""
+    def read(self, now: datetime) -> tuple[Asked, ...]:
+        """Return what is to be carried out: what waits for a plan, and what is new.
+
+        What has waited for a day is given up: its plan has been of no use for so long.
+        """
         batch = self._journal.read(self._cursor)
+        self._read_to = batch.cursor
         events = [entries.event(entry.line) for entry in batch.entries]
         found = [requests.from_event(event) for event in events if event is not None]
-        return tuple(request for request in found if request is not None), batch.cursor
+        new = [Asked(request, now) for request in found if request is not None]
+        waiting = [asked for asked in _waiting(self._told.get("waiting")) if not _too_old(asked, now)]
+        return (*waiting, *new)
 
-    def settle(self, cursor: Cursor) -> None:
-        """Remember that all requests before the cursor are carried out."""
-        if cursor != self._cursor:
-            self._document.save({"cursor": list(cursor)})
-            self._cursor = cursor
+    def settle(self, left: Iterable[Asked] = ()) -> None:
+        """Remember that all requests that were read are carried out, but for what is left of them."""
+        waiting = [
+            {"request": record.to_wire(requests.to_event(each.request, record.iso(each.since))), "plans": sorted(plans)}
+            for each in left
+            if (plans := each.plans)
+        ]
+        told = {"cursor": list(self._read_to)} | ({"waiting": waiting} if waiting else {})
+        if told != self._told and (waiting or self._read_to != self._cursor or "waiting" in self._told):
+            self._document.save(told)
+            self._told, self._cursor = told, self._read_to
+        if self._cursor.offset > ROTATE_AT:
+            self._journal.rotate()
 
 
 def carry_out(request: Request, plans: Iterable[Addressee]) -> None:
@@ -74,9 +108,33 @@ def carry_out(request: Request, plans: Iterable[Addressee]) -> None:
             plan.ledger.commit("operator", OPERATOR, changes=changes, deliveries=deliveries, note=request.id)
 
 
-def _cursor(document: Document) -> Cursor:
-    value = document.load().value
-    numbers = value.get("cursor") if value else None
+def has(request: Request, state: DispatchState) -> frozenset[str]:
+    """Return which of the ids that a request names are those of a plan's open events and of its actions."""
+    return frozenset(each for each in request.ids if each in state.open or each in state.queue)
+
+
+def _waiting(told: Json) -> Iterator[Asked]:
+    for each in told if isinstance(told, list) else ():
+        try:
+            event = record.from_wire(Event, each["request"])
+            request, since = requests.from_event(event), record.moment(event.created_at or "")
+            plans = frozenset(map(str, each["plans"]))
+        except (msgspec.ValidationError, KeyError, TypeError, ValueError):
+            continue
+        if request is not None:
+            yield Asked(request, since, plans)
+
+
+def _too_old(asked: Asked, now: datetime) -> bool:
+    if now - asked.since <= PATIENCE:
+        return False
+    log.warning(
+        "the request %s to %s is over a day old; it is not carried out any more", asked.request.id, asked.request.verb
+    )
+    return True
+
+
+def _cursor(numbers: Json) -> Cursor:
     if isinstance(numbers, list) and len(numbers) == len(Cursor._fields) and all(isinstance(n, int) for n in numbers):
         return Cursor(*numbers)
     return Cursor()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Sequence
 from datetime import timedelta
@@ -27,37 +28,31 @@ NOBODY = "nobody"
 """Who is named where no bridge claims a target."""
 
 
-async def deliver(desk: Desk, bridge: LoadedBridge, actions: Sequence[QueuedAction], context: BridgeContext) -> None:
+async def deliver(desk: Desk, bridge: LoadedBridge, action_ids: Sequence[str], context: BridgeContext) -> None:
     """Try each of these actions once, in order; a failure of one is that one's own."""
-    for action in actions:
-        if action.id in desk.ledger.state.queue:
-            await _attempt(desk, bridge, action, context)
+    for action_id in action_ids:
+        queued = desk.ledger.state.queue.get(action_id)
+        if queued is not None and not queued.failed:
+            await _attempt(desk, bridge, queued, context)
 
 
 async def _attempt(desk: Desk, bridge: LoadedBridge, queued: QueuedAction, context: BridgeContext) -> None:
-    state = receipts.load(desk.local, bridge.name)
+    state = receipts.load(desk.local, bridge.name, desk.clock())
     earlier = next((receipt for receipt in state.receipts if receipt.action_id == queued.id), None)
     if earlier is not None:  # it arrived, and the end came before that was decided
         _decide(desk, bridge.name, outbox.delivered(queued, earlier))
         return
     begun = state.attempts.get(queued.id)
-    uncertain = begun is not None
+    uncertain = begun is not None or receipts.in_doubt(state, queued)
     attempt = Attempt((begun.count if begun else 0) + 1, record.iso(desk.clock()))
     receipts.save(desk.local, bridge.name, replace(state, attempts={**state.attempts, queued.id: attempt}))
-    result = await _send(desk, bridge, queued, replace_context(context, desk, uncertain=uncertain))
-    _settle(desk, bridge.name, queued, result)
+    result = await _send(desk, bridge, queued, _context(context, desk, uncertain=uncertain))
+    _settle(desk, bridge.name, desk.ledger.state.queue.get(queued.id, queued), result)
 
 
-def replace_context(context: BridgeContext, desk: Desk, *, uncertain: bool) -> BridgeContext:
+def _context(context: BridgeContext, desk: Desk, *, uncertain: bool) -> BridgeContext:
     """Return the context of one delivery."""
-    return BridgeContext(
-        repo_root=context.repo_root,
-        plans=context.plans,
-        now=desk.clock(),
-        plan=desk.tracked,
-        uncertain=uncertain,
-        log=context.log,
-    )
+    return dataclasses.replace(context, now=desk.clock(), plan=desk.tracked, uncertain=uncertain)
 
 
 async def _send(desk: Desk, bridge: LoadedBridge, queued: QueuedAction, context: BridgeContext) -> Delivered | Refused:
@@ -65,14 +60,14 @@ async def _send(desk: Desk, bridge: LoadedBridge, queued: QueuedAction, context:
     action = desk.ledger.action(queued.position)
     if action is None:
         return Refused("its line in actions.jsonl cannot be read; `prloom doctor` names it")
+    limit = asyncio.timeout(LIMIT.total_seconds())
     try:
-        async with asyncio.timeout(LIMIT.total_seconds()):
+        async with limit:
             result = await bridge.bridge.actions(context, action)
-    except TimeoutError:
-        return Refused(f"no answer within {LIMIT.total_seconds():.0f} s", retryable=True, unknown=True)
-    except Exception as error:  # noqa: BLE001 - a bridge is a stranger's code: its failure is this action's only
-        log.warning("bridge %s failed on action %s: %r", bridge.name, queued.id, error)
-        return Refused(f"{type(error).__name__}: {error}", retryable=True, unknown=True)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code: its failure is this action's only
+        late = f"no answer within {LIMIT.total_seconds():.0f} s"
+        text = late if limit.expired() else f"{type(error).__name__}: {error}"
+        return Refused(text, retryable=True, unknown=True)
     if not isinstance(result, Delivered | Refused):
         return Refused(f"the bridge returned {type(result).__name__}, neither Delivered nor Refused", unknown=True)
     return result
@@ -80,7 +75,7 @@ async def _send(desk: Desk, bridge: LoadedBridge, queued: QueuedAction, context:
 
 def _settle(desk: Desk, bridge: str, queued: QueuedAction, result: Delivered | Refused) -> None:
     """Write the receipt first and then decide: a receipt alone is enough to know that the action arrived."""
-    state = receipts.load(desk.local, bridge)
+    state = receipts.load(desk.local, bridge, desk.clock())
     if isinstance(result, Delivered):
         receipt = Receipt(queued.id, record.iso(desk.clock()), result.url, result.remote_id)
         receipts.save(desk.local, bridge, outbox.receipted(state, receipt))

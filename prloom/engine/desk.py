@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
+import logging
+import os
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,21 +21,28 @@ from prloom.engine.ledger import Clock, Ledger
 from prloom.engine.plan_text import PlanFile
 from prloom.engine.rules import Rules
 from prloom.engine.stores import Stores
+from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.event import Target
 from prloom.model.plan import Plan
+from prloom.model.position import Cursor
 from prloom.storage import paths
 from prloom.storage.folder import Folder
 
+log = logging.getLogger(__name__)
+
 _TROUBLE = Backoff(initial=timedelta(seconds=1), maximum=timedelta(minutes=5))
+_CALM = timedelta(minutes=1)
+"""Trouble that comes back sooner than this, or than the last rest was long, is the same trouble."""
 
 
 class Desk:
     """A plan that the dispatcher works on.
 
     `busy` are the events in a hook's or an agent's hands, `alone` those that are shown one by one because a hook failed
-    on them in company, and `delivering` the bridges that are at work on an action of this plan. All three are memory
-    only: after a crash nobody holds anything.
+    on them in company, `delivering` the bridges that are at work on an action of this plan, and `awaits_agent` says
+    that a job waits for an agent's turn, or has it. All of them are memory only: after a crash nobody holds anything.
+    `read_to` bounds what is taken in: events behind it are left to the next tick.
     """
 
     def __init__(
@@ -61,10 +69,14 @@ class Desk:
         self.busy: set[str] = set()
         self.alone: set[str] = set()
         self.delivering: set[str] = set()
+        self.awaits_agent = False
+        self.read_to: Cursor | None = None
         self.todos_seen_at: int | None = None
-        self.wake = asyncio.Event()
+        self.torn: tuple[Cursor, datetime] | None = None
         self.rest_until: datetime | None = None
+        self._rested = timedelta(0)
         self._troubles = 0
+        self._anew = False
         self._open()
 
     def _open(self) -> None:
@@ -100,7 +112,7 @@ class Desk:
         return self.ledger.state.paused
 
     @property
-    def triaging(self) -> bool:
+    def in_run(self) -> bool:
         """Whether an agent is at work on events of this plan."""
         return any(event.run for event in self.ledger.state.open.values())
 
@@ -109,40 +121,54 @@ class Desk:
         return self.rest_until is not None and now < self.rest_until
 
     def trouble(self, error: str) -> None:
-        """Note that the plan's files could not be used: it rests, the others go on, and then it is opened anew."""
-        self._troubles += 1
+        """Note that the plan's files could not be used: it rests, the others go on, and then it is opened anew.
+
+        Trouble that comes back soon makes it rest longer each time. Never raises: it is what errors come to.
+        """
         now = self.clock()
-        self.rest_until = now + backoff.delay(_TROUBLE, self._troubles, self.id)
+        self.ledger.close(error)
+        self._anew = True
+        if self.resting(now) or self.local.fd < 0:
+            return
+        if self.rest_until is None or now >= self.rest_until + max(self._rested, _CALM):
+            self._troubles = 0
+        self._troubles += 1
+        self._rested = backoff.delay(_TROUBLE, self._troubles, self.id)
+        self.rest_until = now + self._rested
         self.tell(error)
 
     def reopen(self) -> None:
         """Read from disk what really came to be, after trouble."""
-        if self._troubles:
+        if self._anew:
             self._open()
-            self._troubles = 0
-            self.rest_until = None
+            self._anew = False
+
+    def well(self) -> None:
+        """Note that the plan could be worked on."""
+        if self.plan.last_error is not None:
             self.tell(None)
 
-    def block(self, reason: str | None) -> None:
-        """Do nothing for the plan while there is a reason, and show it; go on from what is on disk without one."""
-        if reason is None and not self.plan.blocked:
-            return
-        if reason is None:
-            self._open()
-        if self.plan.blocked != (reason is not None) or self.plan.last_error != reason:
-            at = record.iso(self.clock()) if reason else None
-            self.edit(lambda plan: replace(plan, blocked=reason is not None, last_error=reason, last_error_at=at))
-
     def tell(self, error: str | None) -> None:
-        """Show an error in `prloom status`, or take it away."""
+        """Show an error in `prloom status`, or take it away; where not even that can be written, it is logged only."""
         at = record.iso(self.clock()) if error else None
-        if self.plan.last_error != error:
-            self.edit(lambda plan: replace(plan, last_error=error, last_error_at=at))
+        try:
+            if self.plan.last_error != error:
+                self.edit(lambda plan: replace(plan, last_error=error, last_error_at=at))
+        except StorageError as failure:
+            log.warning("plan %s: %s", self.id, failure)
 
     def edit(self, change: Callable[[Plan], Plan]) -> None:
-        """Change the plan's `state.json`."""
-        self.plan = plans.change(self.local, self.plan, change)
+        """Change the plan's `state.json`; the repository itself has none, and must not look like a plan's worktree."""
+        self.plan = plans.change(self.local, self.plan, change) if self.id else change(self.plan)
+
+    def stands(self) -> bool:
+        """Whether the plan's folder is still the one that was opened, and not another of that name, or none."""
+        try:
+            return os.path.samestat(self.worktree.joinpath(*paths.LOCAL).lstat(), os.fstat(self.local.fd))
+        except OSError:
+            return False
 
     def close(self) -> None:
-        """Let go of the plan's folder."""
+        """Let go of the plan; whoever is still at work on it can write nothing any more."""
+        self.ledger.close("the plan was closed")
         self.local.close()

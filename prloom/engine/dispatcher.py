@@ -4,47 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Protocol
+from math import inf
+from pathlib import Path
+from typing import Any
 
 from prloom.api.bridge import BridgeContext
-from prloom.api.context import Services
-from prloom.core.dispatch import Triage
-from prloom.engine import control, intake, work
-from prloom.engine.board import Board
+from prloom.core.dispatch import Roster
+from prloom.engine import errands, intake, work
+from prloom.engine.board import Board, GoneError
 from prloom.engine.control import Control
 from prloom.engine.desk import Desk
+from prloom.engine.hands import Hands, Triager
+from prloom.engine.jobs import Jobs
 from prloom.engine.ledger import Clock
 from prloom.engine.plugins import Crew
 from prloom.engine.poll import Poller
 from prloom.engine.rules import Rules
 from prloom.engine.watch import Watcher
-from prloom.engine.work import Hands, Job
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import Bridges
-from prloom.model.state import OpenEvent
 from prloom.storage import paths
 
 log = logging.getLogger(__name__)
 
 
-class Triager(Protocol):
-    """Lets agents deal with events, and finds out what became of the runs of a dispatcher that was killed."""
-
-    async def triage(self, desk: Desk, step: Triage) -> None:
-        """Run an agent on these events and commit what comes of it."""
-
-    async def recover(self, desk: Desk, run: str, event_ids: tuple[str, ...]) -> None:
-        """Settle a run that an earlier dispatcher began."""
-
-    def services(self, desk: Desk) -> Services:
-        """Return what a hook of this plan may ask for."""
-
-
 class Dispatcher:
-    """Everything at work on one repository. `run` goes on for ever, `once` does exactly one full tick."""
+    """Everything at work on one repository. `run` goes on for ever, `once` does exactly one full tick.
+
+    A tick is over at once: what takes time is spawned, and when it is done, or when something is appended to a plan's
+    bus, that plan is woken and worked through again without a tick.
+    """
 
     def __init__(
         self, board: Board, *, crew: Crew, bridges: Bridges, triager: Triager, rules: Rules, clock: Clock
@@ -59,185 +51,238 @@ class Dispatcher:
         self._pollers = [Poller(bridge, state) for bridge in bridges.loaded]
         self._control = Control(board.local)
         self._watcher = Watcher()
+        self._horizon: datetime | None = None
         self._wake = asyncio.Event()
-        self._working: set[asyncio.Task[None]] = set()
+        self._woken: set[str] = set()
+        self._asked = False
+        self._jobs = Jobs(self._rouse)
         self._polling: set[str] = set()
-        self._poll_now = False
+        self._wanted: set[str] = set()
+        self._troubles: dict[str, str | None] = {}
 
     # ---- the two ways to run
 
     async def run(self, tick: timedelta) -> None:
-        """Run until cancelled: a tick at least this often, and at once when something is appended to a bus."""
-        await self._start()
+        """Run until cancelled: a tick at least this often, and at once what is appended to a bus.
+
+        Raises GoneError where prloom's own folder was removed meanwhile.
+        """
         try:
+            await self._crew.start()
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._notice())
-                while True:
-                    self._wake.clear()
-                    self._tick_on()
-                    await self._pause(tick)
+                notices = group.create_task(self._notice())
+                while self._tick_on():
+                    await self._until_the_next(tick)
+                notices.cancel()
+            self.board.beat()
         finally:
             await self._stop()
 
     async def once(self) -> None:
-        """Do one full tick: poll everything, dispatch, wait for all that this began, deliver."""
-        await self._start()
+        """Do one full tick: poll everything, dispatch, wait for all that this began, deliver.
+
+        What comes due meanwhile, and what is appended once the polls are over, is left to the next time: else a plugin
+        that puts an event off for a second could keep this from ever ending.
+        """
         try:
-            self._poll_now = True
+            await self._crew.start()
+            self._horizon = self.clock()
+            self.poll()
             self.tick()
-            while self._working:
-                await asyncio.wait(self._working, return_when=asyncio.FIRST_COMPLETED)
-                self._work_through()
-            self.board.publish(self._crew.report(), self._reports(), self.clock())
+            while self._jobs or self._woken:
+                if not self._woken:
+                    await self._jobs.wait()
+                self._close_the_door()
+                self._work_through(self._drain())
+                await asyncio.sleep(0)
+            self._publish()
         finally:
             await self._stop()
 
-    def _tick_on(self) -> None:
-        """Tick, and go on whatever the disk says: the next tick tries again."""
-        try:
-            self.tick()
-        except PrloomError as error:
-            log.warning("%s", error)
+    def poll(self) -> None:
+        """Have every bridge asked, whatever its interval says; one that is just being asked is asked once more."""
+        self._wanted = {poller.bridge.name for poller in self._pollers}
 
     def tick(self) -> None:
         """Do all that can be done now, and begin what takes time; costs the same however much history there is."""
-        self.board.beat()
-        self._take_up()
-        self._obey()
-        self._poll()
-        self._work_through()
-        self.board.publish(self._crew.report(), self._reports(), self.clock())
+        for part in self._parts():
+            part()
+
+    def _parts(self) -> tuple[Callable[[], None], ...]:
+        return self.board.beat, self._take_up, self._obey, self._poll, self._work_through_all, self._publish
 
     # ---- beginning and end
 
-    async def _start(self) -> None:
-        await self._crew.start()
-        self._take_up()
-        for desk in self.board.desks.values():
-            for run, ids in _runs(desk.ledger.state.open.values()).items():
-                desk.busy |= set(ids)
-                self._spawn(desk, partial(self._recover, desk, run, ids))
-
-    async def _recover(self, desk: Desk, run: str, ids: tuple[str, ...]) -> None:
-        try:
-            await self._triager.recover(desk, run, ids)
-        finally:
-            desk.busy -= set(ids)
-
     async def _stop(self) -> None:
         """End what is at work; nothing is lost by that, it is found out by the next start."""
-        for task in self._working:
-            task.cancel()
-        await asyncio.gather(*self._working, return_exceptions=True)
-        await self._crew.stop()
-        self._watcher.close()
-        self.board.close()
+        try:
+            await self._jobs.end()
+        finally:
+            try:
+                await self._crew.stop()
+            finally:
+                self._watcher.close()
+                self.board.close()
 
     def _take_up(self) -> None:
         """Look for plans that were adopted or given up since the last tick."""
         self.board.take_up(self._rules)
-        self.board.watch_over()
-        buses = [desk.worktree.joinpath(*paths.LOCAL, paths.BUS) for desk in self.board.desks.values()]
-        self._watcher.follow([*buses, self.board.paths.local, self.board.paths.bus])
+        self._drop_lost()
+        self._watcher.follow([*map(_bus, self.board.all()), self.board.paths.local])
+
+    def _drop_lost(self) -> None:
+        """End what is at work on plans that are gone: it could write nothing any more."""
+        while self.board.lost:
+            self._jobs.cancel(self.board.lost.pop())
 
     # ---- one tick's parts
 
+    def _tick_on(self) -> bool:
+        """Tick, and return whether to go on: whatever the disk says, the other parts are done and the next tick tries.
+
+        A trouble that stays is told once.
+        """
+        self._asked = False
+        for part in self._parts():
+            name, trouble = part.__name__, None
+            try:
+                part()
+            except GoneError:
+                return False
+            except PrloomError as error:
+                trouble = str(error)
+                if trouble != self._troubles.get(name):
+                    log.warning("%s", trouble)
+            except Exception as error:
+                trouble = repr(error)
+                if trouble != self._troubles.get(name):
+                    log.exception("a bug in prloom; it goes on without")
+            self._troubles[name] = trouble
+        return True
+
     def _obey(self) -> None:
-        requests, cursor = self._control.read()
-        for request in requests:
-            if request.verb == "poll":
-                self._poll_now = True
-            for desk in self.board.all():
-                try:
-                    while intake.take_in(desk):  # the request may be about an event that came just before it
-                        pass
-                    control.carry_out(request, (desk,))
-                except PrloomError as error:
-                    desk.trouble(str(error))
-        self._control.settle(cursor)
+        """Carry out what other commands ask for."""
+        if errands.run(self._control, self.board):
+            self.poll()
 
     def _poll(self) -> None:
         now = self.clock()
         for poller in self._pollers:
             name = poller.bridge.name
-            if name not in self._polling and (self._poll_now or poller.due(now)):
+            if name not in self._polling and (name in self._wanted or poller.due(now)):
                 self._polling.add(name)
-                self._spawn(None, partial(self._poll_one, poller))
-        self._poll_now = False
+                self._wanted.discard(name)
+                self._jobs.spawn(None, partial(self._poll_one, poller))
 
     async def _poll_one(self, poller: Poller) -> None:
         try:
             repository = None if self.board.unreadable else self.board.repository
-            await poller.poll(self.board.desks, repository, self._context())
+            self._woken |= await poller.poll(self.board.desks, repository, self._context())
         finally:
             self._polling.discard(poller.bridge.name)
 
-    def _work_through(self) -> None:
-        roster, hands = self._crew.roster(), self._hands()
-        for desk in self.board.desks.values():
-            while work.advance(desk, roster, hands):
-                pass
-        repository = self._hands(agents=False)
-        while work.advance(self.board.repository, self._crew.repository_roster(), repository):
-            pass
+    def _close_the_door(self) -> None:
+        """Once all bridges have been asked, take in what stands on the buses by now, and nothing that comes later."""
+        if self._polling:
+            return
+        for desk in self.board.all():
+            if desk.read_to is None and not desk.resting(self.clock()):
+                try:
+                    desk.read_to = desk.ledger.events.end()
+                except PrloomError as error:
+                    desk.trouble(str(error))
+                self._woken.add(desk.id)
 
-    def _hands(self, *, agents: bool = True) -> Hands:
+    def _drain(self) -> Collection[str]:
+        woken, self._woken = self._woken, set()
+        self._wake.clear()
+        return woken
+
+    def _work_through_all(self) -> None:
+        self._work_through([desk.id for desk in self.board.all()])
+
+    def _work_through(self, plan_ids: Iterable[str]) -> None:
+        """Work through plans once; where that has changed something, they are woken to be worked through again."""
+        for plan_id in plan_ids:
+            desk = self.board.look(plan_id) if plan_id else self.board.repository
+            if desk is not None and work.advance(desk, self._roster(desk), self._hands(agents=bool(desk.id))):
+                self._rouse(desk.id)
+        self._drop_lost()
+
+    def _roster(self, desk: Desk) -> Roster:
+        without = desk.rules.config.plugins.disabled
+        return self._crew.roster(without) if desk.id else self._crew.repository_roster()
+
+    def _hands(self, *, agents: bool) -> Hands:
         return Hands(
             crew=self._crew,
             bridges=self.bridges,
-            services=self._triager.services,
+            triager=self._triager,
             context=self._context,
-            triage=self._triager.triage if agents else None,
             lookup=self._look_up,
-            spawn=self._spawn,
+            spawn=self._jobs.spawn,
+            agents=agents,
+            horizon=self._horizon,
         )
 
-    async def _look_up(self, desk: Desk, event: OpenEvent) -> None:
-        """Ask the bridge that an event came from what its author may do."""
-        poller = next((poller for poller in self._pollers if poller.bridge.name == event.source), None)
-        if poller is None or event.author is None:
-            intake.looked_up(desk, event, None, f"no bridge is named {event.source}")
+    async def _look_up(self, desk: Desk, event_id: str) -> None:
+        """Ask the bridge that an event came from, or else the plan's forge, what its author may do."""
+        event = desk.ledger.state.open.get(event_id)
+        if event is None:
             return
-        permission, why = await poller.permission(event.author, self._context())
-        current = desk.ledger.state.open.get(event.id)
-        if current is not None and current.state == "held":
-            intake.looked_up(desk, current, permission, why)
+        sources = (event.source, desk.plan.forge)
+        poller = next((poller for name in sources for poller in self._pollers if poller.bridge.name == name), None)
+        if poller is None or event.author is None:
+            intake.looked_up(desk, event_id, None, f"no bridge is named {event.source}")
+            return
+        permission, why = await poller.permissions.look_up(event.author, self._context())
+        intake.looked_up(desk, event_id, permission, why)
 
     # ---- work beside everything else
 
-    def _spawn(self, desk: Desk | None, job: Job) -> None:
-        task = asyncio.get_running_loop().create_task(self._guard(desk, job))
-        self._working.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._working.discard(task)
+    def _rouse(self, *plan_ids: str | None) -> None:
+        """Have plans worked through again before anything else happens."""
+        self._woken.update(plan_id for plan_id in plan_ids if plan_id is not None)
         self._wake.set()
 
-    async def _guard(self, desk: Desk | None, job: Job) -> None:
-        """Let no job's failure reach the others: it is its plan's trouble."""
-        try:
-            await job()
-        except PrloomError as error:
-            log.warning("%s: %s", f"plan {desk.id}" if desk else "dispatcher", error)
-            if desk is not None:
-                desk.trouble(str(error))
-        except Exception as error:
-            log.exception("a bug in prloom; the plan rests and is tried again")
-            if desk is not None:
-                desk.trouble(f"a bug in prloom: {type(error).__name__}: {error}")
+    async def _until_the_next(self, tick: timedelta) -> None:
+        """Work through the plans that are woken until the time of the next tick has come, or somebody asks for one."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + tick.total_seconds()
+        while not self._asked:
+            if self._woken:
+                self._work_through(self._drain())
+                await asyncio.sleep(0)
+                continue
+            end = min(end, loop.time() + self._next())
+            try:
+                async with asyncio.timeout_at(end):
+                    await self._wake.wait()
+            except TimeoutError:
+                return
+            self._wake.clear()
 
-    async def _pause(self, tick: timedelta) -> None:
-        try:
-            async with asyncio.timeout(tick.total_seconds()):
-                await self._wake.wait()
-        except TimeoutError:
-            return
+    def _next(self) -> float:
+        """Return how many seconds it is until something is due."""
+        now = self.clock()
+        times = [poller.next_time() for poller in self._pollers if poller.bridge.name not in self._polling]
+        times += [work.next_time(desk, now) for desk in self.board.all()]
+        return min(((time - now).total_seconds() for time in times if time is not None and time > now), default=inf)
 
     async def _notice(self) -> None:
-        async for _folder, name in self._watcher.notices():
-            if name in {paths.EVENTS, paths.CONTROL}:
-                self._wake.set()
+        """Hear of what others append. A notice is a hint: where none can be had, the ticks find everything."""
+        try:
+            async for folder, name in self._watcher.notices():
+                if name == paths.CONTROL:
+                    self._asked = True
+                    self._wake.set()
+                elif name == paths.EVENTS:
+                    self._rouse(*(desk.id for desk in self.board.all() if _bus(desk) == folder))
+        except OSError as error:
+            log.warning("no file watch any more (%s); the tick looks at the buses", error)
+
+    def _publish(self) -> None:
+        self.board.publish(self._crew.report(), self._reports(), self.clock())
 
     def _context(self) -> BridgeContext:
         tracked = tuple(desk.tracked for desk in self.board.desks.values())
@@ -251,10 +296,5 @@ class Dispatcher:
         return [poller.report() for poller in self._pollers] + failed
 
 
-def _runs(opened: Iterable[OpenEvent]) -> dict[str, tuple[str, ...]]:
-    """Return the agent runs that open events are in, with their events."""
-    runs: dict[str, tuple[str, ...]] = {}
-    for event in opened:
-        if event.run is not None:
-            runs[event.run] = (*runs.get(event.run, ()), event.id)
-    return runs
+def _bus(desk: Desk) -> Path:
+    return desk.worktree.joinpath(*paths.LOCAL, paths.BUS)

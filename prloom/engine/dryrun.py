@@ -2,44 +2,52 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from prloom.api.bridge import Bridge, BridgeContext, Delivered, Polled, Refused
+from prloom.api.bridge import Bridge, BridgeContext, Delivered, Permissions, Polled, Refused
 from prloom.api.context import Services
 from prloom.config import stages
 from prloom.config.models import Config
 from prloom.core import verdicts
 from prloom.core.dispatch import Triage
 from prloom.engine import adopt, assembly, entries, plans
-from prloom.engine.board import Board
+from prloom.engine.board import REPOSITORY, Board
 from prloom.engine.desk import Desk
 from prloom.engine.dispatcher import Dispatcher
+from prloom.engine.guard import Guard
 from prloom.engine.ledger import Clock
 from prloom.engine.rules import rules
 from prloom.engine.services import HookServices
-from prloom.errors import AgentError
+from prloom.errors import AgentError, PrloomError
 from prloom.model.action import Action
 from prloom.model.decision import Decision
-from prloom.model.position import Position
+from prloom.model.position import Cursor
 from prloom.model.record import Json
 from prloom.storage import paths
+from prloom.storage.folder import TEMPORARY, Folder
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.reader import Reader
 
 
 async def decisions(
     root: Path, config: Config, *, environ: Mapping[str, str] = os.environ, clock: Clock = assembly.now
 ) -> tuple[str, ...]:
     """Return what one full tick would decide now, a line for each event, action and TODO."""
+    where = adopt.locate(root, config)
     with tempfile.TemporaryDirectory(prefix="prloom-dry-run-") as scratch:
-        where = _copy(adopt.locate(root, config), Path(scratch))
+        copied, refused = await asyncio.to_thread(_copy, where, Path(scratch))
+        ids = (REPOSITORY, *plans.ids(copied))
+        begun = {plan_id: _last(copied, plan_id) for plan_id in ids}
         general = rules(config)
-        board = Board(where, general, clock)
-        begun = {plan_id: _end(where, plan_id) for plan_id in plans.ids(where)}
+        board = Board(copied, general, clock, guard=Guard(None))
         loaded = assembly.load_bridges(root, config)
         dispatcher = Dispatcher(
             board,
@@ -50,7 +58,9 @@ async def decisions(
             clock=clock,
         )
         await dispatcher.once()
-        return tuple(line for plan_id, since in begun.items() for line in _told(where, plan_id, since))
+        refused |= board.unreadable
+        would_not = [f"{plan_id}: would not be worked on: {why}" for plan_id, why in refused.items()]
+        return (*would_not, *(line for plan_id, since in begun.items() for line in _told(copied, plan_id, since)))
 
 
 class Silent:
@@ -69,6 +79,12 @@ class Silent:
         """Pretend."""
         return Delivered()
 
+    async def permission(self, ctx: BridgeContext, login: str) -> str:
+        """Ask the real bridge, if it can tell."""
+        if not isinstance(self._bridge, Permissions):
+            raise LookupError(f"the bridge {self.name} cannot tell")  # noqa: TRY004 - it is the answer that is missing
+        return await self._bridge.permission(ctx, login)
+
 
 class Abstainer:
     """A triager that says which agent would be asked."""
@@ -76,6 +92,10 @@ class Abstainer:
     def __init__(self, config: Config, board: Board) -> None:
         self._agent = stages.stage(config, "triage").agent
         self._board = board
+
+    def turn(self) -> asyncio.Semaphore:
+        """Return something that anybody may hold at any time."""
+        return asyncio.Semaphore()
 
     def services(self, desk: Desk) -> Services:
         """Return the services of hooks; agents are not among them."""
@@ -97,30 +117,78 @@ async def _no_agent(desk: Desk, stage: str, text: str, model: str | None) -> str
     raise AgentError(f"a dry run starts no agent (the hook asked for stage {stage} on plan {desk.id})")
 
 
-def _copy(where: RepositoryPaths, scratch: Path) -> RepositoryPaths:
-    """Copy the state of the repository and its plans, without the agents' runs, and return where the copy is."""
+def _copy(where: RepositoryPaths, scratch: Path) -> tuple[RepositoryPaths, dict[str, str]]:
+    """Copy the state of the repository and its plans; return where the copy is, and which plans are not in it."""
     copied = RepositoryPaths(scratch, scratch / "worktrees")
-    skip = shutil.ignore_patterns(paths.RUNS, paths.LOCK, "worktrees", "dispatcher.owner.json")
-    if where.local.is_dir():
-        shutil.copytree(where.local, copied.local, symlinks=True, ignore=skip)
+    guard = Guard(where.root)
+    refused: dict[str, str] = {}
+    _copy_state(where.local, copied.local)
     for plan_id in plans.ids(where):
-        source = where.worktree(plan_id).joinpath(*paths.LOCAL)
-        shutil.copytree(source, copied.worktree(plan_id).joinpath(*paths.LOCAL), symlinks=True, ignore=skip)
-    return copied
+        worktree = where.worktree(plan_id)
+        try:
+            problem = guard.problem(worktree)
+        except PrloomError as error:
+            problem = str(error)
+        if problem is None:
+            _copy_state(worktree.joinpath(*paths.LOCAL), copied.worktree(plan_id).joinpath(*paths.LOCAL))
+        else:
+            refused[plan_id] = problem
+    return copied, refused
 
 
-def _end(where: RepositoryPaths, plan_id: str) -> Position:
-    file = where.worktree(plan_id).joinpath(*paths.LOCAL, paths.BUS, paths.DECISIONS)
-    return Position(1, file.stat().st_size if file.exists() else 0)
+_SKIPPED = frozenset({paths.RUNS, paths.LOCK, "dispatcher.owner.json", "worktrees"})
+_FIRST = (Path(paths.BUS, paths.BUS_STATE), Path(paths.PLUGIN_STATE), Path(paths.PLUGIN_STATE_GLOBAL))
 
 
-def _told(where: RepositoryPaths, plan_id: str, since: Position) -> Iterator[str]:
-    file = where.worktree(plan_id).joinpath(*paths.LOCAL, paths.BUS, paths.DECISIONS)
-    lines = file.read_bytes()[since.offset :].splitlines() if file.exists() else []
-    for line in lines:
-        decision = entries.decision(line)
+def _copy_state(source: Path, target: Path) -> None:
+    """Copy the files below a folder, first those that are made from the decision log: a dispatcher may be at work.
+
+    So the copy is one that a crash could have left behind, and the log has the rest.
+    """
+    copied: set[Path] = set()
+    for part in (*_FIRST, Path()):
+        _copy_below(source / part, target / part, copied)
+
+
+def _copy_below(source: Path, target: Path, copied: set[Path]) -> None:
+    if source in copied or source.is_symlink() or not source.is_dir():
+        return
+    copied.add(source)
+    target.mkdir(parents=True, exist_ok=True)
+    for entry in sorted(source.iterdir()):
+        if entry.name in _SKIPPED or entry.name.endswith(TEMPORARY):
+            continue
+        with suppress(FileNotFoundError):  # replaced at this moment, or taken away
+            mode = entry.lstat().st_mode
+            if stat.S_ISLNK(mode):
+                (target / entry.name).symlink_to(entry.readlink())  # refused there as it is here
+            elif stat.S_ISDIR(mode):
+                _copy_below(entry, target / entry.name, copied)
+            elif stat.S_ISREG(mode):
+                shutil.copy(entry, target / entry.name)
+
+
+def _log(where: RepositoryPaths, plan_id: str) -> Reader | None:
+    worktree = where.worktree(plan_id) if plan_id else where.root
+    try:
+        bus = Folder.open(worktree, *paths.LOCAL, paths.BUS)
+    except PrloomError:  # the plan is not worked on, and that is told
+        return None
+    return None if bus is None else Reader(bus, paths.DECISIONS)
+
+
+def _last(where: RepositoryPaths, plan_id: str) -> Cursor:
+    log = _log(where, plan_id)
+    return Cursor() if log is None else log.end()
+
+
+def _told(where: RepositoryPaths, plan_id: str, since: Cursor) -> Iterator[str]:
+    log = _log(where, plan_id)
+    batch = None if log is None else log.read(since)
+    for entry in batch.entries if batch else ():
+        decision = entries.decision(entry.line)
         if decision is not None:
-            yield from (f"{plan_id}: {text}" for text in describe(decision))
+            yield from (f"{plan_id or 'the repository'}: {text}" for text in describe(decision))
 
 
 def describe(decision: Decision) -> Iterator[str]:

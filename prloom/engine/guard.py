@@ -13,11 +13,12 @@ from prloom.workspace.repository import Repository
 class Guard:
     """Looks at what a worktree's commit has where prloom keeps its files, whenever the worktree's HEAD has moved.
 
-    git overwrites ignored files without a word, so a commit may bring a `prloom/.local` of its own at any time.
+    git overwrites ignored files without a word, so a commit may bring a `prloom/.local` of its own at any time. Without
+    a repository there is nothing to guard against.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._repository = _find(root)
+    def __init__(self, root: Path | None) -> None:
+        self._repository = None if root is None else _find(root)
         self._checked: dict[Path, tuple[str, str | None]] = {}
 
     def problem(self, worktree: Path) -> str | None:
@@ -42,7 +43,7 @@ class Guard:
 
 
 def _find(root: Path) -> Repository | None:
-    """Return the repository; None where there is none, as in a copy for a dry run."""
+    """Return the repository; None where there is none."""
     try:
         return repository.find(root)
     except WorkspaceError:

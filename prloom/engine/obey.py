@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from prloom.core import commands, marker, outbox, requests
 from prloom.core.commands import Command
 from prloom.engine.desk import Desk
+from prloom.model import record
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Delivery
 from prloom.model.event import Event
+from prloom.model.state import DispatchState
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ def obey(desk: Desk, event: Event, command: Command, plugin_commands: Mapping[st
 def _reply(desk: Desk, event: Event, command: Command, plugin_commands: Mapping[str, str]) -> Reply:
     match command.built_in:
         case "status":
-            return Reply(commands.status_text(desk.ledger.state))
+            return Reply(commands.status_text(_without(desk.ledger.state, event.id)))
         case "retry":
             return _retry(desk)
         case "approve":
@@ -61,6 +65,11 @@ def _reply(desk: Desk, event: Event, command: Command, plugin_commands: Mapping[
         case _:
             verb = command.words[0] if command.words else ""
             return Reply(f"There is no command `{_plain(verb)}`.\n\n{commands.help_text(plugin_commands)}")
+
+
+def _without(state: DispatchState, event_id: str) -> DispatchState:
+    """Return the state but for one event: who asks what waits does not mean the question."""
+    return replace(state, open=record.without(state.open, event_id))
 
 
 def _retry(desk: Desk) -> Reply:

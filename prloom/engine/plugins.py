@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from prloom.core import breaker
 from prloom.core.breaker import Breaker
 from prloom.core.dispatch import Roster
 from prloom.core.verdicts import OnError
+from prloom.extensions import keys
 from prloom.extensions.hosting import Host, Registered
 from prloom.model import record
 from prloom.model.record import Json
@@ -21,7 +22,9 @@ log = logging.getLogger(__name__)
 class Plugin:
     """One plugin at work.
 
-    `gate` is closed while a call whose outcome was overtaken runs again on its own, so that it comes through for sure.
+    `gate` is closed while one call runs on its own: because it was overtaken too often, or because it may be the one
+    that its process died of. `inside` counts the other calls that are under way. `trial` is held by the call that finds
+    out whether a plugin that was switched off works again.
     """
 
     def __init__(self, key: str, source: str, host: Host, on_error: OnError) -> None:
@@ -33,6 +36,9 @@ class Plugin:
         self.error: str | None = None
         self.breaker = Breaker()
         self.gate = asyncio.Lock()
+        self.inside = 0
+        self.trial = asyncio.Lock()
+        self._guilty: set[str] = set()
 
     async def start(self) -> None:
         """Start the plugin's host and learn what it registers; what goes wrong is this plugin's error only."""
@@ -45,16 +51,26 @@ class Plugin:
             for warning in self.registered.warnings:
                 log.warning("%s", warning)
 
-    def failed(self, reason: str, now: datetime) -> None:
-        """Count a failure; many in a row switch the plugin off for a while."""
+    def failed(self, reason: str, now: datetime, event_ids: Collection[str]) -> None:
+        """Count a failure; many in a row switch the plugin off for a while.
+
+        An event on which the plugin fails again and again counts once: that is the event's fault, and must not delay
+        its neighbours.
+        """
         log.warning("plugin %s: %s", self.key, reason)
+        if self.breaker.off_until is None and self._guilty.issuperset(event_ids):
+            return
+        if len(event_ids) == 1:
+            self._guilty.update(event_ids)
         self.breaker = breaker.failed(self.breaker, reason, key=self.key, now=now)
         if breaker.off(self.breaker, now):
+            self._guilty.clear()
             log.warning("plugin %s is switched off until %s", self.key, self.breaker.off_until)
 
     def worked(self) -> None:
         """Forget the failures."""
         self.breaker = Breaker()
+        self._guilty.clear()
 
     def report(self) -> dict[str, Json]:
         """Return what `prloom status` shows of the plugin."""
@@ -93,22 +109,30 @@ class Crew:
                 group.create_task(plugin.start())
 
     async def stop(self) -> None:
-        """Stop all hosts."""
-        async with asyncio.TaskGroup() as group:
-            for plugin in self._plugins.values():
-                group.create_task(plugin.host.stop())
+        """Stop all hosts; one that cannot be stopped keeps no other from it."""
+        hosts = [plugin.host for plugin in self._plugins.values()]
+        for host, error in zip(
+            hosts, await asyncio.gather(*(host.stop() for host in hosts), return_exceptions=True), strict=True
+        ):
+            if isinstance(error, Exception):
+                log.warning("plugin %s could not be stopped: %r", host.key, error)
 
-    def roster(self) -> Roster:
-        """Return who takes part in what, in order; among commands of one name the first plugin's wins."""
+    def roster(self, without: Iterable[str] = ()) -> Roster:
+        """Return who takes part in what, in order; among commands of one name the first plugin's wins.
+
+        `without` are names of plugins that a plan's preset switches off for it.
+        """
+        left_out = {keys.resolve(name, self._plugins) for name in without}
+        able = [plugin for plugin in self._able() if plugin.key not in left_out]
         commands: dict[str, str] = {}
-        for plugin in self._able():
+        for plugin in able:
             for name in plugin.registered.commands if plugin.registered else ():
                 commands.setdefault(name, plugin.key)
-        return Roster(self._with("onEvent"), self._with("beforeTriage"), commands)
+        return Roster(_with("onEvent", able), _with("beforeTriage", able), commands)
 
     def repository_roster(self) -> Roster:
         """Return who sees the events that concern the repository as a whole."""
-        return Roster(observers=self._with("onGlobalEvent"), observer_hook="onGlobalEvent")
+        return Roster(observers=_with("onGlobalEvent", self._able()), observer_hook="onGlobalEvent")
 
     def command_help(self) -> Mapping[str, str]:
         """Return the plugins' slash commands and their help."""
@@ -125,7 +149,6 @@ class Crew:
     def _able(self) -> list[Plugin]:
         return [plugin for plugin in self._plugins.values() if plugin.registered is not None]
 
-    def _with(self, hook: str) -> tuple[str, ...]:
-        return tuple(
-            plugin.key for plugin in self._able() if plugin.registered is not None and hook in plugin.registered.hooks
-        )
+
+def _with(hook: str, plugins: Iterable[Plugin]) -> tuple[str, ...]:
+    return tuple(plugin.key for plugin in plugins if plugin.registered is not None and hook in plugin.registered.hooks)

@@ -10,16 +10,19 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from prloom.api.bridge import BridgeContext, Permissions, Polled
-from prloom.core import backoff, intake, trust
+from prloom.api.bridge import BridgeContext, Polled
+from prloom.core import backoff, trust
+from prloom.core import intake as routing
 from prloom.core.backoff import Backoff
 from prloom.core.trust import Unknown
-from prloom.engine import intake as intakes
+from prloom.engine import intake
 from prloom.engine.desk import Desk
+from prloom.engine.permits import Permits
 from prloom.errors import StorageError
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model import record
 from prloom.model.event import Event
+from prloom.model.plan import Plan
 from prloom.model.record import Json
 from prloom.storage import paths
 from prloom.storage.document import Document
@@ -29,8 +32,6 @@ log = logging.getLogger(__name__)
 
 LIMIT = timedelta(minutes=5)
 """How long one poll may take."""
-REMEMBERED = timedelta(minutes=5)
-"""How long a permission that was looked up is believed."""
 TROUBLE = Backoff(initial=timedelta(seconds=5), maximum=timedelta(minutes=10))
 """How long a bridge that failed is left alone."""
 
@@ -52,15 +53,18 @@ class Poller:
     def __init__(self, bridge: LoadedBridge, state: Folder) -> None:
         self.bridge = bridge
         self.polls = PollState()
+        self.permissions = Permits(bridge)
         self._cursor = Document(state, paths.bridge_cursor(bridge.name))
-        self._permissions: dict[str, tuple[datetime, str]] = {}
 
     def due(self, now: datetime) -> bool:
         """Whether it is time to ask again."""
+        at = self.next_time()
+        return at is None or now >= at
+
+    def next_time(self) -> datetime | None:
+        """Return when the bridge is asked again; None: it never was."""
         last = self.polls.last_poll_at
-        if self.polls.rest_until is not None:
-            return now >= self.polls.rest_until
-        return last is None or now >= last + self.bridge.poll_interval
+        return self.polls.rest_until or (None if last is None else last + self.bridge.poll_interval)
 
     async def poll(self, desks: Mapping[str, Desk], repository: Desk | None, context: BridgeContext) -> set[str]:
         """Ask once; return the ids of the plans that got news ("" stands for the repository as a whole).
@@ -74,7 +78,7 @@ class Poller:
         self.polls.last_poll_at = now
         try:
             woken = await self._poll(desks, repository, context)
-        except Exception as error:  # noqa: BLE001 - a bridge is a stranger's code, and the others go on
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a bridge is a stranger's code, and the others go on
             text = str(error) if isinstance(error, StorageError) else f"{type(error).__name__}: {error}"
             self.polls.failures += 1
             self.polls.error = text
@@ -86,52 +90,45 @@ class Poller:
 
     async def _poll(self, desks: Mapping[str, Desk], repository: Desk | None, context: BridgeContext) -> set[str]:
         cursor = self._load()
+        asked_for = [desk.plan for desk in desks.values()]
         async with asyncio.timeout(LIMIT.total_seconds()):
             polled = await self.bridge.bridge.events(context, cursor)
         if not isinstance(polled, Polled):
             raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
-        events = await self._trusted(polled.events, desks, context)
-        woken, complete = _append(events, desks, repository)
-        if complete and polled.state != cursor:
+        routed = _routed(polled.events, desks, asked_for)
+        takers = [desks.get(plan_id) if plan_id else repository for plan_id in routed]
+        jobs = [self._hand_in(desk, batch, context) for desk, batch in zip(takers, routed.values(), strict=True)]
+        counts = dict(zip(routed, await asyncio.gather(*jobs), strict=True))
+        if repository is not None and None not in counts.values() and polled.state != cursor:
             self._cursor.save({"state": polled.state})
-        return woken
+        return {plan_id for plan_id, count in counts.items() if count}
+
+    async def _hand_in(self, desk: Desk | None, batch: Sequence[Event], context: BridgeContext) -> int | None:
+        """Append what is news to a plan's bus, with what its authors may do as far as that can be told now.
+
+        Return how many events that were; or None where there is no plan that could take them, because it cannot be used
+        or was given up while its bridge was asked. They come again, and no other is kept from its own.
+        """
+        if desk is None or not _usable(desk):
+            return None
+        try:
+            events = await asyncio.gather(*(self._ranked(each, desk, context) for each in intake.news(desk, batch)))
+            # While that was looked up, others may have appended, and the plan may have come to an end.
+            return intake.append(desk, intake.news(desk, events)) if _usable(desk) else None
+        except StorageError as error:
+            log.warning("plan %s: %s", desk.id, error)
+            desk.trouble(str(error))
+            return None
+
+    async def _ranked(self, event: Event, desk: Desk, context: BridgeContext) -> Event:
+        if event.author is None or not isinstance(trust.judge(event, desk.rules.trust), Unknown):
+            return event
+        permission, _ = await self.permissions.look_up(event.author.login, context)
+        return replace(event, author=replace(event.author, trust=permission))
 
     def _load(self) -> Json:
         loaded = self._cursor.load()
         return None if loaded.value is None else loaded.value.get("state")
-
-    async def _trusted(
-        self, events: Sequence[Event], desks: Mapping[str, Desk], context: BridgeContext
-    ) -> tuple[Event, ...]:
-        """Return the events with what their authors may do, as far as it could be looked up."""
-        result = []
-        for event in events:
-            policy = next(iter(desks.values())).rules.trust if desks else trust.Policy()
-            if event.author is not None and isinstance(trust.judge(event, policy), Unknown):
-                permission, _ = await self.permission(event.author.login, context)
-                author = replace(event.author, trust=permission)
-                result.append(replace(event, author=author))
-            else:
-                result.append(event)
-        return tuple(result)
-
-    async def permission(self, login: str, context: BridgeContext) -> tuple[str | None, str | None]:
-        """Return what an author may do, believed for a while; or None and why it is not known."""
-        now = context.now
-        held = self._permissions.get(login)
-        if held is not None and now < held[0] + REMEMBERED:
-            return held[1], None
-        bridge = self.bridge.bridge
-        if not isinstance(bridge, Permissions):
-            return None, f"the bridge {self.bridge.name} cannot tell"
-        try:
-            async with asyncio.timeout(LIMIT.total_seconds()):
-                permission = await bridge.permission(context, login)
-        except Exception as error:  # noqa: BLE001 - whatever went wrong: not known is not trusted
-            return None, f"{type(error).__name__}: {error}"
-        self._permissions = {name: at for name, at in self._permissions.items() if now < at[0] + REMEMBERED}
-        self._permissions[login] = (now, permission)
-        return permission, None
 
     def report(self) -> dict[str, Json]:
         """Return what `prloom status` shows of the bridge."""
@@ -144,27 +141,22 @@ class Poller:
         }
 
 
-def _append(events: Iterable[Event], desks: Mapping[str, Desk], repository: Desk | None) -> tuple[set[str], bool]:
-    """Append each event to the bus of its plan, in order; return who got news, and whether all could be written.
+def _usable(desk: Desk) -> bool:
+    return not desk.plan.blocked and not desk.resting(desk.clock())
 
-    A plan that cannot take its events keeps no other from its own; the cursor stays, so that they come again.
+
+def _routed(
+    events: Sequence[Event], desks: Mapping[str, Desk], asked_for: Iterable[Plan]
+) -> Mapping[str, Sequence[Event]]:
+    """Return the events by the plan that they are for ("": none), in order.
+
+    Also a plan that was there when the bridge was asked keeps its events, or they would end as nobody's.
     """
+    plans = {plan.id: plan for plan in (*asked_for, *(desk.plan for desk in desks.values()))}
     routed: dict[str, list[Event]] = {}
-    plans = [desk.plan for desk in desks.values()]
     for event in events:
-        routed.setdefault(intake.route(event, plans) or "", []).append(event)
-    woken, complete = set(), repository is not None
-    for plan_id, batch in routed.items():
-        desk = desks.get(plan_id, repository)
-        if desk is None:
-            continue
-        try:
-            if intakes.append(desk, batch):
-                woken.add(plan_id)
-        except StorageError as error:
-            desk.trouble(str(error))
-            complete = False
-    return woken, complete
+        routed.setdefault(routing.route(event, plans.values()) or "", []).append(event)
+    return routed
 
 
 def _iso(moment: datetime | None) -> str | None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from datetime import datetime
 
 import msgspec
 
 from prloom.model import record
-from prloom.model.state import DeliveryState, Receipt
-from prloom.storage import paths
-from prloom.storage.document import Document
+from prloom.model.state import Attempt, DeliveryState, QueuedAction, Receipt
+from prloom.storage import asides, paths
+from prloom.storage.document import LABEL, Document
 from prloom.storage.folder import Folder
 
+log = logging.getLogger(__name__)
+
+_ALL = "*"
+"""Stands among the attempts, with the time at which a damaged file was set aside, for all that may have been in it."""
 _PREFIX, _SUFFIX = "bridge.", ".actions.json"
 
 
@@ -20,16 +26,32 @@ def document(local: Folder, bridge: str) -> Document:
     return Document(local.make_sub(paths.BUS, paths.BUS_STATE), paths.bridge_deliveries(bridge))
 
 
-def load(local: Folder, bridge: str) -> DeliveryState:
-    """Return a bridge's attempts and receipts; none where the file is missing or was set aside as damaged.
+def load(local: Folder, bridge: str, now: datetime) -> DeliveryState:
+    """Return a bridge's attempts and receipts; what is damaged is set aside.
 
-    Nothing is lost by that: an action without a receipt is looked for by its marker before it is posted again.
+    Which attempts were begun is not known then, so all that was queued by that time is in doubt, and looked for by its
+    marker before it is posted: no more is lost by that than a look.
     """
-    found = document(local, bridge).load()
+    file = document(local, bridge)
+    found = file.load()
     try:
-        return record.from_wire(DeliveryState, found.value) if found.value is not None else DeliveryState()
+        if found.value is not None:
+            return record.from_wire(DeliveryState, found.value)
     except msgspec.ValidationError:
-        return DeliveryState()
+        asides.move(file.folder, file.name, LABEL)
+    else:
+        if found.reason is None:
+            return DeliveryState()
+    log.warning("%s could not be read; what was queued by now is looked for before it is posted", file.path)
+    doubtful = DeliveryState(attempts={_ALL: Attempt(0, record.iso(now))})
+    save(local, bridge, doubtful)
+    return doubtful
+
+
+def in_doubt(state: DeliveryState, queued: QueuedAction) -> bool:
+    """Whether the action may have been tried at a time of which nothing is known any more."""
+    lost = state.attempts.get(_ALL)
+    return lost is not None and queued.since <= lost.started_at
 
 
 def save(local: Folder, bridge: str, state: DeliveryState) -> None:
@@ -37,7 +59,7 @@ def save(local: Folder, bridge: str, state: DeliveryState) -> None:
     document(local, bridge).save(record.to_wire(state))
 
 
-def all_of(local: Folder) -> Mapping[str, Receipt]:
+def all_of(local: Folder, now: datetime) -> Mapping[str, Receipt]:
     """Return the latest receipts of all bridges for the plan, by action."""
     folder = local.sub(paths.BUS, paths.BUS_STATE)
     if folder is None:
@@ -45,4 +67,4 @@ def all_of(local: Folder) -> Mapping[str, Receipt]:
     with folder:
         names = [name for name in folder.names() if name.startswith(_PREFIX) and name.endswith(_SUFFIX)]
     bridges = [name.removeprefix(_PREFIX).removesuffix(_SUFFIX) for name in names]
-    return {receipt.action_id: receipt for bridge in bridges for receipt in load(local, bridge).receipts}
+    return {receipt.action_id: receipt for bridge in bridges for receipt in load(local, bridge, now).receipts}

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from prloom.agents.agent import Result
-from prloom.core import triage
+from prloom.agents.agent import Result, Trouble
+from prloom.core import triage, verdicts
 from prloom.engine.desk import Desk
 from prloom.model.decision import Change
 from prloom.model.event import Event
+from prloom.model.record import Json
+
+_SPEECHLESS: tuple[Trouble, ...] = ("empty", "no_result")
+"""What a program came to that ended well and said nothing; it may have written its answer into the file."""
+
+_BY_TEXT: tuple[Trouble, ...] = ("turns", "timeout", "silence", "output", "empty", "no_result", "error")
+"""What a text may bring about; of the rest, it is certain that it has nothing to do with it."""
+
+_LOST = "its text in events.jsonl is not the one that came in"
 
 
 def fail(desk: Desk, run_id: str, batch: tuple[Event, ...], reason: str, *, by: str = "prloom") -> None:
@@ -21,8 +30,9 @@ def fail(desk: Desk, run_id: str, batch: tuple[Event, ...], reason: str, *, by: 
 def settle(desk: Desk, run_id: str, by: str, result: Result, answer_file: str | None) -> None:
     """Commit what a run came to for the events that are still in it."""
     live = tuple(event for event in desk.ledger.state.open.values() if event.run == run_id)
-    if result.status == "ok":
-        _settle_answer(desk, run_id, by, result, answer_file)
+    found = triage.find(answer_file) if answer_file else None
+    if result.status == "ok" or (result.trouble in _SPEECHLESS and found is not None):
+        _settle_answer(desk, run_id, by, result, found if found is not None else triage.find(result.message))
         return
     now, policy = desk.clock(), desk.rules.backoff
     reason = f"{by}: {result.error or result.trouble or 'the run failed'} (run {run_id})"
@@ -31,26 +41,30 @@ def settle(desk: Desk, run_id: str, by: str, result: Result, answer_file: str | 
     elif result.status == "limited" and result.retry_at is not None:
         changes = tuple(triage.wait(event, reason, result.retry_at, now=now, policy=policy) for event in live)
     else:
-        changes = tuple(triage.failed(event, reason, now=now, policy=policy, alone=False) for event in live)
+        # One of the texts may be what the run failed on: it must not go on spoiling the runs of the others.
+        alone = len(live) > 1 and result.trouble in _BY_TEXT
+        changes = tuple(triage.failed(event, reason, now=now, policy=policy, alone=alone) for event in live)
     desk.ledger.commit(triage.OWNER, by, changes=changes, run=run_id, note=_bill(result))
 
 
-def _settle_answer(desk: Desk, run_id: str, by: str, result: Result, answer_file: str | None) -> None:
-    """Commit an answer: the one in the file that the prompt named, or else the last one in the final message."""
+def _settle_answer(desk: Desk, run_id: str, by: str, result: Result, answer: Json) -> None:
+    """Commit an answer."""
     opened = desk.ledger.state.open
-    texts = [desk.ledger.event(event) for event in opened.values() if event.run == run_id]
-    batch = tuple(event for event in texts if event is not None)
-    found = triage.find(answer_file) if answer_file else None
-    answer = triage.read(
-        found if found is not None else triage.find(result.message), tuple(event.id for event in batch)
-    )
+    texts = {event.id: desk.ledger.event(event) for event in opened.values() if event.run == run_id}
+    batch = tuple(text for text in texts.values() if text is not None)
     settled = triage.settle(
-        answer, batch, opened, now=desk.clock(), policy=desk.rules.backoff, plan_target=desk.plan_target
+        triage.read(answer, tuple(event.id for event in batch)),
+        batch,
+        opened,
+        now=desk.clock(),
+        policy=desk.rules.backoff,
+        plan_target=desk.plan_target,
     )
+    lost = tuple(verdicts.park(event_id, _LOST) for event_id, text in texts.items() if text is None)
     desk.ledger.commit(
         triage.OWNER,
         by,
-        changes=settled.changes,
+        changes=(*settled.changes, *lost),
         actions=settled.actions,
         todos=settled.todos,
         rebase_requested=settled.rebase_requested or None,

@@ -3,159 +3,123 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Iterable
+from datetime import datetime
 from functools import partial
-from typing import Any, assert_never
 
-from prloom.api.bridge import BridgeContext
-from prloom.api.context import Services
-from prloom.core import commands, deferral, dispatch, outbox
-from prloom.core.commands import Command
-from prloom.core.dispatch import Obey, Roster, Show, Step, Triage
-from prloom.engine import delivery, hooks, intake, obey, todos
+from prloom.core import deferral, outbox
+from prloom.core.dispatch import Roster
+from prloom.engine import delivery, handout, intake, todos
 from prloom.engine.desk import Desk
-from prloom.engine.plugins import Crew
+from prloom.engine.hands import Hands
 from prloom.errors import PrloomError
-from prloom.extensions.bridges import Bridges
-from prloom.model.decision import Change
+from prloom.model import record
 from prloom.model.state import OpenEvent, QueuedAction
 
 log = logging.getLogger(__name__)
 
-Job = Callable[[], Coroutine[Any, Any, None]]
-"""Something that takes time; it begins when it is called."""
-
-Spawn = Callable[[Desk, Job], None]
-"""Runs a job beside everything else; when it is over, the plan is worked through again."""
-
-
-@dataclass(frozen=True)
-class Hands:
-    """Who does what a plan asks for."""
-
-    crew: Crew
-    bridges: Bridges
-    services: Callable[[Desk], Services]
-    context: Callable[[], BridgeContext]
-    triage: Callable[[Desk, Triage], Coroutine[Any, Any, None]] | None
-    lookup: Callable[[Desk, OpenEvent], Coroutine[Any, Any, None]]
-    spawn: Spawn
-
 
 def advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
-    """Do all that can be done for the plan now; return whether anything was decided or begun."""
+    """Do what can be done for the plan now; return whether to ask again, for there may be more by that."""
     if desk.plan.blocked or desk.resting(desk.clock()):
         return False
     try:
         desk.reopen()
-        return _advance(desk, roster, hands)
+        moved = _advance(desk, roster, hands)
     except PrloomError as error:
         log.warning("plan %s: %s", desk.id, error)
         desk.trouble(str(error))
         return False
+    except Exception as error:
+        log.exception("a bug in prloom; plan %s rests and is tried again", desk.id)
+        desk.trouble(f"a bug in prloom: {type(error).__name__}: {error}")
+        return False
+    desk.well()
+    return moved
 
 
 def _advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
-    moved = False
-    while intake.take_in(desk):
-        moved = True
-    moved |= _end_waits(desk)
+    now = hands.horizon or desk.clock()
+    moved = intake.take_in(desk)
+    moved |= _end_waits(desk, now)
     moved |= todos.resolve(desk)
-    moved |= _look_up(desk, hands)
-    moved |= _hand_out(desk, roster, hands)
-    moved |= _deliver(desk, hands)
+    moved |= _recover(desk, hands)
+    moved |= _look_up(desk, hands, now)
+    moved |= handout.hand_out(desk, roster, hands)
+    moved |= _deliver(desk, hands, now)
     desk.ledger.save()
     return moved
 
 
-def _end_waits(desk: Desk) -> bool:
-    changes = deferral.due(desk.ledger.state.open.values(), desk.clock())
+def next_time(desk: Desk, now: datetime) -> datetime | None:
+    """Return when something of the plan is due next, if it is to be worked on at all."""
+    if desk.plan.blocked:
+        return None
+    state = desk.ledger.state
+    waits = [event.deferral for event in state.open.values() if event.deferral is not None]
+    times = {min(wait.deferred_until, wait.deadline) for wait in waits}
+    times |= {action.next_try for action in state.queue.values() if action.next_try and not action.failed}
+    times |= {record.iso(desk.rest_until)} if desk.rest_until else set()
+    # Times on disk are all of one form, so that they sort as texts; what is due already is in somebody's hands.
+    ahead = min((time for time in times if time > record.iso(now)), default=None)
+    return None if ahead is None else record.moment(ahead)
+
+
+# ---- waits and runs that are over
+
+
+def _end_waits(desk: Desk, now: datetime) -> bool:
+    changes = deferral.due(desk.ledger.state.open.values(), now)
     if changes:
         desk.ledger.commit("wait", "prloom", changes=changes)
     return bool(changes)
 
 
-def _look_up(desk: Desk, hands: Hands) -> bool:
+def _recover(desk: Desk, hands: Hands) -> bool:
+    """Find out what became of the runs that are in nobody's hands: those of an earlier dispatcher, as a rule."""
+    found = False
+    for run, ids in _runs(desk.ledger.state.open.values()).items():
+        if desk.busy.isdisjoint(ids):
+            hands.begin(desk, ids, partial(_recovering, desk, run, ids, hands))
+            found = True
+    return found
+
+
+async def _recovering(desk: Desk, run: str, ids: tuple[str, ...], hands: Hands) -> None:
+    await hands.triager.recover(desk, run, ids)
+    if run in _runs(desk.ledger.state.open.values()):  # or it would be recovered again at once, and for ever
+        raise PrloomError(f"run {run} could not be settled; see its folder, then `prloom drop` its events or wait")
+
+
+def _runs(opened: Iterable[OpenEvent]) -> dict[str, tuple[str, ...]]:
+    """Return the agent runs that open events are in, with their events."""
+    runs: dict[str, tuple[str, ...]] = {}
+    for event in opened:
+        if event.run is not None:
+            runs[event.run] = (*runs.get(event.run, ()), event.id)
+    return runs
+
+
+def _look_up(desk: Desk, hands: Hands, now: datetime) -> bool:
     """Ask for the permissions of authors that are not known, each beside everything else."""
-    now = desk.clock()
-    due = [event for event in desk.ledger.state.open.values() if deferral.lookup_due(event, now)]
-    fresh = [event for event in due if event.id not in desk.busy]
-    for event in fresh:
-        desk.busy.add(event.id)
-        hands.spawn(desk, _releasing(desk, (event.id,), partial(hands.lookup, desk, event)))
-    return bool(fresh)
+    held = [event for event in desk.ledger.state.open.values() if event.id not in desk.busy]
+    due = [event for event in held if deferral.lookup_due(event, now) or _never_looked_up(event, desk.clock())]
+    for event in due:
+        hands.begin(desk, (event.id,), partial(hands.lookup, desk, event.id))
+    return bool(due)
 
 
-def _hand_out(desk: Desk, roster: Roster, hands: Hands) -> bool:
-    pending = [(event, _command(desk, event)) for event in desk.ledger.state.open.values() if event.state == "pending"]
-    steps = dispatch.steps(
-        pending,
-        roster,
-        busy=desk.busy,
-        alone=desk.alone,
-        paused=desk.paused,
-        triaging=desk.triaging,
-    )
-    begun = False
-    for step in steps:
-        begun |= _begin(desk, step, hands)
-    return begun
+def _never_looked_up(event: OpenEvent, now: datetime) -> bool:
+    return event.deferral is not None and event.deferral.attempts <= 1 and deferral.lookup_due(event, now)
 
 
-def _command(desk: Desk, event: OpenEvent) -> Command | None:
-    text = desk.ledger.event(event)
-    return None if text is None else commands.parse(text)
+# ---- what goes out
 
 
-def _begin(desk: Desk, step: Step, hands: Hands) -> bool:
-    match step:
-        case Obey(event_id=event_id):
-            opened = desk.ledger.state.open[event_id]
-            event = desk.ledger.event(opened)
-            command = None if event is None else commands.parse(event)
-            if event is not None and command is not None:
-                obey.obey(desk, event, command, hands.crew.command_help())
-        case Show(event_ids=ids):
-            desk.busy |= set(ids)
-            shown = partial(hooks.show, desk, step, hands.crew[step.plugin], hands.services(desk))
-            hands.spawn(desk, _releasing(desk, ids, shown))
-        case Triage(event_ids=ids):
-            if hands.triage is None:
-                _finish(desk, ids)
-                return True
-            desk.busy |= set(ids)
-            hands.spawn(desk, _releasing(desk, ids, partial(hands.triage, desk, step)))
-        case _:
-            assert_never(step)
-    return True
-
-
-def _finish(desk: Desk, ids: tuple[str, ...]) -> None:
-    """End events that concern the whole repository once every plugin has seen them: no agent looks at them."""
-    changes = tuple(
-        Change(event_id=event_id, verdict="handled", state="handled", reason="shown to every plugin")
-        for event_id in ids
-    )
-    desk.ledger.commit("onGlobalEvent", "prloom", changes=changes)
-
-
-def _releasing(desk: Desk, ids: tuple[str, ...], job: Job) -> Job:
-    """Return the job, after which the events are in nobody's hands."""
-
-    async def run() -> None:
-        try:
-            await job()
-        finally:
-            desk.busy -= set(ids)
-
-    return run
-
-
-def _deliver(desk: Desk, hands: Hands) -> bool:
+def _deliver(desk: Desk, hands: Hands, now: datetime) -> bool:
     by_bridge: dict[str, list[QueuedAction]] = {}
     moved = False
-    for action in outbox.ready(desk.ledger.state.queue.values(), desk.clock()):
+    for action in outbox.ready(desk.ledger.state.queue.values(), now):
         bridge = hands.bridges.claimant(action.target)
         if bridge is None:
             delivery.fail_unclaimed(desk, action)
@@ -164,13 +128,13 @@ def _deliver(desk: Desk, hands: Hands) -> bool:
             by_bridge.setdefault(bridge.name, []).append(action)
     for name, actions in by_bridge.items():
         desk.delivering.add(name)
-        hands.spawn(desk, partial(_delivering, desk, name, actions, hands))
+        hands.spawn(desk, partial(_delivering, desk, name, [action.id for action in actions], hands))
     return moved or bool(by_bridge)
 
 
-async def _delivering(desk: Desk, name: str, actions: list[QueuedAction], hands: Hands) -> None:
+async def _delivering(desk: Desk, name: str, action_ids: list[str], hands: Hands) -> None:
     bridge = next(bridge for bridge in hands.bridges.loaded if bridge.name == name)
     try:
-        await delivery.deliver(desk, bridge, actions, hands.context())
+        await delivery.deliver(desk, bridge, action_ids, hands.context())
     finally:
         desk.delivering.discard(name)

@@ -187,6 +187,9 @@ class NoServices:
 class StoryTriager:
     """An agent that answers everything at once; its run is begun and settled as a real one is."""
 
+    def turn(self) -> asyncio.Semaphore:
+        return asyncio.Semaphore()
+
     def services(self, desk: Desk) -> Services:
         return NoServices()
 

@@ -162,6 +162,10 @@ class ScriptedTriager:
         self.batches: list[tuple[str, ...]] = []
         self.answer = answer or answered
         self.before: Callable[[], Awaitable[None]] | None = None
+        self.slots = asyncio.Semaphore(4)
+
+    def turn(self) -> asyncio.Semaphore:
+        return self.slots
 
     def services(self, desk: Desk) -> Services:
         return NoServices()
