@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prloom.cli import layout, places, terminal
 
 if TYPE_CHECKING:
-    from prloom.engine.views.status import BridgeStatus, DeferredEvent, Dispatcher, PlanStatus, PluginStatus, Status
+    from prloom.engine.views.document import BridgeStatus, DeferredEvent, Dispatcher, PlanStatus, PluginStatus, Status
 
 _GAP = "  "
 

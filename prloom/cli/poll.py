@@ -20,14 +20,14 @@ def command(given: Options, plan: str | None) -> None:
 
     from prloom.core.requests import Request  # noqa: PLC0415
     from prloom.engine import control  # noqa: PLC0415
-    from prloom.engine.views import status  # noqa: PLC0415
+    from prloom.engine.views import published  # noqa: PLC0415
     from prloom.storage import paths  # noqa: PLC0415
     from prloom.storage.folder import Folder  # noqa: PLC0415
 
     where = places.repository(given)
     named = () if plan is None else (places.plan_id(where, plan),)
     local = Folder.open(where.root, *paths.LOCAL)
-    if local is None or not status.dispatcher(local).running:
+    if local is None or not published.dispatcher(local).running:
         click.echo("No dispatcher is running; it polls as it starts: `prloom start`, or once: `prloom start --once`.")
         return
     now = datetime.now(UTC)

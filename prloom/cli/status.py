@@ -15,7 +15,7 @@ from prloom.cli.options import Options, json_option, pass_options
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from prloom.engine.views.status import Status
+    from prloom.engine.views.document import Status
     from prloom.storage.paths import RepositoryPaths
 
 _PAUSE = 1.0  # seconds between two looks of --watch

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from prloom.config.models import Config
 from prloom.engine import assembly
-from prloom.engine.views import status
-from prloom.engine.views.status import BridgeStatus
+from prloom.engine.views import published
+from prloom.engine.views.document import BridgeStatus
 from prloom.extensions import registry
 from prloom.extensions.hosting import OfferedSkill, OfferedTool, Registered
 from prloom.extensions.registry import Entry
@@ -101,12 +101,12 @@ def bridges(repository: RepositoryPaths, config: Config) -> tuple[BridgeLine, ..
     return tuple(_with_polls(line, polls.get(line.name)) for line in lines)
 
 
-def _published(repository: RepositoryPaths, name: str, key: str, shape: type[status.R]) -> tuple[status.R, ...]:
+def _published(repository: RepositoryPaths, name: str, key: str, shape: type[published.R]) -> tuple[published.R, ...]:
     local = Folder.open(repository.root, *paths.LOCAL)
     if local is None:
         return ()
     with local:
-        return status.published(local, name, key, shape)
+        return published.of(local, name, key, shape)
 
 
 def _loaded(plugin: Offered) -> Registered | str:

@@ -8,9 +8,9 @@ from typing import Literal
 
 import msgspec
 
-from prloom.engine.views import snapshot, status
+from prloom.engine.views import published, snapshot
+from prloom.engine.views.document import BridgeStatus, PluginStatus
 from prloom.engine.views.snapshot import Snapshot
-from prloom.engine.views.status import BridgeStatus, PluginStatus
 from prloom.errors import PrloomError, StorageError
 from prloom.model import record
 from prloom.model.action import Action
@@ -50,7 +50,7 @@ def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
         return
     if local is not None:
         with local:
-            refused = status.unopened(local)
+            refused = published.unopened(local)
             yield from _folders(local, (paths.PLUGIN_STATE_GLOBAL,), now)
             yield from _lock(local, now)
             yield from _published(local)
@@ -148,10 +148,10 @@ def _lock(local: Folder, now: datetime) -> Iterator[Finding]:
 def _published(local: Folder) -> Iterator[Finding]:
     """Name what the dispatcher could not use when it last ran."""
     again = "mend that and start prloom again"
-    for plugin in status.published(local, paths.PLUGINS, "plugins", PluginStatus):
+    for plugin in published.of(local, paths.PLUGINS, "plugins", PluginStatus):
         if plugin.error:
             yield _error(plugin.error, f"plugin {plugin.name}", f"{again}, or `prloom plugins disable {plugin.name}`")
-    for bridge in status.published(local, paths.BRIDGES, "bridges", BridgeStatus):
+    for bridge in published.of(local, paths.BRIDGES, "bridges", BridgeStatus):
         if bridge.error:
             yield _error(bridge.error, f"bridge {bridge.name}", f"{again}, or set enabled = false")
 

@@ -1,0 +1,147 @@
+"""The document of `prloom status --json`: every key is always there."""
+
+from __future__ import annotations
+
+from prloom.model.record import Record
+
+SCHEMA_VERSION = 1
+
+
+class Dispatcher(Record, frozen=True, kw_only=True):
+    """Whether a dispatcher runs, and when one last ticked."""
+
+    running: bool = False
+    pid: int | None = None
+    last_tick_at: str | None = None
+
+
+class Totals(Record, frozen=True, kw_only=True):
+    """What waits in all plans together."""
+
+    plans: int
+    pending: int
+    deferred: int
+    held: int
+    parked: int
+    actions_queued: int
+    actions_failed: int
+
+
+class DeferredEvent(Record, frozen=True, kw_only=True):
+    """An event that waits: since when anybody put it off, who did so last, why, until when; `age_ms` is the wait."""
+
+    id: str
+    type: str
+    plugin: str
+    reason: str
+    attempts: int
+    first_deferred_at: str
+    deferred_until: str
+    deadline: str
+    age_ms: int
+
+
+class HeldEvent(Record, frozen=True, kw_only=True):
+    """An event whose author is not trusted."""
+
+    id: str
+    author: str | None
+    reason: str | None
+
+
+class ParkedEvent(Record, frozen=True, kw_only=True):
+    """An event that needs a person."""
+
+    id: str
+    reason: str | None
+
+
+class FailedAction(Record, frozen=True, kw_only=True):
+    """An action that is not tried any more."""
+
+    id: str
+    error: str | None
+
+
+class Todos(Record, frozen=True, kw_only=True):
+    """How many TODOs the plan has."""
+
+    total: int
+    done: int
+
+
+class Events(Record, frozen=True, kw_only=True):
+    """What became of the plan's events."""
+
+    pending: int
+    handled: int
+    triaged: int
+    dropped: int
+    superseded: int
+    deferred: tuple[DeferredEvent, ...]
+    held: tuple[HeldEvent, ...]
+    parked: tuple[ParkedEvent, ...]
+
+
+class Actions(Record, frozen=True, kw_only=True):
+    """What became of the plan's actions."""
+
+    queued: int
+    delivered: int
+    failed: tuple[FailedAction, ...]
+
+
+class PlanStatus(Record, frozen=True, kw_only=True):
+    """One plan. `last_error` is why it cannot be worked on or read, if so."""
+
+    id: str
+    title: str
+    status: str
+    blocked: bool
+    branch: str
+    pr: int | None
+    worktree: str
+    last_error: str | None
+    todos: Todos
+    events: Events
+    actions: Actions
+
+
+class Requests(Record, frozen=True, kw_only=True):
+    """How many requests a bridge has made, and how many of them were charged against its limit."""
+
+    total: int = 0
+    charged: int = 0
+
+
+class BridgeStatus(Record, frozen=True, kw_only=True):
+    """A bridge as the dispatcher last knew it."""
+
+    name: str
+    last_poll_at: str | None = None
+    last_ok_at: str | None = None
+    error: str | None = None
+    requests: Requests = Requests()
+
+
+class PluginStatus(Record, frozen=True, kw_only=True):
+    """A plugin as the dispatcher last knew it."""
+
+    name: str
+    source: str = ""
+    loaded: bool = False
+    error: str | None = None
+    hooks: tuple[str, ...] = ()
+
+
+class Status(Record, frozen=True, kw_only=True):
+    """The document."""
+
+    schema_version: int = SCHEMA_VERSION
+    repo: str
+    dispatcher: Dispatcher
+    totals: Totals
+    oldest_deferred_age_ms: int | None
+    plans: tuple[PlanStatus, ...]
+    bridges: tuple[BridgeStatus, ...]
+    plugins: tuple[PluginStatus, ...]
