@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 
-def runs(api, pr, **query):
+def runs(api, pr, **query: str):
     return api.get(f"/commits/{pr.head.sha}/check-runs", **query).json()["check_runs"]
 
 

@@ -98,6 +98,17 @@ def test_the_comments_of_a_deleted_account_are_nobodys(api, hub):
     hub.forget("zoe")
 
     assert api.get("/issues/comments").json()[0]["user"] is None
+    hub.world.ghosts = "named"
+    hub.comment(pr, "ann", "Where did she go?")
+    assert api.get("/issues/comments").json()[0]["user"]["login"] == "ghost"
+
+
+def test_a_pull_request_of_a_deleted_account_is_nobodys(api, hub):
+    pr = hub.pull(by="zoe")
+    hub.forget("zoe")
+
+    assert api.get(f"/pulls/{pr.number}").json()["user"] is None
+    assert api.get("/pulls").json()[0]["user"] is None
 
 
 def test_a_bot_is_told_by_its_type_and_not_by_its_login(api, hub):

@@ -34,7 +34,13 @@ def test_a_request_that_is_described_passes():
 @pytest.mark.parametrize(
     ("method", "path", "query", "body", "complaint"),
     [
-        ("POST", NOTES, {}, {"text": "Done."}, f"POST {NOTES}: request body at $: Additional properties are not allowed"),
+        (
+            "POST",
+            NOTES,
+            {},
+            {"text": "Done."},
+            f"POST {NOTES}: request body at $: Additional properties are not allowed",
+        ),
         ("POST", NOTES, {}, {"body": 3}, f'POST {NOTES}: request body at $.body: 3 is not of type "string"'),
         ("POST", NOTES, {}, None, f"POST {NOTES}: the request has no body"),
         ("POST", INLINE, {}, {"body": "x", "path": "a", "commit_id": "1", "line": "3"}, "at $.line: "),
@@ -110,3 +116,8 @@ def test_each_relaxation_is_needed_and_says_why():
         for prop, why in properties.items():
             assert why
             assert not whole[name]["properties"][prop].get("nullable"), f"{name}.{prop} is described as nullable now"
+    for name, places in relaxations.NULLABLE_INSIDE.items():
+        for (outer, inner), why in places.items():
+            inside = whole[name]["properties"][outer]
+            assert why
+            assert not inside.get("items", inside)["properties"][inner].get("nullable"), f"{name}.{outer}.{inner}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fake_github import ContractBroken
 
@@ -12,17 +14,19 @@ query($number: Int!, $first: Int, $after: String) {
       id isDraft
       reviewThreads(first: $first, after: $after) {
         pageInfo { hasNextPage endCursor }
-        nodes { id isResolved isOutdated comments(first: 1) { nodes { id databaseId fullDatabaseId author { login } } } }
+        nodes { id isResolved isOutdated comments(first: 1) { nodes { id databaseId fullDatabaseId } } }
       }
     }
   }
 }"""
-RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved resolvedBy { login } } } }"
+RESOLVE = (
+    "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved resolvedBy { login } } } }"
+)
 UNRESOLVE = "mutation($id: ID!) { unresolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
 READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { pullRequest { isDraft } } }"
 
 
-def threads(api, pr, **variables):
+def threads(api, pr, **variables: Any):
     answer = api.graphql(THREADS, number=pr.number, **{"first": 50, **variables})
     return answer["data"]["repository"]["pullRequest"]["reviewThreads"]
 

@@ -151,6 +151,7 @@ def test_what_was_deleted_whole_is_404(api, hub):
 
     assert api.get(f"/pulls/{pr.number}").status_code == 404
     assert api.get("/pulls").json() == []
+    assert hub.pull().number == pr.number + 1
 
 
 def test_labels_are_added_whatever_their_case_and_made_where_there_are_none(api, hub):

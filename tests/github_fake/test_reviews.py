@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fake_github import FileDiff
 
@@ -13,7 +15,7 @@ def pr(hub):
     return hub.pull()
 
 
-def inline(pr, **more):
+def inline(pr, **more: Any):
     return {"body": "Why?", "commit_id": pr.head.sha, **PLACE, **more}
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -71,19 +72,19 @@ class Api:
 
     def handle(self, request: Request, now: datetime) -> Outcome:
         """Answer one request, faults included, and remember it."""
-        if request.origin != self.world.urls.origin:
-            return self.answer_elsewhere(request, now)
-        what, login = f"{request.method} {request.path}", tokens.login(self.world, request)
+        here = request.origin == self.world.urls.origin
+        book = self.asked if here else self.elsewhere
+        what, login = f"{request.method} {request.path}", tokens.login(self.world, request) if here else ""
         early = self.script.play("before", what)
         if early is not None:
-            self.asked.append(ledger.asked(request, early, login=login, at=now, faulty=True))
+            book.append(ledger.asked(request, early, login=login, at=now, faulty=True))
             return early
         used = self.used(login)
-        response = self.respond(request, now)
+        response = self.respond(request, now) if here else self.answer_elsewhere(request, now)
         charged = self.used(login) > used
         late = self.script.play("after", what, response)
         outcome = late if late is not None else response
-        self.asked.append(ledger.asked(request, outcome, login=login, at=now, charged=charged, faulty=late is not None))
+        book.append(ledger.asked(request, outcome, login=login, at=now, charged=charged, faulty=late is not None))
         return outcome
 
     def used(self, login: str) -> int:
@@ -94,9 +95,7 @@ class Api:
         if "authorization" in request.headers:
             self.world.limits.complaints.append(f"{request.method} {request.url}: the token was shown to another host")
         ours = request.origin == self.world.urls.storage
-        response = actions.serve_log(self.world, request, now) if ours else Response(404, {}, b"")
-        self.elsewhere.append(ledger.asked(request, response, login="", at=now))
-        return response
+        return actions.serve_log(self.world, request, now) if ours else Response(404)
 
     def respond(self, request: Request, now: datetime) -> Response:
         """Answer truly. Whatever is not as GitHub describes it is raised, and kept in `broken`."""
@@ -128,7 +127,7 @@ class Api:
         urls, path = self.world.urls, request.path
         if path == urls.graphql and request.method == "POST":
             return "/graphql"
-        if not path.startswith(f"{urls.base_path}/"):
+        if not path.startswith(f"{urls.base_path}/") or path.endswith("/graphql"):
             raise Refusal(404, "Not Found")
         path = path[len(urls.base_path) :]
         numeric = f"/repositories/{self.world.repository.id}"
@@ -242,7 +241,8 @@ class Api:
         if not free and asking.path != "/rate_limit":
             limits.charge(asking.login, asking.resource)
         numbers = limits.headers(asking.login, asking.resource, asking.now)
-        return Response(response.status, {**response.headers, **numbers}, response.body)
+        date = {"date": format_datetime(asking.now.astimezone(UTC), usegmt=True)}
+        return Response(response.status, {**response.headers, **date, **numbers}, response.body)
 
     def written(self, reply: Reply, extra: Mapping[str, str] | None = None) -> Response:
         headers: dict[str, Any] = {

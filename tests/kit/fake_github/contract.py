@@ -1,8 +1,8 @@
 """Check every request and every response against GitHub's own description.
 
 `jsonschema-rs` does the work: it is one wheel without dependencies and takes microseconds where openapi-core, with
-its dozen packages, takes milliseconds a call; what it lacks, templates of paths and `nullable`, are the few lines of `paths`
-and `description`.
+its dozen packages, takes milliseconds a call; what it lacks, templates of paths and `nullable`, are the few lines of
+`paths` and `description`.
 """
 
 from __future__ import annotations
@@ -128,6 +128,6 @@ def check(value: Json, pointer: str, where: str) -> None:
 
 
 def nearest(error: Any) -> Any:
-    """Return the error as deep inside as it can be told: below a choice, that of the alternative which came furthest."""
+    """Return the error as deep inside as can be told: below a choice, that of the alternative which came furthest."""
     below = [nearest(inner) for branch in getattr(error.kind, "context", ()) for inner in branch]
     return max(below, key=lambda inner: len(inner.instance_path), default=error)

@@ -18,6 +18,7 @@ GARBAGE = Response(200, {"content-type": "application/json; charset=utf-8"}, b"<
 BAD_GATEWAY = Response(502, {"content-type": "text/html"}, b"<html><title>Unicorn!</title></html>")
 
 Effect = Callable[[], object] | Outcome
+"""Something that happens, or what the client hears; what happens may also return what the client hears."""
 
 
 def flood(size: int) -> Breakage:
@@ -63,10 +64,9 @@ class Script:
             trigger.times -= 1
             if not trigger.times:
                 self.triggers.remove(trigger)
-            if isinstance(trigger.effect, Response | Breakage):
-                outcome = outcome or trigger.effect
-            else:
-                trigger.effect()
+            heard = trigger.effect if isinstance(trigger.effect, Response | Breakage) else trigger.effect()
+            if outcome is None and isinstance(heard, Response | Breakage):
+                outcome = heard
         if isinstance(outcome, Breakage) and outcome.response is None:
             return replace(outcome, response=response or Response(200, {"content-type": "application/json"}, b"[]"))
         return outcome

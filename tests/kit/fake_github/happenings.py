@@ -60,7 +60,7 @@ class Happenings:
     ) -> Pull:
         """Open a pull request; by default each is of a branch of its own."""
         author, repo, now = self.who(by), self.world.repository, self.now
-        ref = branch or f"branch-{self.world.next_number()}"
+        ref = branch or f"branch-{self.world.last_number + 1}"
         home = self.fork_of(author, now) if fork else repo
         head = Side(ref=ref, sha=sha or self.world.next_sha(), user=home.owner, repository=home)
         home.branches[ref] = head.sha

@@ -87,7 +87,9 @@ def user(world: World, account: Account) -> Json:
 
 
 def maybe_user(world: World, account: Account | None) -> Json:
-    return user(world, account) if account and account.exists else None
+    if account is None or account.exists:
+        return user(world, account) if account else None
+    return user(world, world.account("ghost")) if world.ghosts == "named" else None
 
 
 def association(account: Account) -> str:

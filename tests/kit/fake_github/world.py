@@ -60,6 +60,7 @@ class World:
     Where GitHub was seen, or may be thought, to behave in two ways, a field chooses:
     `drafts`: a comment whose author has a draft review is absorbed into it ("absorb") or refused with 422 ("refuse").
     `drafts_readable`: whether its author can read such a comment by its id.
+    `ghosts`: what a deleted account left is of nobody ("null") or of the account `ghost` ("named").
     `submitting_touches_comments`: whether `updated_at` of a draft's comments moves when the draft is submitted.
     `locks_spare_writers`: whether those who may write to the repository may comment in a locked conversation.
     """
@@ -82,6 +83,7 @@ class World:
     tickets: dict[str, tuple[int, datetime]] = field(default_factory=dict)
     drafts: str = "absorb"
     drafts_readable: bool = False
+    ghosts: str = "null"
     submitting_touches_comments: bool = True
     locks_spare_writers: bool = False
     merge_delay: float = 5.0
@@ -89,13 +91,15 @@ class World:
     unsettled: dict[int, Pull] = field(default_factory=dict)
     version: int = 0
     last_id: int = FIRST_ID
+    last_number: int = 0
 
     def next_id(self) -> int:
         self.last_id += 1
         return self.last_id
 
     def next_number(self) -> int:
-        return max(self.issues, default=0) + 1
+        self.last_number += 1
+        return self.last_number
 
     def next_sha(self) -> str:
         return hashlib.sha1(str(self.next_id()).encode(), usedforsecurity=False).hexdigest()
