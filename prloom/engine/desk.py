@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -39,10 +40,11 @@ _CALM = timedelta(minutes=1)
 class Desk:
     """A plan that the dispatcher works on.
 
-    `busy` are the events in a hook's or an agent's hands, `alone` those that are shown one by one because a hook failed
-    on them in company, `delivering` the bridges that are at work on an action of this plan, and `awaits_agent` says
-    that a job waits for an agent's turn, or has it. All of them are memory only: after a crash nobody holds anything.
-    `read_to` bounds what is taken in: events behind it are left to the next tick.
+    `busy` are the events in a hook's or an agent's hands. `alone` are those that are shown one by one because a hook
+    failed on them in company, and `suspects` those of them that a plugin's process may have died of. `delivering` are
+    the bridges that are at work on an action of this plan. `awaits_agent` says that a job waits for an agent's turn, or
+    has it. All of these are memory only: after a crash nobody holds anything. `read_to` bounds what is taken in: events
+    behind it are left to the next tick.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Desk:
         self.stores = Stores(local.make_sub(paths.PLUGIN_STATE), "plan", own)
         self.busy: set[str] = set()
         self.alone: set[str] = set()
+        self.suspects: set[str] = set()
         self.delivering: set[str] = set()
         self.awaits_agent = False
         self.read_to: Cursor | None = None
@@ -115,6 +118,11 @@ class Desk:
     def in_run(self) -> bool:
         """Whether an agent is at work on events of this plan."""
         return any(event.run for event in self.ledger.state.open.values())
+
+    def clear(self, event_ids: AbstractSet[str]) -> None:
+        """Take events to be as good as others again; also those that came to their end under suspicion."""
+        self.alone = (self.alone - event_ids) & self.ledger.state.open.keys()
+        self.suspects = (self.suspects - event_ids) & self.ledger.state.open.keys()
 
     def resting(self, now: datetime) -> bool:
         """Whether the plan is left alone for a while after its files made trouble."""

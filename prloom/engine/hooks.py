@@ -55,11 +55,10 @@ async def _attempt(desk: Desk, step: Show, plugin: Plugin, services: Services) -
         if failure.kind == "waiting":  # nobody was asked, so nobody has failed
             _fail(desk, step, plugin, str(failure), retry_after=failure.retry_after or SHORTEST)
             return
-        # In company the guilty one is not known, and of a process that died not even the call: each is shown once more,
-        # alone.
-        if len(step.event_ids) > 1 or (failure.kind == "died" and not desk.alone.issuperset(step.event_ids)):
+        suspected = desk.suspects.issuperset(step.event_ids)
+        if len(step.event_ids) > 1 or (failure.kind == "died" and not suspected):
             log.warning("plugin %s: %s; each event is shown to it alone", plugin.key, failure)
-            desk.alone |= set(step.event_ids) & desk.ledger.state.open.keys()
+            _suspect(desk, step, deadly=failure.kind == "died")
             return
         plugin.failed(f"{step.hook} failed on {', '.join(step.event_ids)}: {failure}", desk.clock(), step.event_ids)
         _fail(desk, step, plugin, str(failure), duration_ms=_ms(started))
@@ -67,11 +66,21 @@ async def _attempt(desk: Desk, step: Show, plugin: Plugin, services: Services) -
         plugin.worked()
 
 
+def _suspect(desk: Desk, step: Show, *, deadly: bool) -> None:
+    """Have each event shown once more, alone: in company, the guilty one is not known.
+
+    Of a process that died not even the call is known: what may have been its end is shown while no other call runs.
+    """
+    there = set(step.event_ids) & desk.ledger.state.open.keys()
+    desk.alone |= there
+    desk.suspects |= there if deadly else set()
+
+
 async def _run(desk: Desk, step: Show, plugin: Plugin, services: Services, *, started: float) -> None:
     """Run the hook until its outcome stands: again where another writer was faster, or where it fell with another."""
     again = 0
     while True:
-        closed = again >= _OFTEN or desk.alone.issuperset(step.event_ids)
+        closed = again >= _OFTEN or desk.suspects.issuperset(step.event_ids)
         async with _passage(plugin, closed=closed):
             events = _texts(desk, step)
             if not events:  # superseded or dropped meanwhile
@@ -189,7 +198,7 @@ def _commit(desk: Desk, plugin: Plugin, call: HookCall, outcome: Outcome, *, dur
         )
     except (TooLongError, TypeError, ValueError) as error:
         raise HookFailed(f"plugin {plugin.key}: what {call.hook} asks for cannot be written down: {error}") from error
-    desk.alone -= {event.id for event in call.events}
+    desk.clear({event.id for event in call.events})
 
 
 def _writes(desk: Desk, plugin: Plugin, outcome: Outcome) -> tuple[StateWrite, ...]:
@@ -230,7 +239,7 @@ def _fail(
     )
     if changes:
         desk.ledger.commit(step.hook, plugin.key, changes=changes, duration_ms=duration_ms)
-    desk.alone -= set(step.event_ids)
+    desk.clear(set(step.event_ids))
 
 
 def _on_error(desk: Desk, plugin: Plugin) -> OnError:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -82,13 +83,15 @@ class NoServices:
 
 
 class FunctionHost:
-    """A host of a plugin that is a `register` function of the test."""
+    """A host of a plugin that is a `register` function of the test; `meets` may wait before a call, or fail it."""
 
     def __init__(self, key: str, register: Callable[[PluginContext], None]) -> None:
         self.key = key
         self._ctx = PluginContext(key, Manifest(name=key), {}, folder=Path())
         register(self._ctx)
         self.calls: list[HookCall] = []
+        self.meets: Callable[[HookCall], Awaitable[None]] | None = None
+        self.stopped = 0
 
     async def start(self) -> Registered:
         made = self._ctx.registrations
@@ -101,20 +104,30 @@ class FunctionHost:
         self.calls.append(call)
         try:
             async with asyncio.timeout(limit.total_seconds()):
+                if self.meets is not None:
+                    await self.meets(call)
                 return await asyncio.to_thread(calling.run_hook, self.key, self._ctx.registrations, call, services)
         except TimeoutError as error:
             raise HookFailed(f"{self.key} overran its limit", kind="overran") from error
+        except HookFailed:
+            raise
         except ExtensionError as error:
             raise HookFailed(str(error)) from error
 
     async def stop(self) -> None:
-        return
+        self.stopped += 1
+
+    @property
+    def shown(self) -> list[tuple[str, ...]]:
+        """The ids of the events of each call."""
+        return [tuple(event.id for event in call.events) for call in self.calls]
 
 
 class ListBridge:
     """A source that tells what the test puts into `news`, and a target that keeps what is posted.
 
-    `refuse` may answer for an action; `permissions` are what it can tell of authors.
+    `refuse` may answer for an action, `waits` may wait while it is asked or given an action; `permissions` are what it
+    can tell of authors, and `asked` is whom it was asked about.
     """
 
     def __init__(self, name: str = "forge") -> None:
@@ -127,14 +140,22 @@ class ListBridge:
         self.permissions: dict[str, str] = {}
         self.refuse: Callable[[Action], Delivered | Refused | None] = lambda action: None
         self.fail: Callable[[], None] = lambda: None
+        self.waits: Callable[[str], Awaitable[None]] | None = None
+        self.asked: list[str] = []
+        self.contexts: list[BridgeContext] = []
 
     async def events(self, ctx: BridgeContext, state: Any) -> Polled:
         self.polls += 1
+        self.contexts.append(ctx)
         self.fail()
+        if self.waits is not None:
+            await self.waits("events")
         return Polled(tuple(self.news[state or 0 :]), len(self.news))
 
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         self.actions_seen.append(action)
+        if self.waits is not None:
+            await self.waits("actions")
         answer = self.refuse(action)
         if answer is not None:
             return answer
@@ -145,6 +166,9 @@ class ListBridge:
         return Delivered(remote_id=f"remote-{action.id}", url=f"https://forge.example/{action.id}")
 
     async def permission(self, ctx: BridgeContext, login: str) -> str:
+        self.asked.append(login)
+        if self.waits is not None:
+            await self.waits("permission")
         if login not in self.permissions:
             raise LookupError(f"nobody knows {login}")
         return self.permissions[login]
@@ -266,6 +290,46 @@ class Stage:
     async def tick(self) -> None:
         """Do one full tick, as `prloom start --once` does."""
         await self.dispatcher().once()
+
+    @asynccontextmanager
+    async def running(self, tick: timedelta = timedelta(milliseconds=5)) -> AsyncIterator[Dispatcher]:
+        """Have a dispatcher at work, as `prloom start` has."""
+        dispatcher = self.dispatcher()
+        task = asyncio.create_task(dispatcher.run(tick))
+        try:
+            yield dispatcher
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    @asynccontextmanager
+    async def rounds(self) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+        """Have one dispatcher at work that does a round, all that can be done by now, whenever the test asks for it."""
+        dispatcher = self.dispatcher()
+        await dispatcher._crew.start()
+
+        async def again() -> None:
+            dispatcher.poll()
+            dispatcher.tick()
+            while dispatcher._jobs or dispatcher._woken:
+                await asyncio.sleep(0)
+                dispatcher._work_through(dispatcher._drain())
+            dispatcher._publish()
+
+        try:
+            yield again
+        finally:
+            await dispatcher._stop()
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        """Let everything else go on until something is true."""
+        await until(true)
+
+    def published(self, name: str) -> Any:
+        """Return what the dispatcher last told of its `plugins`, its `bridges`, or the plans that are `unreadable`."""
+        file = {"unreadable": "plans"}.get(name, name)
+        return json.loads((self.root / f"prloom/.local/bus/state/{file}.json").read_text())[name]
 
     def local(self, plan_id: str = "pr-7") -> Path:
         return self.paths.worktree(plan_id) / "prloom" / ".local"
