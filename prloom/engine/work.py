@@ -40,8 +40,9 @@ def advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
 
 def _advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
     now = hands.horizon or desk.clock()
-    moved = intake.take_in(desk)
-    moved |= _end_waits(desk, now)
+    if intake.take_in(desk):  # and what more there is, before anything is handed out: a burst of comments is one run
+        return True
+    moved = _end_waits(desk, now)
     moved |= todos.resolve(desk)
     moved |= _recover(desk, hands)
     moved |= _look_up(desk, hands, now)
