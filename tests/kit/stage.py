@@ -335,17 +335,18 @@ class Stage:
         return self.paths.worktree(plan_id) / "prloom" / ".local"
 
     def state(self, plan_id: str = "pr-7") -> Mapping[str, Any]:
-        """Return what `dispatcher.json` says."""
-        return json.loads((self.local(plan_id) / "bus/state/dispatcher.json").read_text())
+        """Return what `dispatcher.json` says; nothing where nothing was ever decided."""
+        file = self.local(plan_id) / "bus/state/dispatcher.json"
+        return json.loads(file.read_text()) if file.exists() else {}
 
     def open(self, plan_id: str = "pr-7") -> Mapping[str, Any]:
         """Return the open events of a plan, by id."""
-        return self.state(plan_id)["open"]
+        return self.state(plan_id).get("open", {})
 
     def decisions(self, plan_id: str = "pr-7") -> list[Mapping[str, Any]]:
         """Return the decision log's records."""
-        lines = (self.local(plan_id) / "bus/decisions.jsonl").read_text().splitlines()
-        return [json.loads(line)["data"] for line in lines]
+        file = self.local(plan_id) / "bus/decisions.jsonl"
+        return [json.loads(line)["data"] for line in file.read_text().splitlines()] if file.exists() else []
 
     def fate(self, event_id: str, plan_id: str = "pr-7") -> list[str]:
         """Return the states that an event went through, in order."""

@@ -1,0 +1,305 @@
+"""Asking a bridge: events on disk before the cursor is, each on its own plan's bus, and nobody in another's way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from stage import ListBridge, Stage, said
+
+from prloom.api import Author, PluginContext
+
+
+def by(login: str, trust: str | None = None, **fields: Any) -> Author:
+    return Author(login, trust, **fields)
+
+
+def lines(stage: Stage, plan_id: str = "pr-7") -> list[dict[str, Any]]:
+    file = stage.local(plan_id) / "bus/events.jsonl"
+    return [json.loads(line)["data"] for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def cursor(stage: Stage, bridge: str = "forge") -> Any:
+    file = stage.root / f"prloom/.local/bus/state/bridge.{bridge}.json"
+    return json.loads(file.read_text())["state"] if file.exists() else None
+
+
+async def test_a_poll_asks_for_all_plans_at_once(stage: Stage):
+    for number in range(3):
+        stage.adopt(f"pr-{number}", pr=number)
+
+    await stage.tick()
+
+    assert stage.bridge.polls == 1
+    assert [plan.id for plan in stage.bridge.contexts[0].plans] == ["pr-0", "pr-1", "pr-2"]
+
+
+async def test_the_next_poll_goes_on_from_the_cursor(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+
+    assert cursor(stage) == 1
+    assert [event["id"] for event in lines(stage)] == ["a"]
+
+
+async def test_a_bridge_is_asked_again_after_its_interval_and_not_before(stage: Stage):
+    stage.adopt()
+    async with stage.running():
+        await stage.until(lambda: stage.bridge.polls == 1)
+        stage.clock.advance(seconds=59)
+        stage.append(said("sign"))
+        await stage.until(lambda: stage.triager.batches == [("sign",)])
+        assert stage.bridge.polls == 1
+        stage.clock.advance(seconds=1)
+
+        await stage.until(lambda: stage.bridge.polls == 2)
+
+
+async def test_what_a_poll_brings_again_is_dropped(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a"), said("a")]
+    await stage.tick()
+    stage.bridge.news += [said("a"), said("b")]
+
+    await stage.tick()
+
+    assert [event["id"] for event in lines(stage)] == ["a", "b"]
+
+
+async def test_a_bots_edit_of_its_own_comment_is_no_news(stage: Stage):
+    stage.configure('[trust]\nbots = ["coverage"]\n')
+    stage.adopt()
+    bot = by("coverage", bot=True)
+    stage.bridge.news = [said("c1", "80 %", author=bot)]
+    await stage.tick()
+    stage.bridge.news.append(said("c2", "81 %", author=bot, context={"supersedes": "c1"}))
+
+    await stage.tick()
+
+    assert [event["id"] for event in lines(stage)] == ["c1"]
+
+
+async def test_an_event_that_is_for_no_plan_is_shown_to_the_plugins_as_the_repositorys(stage: Stage):
+    seen: list[str] = []
+
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("onGlobalEvent")
+        def look(event: Any, hook: Any) -> None:
+            seen.append(event.id)
+
+    stage.plugin("p", register)
+    stage.adopt()
+    stage.bridge.news = [said("other", pr=99), said("none", pr=None), said("mine")]
+
+    await stage.tick()
+
+    assert seen == ["other", "none"]
+    assert [event["id"] for event in lines(stage)] == ["mine"]
+    assert stage.triager.batches == [("mine",)]
+
+
+async def test_an_event_may_name_its_plan_by_the_plans_id(stage: Stage):
+    stage.adopt("local-work", pr=None, forge=None)
+    stage.bridge.news = [said("a", pr=None, context={"plan": "local-work"})]
+
+    await stage.tick()
+
+    assert [event["id"] for event in lines(stage, "local-work")] == ["a"]
+
+
+# ---- bridges that fail
+
+
+async def test_a_bridge_that_fails_is_left_alone_for_a_while_and_loses_nothing(stage: Stage):
+    stage.adopt()
+    broken = [True]
+
+    def fail() -> None:
+        if broken:
+            raise ConnectionError("no route")
+
+    stage.bridge.fail = fail
+    stage.bridge.news = [said("a")]
+    async with stage.running():
+        await stage.until(lambda: stage.bridge.polls == 1 and stage.published("bridges")[0]["error"] is not None)
+        assert stage.published("bridges")[0]["error"] == "ConnectionError: no route"
+        broken.clear()
+        stage.clock.advance(seconds=10)
+
+        await stage.until(lambda: stage.triager.batches == [("a",)])
+        await stage.until(lambda: stage.published("bridges")[0]["error"] is None)
+
+
+@pytest.mark.parametrize("answer", [None, [], {"events": []}])
+async def test_a_bridge_that_answers_with_something_else_is_said_to(stage: Stage, answer: Any):
+    class Odd(ListBridge):
+        async def events(self, ctx: Any, state: Any) -> Any:
+            return answer
+
+    stage.adopt()
+    stage.bridges = [Odd()]
+
+    await stage.tick()
+
+    assert stage.published("bridges")[0]["error"] == f"TypeError: events() returned {type(answer).__name__}, not Polled"
+
+
+async def test_a_bridge_that_ends_the_program_ends_only_its_poll(stage: Stage):
+    def leave() -> None:
+        raise SystemExit(3)
+
+    stage.adopt()
+    stage.bridge.fail = leave
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    assert stage.triager.batches == [("a",)]
+    assert stage.published("bridges")[0]["error"] == "SystemExit: 3"
+
+
+async def test_a_damaged_cursor_is_set_aside_and_the_source_is_read_again(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+    (stage.root / "prloom/.local/bus/state/bridge.forge.json").write_text("{")
+    stage.bridge.news.append(said("b"))
+
+    await stage.tick()
+
+    assert [event["id"] for event in lines(stage)] == ["a", "b"]
+    assert stage.triager.batches == [("a",), ("b",)]
+
+
+async def test_a_slow_bridge_keeps_no_other_waiting(stage: Stage):
+    stage.adopt()
+    slow = ListBridge("slow")
+    release = asyncio.Event()
+
+    async def wait(what: str) -> None:
+        await release.wait()
+
+    slow.waits = wait
+    slow.news = [said("late", source="slow")]
+    stage.bridges.insert(0, slow)
+    stage.bridge.news = [said("a")]
+    async with stage.running():
+        await stage.until(lambda: stage.bridge.said == ["re a"])
+        release.set()
+        await stage.until(lambda: stage.triager.batches == [("a",), ("late",)])
+
+
+# ---- plans that cannot take their events
+
+
+async def test_what_comes_for_a_plan_that_is_given_up_while_its_bridge_is_asked_is_nobodys_else(stage: Stage):
+    local = stage.adopt()
+    stage.adopt("pr-8", pr=8)
+
+    async def give_up(what: str) -> None:
+        (local / "state.json").rename(local / "state.away")
+        await stage.until(lambda: "pr-7" not in dispatcher.board.desks)
+
+    stage.bridge.waits = give_up
+    stage.bridge.news = [said("a")]
+    async with stage.running() as dispatcher:
+        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._polling)
+        assert cursor(stage) is None
+        stage.bridge.waits = None
+        (local / "state.away").rename(local / "state.json")
+        stage.clock.advance(minutes=1)
+
+        await stage.until(lambda: stage.triager.batches == [("a",)])
+    assert not (stage.root / "prloom/.local/bus/events.jsonl").exists()
+
+
+async def test_a_plan_in_trouble_takes_no_events_and_they_come_again(stage: Stage):
+    stage.adopt()
+    stage.adopt("pr-8", pr=8)
+    async with stage.running() as dispatcher:
+        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._polling)
+        dispatcher.board.desks["pr-7"].trouble("something is wrong")
+        stage.bridge.news = [said("a"), said("b", pr=8)]
+        dispatcher.poll()
+        await stage.until(lambda: stage.bridge.said == ["re b"])
+        assert cursor(stage) == 0
+        stage.clock.advance(minutes=1)
+
+        await stage.until(lambda: stage.bridge.said == ["re b", "re a"])
+
+
+# ---- who may do what
+
+
+async def test_only_of_news_the_author_is_looked_up(stage: Stage):
+    stage.adopt()
+    stage.bridge.permissions["bob"] = "write"
+    stage.bridge.news = [said("a", author=by("bob"))]
+    await stage.tick()
+    stage.bridge.news.append(said("a", author=by("bob")))
+    stage.clock.advance(hours=1)
+
+    await stage.tick()
+
+    assert stage.bridge.asked == ["bob"]
+
+
+async def test_what_was_looked_up_stands_in_the_event(stage: Stage):
+    stage.adopt()
+    stage.bridge.permissions["bob"] = "triage"
+    stage.bridge.news = [said("a", author=by("bob"))]
+
+    await stage.tick()
+
+    assert lines(stage)[0]["author"] == {"login": "bob", "trust": "triage", "bot": False}
+    assert stage.open()["a"]["reason"] == "bob has triage permission; trust.minimum is write"
+
+
+async def test_however_many_events_an_author_has_they_are_looked_up_once(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said(f"e{number}", author=by("nobody")) for number in range(20)]
+
+    await stage.tick()
+
+    assert stage.bridge.asked == ["nobody"]
+    assert {event["state"] for event in stage.open().values()} == {"held"}
+
+
+async def test_a_look_up_that_hangs_delays_no_other_author_and_no_other_plan(stage: Stage):
+    stage.adopt()
+    stage.adopt("pr-8", pr=8)
+    hanging = asyncio.Event()
+    stage.bridge.permissions["ann"] = "write"
+    asked = stage.bridge.asked
+
+    async def hang(what: str) -> None:
+        if what == "permission" and asked[-1] == "slow":
+            await hanging.wait()
+
+    stage.bridge.waits = hang
+    stage.append(said("a", author=by("slow")), said("b", author=by("ann")))
+    stage.append(said("c", author=by("ann"), pr=8), plan_id="pr-8")
+    async with stage.running():
+        await stage.until(lambda: sorted(stage.bridge.said) == ["re b", "re c"])
+        assert stage.open()["a"]["state"] == "held"
+        hanging.set()
+
+
+async def test_a_bridge_that_cannot_tell_permissions_says_so(stage: Stage):
+    class Mute:
+        name = "forge"
+        targets = ("forge",)
+
+        def __init__(self, talking: ListBridge) -> None:
+            self.events, self.actions = talking.events, talking.actions
+
+    stage.adopt()
+    stage.bridges = [Mute(stage.bridge)]
+    stage.bridge.news = [said("a", author=by("bob"))]
+
+    await stage.tick()
+
+    assert stage.open()["a"]["reason"] == "the permission of bob is not known: the bridge forge cannot tell"
