@@ -217,7 +217,8 @@ def test_a_watch_on_a_terminal_draws_in_place_what_fits(stage: Stage, no_colour:
     ours, theirs = pty.openpty()
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 80, 0, 0))
     command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--watch"]
-    environ = {**os.environ, "TERM": "xterm", "NO_COLOR": no_colour}
+    told = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES"}}  # the size is the pty's
+    environ = {**told, "TERM": "xterm", "NO_COLOR": no_colour}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ) as watch:
         os.close(theirs)
         shown = b""

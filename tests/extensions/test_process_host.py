@@ -150,9 +150,10 @@ async def test_a_plugin_is_alone_in_its_process_and_session_at_the_repositorys_r
     tell: Tell, tmp_path: Path
 ) -> None:
     alone = "plan = json.dumps([os.getpid() == os.getsid(0) == os.getpgrp(), os.getcwd(), sys.stdin.read()])"
+    before = set(sys.modules)
 
     assert json.loads(await tell(alone) or "") == [True, str(tmp_path), ""]
-    assert not any(name.startswith("prloom_plugins.") for name in sys.modules)
+    assert not any(name.startswith("prloom_plugins.") for name in set(sys.modules) - before)
 
 
 async def test_no_module_is_taken_from_the_repository_and_nothing_is_left_beside_the_plugin(
