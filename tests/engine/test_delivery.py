@@ -1,0 +1,266 @@
+"""Actions on their way out: each with its own attempts, none twice, and the end of each visible."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from stage import ListBridge, Stage, said
+
+from prloom.api import Action, Delivered, PluginContext, Refused, Target, TriageContext, marker
+from prloom.core import outbox
+
+
+def refusing(*answers: Refused | None) -> Any:
+    """Return what answers the first actions like this; None lets one through."""
+    left = list(answers)
+    return lambda action: left.pop(0) if left else None
+
+
+def queue(stage: Stage, plan_id: str = "pr-7") -> list[dict[str, Any]]:
+    return list(stage.state(plan_id)["queue"].values())
+
+
+def attempts(stage: Stage) -> dict[str, Any]:
+    file = stage.local() / "bus/state/bridge.forge.actions.json"
+    return json.loads(file.read_text())["attempts"]
+
+
+async def test_what_is_delivered_has_a_receipt_and_is_decided(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a")]
+
+    await stage.tick()
+
+    file = json.loads((stage.local() / "bus/state/bridge.forge.actions.json").read_text())
+    (receipt,) = file["receipts"]
+    assert receipt["actionId"] == stage.bridge.actions_seen[0].id
+    assert receipt["url"].startswith("https://forge.example/")
+    assert file["attempts"] == {}
+    assert stage.decisions()[-1]["deliveries"][0]["state"] == "delivered"
+
+
+async def test_a_refusal_that_may_pass_is_tried_again_by_the_backoff(stage: Stage):
+    stage.adopt()
+    stage.bridge.refuse = refusing(Refused("busy", retryable=True))
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+    (waiting,) = queue(stage)
+    assert (waiting["attempts"], waiting["error"]) == (1, "busy")
+    assert "2026-01-01T12:00:27" <= waiting["nextTry"] <= "2026-01-01T12:00:30.000Z"
+
+    stage.clock.advance(seconds=30)
+    await stage.tick()
+
+    assert stage.bridge.said == ["re a"]
+    assert queue(stage) == []
+
+
+async def test_retry_after_is_kept(stage: Stage):
+    stage.adopt()
+    stage.bridge.refuse = refusing(Refused("slow down", retryable=True, retry_after=timedelta(minutes=7)))
+    stage.bridge.news = [said("a")]
+
+    await stage.tick()
+
+    assert queue(stage)[0]["nextTry"] == "2026-01-01T12:07:00.000Z"
+
+
+async def test_a_permanent_refusal_is_failed_and_visible_and_not_tried_again(stage: Stage):
+    stage.adopt()
+    stage.bridge.refuse = refusing(Refused("the pull request is locked"))
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+    stage.clock.advance(days=1)
+
+    await stage.tick()
+
+    (failed,) = queue(stage)
+    assert (failed["failed"], failed["error"]) == (True, "the pull request is locked")
+    assert len(stage.bridge.actions_seen) == 1
+
+
+async def test_a_failed_action_is_revived_by_a_retry(stage: Stage):
+    stage.adopt()
+    stage.bridge.refuse = refusing(Refused("locked"))
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+    stage.bridge.news.append(said("again", "/prloom retry"))
+
+    await stage.tick()
+
+    assert sorted(stage.bridge.said) == ["Looking again at 0 events and 1 failed actions.", "re a"]
+
+
+async def test_an_action_that_never_gets_through_ends_visibly(stage: Stage):
+    stage.adopt()
+    stage.bridge.refuse = lambda action: Refused("busy", retryable=True)
+    stage.bridge.news = [said("a")]
+    for _ in range(9):
+        await stage.tick()
+        stage.clock.advance(days=1)
+
+    (failed,) = queue(stage)
+    assert failed["failed"]
+    assert failed["error"].startswith("given up after ")
+
+
+async def test_an_action_for_a_target_that_nobody_claims_is_failed_with_a_remedy(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a", reply_to=Target("carrier-pigeon", {}))]
+
+    await stage.tick()
+
+    (failed,) = queue(stage)
+    assert failed["failed"]
+    assert "no bridge claims the target 'carrier-pigeon'" in failed["error"]
+    assert f"`prloom retry {failed['id']}`" in failed["error"]
+
+
+@pytest.mark.parametrize("error", [ConnectionError("cut off"), SystemExit(1), KeyError("bug")])
+async def test_a_bridge_that_breaks_leaves_the_outcome_unknown_and_is_asked_to_look_first(
+    stage: Stage, error: BaseException
+):
+    stage.adopt()
+    uncertain: list[bool] = []
+    failures = [error]
+
+    class Breaking(ListBridge):
+        async def actions(self, ctx: Any, action: Action) -> Delivered | Refused:
+            uncertain.append(ctx.uncertain)
+            if failures:
+                raise failures.pop()
+            return await super().actions(ctx, action)
+
+    bridge = Breaking()
+    stage.bridges = [bridge]
+    bridge.news = [said("a")]
+    await stage.tick()
+    assert queue(stage)[0]["error"] == f"{type(error).__name__}: {error}"
+    stage.clock.advance(minutes=1)
+
+    await stage.tick()
+
+    assert uncertain == [False, True]
+    assert bridge.said == ["re a"]
+
+
+async def test_a_refusal_whose_outcome_is_known_leaves_no_doubt(stage: Stage):
+    stage.adopt()
+    stage.bridge.refuse = refusing(Refused("busy", retryable=True))
+    stage.bridge.news = [said("a")]
+
+    await stage.tick()
+
+    assert attempts(stage) == {}
+
+
+async def test_an_answer_that_is_none_is_a_failure_with_doubt(stage: Stage):
+    stage.adopt()
+    stage.bridge.refuse = lambda action: "posted"  # type: ignore[assignment,return-value]
+    stage.bridge.news = [said("a")]
+
+    await stage.tick()
+
+    assert queue(stage)[0]["error"] == "the bridge returned str, neither Delivered nor Refused"
+    assert len(attempts(stage)) == 1
+
+
+async def test_after_its_file_of_attempts_was_damaged_an_action_is_looked_for_before_it_is_posted(stage: Stage):
+    stage.adopt()
+
+    def lose(action: Action) -> None:
+        stage.bridge.refuse = lambda action: None
+        stage.bridge.posts.append(f"re a\n\n{marker(action.id)}")
+        raise ConnectionError("the answer was lost")
+
+    stage.bridge.refuse = lose
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+    (stage.local() / "bus/state/bridge.forge.actions.json").write_text('{"attempts": ')
+    stage.clock.advance(minutes=1)
+
+    await stage.tick()
+
+    assert stage.bridge.said == ["re a"]
+    assert queue(stage) == []
+
+
+async def test_while_one_action_hangs_other_plans_deliver(stage: Stage):
+    stage.adopt()
+    stage.adopt("pr-8", pr=8)
+    release = asyncio.Event()
+    seen = stage.bridge.actions_seen
+
+    async def hang(what: str) -> None:
+        if what == "actions" and seen[-1].related_event_id == "a":
+            await release.wait()
+
+    stage.bridge.waits = hang
+    stage.bridge.news = [said("a"), said("b", pr=8)]
+    async with stage.running():
+        await stage.until(lambda: stage.bridge.said == ["re b"])
+        release.set()
+        await stage.until(lambda: stage.bridge.said == ["re b", "re a"])
+
+
+async def test_an_action_that_was_revived_while_it_was_tried_keeps_its_new_time(stage: Stage):
+    """What came of the attempt is told of the action as it is by then, not as it was."""
+    stage.adopt()
+    trying, go_on = asyncio.Event(), asyncio.Event()
+
+    async def hang(what: str) -> None:
+        if what == "actions" and stage.bridge.actions_seen[-1].related_event_id == "a":
+            trying.set()
+            await go_on.wait()
+
+    stage.bridge.refuse = refusing(*[Refused("busy", retryable=True)] * 4)
+    stage.bridge.news = [said("a")]
+    for _ in range(3):
+        await stage.tick()
+        stage.clock.advance(hours=1)
+    assert queue(stage)[0]["attempts"] == 3
+    stage.bridge.waits = hang
+    async with stage.running() as dispatcher:
+        await trying.wait()
+        desk = dispatcher.board.desks["pr-7"]
+        (action,) = desk.ledger.state.queue.values()
+        desk.ledger.commit("operator", "operator", deliveries=(outbox.revived(action),))
+        go_on.set()
+        await stage.until(lambda: queue(stage)[0]["error"] == "busy")
+
+    assert queue(stage)[0]["attempts"] == 1
+
+
+async def test_the_replies_of_one_plan_appear_in_the_order_in_which_they_were_decided(stage: Stage):
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def speak(plan: str, triage: TriageContext) -> None:
+            for number in range(5):
+                triage.emit_comment(triage.events[0].reply_to, f"part {number}")
+            triage.mark_event_handled(triage.events[0].id)
+
+    stage.adopt()
+    stage.plugin("p", register)
+    stage.bridge.news = [said("a")]
+
+    await stage.tick()
+
+    assert stage.bridge.said == [f"part {number}" for number in range(5)]
+
+
+async def test_an_action_whose_line_is_lost_is_failed_and_says_so(stage: Stage):
+    local = stage.adopt()
+    stage.bridge.refuse = refusing(Refused("busy", retryable=True))
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+    file = local / "bus/actions.jsonl"
+    file.write_bytes(b"?" * (len(file.read_bytes()) - 1) + b"\n")
+    stage.clock.advance(minutes=1)
+
+    await stage.tick()
+
+    assert "its line in actions.jsonl cannot be read" in queue(stage)[0]["error"]
