@@ -1,0 +1,114 @@
+"""Take feedback from pull requests on GitHub or a GitHub Enterprise Server, and answer there."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from prloom.api import (
+    Action,
+    BridgeContext,
+    Delivered,
+    ExtensionError,
+    HttpError,
+    Json,
+    Polled,
+    PullRequest,
+    Refused,
+)
+
+from . import forge, incoming, outgoing
+from .knowledge import people, place, urls
+from .source import Source
+
+_NO_REPOSITORY = 'no repository on GitHub is known; set `repo = "owner/name"` in [bridges.github]'
+_REJECTED = "GitHub does not accept the token (401); set GITHUB_TOKEN, or run `gh auth login`"
+
+
+class Config(BaseModel):
+    """The table `[bridges.github]`. Without a repository the bridge asks nothing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    repo: str = Field(default="", pattern=r"^([A-Za-z0-9._-]+/[A-Za-z0-9._-]+)?$")
+    api_url: str = urls.API
+
+
+class GithubBridge:
+    """One repository on GitHub; the rest of what it knows is in its cursor, and at GitHub."""
+
+    name = "github"
+    targets = (place.TARGET,)
+    poll_interval = timedelta(seconds=60)
+
+    def __init__(self, config: Config) -> None:
+        self.http = urls.needs(config.api_url)
+        self._repo = config.repo
+        self._graphql = urls.graphql(config.api_url)
+
+    async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
+        """Return what is new on all tracked pull requests; where there are none, nothing is asked."""
+        if not self._repo or not any(plan.pr for plan in ctx.plans):
+            return Polled()
+        try:
+            return await incoming.poll(ctx, self._source(ctx), state)
+        except HttpError as error:
+            raise _clear(error, self._repo) from error
+
+    async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
+        """Carry out one action."""
+        if not self._repo:
+            return Refused(_NO_REPOSITORY)
+        return await outgoing.deliver(ctx, self._source(ctx), self._graphql, action)
+
+    async def permission(self, ctx: BridgeContext, login: str) -> str:
+        """Return what somebody may do in the repository; nothing where GitHub knows no such account."""
+        source = self._source(ctx)
+        try:
+            return people.permission((await source.get(source.repository.permission(login))).json())
+        except HttpError as error:
+            if error.trouble == "gone":
+                return "none"
+            raise
+
+    async def open_pull_request(
+        self, ctx: BridgeContext, *, branch: str, base: str, title: str, body: str, draft: bool
+    ) -> PullRequest:
+        """Open a pull request, or return the one that is open for the branch."""
+        return await forge.open_(self._source(ctx), branch=branch, base=base, title=title, body=body, draft=draft)
+
+    async def describe_pull_request(self, ctx: BridgeContext, number: int, *, title: str, body: str) -> None:
+        """Replace the title and the body."""
+        await forge.describe(self._source(ctx), number, title=title, body=body)
+
+    async def mark_ready(self, ctx: BridgeContext, number: int) -> None:
+        """Take the pull request out of draft."""
+        await forge.mark_ready(self._source(ctx), self._graphql, number)
+
+    async def pull_request(self, ctx: BridgeContext, number: int) -> PullRequest | None:
+        """Return the pull request, or None where GitHub says that there is none."""
+        return await forge.read(self._source(ctx), number)
+
+    def _source(self, ctx: BridgeContext) -> Source:
+        if not self._repo:
+            raise ExtensionError(_NO_REPOSITORY)
+        if ctx.http is None:
+            raise ExtensionError("the github bridge was given no HTTP client; run it by `prloom start`")
+        return Source(ctx.http, urls.Repository(self._repo))
+
+
+def create(config: Config) -> GithubBridge:
+    """Return the bridge."""
+    return GithubBridge(config)
+
+
+def _clear(error: HttpError, repo: str) -> HttpError:
+    """Return the error of a whole poll in words that say what to do."""
+    said = {
+        "unauthorized": _REJECTED,
+        "gone": f"GitHub shows no repository {repo} to this token; mend `repo`, or give the token access ({error})",
+        "forbidden": f"the token may not read the pull requests of {repo}; docs/github.md names its rights ({error})",
+    }
+    text = said.get(error.trouble, str(error))
+    return HttpError(text, trouble=error.trouble, status=error.status, body=error.body, retry_at=error.retry_at)

@@ -1,0 +1,1 @@
+"""All that prloom knows of GitHub: addresses, fields and oddities; nothing in here does any I/O."""

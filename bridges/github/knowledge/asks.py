@@ -1,0 +1,121 @@
+"""Know the request that each action is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from prloom.api import AddLabels, ClosePr, InlineComment, Json, Refused, RequestReviewers, Review
+
+from . import fields, wording
+from .place import Place
+from .pulls import Facts
+from .urls import Repository
+
+_EVENTS = {"approve": "APPROVE", "request_changes": "REQUEST_CHANGES", "comment": "COMMENT"}
+_REACTIONS = {
+    "+1": ("👍", "thumbsup", "thumbs_up"),
+    "-1": ("👎", "thumbsdown", "thumbs_down"),
+    "laugh": ("😄", "smile"),
+    "confused": ("😕",),
+    "heart": ("❤️", "❤"),
+    "hooray": ("🎉", "tada"),
+    "rocket": ("🚀",),
+    "eyes": ("👀",),
+}
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request that changes something."""
+
+    method: str
+    url: str
+    body: Json
+
+
+def plain(payload: AddLabels | ClosePr | RequestReviewers, repository: Repository, pr: int) -> Ask:
+    """Return the request of an action that is the same however often it is done."""
+    match payload:
+        case AddLabels(labels=labels):
+            return Ask("POST", f"{repository.issue(pr)}/labels", {"labels": list(labels)})
+        case ClosePr():
+            return Ask("PATCH", repository.pull(pr), {"state": "closed"})
+        case RequestReviewers(reviewers=reviewers):
+            teams = [name.rpartition("/")[2] for name in reviewers if "/" in name]
+            people = [name for name in reviewers if "/" not in name]
+            wanted = {"reviewers": people} | ({"team_reviewers": teams} if teams else {})
+            return Ask("POST", f"{repository.pull(pr)}/requested_reviewers", wanted)
+
+
+def assign(repository: Repository, pr: int, users: Sequence[str]) -> Ask:
+    """Return the request that assigns people."""
+    return Ask("POST", f"{repository.issue(pr)}/assignees", {"assignees": list(users)})
+
+
+def milestone(found: Sequence[Json], title: str) -> int | None:
+    """Return the number of the milestone with this title; one that is open comes first, case counts last."""
+    named = [each for each in found if fields.text(each, "title").casefold() == title.casefold()]
+    named.sort(key=lambda each: (fields.text(each, "title") != title, fields.text(each, "state") != "open"))
+    return fields.number(named[0], "number") if named else None
+
+
+def set_milestone(repository: Repository, pr: int, number: int) -> Ask:
+    """Return the request that puts a pull request into a milestone."""
+    return Ask("PATCH", repository.issue(pr), {"milestone": number})
+
+
+def merge(repository: Repository, now: Facts, method: str) -> Ask:
+    """Return the request that merges exactly the commit that was looked at."""
+    return Ask("PUT", f"{repository.pull(now.number)}/merge", {"merge_method": method, "sha": now.head})
+
+
+def react(repository: Repository, where: Place, reaction: str) -> Ask | Refused:
+    """Return the request for a reaction, by GitHub's name for it or by the sign itself."""
+    wanted = reaction.strip().strip(":")
+    name = next((name for name, others in _REACTIONS.items() if wanted in {name, *others}), None)
+    if name is None:
+        return Refused(f"GitHub has no reaction {reaction!r}; it has {', '.join(_REACTIONS)}")
+    if where.review is not None:
+        return Refused("GitHub takes no reactions to a review; react to a comment, or to the pull request")
+    if where.inline is not None:
+        url = repository.inline_reactions(where.inline)
+    elif where.comment is not None:
+        url = repository.comment_reactions(where.comment)
+    else:
+        url = f"{repository.issue(where.pr)}/reactions"
+    return Ask("POST", url, {"content": name})
+
+
+def comment(repository: Repository, pr: int, body: str) -> Ask:
+    """Return the request for a comment in the conversation."""
+    return Ask("POST", f"{repository.issue(pr)}/comments", {"body": body})
+
+
+def reply(repository: Repository, where: Place, body: str) -> Ask:
+    """Return the request for a reply in a thread, by its first comment: GitHub takes replies to no other."""
+    return Ask("POST", f"{repository.pull(where.pr)}/comments/{where.thread}/replies", {"body": body})
+
+
+def inline(repository: Repository, pr: int, head: str, payload: InlineComment, action: str) -> Ask:
+    """Return the request for a comment at a line of the new text."""
+    body = wording.body(payload.message, action)
+    wanted = {"body": body, "commit_id": head, "path": payload.path, "line": payload.line, "side": "RIGHT"}
+    return Ask("POST", f"{repository.pull(pr)}/comments", wanted)
+
+
+def review(repository: Repository, pr: int, payload: Review, action: str, *, folded: bool) -> Ask | Refused:
+    """Return the request for a review; `folded`: with the comments in its own text, as if no line were in the diff."""
+    said = [found for each in payload.comments if (found := wording.review_comment(each)) is not None]
+    at_lines = [(path, line, text) for path, line, text in said if path and line is not None and not folded]
+    rest = [wording.at_line(path, line, text) for path, line, text in said if (path, line, text) not in at_lines]
+    summary = "\n\n".join(part for part in (payload.summary.strip(), *rest) if part)
+    if not summary and not at_lines and payload.verdict != "approve":
+        return Refused("the review says nothing, so there is nothing to post")
+    body: dict[str, Json] = {"event": _EVENTS[payload.verdict], "body": wording.body(summary, action)}
+    if at_lines:
+        body["comments"] = [
+            {"path": path, "line": line, "side": "RIGHT", "body": wording.body(text, action, part=True)}
+            for path, line, text in at_lines
+        ]
+    return Ask("POST", f"{repository.pull(pr)}/reviews", body)

@@ -1,0 +1,118 @@
+"""Read check runs and statuses of a commit, and tell which failures are news."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from prloom.api import Author, Event, Json
+
+from . import fields, people, place
+from .cursor import Seen
+from .place import Place
+
+_BAD = {"failure", "timed_out", "startup_failure", "action_required", "error"}
+_LINES = 150
+_CHARACTERS = 12_000
+_STAMP = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT[0-9:.]{1,20}Z ", re.MULTILINE)
+_COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+_ERROR = "##[error]"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one check says of a commit. `job` is its job's number where GitHub Actions ran it, and so has a log."""
+
+    key: str
+    name: str
+    conclusion: str
+    said: str
+    url: str
+    when: str
+    job: int | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is over, and not well."""
+        return self.conclusion in _BAD
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs or waits to."""
+        return not self.conclusion
+
+
+def run(item: Json) -> Result:
+    """Read a check run. One that an app runs again may keep its number, so the time belongs to what it is."""
+    number, done = fields.number(item, "id"), fields.text(item, "completed_at")
+    over = fields.text(item, "status") == "completed"
+    by_actions = fields.text(item, "app", "slug") == "github-actions"
+    output = (fields.text(item, "output", key) for key in ("title", "summary"))
+    return Result(
+        key=f"check-{number}@{done}",
+        name=fields.text(item, "name"),
+        conclusion=(fields.text(item, "conclusion") or "neutral") if over else "",
+        said="\n\n".join(part for part in output if part.strip()),
+        url=fields.text(item, "html_url"),
+        when=done or fields.text(item, "started_at"),
+        job=number if by_actions else None,
+    )
+
+
+def status(item: Json) -> Result:
+    """Read a status, as systems without an app give it."""
+    state = fields.text(item, "state")
+    return Result(
+        key=f"status-{fields.number(item, 'id')}",
+        name=fields.text(item, "context"),
+        conclusion="" if state == "pending" else state,
+        said=fields.text(item, "description"),
+        url=fields.text(item, "target_url"),
+        when=fields.text(item, "updated_at"),
+    )
+
+
+def event(result: Result, pr: int, seen: Seen, log: str) -> Event:
+    """Return the event that a check failed.
+
+    What a check says, the code that it ran made it say: it is the word of whoever can push that code. To the
+    repository itself those can who may write; to a fork, its owner.
+    """
+    author = Author(seen.author or people.GHOST, trust=None if seen.fork else "write")
+    context = {"check": result.name, "conclusion": result.conclusion, "commit": seen.head, "remoteId": result.key}
+    return Event(
+        id=f"github:{result.key}",
+        source=place.TARGET,
+        type="check_failed",
+        severity="error",
+        title=f"{result.name} failed ({result.conclusion.replace('_', ' ')})",
+        body="\n\n".join(part for part in (result.said.strip(), log) if part),
+        reply_to=place.target(Place(pr)),
+        context=context,
+        author=author,
+        url=result.url or None,
+        created_at=result.when or None,
+        pr=pr,
+    )
+
+
+def changed(runs: Sequence[Json], since: str) -> tuple[set[str], str]:
+    """Return the commits of the runs of GitHub Actions that changed at or after `since`, and the time of the last."""
+    times = [(fields.text(each, "updated_at"), fields.text(each, "head_sha")) for each in runs]
+    return {sha for when, sha in times if when >= since}, max((when for when, _ in times), default=since)
+
+
+def report(seen: Seen) -> Mapping[str, Json] | None:
+    """Return how the checks of a pull request's head stand, by the convention for `context.checks`."""
+    checks = seen.checks
+    return {"running": sum(checks.running.values()), "commit": seen.head, "at": checks.at} if checks.at else None
+
+
+def log_end(content: bytes) -> str:
+    """Return the end of a job's log: up to its last error, without the times and colours of each line."""
+    text = _COLOUR.sub("", _STAMP.sub("", content.decode("utf-8", "replace").replace("\r\n", "\n")))
+    lines = text.removeprefix("\ufeff").splitlines()
+    errors = [number for number, line in enumerate(lines) if _ERROR in line]
+    kept = lines[: errors[-1] + 1] if errors else lines
+    return "\n".join(kept[-_LINES:])[-_CHARACTERS:].strip()

@@ -1,0 +1,43 @@
+"""Take values out of what GitHub sends, whatever is missing there: many fields are null that should not be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from prloom.api import Json
+
+
+def at(value: Json, *path: str) -> Json:
+    """Return what stands at the end of the path, or None."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def text(value: Json, *path: str) -> str:
+    """Return a text, empty where there is none."""
+    found = at(value, *path)
+    return found if isinstance(found, str) else ""
+
+
+def number(value: Json, *path: str) -> int | None:
+    """Return a whole number, or None where there is none."""
+    found = at(value, *path)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def items(value: Json, *path: str) -> Sequence[Json]:
+    """Return the objects of a list, empty where there is none."""
+    found = at(value, *path)
+    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
+
+
+def tail_number(url: str) -> int | None:
+    """Return the number at the end of an address (`…/issues/7`), or None."""
+    last = url.rpartition("/")[2]
+    return int(last) if last.isascii() and last.isdigit() and len(last) < 16 else None  # noqa: PLR2004 - no number is longer
+
+
+def short(sha: str) -> str:
+    """Return a commit as people write it."""
+    return sha[:12]

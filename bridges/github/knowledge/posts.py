@@ -1,0 +1,167 @@
+"""Read what people and bots write on pull requests, and tell what of it is news."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from hashlib import sha256
+
+from prloom.api import Author, Event, Json, moment
+
+from . import fields, people, place, wording
+from .place import Place
+
+_AT_ONCE = timedelta(seconds=2)
+_HUNK = 4000  # characters of a diff that go with a comment; the end is what the comment is about
+
+
+@dataclass(frozen=True)
+class Post:
+    """Something written. `key` is what GitHub's own links call it; `created` and `updated` are to the second."""
+
+    key: str
+    type: str
+    title: str
+    body: str
+    author: Author
+    where: Place
+    url: str
+    created: str
+    updated: str
+    warns: bool = False
+    context: Mapping[str, Json] = field(default_factory=dict)
+
+
+Known = tuple[str, str]
+"""Of the last version of a post: the id of its event, and the digest of its words."""
+
+
+def comment(item: Json) -> Post | None:
+    """Read a comment in the conversation of an issue or a pull request; None where it is none."""
+    number, pr = fields.number(item, "id"), fields.tail_number(fields.text(item, "issue_url"))
+    if number is None or pr is None:
+        return None
+    return _post(item, f"issuecomment-{number}", ("pr_comment", "commented"), Place(pr, comment=number), {})
+
+
+def inline(item: Json) -> Post | None:
+    """Read a comment on a line or a file; None where it is none."""
+    number, pr = fields.number(item, "id"), fields.tail_number(fields.text(item, "pull_request_url"))
+    if number is None or pr is None:
+        return None
+    root = fields.number(item, "in_reply_to_id") or number
+    file, line = fields.text(item, "path"), fields.number(item, "line")
+    context = {
+        "thread": str(root),
+        "inReplyTo": str(root) if root != number else None,
+        "file": file or None,
+        "line": line,
+        "originalLine": fields.number(item, "original_line") if line is None else None,
+        "side": fields.text(item, "side") or None,
+        "startLine": fields.number(item, "start_line"),
+        "startSide": fields.text(item, "start_side") or None,
+        "diffHunk": fields.text(item, "diff_hunk")[-_HUNK:] or None,
+        "commit": fields.text(item, "commit_id") or None,
+        "remoteId": _remote(item, number),
+    }
+    said = f"commented on {file}:{line}" if line else f"commented on {file}"
+    spot = Place(pr, thread=root, inline=number)
+    return _post(item, f"discussion_r{number}", ("pr_review_comment", said), spot, context)
+
+
+def review(item: Json, pr: int) -> Post | None:
+    """Read a review. None for a draft, and for one that says nothing itself: what its comments say comes with them.
+
+    Each reply in a thread brings such an empty review along, of the same account.
+    """
+    number, state = fields.number(item, "id"), fields.text(item, "state").lower()
+    silent = not fields.text(item, "body").strip() and state not in {"approved", "changes_requested"}
+    if number is None or state == "pending" or silent:
+        return None
+    times = {"created_at": item.get("submitted_at"), "updated_at": item.get("submitted_at")}
+    context = {"state": state, "commit": fields.text(item, "commit_id") or None}
+    title = f"reviewed: {state.replace('_', ' ')}"
+    spot = Place(pr, review=number)
+    return _post({**item, **times}, f"pullrequestreview-{number}", ("pr_review", title), spot, context)
+
+
+def news(post: Post, known: Known | None) -> Event | None:
+    """Return the event that a post is, or None where it says what is known, or is a bot's edit of its own words.
+
+    `updated_at` moves without an edit too: when a draft is submitted, say.
+    """
+    if known is None:
+        return _event(post, event_id(post), _id(post.key) if _edited(post) else None)
+    older, words = known
+    said = digest(post)
+    if words == said or post.author.bot:
+        return None
+    edited = _id(f"{post.key}@{post.updated}")
+    return _event(post, edited if edited != older and _edited(post) else f"{older}~{said}", older)
+
+
+def digest(post: Post) -> str:
+    """Return what tells the words of one version from another's."""
+    return sha256(post.body.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def event_id(post: Post) -> str:
+    """Return the id of the event that a post is at first sight, edited or not."""
+    return _id(f"{post.key}@{post.updated}" if _edited(post) else post.key)
+
+
+def _edited(post: Post) -> bool:
+    """Whether the times tell of an edit; now and then GitHub moves the later one a second after the posting."""
+    try:
+        return moment(post.updated) - moment(post.created) > _AT_ONCE
+    except ValueError:
+        return post.updated != post.created
+
+
+def _remote(item: Json, number: int) -> str:
+    """Return what GitHub calls the comment: that of a review of prloom's own by the review, whose id was delivered."""
+    review_id = fields.number(item, "pull_request_review_id")
+    of_ours = wording.PART in fields.text(item, "body").splitlines()
+    return f"pullrequestreview-{review_id}" if of_ours and review_id else f"discussion_r{number}"
+
+
+def _post(item: Json, key: str, said: tuple[str, str], where: Place, context: Mapping[str, Json]) -> Post:
+    kind, did = said
+    author = people.author(item.get("user"))
+    created = fields.text(item, "created_at")
+    return Post(
+        key=key,
+        type=kind,
+        title=f"{author.login} {did}",
+        body=fields.text(item, "body"),
+        author=author,
+        where=where,
+        url=fields.text(item, "html_url"),
+        created=created,
+        updated=fields.text(item, "updated_at") or created,
+        warns=context.get("state") == "changes_requested",
+        context={key: value for key, value in {"remoteId": key, **context}.items() if value is not None},
+    )
+
+
+def _event(post: Post, version: str, older: str | None) -> Event:
+    edit = {} if older is None else {"supersedes": older, "updatedAt": post.updated}
+    return Event(
+        id=version,
+        source=place.TARGET,
+        type=post.type,
+        severity="warning" if post.warns else "info",
+        title=post.title,
+        body=post.body,
+        reply_to=place.target(post.where),
+        context={**post.context, **edit},
+        author=post.author,
+        url=post.url or None,
+        created_at=post.created or None,
+        pr=post.where.pr,
+    )
+
+
+def _id(version: str) -> str:
+    return f"github:{version}"

@@ -1,0 +1,139 @@
+"""Read pull requests, and tell what happened to one since it was seen last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from prloom.api import Event, Json, PullRequest
+
+from . import fields, place
+from .cursor import Seen
+from .place import Place
+
+Severity = Literal["info", "warning", "error"]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a list tells of a pull request; `pushed` is when the repository was pushed to last. Times as GitHub's."""
+
+    number: int
+    head: str
+    base: str
+    state: str
+    updated: str
+    ended: str
+    fork: bool
+    author: str
+    pushed: str
+
+
+def facts(item: Json) -> Facts | None:
+    """Read a pull request; None where it is none."""
+    number = fields.number(item, "number")
+    if number is None:
+        return None
+    merged = fields.text(item, "merged_at")
+    return Facts(
+        number=number,
+        head=fields.text(item, "head", "sha"),
+        base=fields.text(item, "base", "ref"),
+        state="merged" if merged else fields.text(item, "state"),
+        updated=fields.text(item, "updated_at"),
+        ended=merged or fields.text(item, "closed_at"),
+        fork=_fork(item),
+        author=fields.text(item, "user", "login"),
+        pushed=fields.text(item, "base", "repo", "pushed_at"),
+    )
+
+
+def conflict(item: Json) -> bool | None:
+    """Whether a pull request, shown alone, conflicts with its base; None while GitHub works it out."""
+    mergeable = fields.at(item, "mergeable")
+    return None if mergeable is None else mergeable is False
+
+
+def happened(before: Seen | None, now: Facts) -> Sequence[Event]:
+    """Return what became of a pull request since it was seen last; at first sight, whether it has ended."""
+    events = []
+    if before is not None and before.state != "open" and now.state == "open":
+        events.append(_event(now, f"reopened:{now.updated}", "pr_reopened", "reopened", now.updated))
+    if before is not None and before.head and before.head != now.head:
+        title = f"new commits: {fields.short(before.head)} → {fields.short(now.head)}"
+        context = {"commit": now.head, "before": before.head}
+        events.append(_event(now, f"pushed:{now.head}", "pr_pushed", title, now.updated, context=context))
+    if now.state != "open" and (before is None or before.state != now.state):
+        said = "merged" if now.state == "merged" else "closed without being merged"
+        events.append(_event(now, f"{now.state}:{now.ended}", f"pr_{now.state}", said, now.ended))
+    return events
+
+
+def conflicts(now: Facts, base_sha: str) -> Event:
+    """Return the event that a pull request conflicts with its base."""
+    context: dict[str, Json] = {"base": now.base, "commit": now.head}
+    name, title = f"conflict:{now.head}:{base_sha}", f"conflicts with {now.base}"
+    return _event(now, name, "merge_conflict", title, now.updated, context=context, severity="warning")
+
+
+def gone(number: int, when: str) -> Event:
+    """Return the event that a pull request is gone: GitHub says 404 for it, and shows the repository."""
+    return Event(
+        id=f"github:pr-{number}:gone",
+        source=place.TARGET,
+        type="pr_closed",
+        title="gone from GitHub, or no longer to be seen with this token",
+        created_at=when,
+        pr=number,
+    )
+
+
+def pull_request(item: Json) -> PullRequest:
+    """Read a pull request, as prloom has it. Its head can be fetched by a ref of GitHub's own, from forks too."""
+    number = fields.number(item, "number") or 0
+    known = facts(item)
+    return PullRequest(
+        number=number,
+        title=fields.text(item, "title"),
+        body=fields.text(item, "body"),
+        branch=fields.text(item, "head", "ref"),
+        base=fields.text(item, "base", "ref"),
+        state=known.state if known else "open",
+        url=fields.text(item, "html_url"),
+        head=fields.text(item, "head", "sha"),
+        draft=fields.at(item, "draft") is True,
+        ref=f"refs/pull/{number}/head",
+        fork=_fork(item),
+        author=fields.text(item, "user", "login") or None,
+    )
+
+
+def _fork(item: Json) -> bool:
+    """Whether the head is in another repository, or in one that is gone."""
+    head, base = (fields.text(item, side, "repo", "full_name").lower() for side in ("head", "base"))
+    return not head or head != base
+
+
+def _event(
+    now: Facts,
+    name: str,
+    kind: str,
+    title: str,
+    when: str,
+    *,
+    context: Mapping[str, Json] | None = None,
+    severity: Severity = "info",
+) -> Event:
+    """Return an event that GitHub itself tells: it has no author, and no words of anybody."""
+    return Event(
+        id=f"github:pr-{now.number}:{name}",
+        source=place.TARGET,
+        type=kind,
+        severity=severity,
+        title=title,
+        reply_to=place.target(Place(now.number)),
+        context=context or {},
+        created_at=when or None,
+        pr=now.number,
+    )

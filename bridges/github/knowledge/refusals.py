@@ -1,0 +1,86 @@
+"""Tell what GitHub's refusals mean for an action."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+
+from prloom.api import HttpError, Json, Refused
+
+from . import fields
+
+SOON = timedelta(seconds=30)
+"""When to come again to what GitHub is still working out."""
+LATER = timedelta(minutes=5)
+"""When to come again to what a person has to end first."""
+
+_LONGEST = 400
+
+
+def said(error: HttpError) -> str:
+    """Return GitHub's own words in one line, or the error's where it said none."""
+    answer = _json(error.body)
+    errors = fields.at(answer, "errors")
+    more = [_problem(each) for each in errors] if isinstance(errors, list) else []
+    words = [fields.text(answer, "message"), *more]
+    text = " ".join(" ".join(filter(None, words)).split())
+    return text[:_LONGEST] or str(error)
+
+
+def mentions(error: HttpError, *words: str) -> bool:
+    """Whether GitHub's answer has one of these words."""
+    text = error.body.lower()
+    return any(word in text for word in words)
+
+
+def draft(error: HttpError) -> bool:
+    """Whether the account's own draft review stands in the way."""
+    return mentions(error, "pending review")
+
+
+def refused(error: HttpError, now: datetime, *, unsure: bool) -> Refused:
+    """Return the refusal of an action. `unsure`: an earlier attempt may have arrived, and nobody has looked yet."""
+    match error.trouble:
+        case "limited":
+            wait = max(error.retry_at - now, timedelta()) if error.retry_at else None
+            return Refused(f"GitHub's limit: {error}", retryable=True, retry_after=wait, unknown=unsure)
+        case "unauthorized":
+            text = "GitHub does not accept the token (401); set GITHUB_TOKEN, or run `gh auth login`"
+            return Refused(text, retryable=True, retry_after=LATER, unknown=unsure)
+        case "forbidden":
+            return Refused(f"GitHub does not allow it: {said(error)}", unknown=unsure)
+        case "gone":
+            return Refused(f"it is gone from GitHub, or the token cannot see it: {error}", unknown=unsure)
+        case "refused":
+            again = error.status == 409  # noqa: PLR2004 - a conflict with what happens just now
+            return Refused(
+                f"GitHub refuses it: {said(error)}",
+                retryable=again,
+                retry_after=SOON if again else None,
+                unknown=unsure,
+            )
+        case _:
+            return Refused(str(error), retryable=True, unknown=True)
+
+
+def graph(kind: str, text: str) -> Refused:
+    """Return the refusal of an action by an error in an answer of GraphQL."""
+    if kind == "RATE_LIMITED":
+        return Refused(f"GitHub's limit: {text}", retryable=True, retry_after=LATER)
+    if kind in {"FORBIDDEN", "NOT_FOUND", "INSUFFICIENT_SCOPES", "UNPROCESSABLE"}:
+        return Refused(f"GitHub refuses it ({kind}): {text}")
+    return Refused(f"GitHub could not do it: {kind} {text}".strip(), retryable=True)
+
+
+def _problem(error: Json) -> str:
+    if isinstance(error, str):
+        return error
+    named = (fields.text(error, "field"), fields.text(error, "code"))
+    return fields.text(error, "message") or " ".join(filter(None, named))
+
+
+def _json(body: str) -> Json:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None

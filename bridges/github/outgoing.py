@@ -1,0 +1,170 @@
+"""Carry out an action on GitHub: what has no text is done again harmlessly, what has one is left to `posting`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from prloom.api import (
+    Action,
+    AddLabels,
+    AssignUsers,
+    BridgeContext,
+    ClosePr,
+    Comment,
+    Delivered,
+    HttpError,
+    InlineComment,
+    Json,
+    Merge,
+    Payload,
+    React,
+    Refused,
+    RemoveLabels,
+    RequestReviewers,
+    ResolveThread,
+    Review,
+    SetMilestone,
+    UpsertPlan,
+)
+
+from .knowledge import asks, fields, graph, place, pulls, refusals
+from .knowledge.place import Place
+from .posting import Posting
+from .source import Source
+
+
+async def deliver(ctx: BridgeContext, source: Source, graphql: str, action: Action) -> Delivered | Refused:
+    """Carry out one action; whatever GitHub says to it is the answer."""
+    if action.target.target != place.TARGET:
+        return Refused(f"the github bridge does not deliver to {action.target.target!r}")
+    where = place.read(action.target.token, ctx.plan.pr if ctx.plan else None)
+    if where is None:
+        return Refused("the target's token names no pull request; use the event's reply_to")
+    posting = Posting(ctx, source, action.id, where)
+    try:
+        return await _Carrier(ctx, source, graphql, where, posting).carry_out(action)
+    except HttpError as error:
+        return refusals.refused(error, ctx.now, unsure=posting.unsure)
+
+
+@dataclass
+class _Carrier:
+    ctx: BridgeContext
+    source: Source
+    graphql: str
+    where: Place
+    posting: Posting
+
+    async def carry_out(self, action: Action) -> Delivered | Refused:
+        match action.payload:
+            case Comment(message=message):
+                return await self.posting.say(message)
+            case InlineComment():
+                return await self.posting.say_at_line(action.payload)
+            case Review():
+                return await self.posting.review(action.payload)
+            case _:
+                return await self._change(action.payload)
+
+    async def _change(self, payload: Payload) -> Delivered | Refused:
+        """Do what has no words, so that twice is as good as once."""
+        match payload:
+            case ResolveThread():
+                return await self._resolve()
+            case Merge(method=method):
+                return await self._merge(method)
+            case SetMilestone(milestone=title):
+                return await self._set_milestone(title)
+            case RemoveLabels(labels=labels):
+                return await self._remove_labels(labels)
+            case AssignUsers(users=users):
+                return await self._assign(users)
+            case React(reaction=reaction):
+                return await self._react(reaction)
+            case AddLabels() | ClosePr() | RequestReviewers():
+                return await self._ask(asks.plain(payload, self.source.repository, self.where.pr))
+            case UpsertPlan():
+                return Refused("GitHub has no place for plans; they are kept in the plan's own folder")
+            case _:
+                return Refused("the github bridge of this version does not know what to do with this payload")
+
+    async def _ask(self, ask: asks.Ask) -> Delivered:
+        await self._send(ask)
+        return Delivered()
+
+    async def _send(self, ask: asks.Ask) -> Json:
+        return (await self.source.http.request(ask.method, ask.url, body=ask.body)).json()
+
+    async def _remove_labels(self, labels: Sequence[str]) -> Delivered | Refused:
+        for label in labels:
+            try:
+                await self.source.http.request("DELETE", self.source.repository.label(self.where.pr, label))
+            except HttpError as error:
+                if not (error.trouble == "gone" and refusals.mentions(error, "label")):
+                    raise
+        return Delivered()
+
+    async def _assign(self, users: Sequence[str]) -> Delivered | Refused:
+        """Assign people; GitHub leaves out whom it cannot assign, and says nothing."""
+        answer = await self._send(asks.assign(self.source.repository, self.where.pr, users))
+        there = {fields.text(each, "login").lower() for each in fields.items(answer, "assignees")}
+        missing = [user for user in users if user.lower() not in there]
+        if missing:
+            return Refused(f"GitHub does not let these be assigned here: {', '.join(missing)}")
+        return Delivered()
+
+    async def _set_milestone(self, title: str) -> Delivered | Refused:
+        found = asks.milestone(await self.source.all(self.source.repository.milestones()), title)
+        if found is None:
+            return Refused(f"there is no milestone {title!r}; make one on GitHub, then `prloom retry` this")
+        return await self._ask(asks.set_milestone(self.source.repository, self.where.pr, found))
+
+    async def _react(self, reaction: str) -> Delivered | Refused:
+        ask = asks.react(self.source.repository, self.where, reaction)
+        return ask if isinstance(ask, Refused) else await self._ask(ask)
+
+    async def _merge(self, method: str) -> Delivered | Refused:
+        """Merge what was looked at, and nothing that is pushed meanwhile.
+
+        Right after a push GitHub answers 405 while it works out whether it can merge.
+        """
+        answer = (await self.source.get(self.source.repository.pull(self.where.pr))).json()
+        now = pulls.facts(answer)
+        if now is None or now.state == "merged":
+            return Delivered()
+        if now.state == "closed":
+            return Refused("the pull request is closed; reopen it to merge it")
+        if pulls.conflict(answer):
+            return Refused(f"it conflicts with {now.base}; resolve that, then `prloom retry` this")
+        try:
+            return await self._ask(asks.merge(self.source.repository, now, method))
+        except HttpError as error:
+            if error.status != 405 or refusals.mentions(error, "not allowed", "draft"):  # noqa: PLR2004 - the name
+                raise
+            text = f"GitHub cannot merge it yet: {refusals.said(error)}"
+            return Refused(text, retryable=True, retry_after=refusals.SOON)
+
+    async def _resolve(self) -> Delivered | Refused:
+        root = self.where.thread
+        if root is None:
+            return Refused("there is no thread to resolve; resolve_thread needs the reply_to of a comment on a line")
+        after: str | None = None
+        while True:
+            answer = await self._graph(graph.threads(self.source.repository.full_name, self.where.pr, after))
+            if isinstance(answer, Refused):
+                return answer
+            thread = graph.find(answer, root)
+            after = graph.next_page(answer)
+            if thread is not None or after is None:
+                break
+        if thread is None or thread.resolved:  # what is gone is settled
+            return Delivered()
+        answer = await self._graph(graph.resolve(thread.id))
+        return answer if isinstance(answer, Refused) else Delivered()
+
+    async def _graph(self, question: Json) -> Json:
+        """Ask in GraphQL; return the answer, or the refusal that a 200 may hide."""
+        answer = (await self.source.http.request("POST", self.graphql, body=question)).json()
+        problem = graph.problem(answer)
+        return answer if problem is None else refusals.graph(*problem)

@@ -1,0 +1,155 @@
+"""Post what has words, once: it carries the mark of its action, and where it may be there already it is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from prloom.api import BridgeContext, Delivered, HttpError, InlineComment, Json, Refused, Review, marker
+
+from .knowledge import asks, fields, refusals, urls, wording
+from .knowledge.asks import Ask
+from .knowledge.place import Place
+from .source import Source
+
+_GONE = "*(The comment that this answers is gone.)*\n\n"
+_IN_DRAFT = (
+    "your account has a draft review on the pull request, and GitHub put the reply into it; submit or discard the draft"
+)
+_BEHIND_DRAFT = "your account has a draft review on the pull request; submit or discard it, and the reply is posted"
+
+
+class Posting:
+    """Posts for one action. `unsure` as long as an earlier attempt may have arrived and nobody has looked."""
+
+    def __init__(self, ctx: BridgeContext, source: Source, action: str, where: Place) -> None:
+        self.unsure = ctx.uncertain
+        self._source = source
+        self._repository = source.repository
+        self._action = action
+        self._where = where
+
+    async def say(self, message: str) -> Delivered | Refused:
+        """Comment in the thread, or in the conversation; there too where the thread is gone."""
+        if not message.strip():
+            return Refused("the message is empty, so there is nothing to post")
+        in_thread = self._where.thread is not None
+        earlier = await self._earlier(inline=in_thread)
+        if earlier is not None:
+            return earlier
+        if not in_thread:
+            return await self._converse(message)
+        ask = asks.reply(self._repository, self._where, wording.body(message, self._action))
+        return await self._in_diff(ask, otherwise=_GONE + message)
+
+    async def say_at_line(self, payload: InlineComment) -> Delivered | Refused:
+        """Comment at a line; in the conversation where the line is not in the diff (any more)."""
+        if not payload.message.strip():
+            return Refused("the message is empty, so there is nothing to post")
+        earlier = await self._earlier(inline=True)
+        if earlier is not None:
+            return earlier
+        head = await self._head()
+        ask = asks.inline(self._repository, self._where.pr, head, payload, self._action)
+        return await self._in_diff(ask, otherwise=wording.at_line(payload.path, payload.line, payload.message))
+
+    async def review(self, payload: Review) -> Delivered | Refused:
+        """Review; where a comment's line is not in the diff, its words go into the review's own text."""
+        earlier = await self._earlier_review()
+        if earlier is not None:
+            return earlier
+        for folded in (False, True):
+            ask = asks.review(self._repository, self._where.pr, payload, self._action, folded=folded)
+            if isinstance(ask, Refused):
+                return ask
+            try:
+                answer = await self._post(ask)
+            except HttpError as error:
+                if refusals.draft(error):
+                    return Refused(_BEHIND_DRAFT, retryable=True, retry_after=refusals.LATER)
+                if error.trouble != "refused" or folded or not payload.comments or refusals.mentions(error, "own pull"):
+                    raise
+            else:
+                return _delivered(answer, "pullrequestreview-")
+        raise AssertionError  # pragma: no cover - the second turn returns or raises
+
+    # ---- posting
+
+    async def _converse(self, message: str) -> Delivered:
+        body = wording.body(message, self._action)
+        return _delivered(await self._post(asks.comment(self._repository, self._where.pr, body)), "issuecomment-")
+
+    async def _in_diff(self, ask: Ask, *, otherwise: str) -> Delivered | Refused:
+        """Post beside the code; in the conversation, in other words, where GitHub has no such place."""
+        try:
+            answer = await self._post(ask)
+        except HttpError as error:
+            if refusals.draft(error):
+                return Refused(_BEHIND_DRAFT, retryable=True, retry_after=refusals.LATER)
+            if error.trouble not in {"gone", "refused"}:
+                raise
+            return await self._converse(otherwise)
+        return await self._shown(answer)
+
+    async def _shown(self, answer: Json) -> Delivered | Refused:
+        """Read back whether the comment is to be seen: GitHub answers 201 too where it went into a draft."""
+        self.unsure = True
+        review = fields.number(answer, "pull_request_review_id")
+        if review is not None:
+            url = f"{self._repository.pull(self._where.pr)}/reviews/{review}"
+            state = fields.text((await self._source.get(url)).json(), "state")
+            if state == "PENDING":
+                return Refused(_IN_DRAFT, retryable=True, retry_after=refusals.LATER, unknown=True)
+        return _delivered(answer, "discussion_r")
+
+    async def _post(self, ask: Ask) -> Json:
+        return (await self._source.http.request(ask.method, ask.url, body=ask.body)).json()
+
+    async def _head(self) -> str:
+        answer = (await self._source.get(self._repository.pull(self._where.pr))).json()
+        return fields.text(answer, "head", "sha")
+
+    # ---- looking for what may be there already
+
+    async def _earlier(self, *, inline: bool) -> Delivered | Refused | None:
+        """Return what became of an earlier attempt; None where there was none, or nothing came of it."""
+        if not self.unsure:
+            return None
+        issue, pull = self._repository.issue(self._where.pr), self._repository.pull(self._where.pr)
+        there = self._found(await self._source.all(urls.listed(f"{issue}/comments")), "issuecomment-")
+        if there is None and inline:
+            there = self._found(await self._source.all(urls.listed(f"{pull}/comments")), "discussion_r")
+            if there is None and await self._in_draft():
+                return Refused(_IN_DRAFT, retryable=True, retry_after=refusals.LATER, unknown=True)
+        self.unsure = False
+        return there
+
+    async def _earlier_review(self) -> Delivered | None:
+        if not self.unsure:
+            return None
+        reviews = await self._source.all(urls.listed(f"{self._repository.pull(self._where.pr)}/reviews"))
+        there = self._found(reviews, "pullrequestreview-")
+        self.unsure = False
+        return there
+
+    async def _in_draft(self) -> bool:
+        """Whether the words are in a draft of our own, which the lists of comments do not show."""
+        url = f"{self._repository.pull(self._where.pr)}/reviews"
+        for each in await self._source.all(urls.listed(url)):
+            if fields.text(each, "state") == "PENDING":
+                comments = await self._source.all(urls.listed(f"{url}/{fields.number(each, 'id')}/comments"))
+                if self._found(comments, "discussion_r") is not None:
+                    return True
+        return False
+
+    def _found(self, posts: list[Json], prefix: str) -> Delivered | None:
+        """Return the post that begins with the mark of this action: one that quotes it does not."""
+        mark = marker(self._action)
+        for post in posts:
+            if fields.text(post, "body").lstrip().startswith(mark):
+                return _delivered(post, prefix)
+        return None
+
+
+def _delivered(answer: Mapping[str, Json], prefix: str) -> Delivered:
+    number = fields.number(answer, "id")
+    return Delivered(f"{prefix}{number}" if number else None, fields.text(answer, "html_url") or None)

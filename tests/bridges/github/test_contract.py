@@ -1,0 +1,59 @@
+"""The bridge to GitHub keeps the promises that every bridge makes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from prloom.api import BridgeContext
+from prloom.testing.bridge_contract import BridgeContract
+from prloom.testing.bridge_scene import Scene, a_plan
+
+
+class GithubScene(Scene):
+    """One pull request of `ada/engine`; `eve` speaks there, and the bridge has the account of `ada`."""
+
+    def __init__(self, new_desk: Callable[[], Any]) -> None:
+        self.desk = new_desk()
+        self.pull = self.desk.hub.pull()
+        super().__init__(make=self.remade, plan=a_plan(f"pr-{self.pull.number}", pr=self.pull.number))
+
+    def remade(self) -> Any:
+        self.desk.client = self.desk.connect()
+        return self.desk.bridge
+
+    def say(self, text: str) -> None:
+        self.desk.clock.advance(seconds=3)
+        self.desk.hub.comment(self.pull, "eve", text)
+
+    def posted(self) -> str:
+        return "\n".join(post.body for post in self.desk.hub.posts("ada"))
+
+    def context(self, *, uncertain: bool = False) -> BridgeContext:
+        now, http = self.desk.clock.now, self.desk.client
+        given = super().context(uncertain=uncertain)
+        return BridgeContext(given.repo_root, given.plans, now, plan=self.plan, uncertain=uncertain, http=http)
+
+
+class TestGithub(BridgeContract):
+    """Against the fake, with all of its limits."""
+
+    @pytest.fixture(autouse=True)
+    def _desks(self, new_desk: Callable[[], Any]) -> None:
+        self.new_desk = new_desk
+
+    def scene(self) -> Scene:
+        return GithubScene(self.new_desk)
+
+
+def test_a_bridge_without_a_repository_asks_nothing(new_desk: Callable[..., Any]) -> None:
+    desk = new_desk(repo="")
+    desk.track(desk.hub.pull())
+
+    events, refused = asyncio.run(desk.poll()), asyncio.run(desk.say(None))
+
+    assert (events, desk.hub.asked) == ([], [])
+    assert refused.error == 'no repository on GitHub is known; set `repo = "owner/name"` in [bridges.github]'
