@@ -65,6 +65,14 @@ def test_a_response_that_lacks_something_is_refused_with_its_place():
         contract.check_response("GET", NOTES, 200, [{}])
 
 
+def test_what_is_wrong_is_named_below_a_choice_too(api, hub):
+    shown = api.get(f"/issues/comments/{hub.comment(hub.pull(), 'ann', 'Hello').id}").json()
+    shown["user"]["id"] = "7"
+
+    with pytest.raises(ContractBroken, match=r'at \$\.user\.id: "7" is not of type "integer"'):
+        contract.check_response("GET", "/repos/ada/engine/issues/comments/1", 200, shown)
+
+
 def test_a_response_with_something_more_is_refused():
     merged = {"sha": "1", "merged": True, "message": "Merged"}
 
@@ -94,6 +102,15 @@ async def test_what_breaks_the_contract_is_kept_for_a_client_that_swallows_it(cl
 
     with pytest.raises(ContractBroken, match="the slice has no such path"):
         hub.verify()
+
+
+def test_an_answer_of_the_fake_itself_is_held_to_the_description(api, hub):
+    pr = hub.pull()
+    pr.state = "asleep"
+
+    with pytest.raises(ContractBroken, match=r"response 200 at \$\.state: \"asleep\" is not one of"):
+        api.get(f"/pulls/{pr.number}")
+    hub.broken.clear()
 
 
 def test_the_fake_answers_all_that_the_slice_describes_and_nothing_else(cut):

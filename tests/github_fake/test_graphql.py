@@ -28,6 +28,7 @@ READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestI
 
 def threads(api, pr, **variables: Any):
     answer = api.graphql(THREADS, number=pr.number, **{"first": 50, **variables})
+    assert "errors" not in answer
     return answer["data"]["repository"]["pullRequest"]["reviewThreads"]
 
 

@@ -128,6 +128,13 @@ def test_writes_cost_five_points_and_reads_one(signed_in, hub, pr):
     assert "more than 11 points in a minute" in hub.complaints[0]
 
 
+def test_a_write_is_refused_whose_points_would_be_too_many(signed_in, hub, pr):
+    hub.world.limits.rules = Rules(points_per_minute=9)
+    api = signed_in()
+
+    assert [write(api).status_code, write(api).status_code] == [201, 403]
+
+
 async def test_requests_at_once_are_refused(clock):
     hub = Hub(clock)
     async with hub.client(hub.token("ada")) as client:

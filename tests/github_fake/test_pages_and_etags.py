@@ -23,6 +23,7 @@ def test_a_list_names_its_next_page_by_a_numeric_path(api, talkative):
     assert links["next"]["url"].startswith("https://api.github.com/repositories/1000/issues/comments?")
     assert "sort=updated" in links["next"]["url"]
     assert "page=3" in links["last"]["url"]
+    assert set(links) == {"next", "last"}
 
 
 def test_following_the_links_shows_everything_once(api, talkative, hub):

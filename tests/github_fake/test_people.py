@@ -95,6 +95,7 @@ def test_a_token_that_may_only_read_does_not_write(signed_in, hub):
 
 
 def test_people_are_asked_for_a_review_all_or_none(api, hub):
+    hub.person("zoe", "read")
     pr = hub.pull(by="zoe")
     asked = f"/pulls/{pr.number}/requested_reviewers"
 

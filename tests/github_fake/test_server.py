@@ -51,12 +51,12 @@ async def test_a_log_is_on_another_port_that_a_redirect_leads_to_without_the_tok
     assert [asked.saw_token for asked in hub.elsewhere] == [False]
 
 
-@pytest.mark.parametrize("fault", [RESET, TRUNCATED])
-async def test_a_connection_that_ends_too_early_is_an_error(served, fault):
+@pytest.mark.parametrize(("fault", "error"), [(RESET, httpx.ReadError), (TRUNCATED, httpx.RemoteProtocolError)])
+async def test_a_connection_that_ends_too_early_is_an_error(served, fault, error):
     hub, client = served
     hub.after_next(fault)
 
-    with pytest.raises(httpx.TransportError):
+    with pytest.raises(error):
         await client.get("/repos/ada/engine/pulls")
     assert (await client.get("/repos/ada/engine/pulls")).status_code == 200
 

@@ -1,4 +1,19 @@
-"""A fake GitHub: stateful, checked against GitHub's own description, and as awkward as the real one."""
+"""A fake GitHub: stateful, checked against GitHub's own description, and as awkward as the real one.
+
+    hub = Hub(clock)                                        # the repository ada/engine; nothing here waits
+    hub.person("ann", "write")
+    pr = hub.pull("Make it run", by="ann")
+    hub.comment(pr, "ann", "why?")
+    hub.after_next(BAD_GATEWAY, on="POST */comments")       # done, but the client hears 502
+
+    client = httpx.AsyncClient(transport=hub.transport(), base_url=hub.api_url)     # no socket
+    async with serve(hub) as at: ...                        # or two ports of the loopback, for other processes
+
+    hub.asked, hub.charged, hub.complaints                  # what was asked, what it cost, what was ill-mannered
+    hub.verify()                                            # raises if anything was not as GitHub describes it
+
+Where GitHub behaves in two ways, fields of `hub.world` choose (`World` tells them); limits are `Rules`.
+"""
 
 from __future__ import annotations
 

@@ -159,6 +159,8 @@ class Api:
         """Return what the endpoint answers, and the URLs of neighbouring pages."""
         call = self.call(asking, {})
         urls: dict[str, str] = {}
+        if asking.write:
+            self.world.changed()
         moved = self.moved(asking)
         if asking.graphql:
             reply = graph.answer(call)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import http
+import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -70,6 +72,13 @@ async def send(writer: asyncio.StreamWriter, outcome: Outcome) -> bool:
     return False
 
 
+def reset(writer: asyncio.StreamWriter) -> None:
+    """End the connection so that the client is told of a reset, not of an end."""
+    linger_not = struct.pack("ii", 1, 0)
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger_not)
+    writer.transport.abort()
+
+
 class Connections:
     """The open connections of one listener."""
 
@@ -100,7 +109,7 @@ class Connections:
                 self.host.leave(request)
             if not await send(writer, outcome):
                 if isinstance(outcome, Breakage) and outcome.kind == "reset":
-                    writer.transport.abort()
+                    reset(writer)
                 return
 
     async def end(self) -> None:
@@ -129,4 +138,5 @@ async def serve(hub: Hub) -> AsyncIterator[Served]:
     urls = hub.world.urls
     async with listening(hub) as api, listening(hub) as storage:
         urls.api, urls.storage = api + urls.base_path, storage
+        hub.world.changed()
         yield Served(urls.api, urls.storage)

@@ -98,7 +98,13 @@ def association(account: Account) -> str:
 
 
 def repository(world: World, repo: Repository) -> Json:
-    """Write a repository as it stands in a pull request."""
+    """Write a repository as it stands in a pull request: twice in each, so it is kept until something changes."""
+    if repo.id not in world.drawn:
+        world.drawn[repo.id] = draw_repository(world, repo)
+    return world.drawn[repo.id]
+
+
+def draw_repository(world: World, repo: Repository) -> Json:
     url, web = repository_url(world, repo), web_url(world, repo)
     host = world.urls.web.split("://", 1)[1]
     opened = sum(issue.state == "open" for issue in world.issues.values())

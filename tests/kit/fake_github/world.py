@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from .exchange import gone
@@ -55,7 +56,7 @@ class Urls:
 
 @dataclass
 class World:
-    """The state. `version` changes with it; it is counted up by `changed`.
+    """The state. `version` changes with it; it is counted up by `changed`, which also forgets what was `drawn`.
 
     Where GitHub was seen, or may be thought, to behave in two ways, a field chooses:
     `drafts`: a comment whose author has a draft review is absorbed into it ("absorb") or refused with 422 ("refuse").
@@ -90,6 +91,7 @@ class World:
     log_delay: float = 60.0
     unsettled: dict[int, Pull] = field(default_factory=dict)
     version: int = 0
+    drawn: dict[int, Any] = field(default_factory=dict)
     last_id: int = FIRST_ID
     last_number: int = 0
 
@@ -106,6 +108,7 @@ class World:
 
     def changed(self) -> None:
         self.version += 1
+        self.drawn.clear()
 
     def account(self, login: str) -> Account:
         """Return the account; a name that is new is a person's without any permission."""
