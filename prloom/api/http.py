@@ -98,7 +98,7 @@ class HttpNeeds:
 
     The token is the first of these environment variables that is set, else what the command prints; `headers` go with
     every request. `writes_per_minute` and `writes_per_hour` bound what is written, `pause` is the least time between
-    two writes, in seconds.
+    two writes, in seconds; `points_per_minute` bounds everything: a request is one point, one that writes five.
     """
 
     base_url: str
@@ -106,6 +106,7 @@ class HttpNeeds:
     token_command: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     pause: float = 1.0
+    points_per_minute: int = 800
     writes_per_minute: int = 80
     writes_per_hour: int = 500
 

@@ -12,13 +12,15 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from prloom.api.http import Answer, HttpError, HttpNeeds, Trouble
+from prloom.errors import PrloomError
 from prloom.model.record import Json
 from prloom.transport import limits
-from prloom.transport.limits import Limits
-
-log = logging.getLogger(__name__)
+from prloom.transport.limits import Bounds, Limits
 
 TIMEOUT = timedelta(seconds=30)
+"""How long the next piece of an answer may take."""
+WHOLE = timedelta(seconds=120)
+"""How long an answer may take from its question to its end."""
 LARGEST = 32 * 1024 * 1024
 """Bytes of an answer that are read; a larger one is refused."""
 LONGEST_PAUSE = timedelta(seconds=5)
@@ -26,6 +28,9 @@ LONGEST_PAUSE = timedelta(seconds=5)
 
 _HOPS = 5
 _READS = {"GET", "HEAD"}
+_REDIRECTS = {301, 302, 303, 307, 308}
+_SAME_METHOD = {307, 308}
+_BODY = 2000  # bytes of an error's answer that are kept
 
 Clock = Callable[[], datetime]
 Sleep = Callable[[float], Awaitable[None]]
@@ -41,7 +46,7 @@ class Count:
 
 
 class Client:
-    """Implements `prloom.api.http.Http`."""
+    """Implements `prloom.api.http.Http`. Raises PrloomError for a token that no header can hold."""
 
     def __init__(
         self,
@@ -53,13 +58,17 @@ class Client:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.count = Count()
-        self._needs = needs
         self._base = needs.base_url.rstrip("/") + "/"
-        self._token = token
+        self._token = _checked(token)
         self._clock = clock
         self._sleep = sleep
+        self._bounds = Bounds(
+            timedelta(seconds=needs.pause), needs.points_per_minute, needs.writes_per_minute, needs.writes_per_hour
+        )
         self._limits = Limits()
+        self._resources: dict[str, str] = {}
         self._turn = asyncio.Lock()
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # its INFO has whole URLs, and some of those are secrets
         self._http = httpx.AsyncClient(
             timeout=TIMEOUT.total_seconds(),
             follow_redirects=False,
@@ -81,80 +90,100 @@ class Client:
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Send a request; see `prloom.api.http.Http`."""
+        more = dict(headers or {}) | ({"if-none-match": etag} if etag else {})
         async with self._turn:
-            more = dict(headers or {}) | ({"if-none-match": etag} if etag else {})
             target = urljoin(self._base, url)
             for _ in range(_HOPS):
                 answer = await self._send(method, target, body, more)
-                if answer.status not in {301, 302, 303, 307, 308}:
+                if answer.status not in _REDIRECTS:
                     return self._judged(method, answer)
                 target = self._next_hop(method, answer)
             raise HttpError(f"{method} {_path(url)}: more than {_HOPS} redirects", trouble="unknown")
 
     async def _send(self, method: str, url: str, body: Json | None, headers: Mapping[str, str]) -> Answer:
-        home = _origin(url) == _origin(self._base)
+        """Send one request. What belongs to the bridge's own host is for no other: token, headers, counts, limits."""
+        home = self._is_home(url)
+        write = method not in _READS
+        secret = {"authorization": f"Bearer {self._token}"} if self._token else {}
         if home:
-            await self._wait(method)
-        sent = {**headers, **({"authorization": f"Bearer {self._token}"} if home and self._token else {})}
+            await self._wait(method, url)
+            self._limits = limits.sent(self._limits, self._clock(), self._bounds, write=write)
+            self.count.total += 1
         try:
-            async with self._http.stream(method, url, json=body, headers=sent) as response:
+            async with (
+                asyncio.timeout(WHOLE.total_seconds()),
+                self._http.stream(method, url, json=body, headers={**headers, **secret} if home else {}) as response,
+            ):
                 content = await _bounded(response)
-        except httpx.HTTPError as error:
-            raise HttpError(f"{method} {_path(url)}: {type(error).__name__}: {error}", trouble="unknown") from error
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, TimeoutError, ValueError) as error:
+            text = self._discreet(f"{method} {_path(url)}: {type(error).__name__}: {error}")
+            raise HttpError(text, trouble="unknown") from None  # the cause may quote what it was about to send
         answer = Answer(response.status_code, url, {k.lower(): v for k, v in response.headers.items()}, content)
         if home:
-            self._learn(method, answer)
+            self._learn(answer, write=write)
         return answer
 
-    async def _wait(self, method: str) -> None:
+    async def _wait(self, method: str, url: str) -> None:
         """Wait for our turn under the server's limits; where that takes long, say when to come again."""
         now = self._clock()
-        until = limits.closed(self._limits, now)
-        pause = timedelta() if until is None else until - now
-        if method not in _READS:
-            needs = self._needs
-            between = timedelta(seconds=needs.pause)
-            bounds = {"per_minute": needs.writes_per_minute, "per_hour": needs.writes_per_hour}
-            pause = max(pause, limits.write_pause(self._limits, now, pause=between, **bounds))
-        if pause > LONGEST_PAUSE:
-            raise HttpError(
-                f"the server's limit is reached; next try at {now + pause}", trouble="limited", retry_at=now + pause
-            )
-        if pause > timedelta():
-            await self._sleep(pause.total_seconds())
+        of = self._resources.get(_path(url), "core")
+        at = limits.opens(self._limits, now, self._bounds, write=method not in _READS, of=of)
+        if at - now > LONGEST_PAUSE:
+            text = f"{method} {_path(url)} was not sent: a limit of the server allows it at {at:%H:%M:%S} UTC again"
+            raise HttpError(text, trouble="limited", retry_at=at)
+        if at > now:
+            await self._sleep((at - now).total_seconds())
 
-    def _learn(self, method: str, answer: Answer) -> None:
-        now = self._clock()
-        self._limits = limits.learn(self._limits, answer.status, answer.headers, now)
-        if method not in _READS:
-            self._limits = limits.wrote(self._limits, now, per_hour=self._needs.writes_per_hour)
-        self.count.total += 1
-        self.count.charged += 0 if answer.unchanged else 1
-        self.count.remaining = self._limits.remaining
+    def _learn(self, answer: Answer, *, write: bool) -> None:
+        hit = limits.limited(answer.status, answer.headers, answer.content)
+        self._limits = limits.learn(self._limits, answer.status, answer.headers, self._clock(), hit=hit, write=write)
+        of = limits.resource(answer.headers)
+        if of != "core":  # few addresses have an allowance of their own: GraphQL, search
+            self._resources[_path(answer.url)] = of
+        self.count.charged += 0 if answer.unchanged and self._token else 1
+        self.count.remaining = limits.remaining(self._limits)
 
     def _next_hop(self, method: str, answer: Answer) -> str:
+        where = f"{method} {_path(answer.url)}"
         location = answer.headers.get("location")
-        if method not in _READS and answer.status != 307 and answer.status != 308:  # noqa: PLR2004, PLR1714
-            raise HttpError(
-                f"{method} {_path(answer.url)}: redirected, and what writes follows none", trouble="unknown"
-            )
         if not location:
-            raise HttpError(f"{method} {_path(answer.url)}: redirected to nowhere", trouble="unknown")
-        return urljoin(answer.url, location)
+            raise HttpError(f"{where}: redirected to nowhere", trouble="unknown")
+        try:
+            target = urljoin(answer.url, location)
+            home = self._is_home(target)
+        except ValueError as error:
+            raise HttpError(f"{where}: redirected to what is no address", trouble="unknown") from error
+        if method not in _READS and not (home and answer.status in _SAME_METHOD):
+            raise HttpError(f"{where}: redirected, and what writes is not sent elsewhere", trouble="refused")
+        return target
 
     def _judged(self, method: str, answer: Answer) -> Answer:
-        if answer.status == 304 or 200 <= answer.status < 300:  # noqa: PLR2004 - the numbers are the names
+        if answer.unchanged or 200 <= answer.status < 300:  # noqa: PLR2004 - the numbers are the names
             return answer
-        until = limits.closed(self._limits, self._clock())
-        trouble = _trouble(answer, limited=limits.limited(answer.status, answer.headers))
-        text = answer.content[:500].decode("utf-8", "replace")
+        now = self._clock()
+        hit = limits.limited(answer.status, answer.headers, answer.content)
+        until = limits.opens(self._limits, now, self._bounds, write=False, of=limits.resource(answer.headers))
+        text = self._discreet(answer.content[:_BODY].decode("utf-8", "replace"))
         raise HttpError(
             f"{method} {_path(answer.url)}: {answer.status}",
-            trouble=trouble,
+            trouble="limited" if hit else _trouble(answer.status),
             status=answer.status,
             body=text,
-            retry_at=until if trouble == "limited" else None,
+            retry_at=until if until > now else None,
         )
+
+    def _is_home(self, url: str) -> bool:
+        return _origin(url) == _origin(self._base)
+
+    def _discreet(self, text: str) -> str:
+        return text.replace(self._token, "***") if self._token else text
+
+
+def _checked(token: str | None) -> str | None:
+    """Return the token; a character that no header can hold would end up, token and all, in an error's text."""
+    if token and not (token.isascii() and token.isprintable() and " " not in token):
+        raise PrloomError("the token has a space or a character that no token has; set it anew, without line ends")
+    return token or None
 
 
 async def _bounded(response: httpx.Response) -> bytes:
@@ -167,10 +196,8 @@ async def _bounded(response: httpx.Response) -> bytes:
     return b"".join(parts)
 
 
-def _trouble(answer: Answer, *, limited: bool) -> Trouble:
-    if limited:
-        return "limited"
-    match answer.status:
+def _trouble(status: int) -> Trouble:
+    match status:
         case 401:
             return "unauthorized"
         case 403:
@@ -185,8 +212,9 @@ def _trouble(answer: Answer, *, limited: bool) -> Trouble:
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
     parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port
+    return parts.scheme, parts.hostname, parts.port or {"https": 443, "http": 80}.get(parts.scheme)
 
 
 def _path(url: str) -> str:
+    """Return the address without host and query: what stands there may be a secret."""
     return urlsplit(url).path or "/"

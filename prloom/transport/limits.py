@@ -1,10 +1,14 @@
-"""Know a server's limits from what it says, and keep within them without trying."""
+"""Know a server's limits from what it says, and keep within them without trying.
+
+The headers are GitHub's (docs.github.com, "Rate limits for the REST API"); GitLab, Gitea and others send some of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 SECONDARY = timedelta(minutes=1)
 """The least wait after a limit without a time (GitHub: "Best practices for using the REST API")."""
@@ -12,83 +16,142 @@ SECONDARY = timedelta(minutes=1)
 RESERVE = 0.05
 """The part of the primary allowance that is left for others who use the same token."""
 
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+
+_DIGITS = 11  # of a number that a header can mean
+_STRIKES = 6  # doublings of the wait
+_COST = 5  # points of a write; to read is one
+_WORDS = (b"rate limit", b"abuse detection")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a client may do: the least time between two writes, and how much in a minute and an hour."""
+
+    pause: timedelta
+    points_per_minute: int
+    writes_per_minute: int
+    writes_per_hour: int
+
+
+@dataclass(frozen=True)
+class Primary:
+    """An allowance, what is left of it, and when it is whole again, as of the last answer."""
+
+    allowance: int
+    remaining: int
+    reset: datetime
+
 
 @dataclass(frozen=True)
 class Limits:
     """What is known of a server's limits.
 
-    `allowance`, `remaining` and `reset` are the primary limit's, as of the last answer; `closed_until` is when the
-    server may be asked at all; `strikes` counts the limits hit in a row; `writes` are the times of the latest writes.
+    `primary` are its allowances by resource; `closed_until` is when the server may be asked at all; `strikes` counts
+    the limits hit in a row; `writes` and `points` are the times of the latest writes and requests.
     """
 
-    allowance: int | None = None
-    remaining: int | None = None
-    reset: datetime | None = None
+    primary: Mapping[str, Primary] = field(default_factory=dict)
     closed_until: datetime | None = None
     strikes: int = 0
     writes: tuple[datetime, ...] = ()
+    points: tuple[tuple[datetime, int], ...] = ()
 
 
-def learn(limits: Limits, status: int, headers: Mapping[str, str], now: datetime) -> Limits:
-    """Return what is known after an answer."""
-    limits = replace(
-        limits,
-        allowance=_number(headers.get("x-ratelimit-limit"), limits.allowance),
-        remaining=_number(headers.get("x-ratelimit-remaining"), limits.remaining),
-        reset=_reset(headers, limits.reset),
-    )
-    if not limited(status, headers):
-        return replace(limits, strikes=0)
+def sent(limits: Limits, now: datetime, bounds: Bounds, *, write: bool) -> Limits:
+    """Return what is known when a request goes out."""
+    points = tuple(each for each in limits.points if now - each[0] < MINUTE)
+    writes = (*limits.writes, now)[-bounds.writes_per_hour :] if write else limits.writes
+    return replace(limits, points=(*points, (now, _COST if write else 1)), writes=writes)
+
+
+def learn(limits: Limits, status: int, headers: Mapping[str, str], now: datetime, *, hit: bool, write: bool) -> Limits:
+    """Return what is known after an answer; `hit`: it says that we were too fast. The pause counts from here."""
+    primary = dict(limits.primary)
+    new = _primary(headers)
+    if new is not None:
+        primary[resource(headers)] = new
+    writes = (*limits.writes[:-1], now) if write and limits.writes else limits.writes
+    limits = replace(limits, primary=primary, writes=writes)
+    after = _retry_after(headers, now) if status >= 400 else None  # noqa: PLR2004 - from here on it went wrong
+    if not hit:
+        return replace(limits, strikes=0, closed_until=after or limits.closed_until)
+    spent = new is not None and new.remaining == 0 and new.reset > now
+    if after is None and spent:
+        return limits  # the allowance itself says until when
     strikes = limits.strikes + 1
-    return replace(limits, strikes=strikes, closed_until=_closed_until(limits, headers, now, strikes))
+    wait = after or now + SECONDARY * float(2 ** min(strikes - 1, _STRIKES))
+    return replace(limits, strikes=strikes, closed_until=wait)
 
 
-def limited(status: int, headers: Mapping[str, str]) -> bool:
-    """Whether an answer says that we were too fast: 429, or 403 with a limit's headers."""
+def limited(status: int, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether an answer says that we were too fast: 429, or a 403 that says so in its headers or in words."""
     if status == 429:  # noqa: PLR2004 - the number is the name
         return True
+    if status != 403:  # noqa: PLR2004 - likewise
+        return False
     spent = headers.get("x-ratelimit-remaining") == "0"
-    return status == 403 and ("retry-after" in headers or spent)  # noqa: PLR2004 - likewise
+    return "retry-after" in headers or spent or any(words in body[:2000].lower() for words in _WORDS)
 
 
-def closed(limits: Limits, now: datetime) -> datetime | None:
-    """Return until when nothing may be asked, or None: after a limit, or shortly before the primary one is hit."""
-    if limits.closed_until is not None and now < limits.closed_until:
-        return limits.closed_until
-    if limits.reset is None or now >= limits.reset or limits.remaining is None or limits.allowance is None:
+def opens(limits: Limits, now: datetime, bounds: Bounds, *, write: bool, of: str) -> datetime:
+    """Return when the next request to a resource may go out: now, or once no limit is in its way."""
+    times = [now]
+    if limits.closed_until is not None:
+        times.append(limits.closed_until)
+    known = limits.primary.get(of)
+    if known is not None and now < known.reset and known.remaining <= known.allowance * RESERVE:
+        times.append(known.reset)
+    times += _room(limits.points, _COST if write else 1, bounds.points_per_minute)
+    if write and limits.writes:
+        times.append(limits.writes[-1] + bounds.pause)
+        for count, span in ((bounds.writes_per_minute, MINUTE), (bounds.writes_per_hour, HOUR)):
+            if len(limits.writes) >= count:
+                times.append(limits.writes[-count] + span)
+    return max(times)
+
+
+def remaining(limits: Limits) -> int | None:
+    """Return what is left of the allowance of which least is left."""
+    return min((each.remaining for each in limits.primary.values()), default=None)
+
+
+def resource(headers: Mapping[str, str]) -> str:
+    """Return which allowance an answer counted against."""
+    return headers.get("x-ratelimit-resource", "core")
+
+
+def _room(points: tuple[tuple[datetime, int], ...], cost: int, most: int) -> list[datetime]:
+    """Return when enough of the latest points are a minute old, if they have to be."""
+    over = sum(each for _, each in points) + cost - most
+    for at, each in points:
+        if over <= 0:
+            break
+        over -= each
+        if over <= 0:
+            return [at + MINUTE]
+    return []
+
+
+def _primary(headers: Mapping[str, str]) -> Primary | None:
+    allowance, left, reset = (_number(headers.get(f"x-ratelimit-{name}")) for name in ("limit", "remaining", "reset"))
+    if allowance is None or left is None or reset is None:
         return None
-    return limits.reset if limits.remaining <= limits.allowance * RESERVE else None
+    return Primary(allowance, left, datetime.fromtimestamp(reset, UTC))
 
 
-def write_pause(limits: Limits, now: datetime, *, pause: timedelta, per_minute: int, per_hour: int) -> timedelta:
-    """Return how long to wait before the next write, so that no bound is crossed."""
-    waits = [timedelta()]
-    if limits.writes:
-        waits.append(limits.writes[-1] + pause - now)
-    for count, span in ((per_minute, timedelta(minutes=1)), (per_hour, timedelta(hours=1))):
-        if len(limits.writes) >= count:
-            waits.append(limits.writes[-count] + span - now)
-    return max(waits)
+def _retry_after(headers: Mapping[str, str], now: datetime) -> datetime | None:
+    text = headers.get("retry-after")
+    if text is None:
+        return None
+    seconds = _number(text)
+    if seconds is not None:
+        return now + timedelta(seconds=max(seconds, 1))
+    try:
+        return max(parsedate_to_datetime(text).astimezone(UTC), now + timedelta(seconds=1))
+    except ValueError:
+        return None
 
 
-def wrote(limits: Limits, now: datetime, *, per_hour: int) -> Limits:
-    """Return what is known after a write went out."""
-    return replace(limits, writes=(*limits.writes, now)[-per_hour:])
-
-
-def _closed_until(limits: Limits, headers: Mapping[str, str], now: datetime, strikes: int) -> datetime:
-    after = _number(headers.get("retry-after"), None)
-    if after is not None:
-        return now + timedelta(seconds=max(after, 1))
-    if limits.remaining == 0 and limits.reset is not None and limits.reset > now:
-        return limits.reset
-    return now + SECONDARY * float(2 ** min(strikes - 1, 6))
-
-
-def _number(text: str | None, otherwise: int | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 12 else otherwise  # noqa: PLR2004
-
-
-def _reset(headers: Mapping[str, str], otherwise: datetime | None) -> datetime | None:
-    at = _number(headers.get("x-ratelimit-reset"), None)
-    return otherwise if at is None else datetime.fromtimestamp(at, UTC)
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < _DIGITS else None

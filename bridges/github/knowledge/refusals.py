@@ -40,9 +40,9 @@ def draft(error: HttpError) -> bool:
 
 def refused(error: HttpError, now: datetime, *, unsure: bool) -> Refused:
     """Return the refusal of an action. `unsure`: an earlier attempt may have arrived, and nobody has looked yet."""
+    wait = max(error.retry_at - now, timedelta()) if error.retry_at else None
     match error.trouble:
         case "limited":
-            wait = max(error.retry_at - now, timedelta()) if error.retry_at else None
             return Refused(f"GitHub's limit: {error}", retryable=True, retry_after=wait, unknown=unsure)
         case "unauthorized":
             text = "GitHub does not accept the token (401); set GITHUB_TOKEN, or run `gh auth login`"
@@ -60,7 +60,7 @@ def refused(error: HttpError, now: datetime, *, unsure: bool) -> Refused:
                 unknown=unsure,
             )
         case _:
-            return Refused(str(error), retryable=True, unknown=True)
+            return Refused(str(error), retryable=True, retry_after=wait, unknown=True)
 
 
 def graph(kind: str, text: str) -> Refused:
