@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import signal
+import sys
+
 import httpx
 import pytest
 from fake_github import NONE, RESET, TIMEOUT, TRUNCATED, Hub, flood, serve
+
+POST = """
+import json, sys, urllib.request
+url, body, headers = sys.argv[1:]
+urllib.request.urlopen(urllib.request.Request(url, body.encode(), json.loads(headers)))
+"""
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -76,6 +87,18 @@ async def test_far_too_much_may_come(served):
     async with client.stream("GET", "/repos/ada/engine/pulls") as response:
         assert response.status_code == 200
         assert await anext(response.aiter_bytes())
+
+
+async def test_a_client_that_is_killed_after_the_effect_leaves_it_done_and_the_server_well(served):
+    hub, client = served
+    url = f"{hub.api_url}/repos/ada/engine/issues/1/comments"
+    headers = {"authorization": client.headers["authorization"], "content-type": "application/json"}
+    killed = await asyncio.create_subprocess_exec(sys.executable, "-c", POST, url, '{"body": "x"}', json.dumps(headers))
+    hub.after_next(killed.kill, on="POST *")
+
+    assert await killed.wait() == -signal.SIGKILL
+    assert [post.body for post in hub.posts("ada")] == ["x"]
+    assert (await client.get("/repos/ada/engine/pulls")).status_code == 200
 
 
 async def test_what_breaks_the_contract_is_a_500_and_is_kept(served):
