@@ -20,8 +20,9 @@ PATIENCE = timedelta(seconds=5)
 class Jobs:
     """The jobs at work. `over` is told of each that has ended, with the id of the plan that it was for."""
 
-    def __init__(self, over: Callable[[str | None], None]) -> None:
+    def __init__(self, over: Callable[[str | None], None], *, patience: timedelta = PATIENCE) -> None:
         self._over = over
+        self._patience = patience
         self._tasks: dict[asyncio.Task[None], Desk | None] = {}
 
     def __bool__(self) -> bool:
@@ -48,7 +49,7 @@ class Jobs:
         for task in ending:
             task.cancel()
         if ending:
-            _, stuck = await asyncio.wait(ending, timeout=PATIENCE.total_seconds())
+            _, stuck = await asyncio.wait(ending, timeout=self._patience.total_seconds())
             for task in stuck:
                 log.warning("%r does not end; it is left alone", task.get_coro())
 

@@ -1,0 +1,387 @@
+"""The dispatcher as a whole: what one full tick is, what wakes it, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from stage import Stage, said
+
+from prloom.api import Author, PluginContext, Refused, TriageContext
+from prloom.engine.board import GoneError
+from prloom.engine.dispatcher import Dispatcher
+from prloom.errors import PrloomError
+
+LONG = timedelta(hours=1)
+
+
+def putting_off(milliseconds: int) -> Any:
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def wait(plan: str, triage: TriageContext) -> None:
+            for event in triage.events:
+                triage.mark_event_deferred(event.id, "once more", milliseconds)
+
+    return register
+
+
+# ---- exactly one full tick
+
+
+async def test_once_polls_whatever_the_interval_says(stage: Stage):
+    stage.adopt()
+    await stage.tick()
+
+    await stage.tick()
+
+    assert stage.bridge.polls == 2
+
+
+async def test_once_waits_for_the_triage_and_delivers_its_replies(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a")]
+
+    async def slow() -> None:
+        for _ in range(50):
+            await asyncio.sleep(0)
+
+    stage.triager.before = slow
+
+    await stage.tick()
+
+    assert stage.bridge.said == ["re a"]
+
+
+async def test_once_ends_although_a_plugin_puts_an_event_off_for_as_short_as_it_can(stage: Stage):
+    stage.adopt()
+    host = stage.plugin("p", putting_off(0))
+
+    async def time_flies(call: Any) -> None:
+        stage.clock.advance(seconds=5)
+
+    host.meets = time_flies
+    stage.bridge.news = [said("a"), said("b")]
+
+    await stage.tick()
+
+    assert host.shown == [("a", "b")]
+
+
+async def test_once_tries_an_action_once(stage: Stage):
+    stage.adopt()
+
+    def busy(action: Any) -> Refused:
+        stage.clock.advance(hours=2)
+        return Refused("busy", retryable=True)
+
+    stage.bridge.refuse = busy
+    stage.bridge.news = [said("a"), said("b")]
+
+    await stage.tick()
+
+    assert sorted(str(action.related_event_id) for action in stage.bridge.actions_seen) == ["a", "b"]
+
+
+async def test_once_looks_an_author_up_once(stage: Stage):
+    stage.adopt()
+
+    async def time_flies(what: str) -> None:
+        stage.clock.advance(hours=2)
+
+    stage.bridge.waits = time_flies
+    stage.append(said("a", author=Author("bob")))
+
+    await stage.tick()
+
+    assert stage.bridge.asked == ["bob"]
+
+
+async def test_once_leaves_what_is_appended_after_its_polls_to_the_next_time(stage: Stage):
+    stage.adopt()
+    appended = 0
+
+    async def append_more() -> None:
+        nonlocal appended
+        appended += 1
+        stage.append(said(f"more{appended}"))
+
+    stage.triager.before = append_more
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+    assert stage.triager.batches == [("a",)]
+    stage.triager.before = None
+
+    await stage.tick()
+
+    assert stage.triager.batches == [("a",), ("more1",)]
+
+
+async def test_once_ends_the_waits_that_were_over_when_it_began(stage: Stage):
+    stage.adopt()
+    host = stage.plugin("p", putting_off(60_000))
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+    stage.clock.advance(minutes=2)
+
+    await stage.tick()
+
+    assert host.shown == [("a",), ("a",)]
+
+
+async def test_once_says_what_is_wrong_where_it_cannot_begin(stage: Stage):
+    stage.adopt()
+    (stage.root / "prloom/.local/control.jsonl").mkdir(parents=True)
+
+    with pytest.raises(PrloomError, match=r"control\.jsonl is a folder"):
+        await stage.tick()
+
+
+# ---- one run for a burst, one at a time for a plan
+
+
+async def test_what_comes_while_a_plan_waits_for_an_agents_turn_is_one_run_with_what_waited(stage: Stage):
+    stage.adopt()
+    stage.triager.slots = asyncio.Semaphore(0)
+    async with stage.running():
+        for number in range(5):
+            stage.append(said(f"e{number}"))
+            await stage.until(lambda n=number: f"e{n}" in stage.open())
+        assert stage.triager.batches == []
+        stage.triager.slots.release()
+
+        await stage.until(lambda: len(stage.bridge.said) == 5)
+    assert stage.triager.batches == [("e0", "e1", "e2", "e3", "e4")]
+
+
+async def test_an_event_that_was_superseded_while_it_waited_for_an_agents_turn_is_not_triaged(stage: Stage):
+    stage.adopt()
+    stage.triager.slots = asyncio.Semaphore(0)
+    async with stage.running():
+        stage.append(said("old"))
+        await stage.until(lambda: "old" in stage.open())
+        stage.append(said("new", context={"supersedes": "old"}))
+        await stage.until(lambda: "new" in stage.open())
+        stage.triager.slots.release()
+
+        await stage.until(lambda: stage.bridge.said == ["re new"])
+    assert stage.triager.batches == [("new",)]
+
+
+async def test_all_that_waited_for_an_agents_turn_being_gone_the_turn_is_given_back(stage: Stage):
+    stage.adopt()
+    stage.adopt("pr-8", pr=8)
+    stage.triager.slots = asyncio.Semaphore(0)
+    async with stage.running():
+        stage.append(said("a"))
+        await stage.until(lambda: "a" in stage.open())
+        stage.append(said("pause", "/prloom pause"))
+        await stage.until(lambda: stage.state().get("paused") is True)
+        stage.append(said("b", pr=8), plan_id="pr-8")
+        await stage.until(lambda: "b" in stage.open("pr-8"))
+        stage.triager.slots.release()
+
+        await stage.until(lambda: "re b" in stage.bridge.said)
+    assert stage.open()["a"]["state"] == "pending"
+
+
+# ---- runs that nobody has in hand
+
+
+async def test_a_run_that_an_earlier_dispatcher_began_is_settled_by_the_next(stage: Stage):
+    stage.adopt()
+    begun = asyncio.Event()
+
+    async def hang() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    stage.triager.before = hang
+    stage.bridge.news = [said("a")]
+    async with stage.running():
+        await begun.wait()
+    assert stage.open()["a"]["run"] == "run-1"
+
+    await stage.tick()
+
+    assert stage.bridge.said == ["re a"]
+    assert len(stage.triager.batches) == 1
+
+
+async def test_a_run_of_a_plan_that_could_not_be_read_at_first_is_settled_once_it_can(stage: Stage):
+    local = stage.adopt()
+    begun = asyncio.Event()
+
+    async def hang() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    stage.triager.before = hang
+    stage.bridge.news = [said("a")]
+    async with stage.running():
+        await begun.wait()
+    state = (local / "state.json").read_text()
+    (local / "state.json").write_text("{")
+    async with stage.running():
+        await stage.until(lambda: "pr-7" in stage.published("unreadable"))
+        (local / "state.json").write_text(state)
+
+        await stage.until(lambda: stage.bridge.said == ["re a"])
+
+
+async def test_a_run_whose_job_failed_is_settled_all_the_same(stage: Stage):
+    stage.adopt()
+    failures = [KeyError("a bug")]
+
+    async def fail() -> None:
+        if failures:
+            raise failures.pop()
+
+    stage.triager.before = fail
+    stage.bridge.news = [said("a")]
+    async with stage.running():
+        await stage.until(lambda: "a bug in prloom" in (stage.local() / "state.json").read_text())
+        stage.clock.advance(minutes=1)
+
+        await stage.until(lambda: stage.bridge.said == ["re a"])
+
+
+async def test_a_run_that_cannot_be_settled_is_not_tried_without_a_pause(stage: Stage):
+    stage.adopt()
+    tries = []
+
+    class Stuck(type(stage.triager)):
+        async def recover(self, desk: Any, run: str, event_ids: tuple[str, ...]) -> None:
+            tries.append(stage.clock())
+
+    stage.triager = Stuck()
+
+    async def fail() -> None:
+        raise KeyError("a bug")
+
+    stage.triager.before = fail
+    stage.bridge.news = [said("a")]
+    async with stage.rounds() as again:
+        for _ in range(60):
+            await again()
+            stage.clock.advance(seconds=1)
+
+    assert 1 < len(tries) < 10
+    assert "run run-1 could not be settled" in json.loads((stage.local() / "state.json").read_text())["lastError"]
+
+
+# ---- what wakes it
+
+
+async def test_a_wait_that_is_over_before_the_next_tick_wakes_it(stage: Stage):
+    from prloom.engine import assembly  # noqa: PLC0415
+
+    stage.clock = assembly.now
+    stage.adopt()
+    stage.plugin("p", lambda ctx: ctx.register_hook("beforeTriage", once(1000)))
+    stage.append(said("a"))
+    async with stage.running(tick=LONG):
+        await stage.until(lambda: stage.bridge.said == ["re a"])
+
+
+def once(milliseconds: int) -> Any:
+    def wait(plan: str, triage: TriageContext) -> None:
+        for event in triage.events:
+            if triage.deferral(event.id) is None:
+                triage.mark_event_deferred(event.id, "a moment", milliseconds)
+
+    return wait
+
+
+async def test_a_plan_that_is_adopted_while_it_runs_is_worked_on(stage: Stage):
+    async with stage.running():
+        await stage.until(lambda: stage.bridge.polls == 1)
+        stage.adopt()
+        stage.append(said("a"))
+
+        await stage.until(lambda: stage.bridge.said == ["re a"])
+
+
+# ---- how it ends
+
+
+async def test_it_ends_at_once_while_hooks_agents_bridges_and_look_ups_hang(stage: Stage):
+    stage.adopt("pr-1", pr=1)
+    stage.adopt("pr-2", pr=2)
+    host = stage.plugin("p", putting_off(0))
+    hanging: list[str] = []
+
+    async def hang(*what: Any) -> None:
+        hanging.append(str(what))
+        await asyncio.Event().wait()
+
+    async def hang_on_one(call: Any) -> None:
+        if call.plan_id == "pr-1":
+            await hang("hook")
+
+    host.meets = hang_on_one
+    stage.bridge.waits = lambda what: hang(what) if stage.bridge.polls > 1 else asyncio.sleep(0)
+    stage.bridge.news = [said("one", pr=1), said("two", pr=2)]
+    async with stage.running() as dispatcher:
+        await stage.until(lambda: len(stage.open("pr-2")) == 1 and len(hanging) == 1)
+        dispatcher.poll()
+        await stage.until(lambda: len(hanging) == 2)
+        began = asyncio.get_running_loop().time()
+
+    assert asyncio.get_running_loop().time() - began < 2
+    assert host.stopped == 1
+    assert stage.open("pr-1")["one"]["state"] == "pending"
+
+
+async def test_where_each_plan_stands_is_saved_at_the_end(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a")]
+    async with stage.running():
+        await stage.until(lambda: stage.bridge.said == ["re a"])
+
+    assert stage.state()["seq"] == stage.decisions()[-1]["seq"]
+
+
+async def test_it_ends_by_itself_where_its_own_folder_is_removed(stage: Stage):
+    dispatcher = stage.dispatcher()
+    task = asyncio.create_task(dispatcher.run(timedelta(milliseconds=5)))
+    await stage.until(lambda: stage.bridge.polls == 1)
+    shutil.rmtree(stage.root / "prloom/.local")
+
+    with pytest.raises(GoneError, match="was removed while prloom ran; start prloom again"):
+        await task
+
+
+async def test_a_part_of_a_tick_that_fails_keeps_the_others_from_nothing_and_is_told_once(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+):
+    stage.adopt()
+    async with stage.running():
+        await stage.until(lambda: stage.bridge.polls == 1)
+        (stage.root / "prloom/.local/control.jsonl").mkdir()
+        stage.append(said("a"))
+
+        await stage.until(lambda: stage.bridge.said == ["re a"])
+        stage.append(said("b"))
+        await stage.until(lambda: stage.bridge.said == ["re a", "re b"])
+
+    assert caplog.text.count("control.jsonl is a folder") == 1
+
+
+async def test_a_plan_whose_worktrees_cannot_be_listed_is_worked_on_all_the_same(stage: Stage):
+    stage.adopt()
+    worktrees = stage.paths.worktrees
+    async with stage.running() as dispatcher:
+        await stage.until(lambda: stage.bridge.polls == 1)
+        assert isinstance(dispatcher, Dispatcher)
+        worktrees.rename(worktrees.with_name("moved"))
+        worktrees.write_text("a file in its place")
+        await stage.until(lambda: "" in stage.published("unreadable"))
+        worktrees.unlink()
+        worktrees.with_name("moved").rename(worktrees)
+        stage.append(said("a"))
+
+        await stage.until(lambda: stage.bridge.said == ["re a"])
