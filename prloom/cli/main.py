@@ -137,18 +137,27 @@ def _tell(error: BaseException, *, verbose: bool) -> int:
         click.echo(str(error), err=True)
         return _USAGE
     if isinstance(error, BrokenPipeError) and _nobody_reads_stdout():
-        # The reader has seen enough. What is still buffered must go somewhere, or Python complains as it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _spill()  # the reader has seen enough
         return 1
     told = _for_people(error)
     if told is None:
         from prloom.cli import bug  # noqa: PLC0415 - only a bug needs it
 
         return bug.tell(error, on_screen=verbose)
+    if isinstance(error, OSError):  # it may have been stdout that the machine refused
+        _spill()
     text, code = told
     for line in text.split("\n"):
         click.echo(f"prloom: {terminal.clean(line)}", err=True)
     return code
+
+
+def _spill() -> None:
+    """Let what stdout still holds go somewhere, or Python complains as it exits, with an exit code of its own."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _for_people(error: BaseException) -> tuple[str, int] | None:
