@@ -8,10 +8,11 @@ from pathlib import Path
 from prloom.config.models import Config
 from prloom.core import naming, plan_file
 from prloom.engine import plans
-from prloom.errors import PrloomError
+from prloom.errors import PrloomError, StorageError, UnsafePathError
 from prloom.model.plan import Plan
 from prloom.model.record import iso
-from prloom.storage import paths
+from prloom.storage import asides, paths
+from prloom.storage.document import LABEL
 from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
 from prloom.workspace import repository, worktree
@@ -71,14 +72,33 @@ def _write(local: Folder, name: str, text: str) -> None:
 
 def _refuse_twice(where: RepositoryPaths, branch: str, chosen: str) -> None:
     for plan_id in plans.ids(where):
-        local = Folder.open(where.worktree(plan_id), *paths.LOCAL)
-        if local is None:
-            continue
-        with local:
-            plan = plans.load(local)
-        if plan.branch == branch:
+        plan = _present(where, plan_id) if plan_id == chosen else _other(where, plan_id)
+        if plan is not None and plan.branch == branch:
             raise PrloomError(f"branch {naming.shown(branch)} is looked after already, as plan {plan.id}")
-        if plan_id == chosen:
+        if plan is not None and plan_id == chosen:
             raise PrloomError(
                 f"plan {chosen} exists already, for branch {naming.shown(plan.branch)}; take another --plan"
             )
+
+
+def _other(where: RepositoryPaths, plan_id: str) -> Plan | None:
+    """Return another plan; one that cannot be read is no reason against this one."""
+    try:
+        local = Folder.open(where.worktree(plan_id), *paths.LOCAL)
+        return None if local is None else plans.load(local)
+    except StorageError:
+        return None
+
+
+def _present(where: RepositoryPaths, plan_id: str) -> Plan | None:
+    """Return the plan of this id; a `state.json` that cannot be used is set aside, so that a new one can be written."""
+    local = Folder.open(where.worktree(plan_id), *paths.LOCAL)
+    if local is None:
+        return None
+    try:
+        return plans.load(local)
+    except UnsafePathError:
+        raise
+    except StorageError:
+        asides.move(local, paths.PLAN_STATE, LABEL)
+        return None

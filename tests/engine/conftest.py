@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+from project import Project
 from stage import Stage
 
 MEMORY = Path("/dev/shm")
@@ -24,3 +25,14 @@ def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project")
+
+
+@pytest.fixture
+def git_stage(project: Project) -> Stage:
+    """Return a stage on a real git repository."""
+    return Stage(project.root)

@@ -1,0 +1,56 @@
+"""A real git repository, in which git is used as developers use it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from stage import Stage
+
+from prloom.engine import adopt
+from prloom.workspace import repository
+
+
+class Project:
+    """A repository with a branch `work`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        root.mkdir()
+        self.git("init", "--quiet", "--template=", "--initial-branch=main")
+        self.git("commit", "--quiet", "--allow-empty", "--message=begin")
+        self.git("branch", "work")
+
+    def git(self, *args: str, cwd: Path | None = None, given: str = "", **environ: str) -> str:
+        """Run git as Ada, and return what it prints."""
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.root),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            **{
+                f"GIT_{role}_{what}": "ada@example.org"
+                for role in ("AUTHOR", "COMMITTER")
+                for what in ("NAME", "EMAIL")
+            },
+        }
+        done = subprocess.run(
+            ["git", *args], cwd=cwd or self.root, env=env, input=given, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    def adopt(self, stage: Stage) -> Path:
+        """Adopt the branch, and return its worktree."""
+        repo = repository.find(self.root)
+        adopt.adopt_branch(repo, stage.config, "work", plan_id=None, preset=None, now=stage.clock())
+        return stage.paths.worktree("work")
+
+    def bring_prlooms_files(self) -> None:
+        """Commit a plan's state on the branch, without touching any checkout."""
+        blob = self.git("hash-object", "-w", "--stdin", given='{"id": "work", "branch": "main"}')
+        index = {"GIT_INDEX_FILE": str(self.root / ".git/other-index")}
+        self.git("read-tree", "work", **index)
+        self.git("update-index", "--add", "--cacheinfo", f"100644,{blob},prloom/.local/state.json", **index)
+        commit = self.git("commit-tree", self.git("write-tree", **index), "-p", "work", "-m", "mine")
+        self.git("update-ref", "refs/heads/work", commit)
