@@ -273,7 +273,7 @@ class Dispatcher:
         """Hear of what others append. A notice is a hint: where none can be had, the ticks find everything."""
         try:
             async for folder, name in self._watcher.notices():
-                if name == paths.CONTROL:
+                if name == paths.CONTROL or folder is None:
                     self._asked = True
                     self._wake.set()
                 elif name == paths.EVENTS:

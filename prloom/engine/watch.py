@@ -15,30 +15,41 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+Identity = tuple[int, int]
+"""What tells a folder from another one that has come into its place."""
+
+
 class Watcher:
     """Watches folders with one inotify instance (a user has 128 of them); elsewhere than on Linux it stays silent."""
 
     def __init__(self) -> None:
         self._inotify: Inotify | None = _inotify()
-        self._watches: dict[Path, Watch] = {}
+        self._watches: dict[Path, tuple[Identity, Watch]] = {}
 
     def follow(self, folders: Iterable[Path]) -> None:
         """Watch exactly these folders from now on; one that cannot be watched is found by the tick."""
         if self._inotify is None:
             return
-        wanted = set(folders)
-        for gone in self._watches.keys() - wanted:
-            self._drop(gone)
-        for new in wanted - self._watches.keys():
-            self._add(new)
+        wanted = {folder: identity for folder in folders if (identity := _identity(folder)) is not None}
+        for folder, (identity, _) in list(self._watches.items()):
+            if wanted.get(folder) != identity:
+                self._drop(folder)
+        for folder in wanted.keys() - self._watches.keys():
+            self._add(folder, wanted[folder])
 
-    async def notices(self) -> AsyncIterator[tuple[Path, str]]:
-        """Yield the folder and the file name of each change, for ever."""
+    async def notices(self) -> AsyncIterator[tuple[Path | None, str]]:
+        """Yield the folder and the file name of each change, for ever; None where there were too many to be told."""
         if self._inotify is None:
             await asyncio.Event().wait()
             return
+        from asyncinotify import Mask  # noqa: PLC0415 - Linux only
+
         async for event in self._inotify:
-            if event.watch is not None:
+            if Mask.Q_OVERFLOW in event.mask:
+                yield None, ""
+            elif Mask.IGNORED in event.mask:  # the folder is gone; another one of its name may get its number too
+                self._watches = {folder: each for folder, each in self._watches.items() if each[1] is not event.watch}
+            elif event.watch is not None:
                 yield event.watch.path, "" if event.name is None else str(event.name)
 
     def close(self) -> None:
@@ -46,24 +57,32 @@ class Watcher:
         if self._inotify is not None:
             self._inotify.close()
 
-    def _add(self, folder: Path) -> None:
+    def _add(self, folder: Path, identity: Identity) -> None:
         from asyncinotify import Mask  # noqa: PLC0415 - Linux only
 
         assert self._inotify is not None  # noqa: S101 - the caller has looked
         try:
-            self._watches[folder] = self._inotify.add_watch(
-                folder, Mask.MODIFY | Mask.MOVED_TO | Mask.CREATE | Mask.ONLYDIR
-            )
+            watch = self._inotify.add_watch(folder, Mask.MODIFY | Mask.MOVED_TO | Mask.CREATE | Mask.ONLYDIR)
         except OSError as error:
             log.info("%s is not watched (%s); the tick looks at it", folder, error)
+        else:
+            self._watches[folder] = identity, watch
 
     def _drop(self, folder: Path) -> None:
-        watch = self._watches.pop(folder)
+        _, watch = self._watches.pop(folder)
         try:
             if self._inotify is not None:
                 self._inotify.rm_watch(watch)
         except (OSError, ValueError) as error:  # the folder went, and its watch with it
             log.debug("%s: %s", folder, error)
+
+
+def _identity(folder: Path) -> Identity | None:
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _inotify() -> Inotify | None:
