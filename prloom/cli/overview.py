@@ -17,7 +17,7 @@ _GAP = "  "
 def lines(status: Status, now: datetime) -> Iterator[str]:
     """Yield the lines of the whole picture."""
     yield _dispatcher(status.dispatcher, now)
-    yield _totals(status)
+    yield totals(status)
     for plan in status.plans:
         yield ""
         yield from _plan(plan, now)
@@ -32,7 +32,8 @@ def _dispatcher(at_work: Dispatcher, now: datetime) -> str:
     return f"Dispatcher {terminal.paint('not running', 'warn')}{tick}; `prloom start` runs it."
 
 
-def _totals(status: Status) -> str:
+def totals(status: Status) -> str:
+    """Return in one line what waits in all plans together."""
     totals = status.totals
     if not status.plans:
         return f"{places.NO_PLANS[0].upper()}{places.NO_PLANS[1:]}."

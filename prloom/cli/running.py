@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from prloom.config.models import Config
@@ -18,10 +18,12 @@ async def once(root: Path, config: Config) -> None:
         await assembly.assemble(root, config).once()
 
 
-async def for_ever(root: Path, config: Config) -> None:
-    """Run until the process is interrupted or asked to end."""
+async def for_ever(root: Path, config: Config, begun: Callable[[], None]) -> None:
+    """Run until the process is interrupted or asked to end; `begun` is called once the repository is ours."""
     with _ended_by(signal.SIGTERM):
-        await assembly.assemble(root, config).run(config.dispatcher.tick_interval)
+        dispatcher = assembly.assemble(root, config)
+        begun()
+        await dispatcher.run(config.dispatcher.tick_interval)
 
 
 async def dry_run(root: Path, config: Config) -> tuple[str, ...]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from prloom.cli import options, terminal
 from prloom.cli.options import Options, pass_options
+
+RUNNING = "prloom is running; Ctrl-C ends it, and `prloom status` in another terminal shows what waits."
 
 
 @click.command()
@@ -32,6 +36,18 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
     elif once:
         with terminal.progress("one round"):
             asyncio.run(running.once(root, config))
+        click.echo(_outcome(options.worktrees_dir(given), root))
     else:
-        click.echo("prloom is running; Ctrl-C ends it, and `prloom status` in another terminal shows what waits.")
-        asyncio.run(running.for_ever(root, config))
+        asyncio.run(running.for_ever(root, config, lambda: click.echo(RUNNING)))
+
+
+def _outcome(worktrees: Path, root: Path) -> str:
+    """Return in one line what is left after a round."""
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    from prloom.cli import overview  # noqa: PLC0415
+    from prloom.engine.views import status  # noqa: PLC0415
+    from prloom.storage.paths import RepositoryPaths  # noqa: PLC0415
+
+    left = status.read(RepositoryPaths(root, worktrees), datetime.now(UTC))
+    return f"{overview.totals(left)} `prloom status` says more."

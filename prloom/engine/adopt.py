@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+from prloom.config import peek
 from prloom.config.models import Config
 from prloom.core import naming, plan_file
 from prloom.engine import plans
@@ -30,7 +31,7 @@ prloom takes each item once and answers beneath it.
 
 def locate(root: Path, config: Config) -> RepositoryPaths:
     """Return where the files of the repository are that has its main checkout at root."""
-    return RepositoryPaths(root, root / config.worktrees_dir)
+    return RepositoryPaths(root, peek.under(root, config.worktrees_dir))
 
 
 def prepare(repo: Repository) -> None:

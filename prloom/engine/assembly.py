@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prloom.config.models import Config
+from prloom.config.models import BridgeSection, Config, CustomBridge
 from prloom.engine import adopt
 from prloom.engine.agents import AgentTriager
 from prloom.engine.board import Board
@@ -55,19 +55,21 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
 
 def load_bridges(root: Path, config: Config) -> Bridges:
     """Return the bridges that the configuration asks for."""
-    tables = {
-        name: {
-            "enabled": section.enabled,
-            "poll_interval": section.poll_interval,
-            **section.settings,
-            **({"module": section.module} if hasattr(section, "module") else {}),
-        }
-        for name, section in config.bridges.named().items()
-    }
+    tables = {name: _table(section) for name, section in config.bridges.named().items()}
     loaded = bridges.load(tables, repo_root=root)
     for name, error in loaded.failed:
         log.warning("bridge %s is not used: %s", name, error)
     return loaded
+
+
+def _table(section: BridgeSection) -> dict[str, object]:
+    """Return a bridge's table; a poll interval that nobody chose is left out, so that the bridge's own counts."""
+    table: dict[str, object] = {"enabled": section.enabled, **section.settings}
+    if "poll_interval" in section.model_fields_set:
+        table["poll_interval"] = section.poll_interval
+    if isinstance(section, CustomBridge):
+        table["module"] = section.module
+    return table
 
 
 def select(root: Path, config: Config, environ: Mapping[str, str]) -> Selection:

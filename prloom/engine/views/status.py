@@ -88,7 +88,7 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
         id=plan.id,
         title=plan.title,
         status="paused" if state.paused and plan.status == "active" else plan.status,
-        blocked=plan.blocked,
+        blocked=plan.blocked or refused is not None,
         branch=plan.branch,
         pr=plan.pr,
         worktree=str(of.worktree),
