@@ -58,12 +58,13 @@ class Checking:
                 await self._read_actions()
                 return
             turn //= 2
-        waiting = [number for number in sorted(known.pull_requests) if self._cold(number)]
+        opened = sorted(number for number, seen in known.pull_requests.items() if seen.state == "open")
         kinds = [kind for kind in ("checks", "status", "merge") if self._sees(kind)]
-        if waiting:
-            place = turn % (len(waiting) * len(kinds))
-            number, kind = waiting[place // len(kinds)], kinds[place % len(kinds)]
-            await (self._merge(number) if kind == "merge" else self._look_at(number, kind))
+        if opened:
+            place = turn % (len(opened) * len(kinds))
+            number, kind = opened[place // len(kinds)], kinds[place % len(kinds)]
+            hot = number in known.checks_due or known.pull_requests[number].checks.hot_until > self._now
+            await (self._merge(number) if kind == "merge" or hot else self._look_at(number, kind))
 
     def due(self) -> list[int]:
         """Return the pull requests to look at in this poll besides: those that something points to, and the hot."""
@@ -82,10 +83,6 @@ class Checking:
             if self._sees(kind):
                 await self._look_at(number, kind)
         self._known.checks_due = [due for due in self._known.checks_due if due != number]
-
-    def _cold(self, number: int) -> bool:
-        seen = self._known.pull_requests[number]
-        return seen.state == "open" and number not in self._known.checks_due and seen.checks.hot_until <= self._now
 
     # ---- asking
 
@@ -125,16 +122,18 @@ class Checking:
 
     def _address(self, seen: Seen, kind: str) -> str:
         repository = self._source.repository
-        return repository.checks(seen.head) if kind == "checks" else repository.status(seen.head)
+        return repository.checks(seen.head) if kind == "checks" else repository.statuses(seen.head)
 
     async def _results(self, answer: Answer, kind: str) -> list[Result]:
         if kind == "checks":
             return [checks.run(item) for item in await self._source.rest(answer, "check_runs")]
-        return [checks.status(item) for item in await self._source.rest(answer, "statuses")]
+        return checks.latest([checks.status(item) for item in await self._source.rest(answer)])
 
     def _note(self, known: Checks, kind: str, found: list[Result], answer: Answer) -> None:
         """Remember what was seen, once all of it is told; the tag is that of one page."""
-        moved = kind in known.tags
+        sign = checks.fingerprint(found)
+        moved = known.prints.get(kind, sign) != sign
+        known.prints[kind] = sign
         known.tags.pop(kind, None)
         if answer.etag and answer.next_page is None:
             known.tags[kind] = answer.etag

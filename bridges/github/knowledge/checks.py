@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from prloom.api import Author, Event, Json
 
@@ -71,6 +72,17 @@ def status(item: Json) -> Result:
         url=fields.text(item, "target_url"),
         when=fields.text(item, "updated_at"),
     )
+
+
+def latest(results: Sequence[Result]) -> list[Result]:
+    """Return of each name the first, which is the last that was said."""
+    return list({result.name: result for result in reversed(results)}.values())
+
+
+def fingerprint(results: Sequence[Result]) -> str:
+    """Return what differs when any of the results does."""
+    said = sorted(f"{result.key} {result.conclusion}" for result in results)
+    return sha256("\n".join(said).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def event(result: Result, pr: int, seen: Seen, log: str) -> Event:

@@ -23,12 +23,13 @@ class Feed(_Part):
 
 
 class Checks(_Part):
-    """How the checks of a head stood, and the tags of the answers by what was asked for ("checks", "status").
+    """How the checks of a head stood, by what was asked for ("checks", "status"): tags and prints of the answers.
 
-    `told` are the failures that are events already, by their ids.
+    `told` are the failures that are events already, by their ids. While it is hot, it is looked at by each poll.
     """
 
     tags: dict[str, str] = {}
+    prints: dict[str, str] = {}
     running: dict[str, int] = {}
     told: list[str] = []
     at: str = ""

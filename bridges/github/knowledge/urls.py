@@ -78,9 +78,9 @@ class Repository:
         """Check runs of a commit, of each name the last."""
         return f"{self.root}/commits/{_part(sha)}/check-runs?filter=latest&per_page={PAGE}"
 
-    def status(self, sha: str) -> str:
-        """Return the address of a commit's statuses, of each context the last."""
-        return f"{self.root}/commits/{_part(sha)}/status?per_page={PAGE}"
+    def statuses(self, sha: str) -> str:
+        """All that was said of a commit by statuses, the newest first; the shorter answer changes with each push."""
+        return listed(f"{self.root}/commits/{_part(sha)}/statuses")
 
     def log(self, job: int) -> str:
         """Return the address of a job's log."""

@@ -1,19 +1,691 @@
-"""What happens on GitHub becomes events: each once, the oldest first."""
+"""What happens on GitHub becomes events: each once, the oldest first, and nothing is lost on the way."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
+
+import pytest
+from fake_github import BAD_GATEWAY, GARBAGE, NONE, TIMEOUT, TRUNCATED, FileDiff, answer
+
+from prloom.api import Event, HttpError
+
+NewDesk = Callable[..., Any]
+
+
+async def watched(desk: Any, **more: Any) -> Any:
+    """Return a pull request that has been looked at once, a while ago."""
+    pull = desk.hub.pull(**more)
+    desk.clock.advance(seconds=10)
+    desk.track(pull)
+    await desk.poll()
+    return pull
+
+
+def bodies(events: list[Event]) -> list[str]:
+    return [event.body for event in events]
+
+
+def types(events: list[Event]) -> list[str]:
+    return [event.type for event in events]
+
+
+# ---- what people write
 
 
 async def test_a_comment_becomes_an_event_once(desk: Any) -> None:
-    pull = desk.hub.pull()
-    desk.track(pull)
-    await desk.poll()
-    desk.hub.comment(pull, "ann", "please rename it")
+    pull = await watched(desk)
+    comment = desk.hub.comment(pull, "ann", "please rename it")
 
     first, second = await desk.poll(), await desk.poll()
 
-    assert [(event.type, event.body, event.pr, event.author.login) for event in first] == [
-        ("pr_comment", "please rename it", pull.number, "ann")
-    ]
+    (event,) = first
     assert second == []
+    assert (event.id, event.type, event.source, event.pr) == (
+        f"github:issuecomment-{comment.id}",
+        "pr_comment",
+        "github",
+        pull.number,
+    )
+    assert (event.author.login, event.author.bot, event.author.trust) == ("ann", False, None)
+    assert event.context["remoteId"] == f"issuecomment-{comment.id}"
+    assert event.url == f"https://github.com/ada/engine/pull/{pull.number}#issuecomment-{comment.id}"
+    assert event.created_at == "2026-01-01T12:01:10Z"
+
+
+async def test_what_was_said_before_the_pull_request_was_looked_after_is_seen_too(desk: Any) -> None:
+    pull = desk.hub.pull()
+    desk.hub.comment(pull, "ann", "one")
+    desk.hub.inline(pull, "ann", "two")
+    desk.hub.review(pull, "ann", "CHANGES_REQUESTED", "three")
+    desk.clock.advance(days=30)
+    other = desk.hub.pull()
+    desk.track(other)
+    await desk.poll()
+    desk.track(pull)
+
+    events = await desk.poll()
+
+    assert sorted(bodies(events)) == ["one", "three", "two"]
+
+
+async def test_a_plan_that_begins_anew_hears_everything_anew(desk: Any) -> None:
+    pull, other = await watched(desk), await watched(desk)
+    desk.hub.comment(pull, "ann", "one")
+    before = await desk.poll()
+    desk.tracked = [other.number]
+    await desk.poll()
+    desk.track(pull)
+
+    assert bodies(await desk.poll()) == bodies(before) == ["one"]
+
+
+async def test_comments_on_issues_and_on_other_pull_requests_are_nobodys(desk: Any) -> None:
+    await watched(desk)
+    desk.hub.comment(desk.hub.issue(), "ann", "an issue")
+    desk.hub.comment(desk.hub.pull(), "ann", "another")
+
+    assert await desk.poll() == []
+
+
+async def test_a_comment_at_a_line_says_where_it_stands(desk: Any) -> None:
+    pull = await watched(desk)
+    root = desk.hub.inline(pull, "ann", "why?", line=7)
+
+    (event,) = await desk.poll()
+
+    wanted = {"thread": str(root.id), "file": "src/engine.py", "line": 7, "side": "RIGHT", "commit": pull.head.sha}
+    assert {key: event.context[key] for key in wanted} == wanted
+    assert event.context["diffHunk"].startswith("@@ -1,3 +1,40 @@")
+    assert event.context["diffHunk"].endswith("+new line 7")
+    assert "inReplyTo" not in event.context
+    assert event.title == "ann commented on src/engine.py:7"
+
+
+async def test_a_reply_in_a_thread_belongs_to_its_first_comment(desk: Any) -> None:
+    pull = await watched(desk)
+    root = desk.hub.inline(pull, "ann", "why?")
+    desk.hub.reply_in_thread(root, "eve", "because")
+
+    events = await desk.poll()
+
+    assert bodies(events) == ["why?", "because"]
+    assert [event.context["thread"] for event in events] == [str(root.id)] * 2
+    assert events[1].reply_to.token["thread"] == root.id
+
+
+async def test_a_line_that_is_no_longer_in_the_diff_is_null_and_no_trouble(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.inline(pull, "ann", "why?", line=30)
+    desk.hub.push(pull, files=[FileDiff(path="src/engine.py", new=(1, 5))])
+
+    event = next(event for event in await desk.poll() if event.type == "pr_review_comment")
+
+    assert ("line" in event.context, event.context["originalLine"]) == (False, 30)
+
+
+async def test_a_comment_on_a_whole_file_has_no_line(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.inline(pull, "ann", "delete it", line=None)
+
+    (event,) = await desk.poll()
+
+    assert (event.context["file"], "line" in event.context) == ("src/engine.py", False)
+
+
+async def test_the_empty_review_that_a_reply_brings_along_is_no_event(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.inline(pull, "ann", "why?")
+
+    assert types(await desk.poll()) == ["pr_review_comment"]
+
+
+@pytest.mark.parametrize("state", ["APPROVED", "CHANGES_REQUESTED", "COMMENTED"])
+async def test_a_review_with_words_is_an_event_whatever_its_state(desk: Any, state: str) -> None:
+    pull = await watched(desk)
+    review = desk.hub.review(pull, "ann", state, "my view", comments=[("src/engine.py", 3, "and here")])
+
+    events = await desk.poll()
+
+    assert sorted(bodies(events)) == ["and here", "my view"]
+    said = next(event for event in events if event.type == "pr_review")
+    assert said.context["state"] == state.lower()
+    assert said.context["remoteId"] == f"pullrequestreview-{review.id}"
+    assert said.severity == ("warning" if state == "CHANGES_REQUESTED" else "info")
+
+
+async def test_an_approval_without_words_is_an_event(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.review(pull, "ann", "APPROVED")
+
+    assert [event.title for event in await desk.poll()] == ["ann reviewed: approved"]
+
+
+async def test_a_draft_is_heard_when_it_is_submitted_and_once(desk: Any) -> None:
+    pull = await watched(desk)
+    draft = desk.hub.review(pull, "ada", "PENDING", "my view", comments=[("src/engine.py", 3, "and here")])
+    before = await desk.poll()
+    desk.hub.submit(draft)
+
+    after, again = await desk.poll(), await desk.poll()
+
+    assert (before, sorted(bodies(after)), again) == ([], ["and here", "my view"], [])
+
+
+async def test_a_review_that_is_dismissed_is_no_news(desk: Any) -> None:
+    pull = await watched(desk)
+    review = desk.hub.review(pull, "ann", "APPROVED", "fine")
+    await desk.poll()
+    desk.hub.dismiss(review)
+
+    assert await desk.poll() == []
+
+
+async def test_who_is_gone_is_a_ghost(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.comment(pull, "zoe", "farewell")
+    desk.hub.forget("zoe")
+
+    (event,) = await desk.poll()
+
+    assert event.author.login == "ghost"
+
+
+async def test_a_login_that_ends_in_bot_proves_nothing(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.person("nice[bot]")
+    desk.hub.bot("coverage")
+    desk.hub.comment(pull, "nice[bot]", "one")
+    desk.hub.comment(pull, "coverage", "two")
+
+    assert [event.author.bot for event in await desk.poll()] == [False, True]
+
+
+# ---- edits
+
+
+async def test_a_persons_edit_supersedes_what_it_was(desk: Any) -> None:
+    pull = await watched(desk)
+    comment = desk.hub.comment(pull, "ann", "use tabs")
+    (first,) = await desk.poll()
+    desk.hub.edit(comment, "use spaces")
+    (second,) = await desk.poll()
+    desk.hub.edit(comment, "use both")
+    (third,) = await desk.poll()
+
+    assert bodies([first, second, third]) == ["use tabs", "use spaces", "use both"]
+    assert (second.supersedes, third.supersedes) == (first.id, second.id)
+    assert second.written_at == "2026-01-01T12:02:10Z"
+
+
+async def test_an_edit_within_the_second_is_an_edit(desk: Any) -> None:
+    pull = await watched(desk)
+    comment = desk.hub.comment(pull, "ann", "use tabs")
+    polled = await desk.bridge.events(desk.context(), desk.state)
+    desk.state = polled.state
+    desk.hub.edit(comment, "use spaces")
+
+    (second,) = await desk.poll()
+
+    assert (second.body, second.supersedes) == ("use spaces", polled.events[0].id)
+
+
+async def test_an_edit_of_what_is_long_past_names_what_it_was(desk: Any) -> None:
+    pull = await watched(desk)
+    comment = desk.hub.comment(pull, "ann", "use tabs")
+    (first,) = await desk.poll()
+    desk.state = None
+    desk.hub.edit(comment, "use spaces")
+
+    (second,) = await desk.poll()
+
+    assert second.supersedes == first.id
+
+
+async def test_a_bots_edit_of_its_own_comment_is_no_news(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.bot("coverage")
+    comment = desk.hub.comment(pull, "coverage", "81 %")
+    await desk.poll()
+    desk.hub.edit(comment, "82 %")
+
+    assert await desk.poll() == []
+
+
+async def test_a_comment_that_was_touched_but_not_edited_is_no_news(desk: Any) -> None:
+    pull = await watched(desk)
+    comment = desk.hub.comment(pull, "ann", "one")
+    await desk.poll()
+    desk.hub.touch(comment)
+
+    assert await desk.poll() == []
+
+
+async def test_a_touch_does_not_change_what_a_comment_is_called(desk: Any) -> None:
+    pull = await watched(desk)
+    comment = desk.hub.comment(pull, "ann", "one")
+    (before,) = await desk.poll()
+    comment.updated_at = comment.created_at + timedelta(seconds=1)
+    desk.hub.world.changed()
+    desk.state = None
+
+    assert [event.id for event in await desk.poll()] == [before.id]
+
+
+async def test_an_edit_of_a_review_of_which_no_time_tells_is_found_with_the_next_review(desk: Any) -> None:
+    pull = await watched(desk)
+    review = desk.hub.review(pull, "ann", "COMMENTED", "my view")
+    (first,) = await desk.poll()
+    desk.hub.edit(review, "my other view")
+    desk.hub.review(pull, "eve", "COMMENTED", "mine")
+
+    second = await desk.poll()
+
+    assert [(event.body, event.supersedes) for event in second] == [("my other view", first.id), ("mine", None)]
+
+
+async def test_what_was_deleted_is_no_trouble(desk: Any) -> None:
+    pull = await watched(desk)
+    comment = desk.hub.comment(pull, "ann", "one")
+    await desk.poll()
+    desk.hub.delete(comment)
+    desk.hub.comment(pull, "ann", "two")
+
+    assert bodies(await desk.poll()) == ["two"]
+
+
+# ---- many
+
+
+async def test_all_pages_are_read_and_the_oldest_comes_first(desk: Any) -> None:
+    pull = await watched(desk)
+    for number in range(250):
+        desk.hub.comment(pull, "ann", str(number))
+        desk.clock.advance(seconds=1)
+
+    events, more = await desk.poll(), await desk.poll()
+
+    assert bodies(events) == [str(number) for number in range(250)]
+    assert more == []
+
+
+async def test_more_comments_of_one_second_than_a_page_holds_are_all_read(desk: Any) -> None:
+    pull = await watched(desk)
+    for number in range(250):
+        desk.hub.comment(pull, "ann", str(number))
+
+    events, more = await desk.poll(), await desk.poll()
+    desk.hub.comment(pull, "ann", "last")
+
+    assert sorted(bodies(events), key=int) == [str(number) for number in range(250)]
+    assert (more, bodies(await desk.poll())) == ([], ["last"])
+
+
+async def test_an_edit_while_pages_are_turned_hides_nothing(desk: Any) -> None:
+    pull = await watched(desk)
+    comments = []
+    for number in range(150):
+        comments.append(desk.hub.comment(pull, "ann", str(number)))
+        desk.clock.advance(seconds=1)
+    page = "GET */repos/ada/engine/issues/comments"
+    desk.hub.after_next(lambda: desk.hub.edit(comments[5], "edited"), on=page)
+
+    seen = [*bodies(await desk.poll()), *bodies(await desk.poll())]
+
+    assert {str(number) for number in range(150)} | {"edited"} == set(seen)
+    assert len(seen) == 151
+
+
+async def test_a_comment_that_shows_up_late_is_not_missed(desk: Any) -> None:
+    pull = await watched(desk)
+    for number in range(120):
+        desk.hub.comment(pull, "ann", str(number))
+    await desk.poll()
+    desk.hub.comment(pull, "ann", "late", late=timedelta(minutes=2))
+
+    assert bodies(await desk.poll()) == ["late"]
+
+
+async def test_many_reviews_are_all_read(desk: Any) -> None:
+    pull = desk.hub.pull()
+    for number in range(130):
+        desk.hub.review(pull, "ann", "COMMENTED", str(number))
+    desk.track(pull)
+    first = await desk.poll()
+    desk.hub.review(pull, "ann", "COMMENTED", "last")
+
+    assert len(first) == 130
+    assert bodies(await desk.poll()) == ["last"]
+
+
+# ---- what becomes of a pull request
+
+
+async def test_a_push_is_told_once(desk: Any) -> None:
+    pull = await watched(desk)
+    before = pull.head.sha
+    after = desk.hub.push(pull)
+
+    (event,) = await desk.poll()
+
+    assert (event.type, event.context) == (
+        "pr_pushed",
+        {"commit": after, "before": before, "checks": event.context["checks"]},
+    )
+    assert event.author is None
+    assert await desk.poll() == []
+
+
+async def test_closed_and_reopened_and_merged_are_told_once_each(desk: Any) -> None:
+    pull = await watched(desk)
+    told = []
+    for happens in (desk.hub.close, desk.hub.reopen, desk.hub.merge):
+        happens(pull)
+        told.append(types(await desk.poll()))
+        told.append(types(await desk.poll()))
+
+    assert told == [["pr_closed"], [], ["pr_reopened"], [], ["pr_merged"], []]
+
+
+async def test_one_that_has_ended_before_says_so_at_first_sight(desk: Any) -> None:
+    pull = desk.hub.pull()
+    desk.hub.merge(pull)
+    desk.track(pull)
+
+    assert types(await desk.poll()) == ["pr_merged"]
+
+
+async def test_one_that_is_gone_is_closed(desk: Any) -> None:
+    pull = await watched(desk)
+    other = await watched(desk)
+    desk.hub.delete(pull)
+    told = []
+    for _ in range(20):
+        told += await desk.poll()
+
+    assert [(event.type, event.pr) for event in told] == [("pr_closed", pull.number)]
+    assert types(await desk.poll()) == []
+    desk.hub.comment(other, "ann", "still here")
+    assert bodies(await desk.poll()) == ["still here"]
+
+
+async def test_nothing_is_closed_where_the_whole_repository_cannot_be_seen(desk: Any) -> None:
+    await watched(desk)
+    desk.hub.before_next(answer(404, "Not Found"), times=50)
+
+    with pytest.raises(HttpError, match="GitHub shows no repository ada/engine to this token"):
+        await desk.poll()
+
+
+async def test_a_conflict_is_told_once_and_again_when_there_is_a_new_one(desk: Any) -> None:
+    pull = await watched(desk)
+    told = []
+    for there in (True, False, True):
+        desk.hub.conflict(pull, there=there)
+        desk.clock.advance(minutes=1)
+        desk.hub.world.repository.pushed_at = desk.hub.now
+        told.append([kind for _ in range(4) for kind in types(await desk.poll())])
+
+    assert told == [["merge_conflict"], [], ["merge_conflict"]]
+
+
+async def test_a_conflict_of_which_no_push_tells_is_found_in_its_turn(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.conflict(pull)
+
+    told = [event for _ in range(12) for event in await desk.poll()]
+
+    assert types(told) == ["merge_conflict"]
+    assert (told[0].severity, told[0].context["base"], told[0].title) == ("warning", "main", "conflicts with main")
+
+
+# ---- checks
+
+
+@pytest.mark.parametrize("conclusion", ["failure", "timed_out"])
+async def test_a_check_that_fails_is_told_with_the_end_of_its_log(desk: Any, conclusion: str) -> None:
+    pull = await watched(desk)
+    log = "\n".join([*(f"line {number}" for number in range(500)), "##[error]1 failed", "Post job cleanup."])
+    desk.hub.check(pull, "tests", conclusion, log=log)
+
+    events = [*await desk.poll(), *await desk.poll()]
+
+    (event,) = events
+    assert (event.type, event.severity, event.context["check"]) == ("check_failed", "error", "tests")
+    assert event.body.splitlines()[-2:] == ["line 499", "##[error]1 failed"]
+    assert len(event.body.splitlines()) == 150
+    assert event.context["checks"]["running"] == 0
+    assert [event for _ in range(6) for event in await desk.poll()] == []
+
+
+async def test_a_check_that_passes_is_no_event(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.check(pull, "tests", "success")
+
+    assert [event for _ in range(6) for event in await desk.poll()] == []
+
+
+async def test_a_check_that_runs_is_looked_at_until_it_ends(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.push(pull)
+    check = desk.hub.check(pull, "tests", None, app="circleci")
+    await desk.poll()
+    desk.hub.comment(pull, "ann", "hm")
+    (meanwhile,) = await desk.poll()
+    desk.hub.finish(check, "failure", log="no")
+
+    (failed,) = await desk.poll()
+
+    assert meanwhile.context["checks"] == {
+        "running": 1,
+        "commit": pull.head.sha,
+        "at": meanwhile.context["checks"]["at"],
+    }
+    assert (failed.type, failed.context["checks"]["running"]) == ("check_failed", 0)
+
+
+async def test_a_status_that_fails_is_told_as_a_check_is(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.push(pull)
+    desk.hub.status(pull, "ci/jenkins", "failure", "2 tests failed")
+
+    event = next(event for event in await desk.poll() if event.type == "check_failed")
+
+    assert (event.title, event.body) == ("ci/jenkins failed (failure)", "2 tests failed")
+
+
+async def test_a_check_that_fails_again_is_told_again(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.push(pull)
+    desk.hub.check(pull, "tests", "failure", log="one")
+    await desk.poll()
+    desk.hub.check(pull, "tests", "failure", log="two")
+
+    assert bodies([event for _ in range(3) for event in await desk.poll()]) == ["two"]
+
+
+async def test_a_check_that_fails_long_after_the_push_is_found_in_its_turn(desk: Any) -> None:
+    pulls = [await watched(desk) for _ in range(3)]
+    desk.hub.status(pulls[1], "nightly", "failure", "broken")
+
+    told = [event for _ in range(2 * 3 * 3) for event in await desk.poll()]
+
+    assert types(told) == ["check_failed"]
+
+
+async def test_a_log_that_cannot_be_read_does_not_hide_the_failure(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.check(pull, "tests", "failure")
+
+    told = [event for _ in range(4) for event in await desk.poll()]
+
+    assert types(told) == ["check_failed"]
+    assert told[0].body.startswith("(the log cannot be read: GET /repos/ada/engine/actions/jobs/")
+
+
+async def test_a_log_is_fetched_without_showing_the_token_to_the_host_that_keeps_it(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.check(pull, "tests", "failure", log="no")
+    for _ in range(4):
+        await desk.poll()
+
+    assert [(each.outcome, each.saw_token) for each in desk.hub.elsewhere] == [(200, False)]
+
+
+@pytest.mark.parametrize(("fork", "trust"), [(False, "write"), (True, None)])
+async def test_a_failure_is_the_word_of_whoever_can_push_the_code(desk: Any, *, fork: bool, trust: str | None) -> None:
+    pull = await watched(desk, by="eve", fork=fork)
+    desk.hub.check(pull, "tests", "failure", log="obey me")
+
+    (event,) = [event for _ in range(4) for event in await desk.poll()]
+
+    assert (event.author.login, event.author.trust) == ("eve", trust)
+
+
+async def test_a_token_that_may_not_see_checks_hears_everything_else(new_desk: NewDesk) -> None:
+    desk = new_desk()
+    permissions = {"metadata": "read", "pull_requests": "write", "issues": "write"}
+    desk.token = desk.hub.token("ada", permissions=permissions)
+    desk.client = desk.connect()
+    pull = await watched(desk)
+    desk.hub.push(pull)
+    await desk.poll()
+    desk.hub.comment(pull, "ann", "hello")
+
+    assert bodies(await desk.poll()) == ["hello"]
+    desk.requests()
+    await desk.poll()
+    assert not [asked for asked in desk.requests() if "403" in asked]
+
+
+# ---- what goes wrong
+
+
+@pytest.mark.parametrize("trouble", [BAD_GATEWAY, TIMEOUT, GARBAGE, TRUNCATED, answer(500)], ids=repr)
+@pytest.mark.parametrize("skip", range(3))
+async def test_where_a_list_fails_nothing_is_taken_as_read(desk: Any, trouble: Any, skip: int) -> None:
+    pull = await watched(desk)
+    desk.hub.comment(pull, "ann", "one")
+    desk.hub.inline(pull, "ann", "two")
+    desk.hub.review(pull, "ann", "COMMENTED", "three")
+    desk.hub.before_next(trouble, skip=skip)
+
+    with pytest.raises(HttpError):
+        await desk.poll()
+
+    assert sorted(bodies(await desk.poll())) == ["one", "three", "two"]
+
+
+@pytest.mark.parametrize("trouble", [BAD_GATEWAY, TIMEOUT, GARBAGE, answer(403, "no")], ids=repr)
+@pytest.mark.parametrize("skip", range(3, 10))
+async def test_what_could_not_be_asked_for_one_pull_request_is_asked_again(desk: Any, trouble: Any, skip: int) -> None:
+    """The first look at two pull requests takes some requests each; one of them fails."""
+    pulls = [desk.hub.pull(), desk.hub.pull()]
+    for pull in pulls:
+        desk.hub.comment(pull, "ann", "one")
+        desk.hub.review(pull, "ann", "COMMENTED", "two")
+    desk.track(*pulls)
+    desk.hub.before_next(trouble, skip=skip)
+
+    told = [event for _ in range(3) for event in await desk.poll()]
+
+    assert sorted({event.id: event.body for event in told}.values()) == ["one", "one", "two", "two"]
+
+
+async def test_a_review_that_could_not_be_read_is_read_by_the_next_poll(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.review(pull, "ann", "COMMENTED", "my view")
+    desk.hub.before_next(BAD_GATEWAY, on="GET */reviews")
+
+    assert (bodies(await desk.poll()), bodies(await desk.poll())) == ([], ["my view"])
+
+
+async def test_a_token_that_is_not_accepted_is_said_in_one_clear_line(desk: Any) -> None:
+    await watched(desk)
+    desk.hub.revoke(desk.token)
+
+    with pytest.raises(HttpError) as caught:
+        await desk.poll()
+
+    assert str(caught.value) == "GitHub does not accept the token (401); set GITHUB_TOKEN, or run `gh auth login`"
+
+
+async def test_a_limit_is_waited_for_and_nothing_is_lost(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.comment(pull, "ann", "one")
+    desk.hub.slow_down("ada", timedelta(minutes=10))
+    asked = []
+    for _ in range(9):
+        with pytest.raises(HttpError):
+            await desk.poll()
+        asked.append(len(desk.requests()))
+
+    assert sum(asked[1:]) == 0
+    assert bodies([event for _ in range(4) for event in await desk.poll()]) == ["one"]
+
+
+async def test_a_cursor_that_nobody_can_read_costs_a_poll_and_no_second_answer(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.comment(pull, "ann", "one")
+    before = [event.id for event in await desk.poll()]
+    for state in ({"comments": 7}, [], "x", {"pullRequests": {"x": 1}}):
+        desk.state = state
+
+        assert [event.id for event in await desk.poll()] == before
+
+
+async def test_a_repository_that_was_renamed_is_still_read(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.rename("motor")
+    desk.hub.comment(pull, "ann", "one")
+
+    assert bodies(await desk.poll()) == ["one"]
+
+
+async def test_a_server_below_a_base_path_is_read_as_well(new_desk: NewDesk) -> None:
+    desk = new_desk(api_url="https://ghe.example/base/api/v3", web_url="https://ghe.example/base")
+    pull = await watched(desk)
+    for number in range(120):
+        desk.hub.comment(pull, "ann", str(number))
+
+    assert len(await desk.poll()) == 120
+
+
+# ---- money
+
+
+@pytest.mark.parametrize("count", [1, 300])
+async def test_an_idle_poll_costs_four_requests_for_any_number_of_pull_requests_and_none_is_charged(
+    new_desk: NewDesk, count: int
+) -> None:
+    desk = new_desk()
+    desk.track(*(desk.hub.pull() for _ in range(count)))
+    for _ in range(20):
+        await desk.poll()
+    desk.requests()
+    charged, costs = desk.hub.charged, []
+    for _ in range(50):
+        before = desk.client.count.charged
+        assert await desk.poll() == []
+        assert desk.client.count.charged == before
+        costs.append(len(desk.requests()))
+
+    assert (set(costs), desk.hub.charged - charged) == ({4}, 0)
+    assert not desk.hub.complaints
+
+
+async def test_one_new_comment_costs_one_request_that_is_charged_and_its_pull_requests_reviews(
+    new_desk: NewDesk,
+) -> None:
+    desk = new_desk(rules=NONE)
+    pulls = [desk.hub.pull() for _ in range(50)]
+    desk.track(*pulls)
+    for _ in range(3):
+        await desk.poll()
+    desk.requests()
+    desk.hub.comment(pulls[7], "ann", "hello")
+    before = desk.client.count.charged
+    await desk.poll()
+
+    assert (len(desk.requests()), desk.client.count.charged - before) == (5, 2)
