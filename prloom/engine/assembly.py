@@ -50,6 +50,7 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
         ),
         rules=general,
         clock=clock,
+        environ=environ,
     )
 
 

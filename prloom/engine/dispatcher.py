@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from math import inf
@@ -20,6 +21,7 @@ from prloom.engine.desk import Desk
 from prloom.engine.hands import Hands, Triager
 from prloom.engine.jobs import Jobs
 from prloom.engine.ledger import Clock
+from prloom.engine.network import Network
 from prloom.engine.plugins import Crew
 from prloom.engine.poll import Poller
 from prloom.engine.rules import Rules
@@ -39,7 +41,15 @@ class Dispatcher:
     """
 
     def __init__(
-        self, board: Board, *, crew: Crew, bridges: Bridges, triager: Triager, rules: Rules, clock: Clock
+        self,
+        board: Board,
+        *,
+        crew: Crew,
+        bridges: Bridges,
+        triager: Triager,
+        rules: Rules,
+        clock: Clock,
+        environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.board = board
         self.bridges = bridges
@@ -48,6 +58,7 @@ class Dispatcher:
         self._triager = triager
         self._rules = rules
         state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
+        self._network = Network(bridges, environ, clock)
         self._pollers = [Poller(bridge, state) for bridge in bridges.loaded]
         self._control = Control(board.local)
         self._watcher = Watcher()
@@ -120,6 +131,7 @@ class Dispatcher:
         finally:
             try:
                 await self._crew.stop()
+                await self._network.close()
             finally:
                 self._watcher.close()
                 self.board.close()
@@ -177,7 +189,7 @@ class Dispatcher:
     async def _poll_one(self, poller: Poller) -> None:
         try:
             repository = None if self.board.unreadable else self.board.repository
-            self._woken |= await poller.poll(self.board.desks, repository, self._context())
+            self._woken |= await poller.poll(self.board.desks, repository, self._context(poller.bridge.name))
         finally:
             self._polling.discard(poller.bridge.name)
 
@@ -235,7 +247,7 @@ class Dispatcher:
         if poller is None or event.author is None:
             intake.looked_up(desk, event_id, None, f"no bridge is named {event.source}")
             return
-        permission, why = await poller.permissions.look_up(event.author, self._context())
+        permission, why = await poller.permissions.look_up(event.author, self._context(poller.bridge.name))
         intake.looked_up(desk, event_id, permission, why)
 
     # ---- work beside everything else
@@ -284,16 +296,17 @@ class Dispatcher:
     def _publish(self) -> None:
         self.board.publish(self._crew.report(), self._reports(), self.clock())
 
-    def _context(self) -> BridgeContext:
+    def _context(self, bridge: str) -> BridgeContext:
         tracked = tuple(desk.tracked for desk in self.board.desks.values())
-        return BridgeContext(repo_root=self.board.paths.root, plans=tracked, now=self.clock())
+        client = self._network.client(bridge)
+        return BridgeContext(repo_root=self.board.paths.root, plans=tracked, now=self.clock(), http=client)
 
     def _reports(self) -> list[dict[str, Any]]:
         failed = [
             {"name": name, "lastPollAt": None, "lastOkAt": None, "error": error, "requests": {"total": 0, "charged": 0}}
             for name, error in self.bridges.failed
         ]
-        return [poller.report() for poller in self._pollers] + failed
+        return [poller.report(self._network.requests(poller.bridge.name)) for poller in self._pollers] + failed
 
 
 def _bus(desk: Desk) -> Path:

@@ -50,7 +50,7 @@ class Hands:
     crew: Crew
     bridges: Bridges
     triager: Triager
-    context: Callable[[], BridgeContext]
+    context: Callable[[str], BridgeContext]
     lookup: Callable[[Desk, str], Coroutine[Any, Any, None]]
     spawn: Spawn
     agents: bool = True

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from prloom.api.bridge import BridgeContext, Polled
+from prloom.api.http import HttpError
 from prloom.core import backoff, trust
 from prloom.core import intake as routing
 from prloom.core.backoff import Backoff
@@ -18,7 +19,7 @@ from prloom.core.trust import Unknown
 from prloom.engine import intake
 from prloom.engine.desk import Desk
 from prloom.engine.permits import Permits
-from prloom.errors import StorageError
+from prloom.errors import PrloomError, StorageError
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model import record
 from prloom.model.event import Event
@@ -79,14 +80,19 @@ class Poller:
         try:
             woken = await self._poll(desks, repository, context)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bridge is a stranger's code, and the others go on
-            text = str(error) if isinstance(error, StorageError) else f"{type(error).__name__}: {error}"
+            text = str(error) if isinstance(error, PrloomError) else f"{type(error).__name__}: {error}"
             self.polls.failures += 1
             self.polls.error = text
-            self.polls.rest_until = now + backoff.delay(TROUBLE, self.polls.failures, self.bridge.name)
+            self.polls.rest_until = self._rest_until(error, now)
             log.warning("bridge %s: %s; asked again at %s", self.bridge.name, text, self.polls.rest_until)
             return set()
         self.polls = PollState(last_poll_at=now, last_ok_at=now)
         return woken
+
+    def _rest_until(self, error: BaseException, now: datetime) -> datetime:
+        """Return when to ask again: when the server said, or after the usual wait."""
+        told = error.retry_at if isinstance(error, HttpError) else None
+        return max(now + backoff.delay(TROUBLE, self.polls.failures, self.bridge.name), told or now)
 
     async def _poll(self, desks: Mapping[str, Desk], repository: Desk | None, context: BridgeContext) -> set[str]:
         cursor = self._load()
@@ -130,14 +136,14 @@ class Poller:
         loaded = self._cursor.load()
         return None if loaded.value is None else loaded.value.get("state")
 
-    def report(self) -> dict[str, Json]:
-        """Return what `prloom status` shows of the bridge."""
+    def report(self, requests: Mapping[str, Json]) -> dict[str, Json]:
+        """Return what `prloom status` shows of the bridge; `requests` counts those that it has made."""
         return {
             "name": self.bridge.name,
             "lastPollAt": _iso(self.polls.last_poll_at),
             "lastOkAt": _iso(self.polls.last_ok_at),
             "error": self.polls.error,
-            "requests": {"total": 0, "charged": 0},
+            "requests": dict(requests),
         }
 
 

@@ -136,6 +136,6 @@ def _deliver(desk: Desk, hands: Hands, now: datetime) -> bool:
 async def _delivering(desk: Desk, name: str, action_ids: list[str], hands: Hands) -> None:
     bridge = next(bridge for bridge in hands.bridges.loaded if bridge.name == name)
     try:
-        await delivery.deliver(desk, bridge, action_ids, hands.context())
+        await delivery.deliver(desk, bridge, action_ids, hands.context(name))
     finally:
         desk.delivering.discard(name)
