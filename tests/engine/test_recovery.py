@@ -1,0 +1,187 @@
+"""What a dispatcher that is killed leaves behind, and what the next one makes of it: with the real command."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from project import Project
+from stage import Stage, said
+
+AGENT = """
+import json, os, re, sys, time
+here = os.path.dirname(os.path.abspath(__file__))
+prompt = sys.stdin.read()
+ids = [json.loads(found) for found in re.findall(r"BEGIN facts of event .*\\nid: (.*)", prompt)]
+open(os.path.join(here, "begun"), "a").write(" ".join(ids) + "\\n")
+while not os.path.exists(os.path.join(here, "go")):
+    time.sleep(0.01)
+items = [{"eventId": i, "verdict": "todo", "reply": f"On {i}."} for i in ids]
+print(json.dumps({"items": items, "todos": [{"title": f"do {i}", "eventIds": [i]} for i in ids]}))
+"""
+
+
+class Killed:
+    """A repository whose dispatcher the test kills while the agent is at work."""
+
+    def __init__(self, project: Project, stage: Stage, home: Path) -> None:
+        home.mkdir()
+        (home / "agent.py").write_text(AGENT)
+        self.root, self.stage, self.home = project.root, stage, home
+        argv = json.dumps([sys.executable, str(home / "agent.py")])
+        stage.configure(f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n')
+        project.adopt(stage)
+        self.env: Mapping[str, str] = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PRLOOM_HOME": str(home / "prloom"),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+        }
+
+    def start(self, *args: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "prloom", "start", *args]
+        return subprocess.Popen(command, cwd=self.root, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def once(self) -> None:
+        ended = self.start("--once")
+        said_so, _ = ended.communicate(timeout=60)
+        assert ended.returncode == 0, said_so.decode()
+
+    def kill_while_the_agent_works(self) -> None:
+        dispatcher = self.start("--once")
+        wait_for(lambda: self.begun() > 0)
+        dispatcher.send_signal(signal.SIGKILL)
+        dispatcher.wait(30)
+        assert dispatcher.stdout is not None
+        dispatcher.stdout.close()
+
+    def begun(self) -> int:
+        """Return how many runs the agent has begun."""
+        file = self.home / "begun"
+        return len(file.read_text().splitlines()) if file.exists() else 0
+
+    def go(self) -> None:
+        (self.home / "go").touch()
+
+    def run(self) -> Path:
+        (folder,) = (self.stage.local("work") / "runs").iterdir()
+        return folder
+
+    def supervised(self) -> Mapping[str, Any]:
+        return json.loads((self.run() / "supervisor.json").read_text())
+
+    def review(self) -> str:
+        return (self.stage.local("work") / "review.md").read_text()
+
+
+def wait_for(true: Callable[[], object]) -> None:
+    """Wait for another process, which tells nobody what a test wants to know."""
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+@pytest.fixture
+def killed(project: Project, git_stage: Stage, tmp_path: Path) -> Iterator[Killed]:
+    found = Killed(project, git_stage, tmp_path / "home")
+    git_stage.append(said("a", source="ci", reply_to=None, pr=None), plan_id="work")
+    yield found
+    found.go()
+
+
+def test_the_answer_of_a_run_that_outlived_its_dispatcher_is_used_and_no_second_agent_runs(killed: Killed):
+    killed.kill_while_the_agent_works()
+    pid = killed.supervised()["supervisor"]["pid"]
+    assert alive(pid)
+    killed.go()
+    wait_for(lambda: not alive(pid))
+
+    killed.once()
+
+    assert killed.begun() == 1
+    assert killed.stage.state("work")["done"] == {"triaged": 1}
+    assert killed.review().count("On a.") == 1
+
+
+def test_a_run_that_still_goes_on_is_waited_for(killed: Killed):
+    killed.kill_while_the_agent_works()
+    dispatcher = killed.start("--once")
+    owner = killed.root / "prloom/.local/dispatcher.owner.json"
+    wait_for(lambda: json.loads(owner.read_text())["pid"] == dispatcher.pid)
+    killed.go()
+
+    dispatcher.communicate(timeout=60)
+
+    assert dispatcher.returncode == 0
+    assert killed.begun() == 1
+    assert killed.review().count("On a.") == 1
+
+
+def test_where_the_supervisor_was_killed_too_the_run_is_begun_again_and_counts_as_no_attempt(killed: Killed):
+    killed.kill_while_the_agent_works()
+    watched = killed.supervised()
+    os.kill(watched["supervisor"]["pid"], signal.SIGKILL)
+    dispatcher = killed.start("--once")
+    wait_for(lambda: killed.begun() == 2)
+    assert not alive(watched["agent"]["pid"])
+    killed.go()
+
+    dispatcher.communicate(timeout=60)
+
+    verdicts = [
+        change["verdict"] for decision in killed.stage.decisions("work") for change in decision.get("changes", ())
+    ]
+    assert verdicts == ["admitted", "started", "cut_short", "started", "todo"]
+    assert killed.review().count("On a.") == 1
+
+
+def test_a_dispatcher_that_is_asked_to_end_does_so_within_seconds_and_takes_its_agent_along(killed: Killed):
+    dispatcher = killed.start()
+    wait_for(lambda: killed.begun() > 0 and (killed.run() / "supervisor.json").exists())
+    agent = killed.supervised()["agent"]["pid"]
+    began = time.monotonic()
+    dispatcher.send_signal(signal.SIGINT)
+
+    said_so, _ = dispatcher.communicate(timeout=30)
+
+    assert time.monotonic() - began < 5
+    assert dispatcher.returncode == 130, said_so.decode()
+    wait_for(lambda: not alive(agent))
+    assert killed.stage.open("work")["a"]["state"] == "pending"
+
+
+def test_p9_a_second_dispatcher_says_who_has_the_repository_and_exits(killed: Killed):
+    first = killed.start()
+    wait_for(lambda: killed.begun() > 0)
+
+    second = killed.start("--once")
+    said_so, _ = second.communicate(timeout=30)
+
+    assert second.returncode == 1
+    assert f"a dispatcher already runs here: process {first.pid}" in said_so.decode()
+    assert len(said_so.decode().strip().splitlines()) == 1
+    first.send_signal(signal.SIGTERM)
+    first.communicate(timeout=30)
+
+
+def test_p9_after_a_kill_the_next_dispatcher_has_the_repository_at_once(killed: Killed):
+    killed.kill_while_the_agent_works()
+    killed.go()
+
+    killed.once()
+
+    assert killed.stage.open("work") == {}
