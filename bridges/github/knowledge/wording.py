@@ -46,7 +46,7 @@ def cut(text: str, room: int) -> str:
 
 def at_line(path: str, line: int | None, message: str) -> str:
     """Return what was to stand at a line as it reads elsewhere."""
-    return f"`{path.replace('`', '')}{f':{line}' if line else ''}`: {message}"
+    return f"`{path.replace('`', '')}{f':{line}' if line else ''}`: {message}" if path else message
 
 
 def review_comment(comment: Mapping[str, Json]) -> tuple[str, int | None, str] | None:

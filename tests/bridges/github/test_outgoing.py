@@ -1,0 +1,734 @@
+"""What prloom says and does on GitHub: each once, in its place, whatever goes wrong on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from fake_github import BAD_GATEWAY, GARBAGE, NONE, RESET, TIMEOUT, TRUNCATED, FileDiff, answer
+
+from prloom.api import (
+    AddLabels,
+    AssignUsers,
+    ClosePr,
+    Comment,
+    Delivered,
+    Event,
+    InlineComment,
+    Merge,
+    React,
+    Refused,
+    RemoveLabels,
+    RequestReviewers,
+    ResolveThread,
+    Review,
+    SetMilestone,
+    Target,
+    UpsertPlan,
+    marked,
+    marker,
+)
+from prloom.core import intake
+from prloom.core.marker import action_id
+from prloom.model.state import Receipt
+
+NewDesk = Callable[..., Any]
+ID = action_id("an-event", "test", 0)
+
+
+@pytest.fixture
+def pull(desk: Any) -> Any:
+    """A pull request that is looked after."""
+    made = desk.hub.pull()
+    desk.track(made)
+    return made
+
+
+async def heard(desk: Any) -> Event:
+    """Return the event that the next poll gives."""
+    (event,) = await desk.poll()
+    return event
+
+
+async def in_thread(desk: Any, pull: Any) -> Event:
+    """Let somebody comment on a line, and return that event."""
+    desk.hub.inline(pull, "ann", "why?")
+    return await heard(desk)
+
+
+def said(desk: Any) -> list[str]:
+    """Return what prloom posted, without the marks; the reviews that only carry a reply are left out."""
+    texts = [post.body for post in desk.hub.posts("ada")]
+    return [text.partition("-->\n\n")[2] for text in texts if text]
+
+
+def own(desk: Any, event: Event, result: Delivered) -> bool:
+    """Whether prloom takes the event for its own post; its account proves nothing."""
+    receipts = {ID: Receipt(ID, "2026-01-01T12:00:00Z", result.url, result.remote_id)}
+    return intake.own(event, intake.Ledger(receipts, frozenset({result.remote_id or ""}), lambda action: action == ID))
+
+
+# ---- where replies go
+
+
+async def test_a_reply_to_a_comment_stands_in_the_conversation(desk: Any, pull: Any) -> None:
+    desk.hub.comment(pull, "ann", "please")
+    event = await heard(desk)
+
+    result = await desk.say(event.reply_to)
+
+    (post,) = desk.hub.posts("ada")
+    assert post.body == f"{marker(ID)}\n\nDone."
+    assert result == Delivered(
+        f"issuecomment-{post.id}", f"https://github.com/ada/engine/pull/1#issuecomment-{post.id}"
+    )
+
+
+async def test_a_reply_to_a_comment_on_a_line_stands_in_its_thread(desk: Any, pull: Any) -> None:
+    root = desk.hub.inline(pull, "ann", "why?")
+    desk.hub.reply_in_thread(root, "eve", "indeed")
+    events = await desk.poll()
+
+    result = await desk.say(events[-1].reply_to)
+
+    (reply,) = [post for post in desk.hub.posts("ada") if post.body]
+    assert (reply.reply_to, reply.thread) == (root.id, root.thread)
+    assert result == Delivered(
+        f"discussion_r{reply.id}", f"https://github.com/ada/engine/pull/1#discussion_r{reply.id}"
+    )
+
+
+@pytest.mark.parametrize("token", [None, {"pr": 1}], ids=str)
+async def test_an_action_for_the_plan_stands_in_the_conversation(desk: Any, pull: Any, token: Any) -> None:
+    await desk.say(Target("github", token))
+
+    assert said(desk) == ["Done."]
+
+
+async def test_a_reply_to_a_review_stands_in_the_conversation(desk: Any, pull: Any) -> None:
+    desk.hub.review(pull, "ann", "CHANGES_REQUESTED", "tests are missing")
+    event = await heard(desk)
+
+    await desk.say(event.reply_to)
+
+    assert [comment.body for comment in desk.hub.world.comments.values()] == [f"{marker(ID)}\n\nDone."]
+
+
+# ---- prloom does not answer itself
+
+
+async def test_p6_a_reply_in_a_thread_does_not_come_back_and_nor_does_the_review_that_it_makes(
+    desk: Any, pull: Any
+) -> None:
+    event = await in_thread(desk, pull)
+    result = await desk.say(event.reply_to)
+
+    back = await desk.poll()
+
+    assert [(each.type, own(desk, each, result)) for each in back] == [("pr_review_comment", True)]
+
+
+async def test_p6_a_review_of_ours_does_not_come_back_and_nor_do_its_comments(desk: Any, pull: Any) -> None:
+    review = Review("comment", "My view.", ({"path": "src/engine.py", "line": 3, "message": "Here."},))
+    result = await desk.act(None, review)
+
+    back = await desk.poll()
+
+    assert sorted(each.type for each in back) == ["pr_review", "pr_review_comment"]
+    assert all(own(desk, each, result) for each in back)
+
+
+async def test_what_the_operator_writes_by_hand_is_heard_though_prloom_has_the_same_account(
+    desk: Any, pull: Any
+) -> None:
+    event = await in_thread(desk, pull)
+    result = await desk.say(event.reply_to)
+    desk.hub.inline(pull, "ada", "and this?", line=9)
+    desk.hub.comment(pull, "ada", f"> {marker(ID)}\n> Done.\n\nNot quite.")
+
+    back = await desk.poll()
+
+    assert sorted(each.body[-10:] for each in back if not own(desk, each, result)) == ["Not quite.", "and this?"]
+
+
+async def test_who_copies_a_comment_of_our_review_is_heard(desk: Any, pull: Any) -> None:
+    comments = ({"path": "src/engine.py", "line": 3, "message": "Here."},)
+    result = await desk.act(None, Review("comment", "My view.", comments))
+    copied = next(post.body for post in desk.hub.posts("ada") if post.body.endswith("Here."))
+    desk.hub.inline(pull, "eve", copied + "\nobey", line=9)
+
+    back = await desk.poll()
+
+    assert [each.author.login for each in back if not own(desk, each, result)] == ["eve"]
+
+
+# ---- once
+
+
+@pytest.mark.parametrize("trouble", [BAD_GATEWAY, TIMEOUT, RESET, TRUNCATED, GARBAGE], ids=repr)
+@pytest.mark.parametrize("place", ["conversation", "thread", "line", "review"])
+async def test_p3_what_was_posted_though_the_answer_was_lost_is_not_posted_again(
+    desk: Any, pull: Any, trouble: Any, place: str
+) -> None:
+    event = await in_thread(desk, pull)
+    target = event.reply_to if place == "thread" else None
+    payload = {
+        "conversation": Comment("Done."),
+        "thread": Comment("Done."),
+        "line": InlineComment("src/engine.py", 3, "Done."),
+        "review": Review("comment", "Done."),
+    }[place]
+    desk.hub.after_next(trouble, on="POST *")
+    first = await desk.act(target, payload)
+    desk.clock.advance(minutes=1)
+
+    second = await desk.act(target, payload, uncertain=True)
+
+    assert isinstance(first, Refused)
+    assert (first.retryable, first.unknown) == (True, True)
+    assert isinstance(second, Delivered)
+    assert said(desk) == ["Done."]
+
+
+async def test_p3_what_never_arrived_is_posted_by_the_next_attempt(desk: Any, pull: Any) -> None:
+    desk.hub.before_next(BAD_GATEWAY, on="POST *")
+    first = await desk.say(None)
+
+    second = await desk.say(None, uncertain=True)
+
+    assert (first.unknown, isinstance(second, Delivered), said(desk)) == (True, True, ["Done."])
+
+
+async def test_p3_an_attempt_is_unsure_until_somebody_has_looked(desk: Any, pull: Any) -> None:
+    """Else a limit that keeps us from looking would let the attempt after it post a second time."""
+    desk.hub.after_next(BAD_GATEWAY, on="POST *")
+    await desk.say(None)
+    desk.hub.slow_down("ada", timedelta(minutes=5))
+
+    second = await desk.say(None, uncertain=True)
+
+    assert (second.retryable, second.unknown) == (True, True)
+
+
+async def test_p3_it_is_found_on_any_page(desk: Any, pull: Any) -> None:
+    await desk.say(None)
+    for number in range(230):
+        desk.hub.comment(pull, "ann", str(number))
+
+    result = await desk.say(None, uncertain=True)
+
+    assert (isinstance(result, Delivered), said(desk)) == (True, ["Done."])
+
+
+async def test_where_nothing_is_in_doubt_nothing_is_looked_for(desk: Any, pull: Any) -> None:
+    desk.requests()
+    await desk.say(None)
+
+    assert desk.requests() == ["POST /repos/ada/engine/issues/1/comments -> 201"]
+
+
+async def test_a_quotation_of_the_mark_is_not_the_reply(desk: Any, pull: Any) -> None:
+    desk.hub.comment(pull, "eve", f"> {marker(ID)}\n\nwhat is that?")
+
+    await desk.say(None, uncertain=True)
+
+    assert said(desk) == ["Done."]
+
+
+# ---- drafts
+
+
+async def test_a_reply_that_went_into_a_draft_is_noticed_and_waits_for_its_end(desk: Any, pull: Any) -> None:
+    event = await in_thread(desk, pull)
+    draft = desk.hub.review(pull, "ada", "PENDING", "my view")
+    first = await desk.say(event.reply_to)
+    second = await desk.say(event.reply_to, uncertain=True)
+    desk.hub.submit(draft)
+
+    third = await desk.say(event.reply_to, uncertain=True)
+
+    waits = (
+        "your account has a draft review on the pull request, and GitHub put the reply into it; "
+        "submit or discard the draft"
+    )
+    for each in (first, second):
+        assert each == Refused(waits, retryable=True, retry_after=timedelta(minutes=5), unknown=True)
+    assert isinstance(third, Delivered)
+    assert said(desk).count("Done.") == 1
+
+
+async def test_a_reply_whose_draft_was_discarded_is_posted_anew(desk: Any, pull: Any) -> None:
+    event = await in_thread(desk, pull)
+    draft = desk.hub.review(pull, "ada", "PENDING", "my view")
+    await desk.say(event.reply_to)
+    desk.hub.delete(draft)
+
+    result = await desk.say(event.reply_to, uncertain=True)
+
+    seen = [comment.body[-5:] for comment in desk.hub.world.visible(pull)]
+    assert (isinstance(result, Delivered), seen) == (True, ["why?", "Done."])
+
+
+@pytest.mark.parametrize("readable", [True, False])
+async def test_a_draft_is_noticed_whether_or_not_its_comments_can_be_read(
+    desk: Any, pull: Any, *, readable: bool
+) -> None:
+    desk.hub.world.drafts_readable = readable
+    event = await in_thread(desk, pull)
+    desk.hub.review(pull, "ada", "PENDING", "my view")
+
+    assert (await desk.say(event.reply_to)).unknown
+
+
+async def test_where_github_refuses_a_comment_beside_a_draft_it_waits(desk: Any, pull: Any) -> None:
+    desk.hub.world.drafts = "refuse"
+    event = await in_thread(desk, pull)
+    desk.hub.review(pull, "ada", "PENDING", "my view")
+
+    for result in (await desk.say(event.reply_to), await desk.act(None, Review("comment", "Mine."))):
+        assert (result.retryable, result.unknown) == (True, False)
+        assert result.error.startswith("your account has a draft review on the pull request; submit or discard it")
+
+
+# ---- what is gone
+
+
+async def test_a_reply_to_a_comment_that_is_gone_stands_in_the_conversation(desk: Any, pull: Any) -> None:
+    root = desk.hub.inline(pull, "ann", "why?")
+    event = await heard(desk)
+    desk.hub.delete(root)
+
+    result = await desk.say(event.reply_to)
+
+    assert said(desk) == ["*(The comment that this answers is gone.)*\n\nDone."]
+    assert result.remote_id.startswith("issuecomment-")
+
+
+async def test_a_comment_on_a_line_that_is_not_in_the_diff_stands_in_the_conversation_once(
+    desk: Any, pull: Any
+) -> None:
+    first = await desk.act(None, InlineComment("src/engine.py", 900, "Done."))
+    again = await desk.act(None, InlineComment("src/engine.py", 900, "Done."), uncertain=True)
+
+    assert (isinstance(first, Delivered), first) == (True, again)
+    assert said(desk) == ["`src/engine.py:900`: Done."]
+
+
+async def test_a_comment_on_a_line_stands_there(desk: Any, pull: Any) -> None:
+    result = await desk.act(None, InlineComment("src/engine.py", 12, "Done."))
+
+    (post,) = [post for post in desk.hub.posts("ada") if post.body]
+    assert (post.path, post.line, post.side) == ("src/engine.py", 12, "RIGHT")
+    assert result.remote_id == f"discussion_r{post.id}"
+
+
+async def test_a_review_whose_lines_are_not_in_the_diff_says_them_itself(desk: Any, pull: Any) -> None:
+    comments = (
+        {"path": "src/engine.py", "line": 3, "message": "Here."},
+        {"path": "old.py", "line": 7, "body": "There."},
+        {"odd": None},
+        {"message": "Everywhere."},
+    )
+
+    result = await desk.act(None, Review("request_changes", "My view.", comments))
+
+    assert isinstance(result, Delivered)
+    assert said(desk) == ["My view.\n\n`src/engine.py:3`: Here.\n\n`old.py:7`: There.\n\nEverywhere."]
+    assert [post.state for post in desk.hub.posts("ada")] == ["CHANGES_REQUESTED"]
+
+
+async def test_what_is_gone_as_a_whole_is_refused_for_good(desk: Any, pull: Any) -> None:
+    desk.hub.delete(pull)
+
+    result = await desk.say(None)
+
+    assert (result.retryable, result.error) == (
+        False,
+        "it is gone from GitHub, or the token cannot see it: POST /repos/ada/engine/issues/1/comments: 404",
+    )
+
+
+# ---- refusals
+
+
+async def test_a_locked_conversation_fails_that_action_only(desk: Any, pull: Any) -> None:
+    other = desk.hub.pull()
+    desk.track(other)
+    desk.hub.lock(pull)
+
+    locked, there = await desk.say(None), await desk.say(Target("github", {"pr": other.number}), ordinal=1)
+
+    assert locked == Refused("GitHub does not allow it: Unable to create comment because issue is locked.")
+    assert isinstance(there, Delivered)
+
+
+async def test_a_limit_says_when_to_come_again(desk: Any, pull: Any) -> None:
+    desk.hub.slow_down("ada", timedelta(minutes=5))
+
+    first, second = await desk.say(None), await desk.say(None)
+
+    for result in (first, second):
+        assert (result.retryable, result.retry_after, result.unknown) == (True, timedelta(minutes=5), False)
+
+
+async def test_a_token_that_is_not_accepted_is_tried_again_later(desk: Any, pull: Any) -> None:
+    desk.hub.revoke(desk.token)
+
+    result = await desk.say(None)
+
+    assert result == Refused(
+        "GitHub does not accept the token (401); set GITHUB_TOKEN, or run `gh auth login`",
+        retryable=True,
+        retry_after=timedelta(minutes=5),
+    )
+
+
+async def test_a_token_without_the_right_is_refused_in_githubs_words(desk: Any, pull: Any) -> None:
+    desk.token = desk.hub.token("ada", permissions={"metadata": "read", "pull_requests": "read", "issues": "read"})
+    desk.client = desk.connect()
+
+    result = await desk.say(None)
+
+    assert (result.retryable, result.error[:47]) == (False, "GitHub does not allow it: Resource not accessib")
+
+
+async def test_two_replies_do_not_come_faster_than_github_wants(new_desk: NewDesk) -> None:
+    desk = new_desk()
+    desk.track(desk.hub.pull())
+    for number in range(30):
+        assert isinstance(await desk.say(None, ordinal=number), Delivered)
+
+    assert not desk.hub.complaints
+
+
+@pytest.mark.parametrize("message", ["", "  \n"])
+async def test_an_empty_message_is_not_posted(desk: Any, pull: Any, message: str) -> None:
+    assert await desk.say(None, message) == Refused("the message is empty, so there is nothing to post")
+    assert desk.hub.posts("ada") == []
+
+
+# ---- texts
+
+
+@pytest.mark.parametrize("sign", ["a", "ü", "😀", "`"])
+async def test_a_long_message_is_cut_with_a_note(new_desk: NewDesk, sign: str) -> None:
+    desk = new_desk(rules=NONE)
+    desk.track(desk.hub.pull())
+
+    result = await desk.say(None, sign * 100_000)
+
+    (post,) = desk.hub.posts("ada")
+    assert isinstance(result, Delivered)
+    assert len(post.body.encode("utf-16-le")) // 2 <= 65_536
+    assert post.body.endswith("more characters)*")
+    assert post.body.startswith(marker(ID))
+
+
+async def test_no_message_can_carry_the_mark_of_another_action(desk: Any, pull: Any) -> None:
+    other = action_id("another", "test", 0)
+
+    await desk.say(None, f"Look:\n{marker(other)}\nend")
+
+    (post,) = desk.hub.posts("ada")
+    assert marked(post.body) == (ID,)
+    assert f"(prloom:action {other})" in post.body
+
+
+# ---- what has no words
+
+
+async def test_labels_are_put_on_and_taken_off_and_twice_is_as_good_as_once(desk: Any, pull: Any) -> None:
+    for _ in range(2):
+        assert await desk.act(None, AddLabels(("bug", "help wanted"))) == Delivered()
+        assert await desk.act(None, RemoveLabels(("bug", "never there"))) == Delivered()
+        desk.clock.advance(minutes=1)
+
+    assert [label.name for label in pull.labels] == ["help wanted"]
+
+
+async def test_people_are_assigned(desk: Any, pull: Any) -> None:
+    assert await desk.act(None, AssignUsers(("Ann",))) == Delivered()
+    assert [account.login for account in pull.assignees] == ["ann"]
+
+
+async def test_whom_github_does_not_assign_without_a_word_is_named(desk: Any, pull: Any) -> None:
+    assert await desk.act(None, AssignUsers(("ann", "nobody"))) == Refused(
+        "GitHub does not let these be assigned here: nobody"
+    )
+
+
+async def test_reviewers_are_requested(desk: Any, pull: Any) -> None:
+    assert await desk.act(None, RequestReviewers(("eve",))) == Delivered()
+    assert [account.login for account in pull.reviewers] == ["eve"]
+
+
+async def test_reviewers_who_cannot_be_asked_are_refused_in_githubs_words(desk: Any, pull: Any) -> None:
+    result = await desk.act(None, RequestReviewers(("stranger",)))
+
+    assert (result.retryable, "not a collaborator" in result.error) == (False, True)
+
+
+async def test_a_milestone_is_set_by_its_title(desk: Any, pull: Any) -> None:
+    for title in ("1.0", "2.0", "Next"):
+        desk.hub.milestone(title)
+
+    assert await desk.act(None, SetMilestone("next")) == Delivered()
+    assert pull.milestone.title == "Next"
+    assert await desk.act(None, SetMilestone("3.0")) == Refused(
+        "there is no milestone '3.0'; make one on GitHub, then `prloom retry` this"
+    )
+
+
+async def test_it_is_closed(desk: Any, pull: Any) -> None:
+    assert [await desk.act(None, ClosePr()) for _ in range(2)] == [Delivered()] * 2
+    assert pull.state == "closed"
+
+
+@pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
+async def test_it_is_merged_and_twice_is_as_good_as_once(desk: Any, pull: Any, method: str) -> None:
+    desk.clock.advance(minutes=1)
+
+    assert [await desk.act(None, Merge(method)) for _ in range(2)] == [Delivered()] * 2
+    assert pull.merged_at is not None
+
+
+async def test_a_merge_right_after_a_push_is_tried_again(desk: Any, pull: Any) -> None:
+    desk.clock.advance(minutes=1)
+    desk.hub.push(pull)
+
+    first = await desk.act(None, Merge())
+    desk.clock.advance(seconds=30)
+
+    assert (first.retryable, first.retry_after) == (True, timedelta(seconds=30))
+    assert await desk.act(None, Merge()) == Delivered()
+
+
+async def test_what_is_pushed_meanwhile_is_not_merged(desk: Any, pull: Any) -> None:
+    desk.clock.advance(minutes=1)
+    desk.hub.before_next(lambda: desk.hub.push(pull), on="PUT *")
+
+    result = await desk.act(None, Merge())
+
+    assert (result.retryable, pull.merged_at) == (True, None)
+
+
+async def test_what_conflicts_or_is_closed_is_not_merged(desk: Any, pull: Any) -> None:
+    desk.hub.conflict(pull)
+    desk.clock.advance(minutes=1)
+    conflicting = await desk.act(None, Merge())
+    desk.hub.close(pull)
+
+    assert conflicting == Refused("it conflicts with main; resolve that, then `prloom retry` this")
+    assert await desk.act(None, Merge()) == Refused("the pull request is closed; reopen it to merge it")
+
+
+async def test_a_method_that_the_repository_forbids_is_refused_for_good(desk: Any, pull: Any) -> None:
+    desk.hub.world.repository.merge_methods = ("squash",)
+    desk.clock.advance(minutes=1)
+
+    result = await desk.act(None, Merge("rebase"))
+
+    assert (result.retryable, result.error) == (
+        False,
+        "GitHub refuses it: Rebase merges are not allowed on this repository.",
+    )
+
+
+async def test_a_thread_is_resolved_and_twice_is_as_good_as_once(desk: Any, pull: Any) -> None:
+    root = desk.hub.inline(pull, "ann", "why?")
+    event = await heard(desk)
+
+    assert [await desk.act(event.reply_to, ResolveThread()) for _ in range(2)] == [Delivered()] * 2
+    assert root.thread.resolved_by is desk.hub.who("ada")
+
+
+async def test_a_thread_among_very_many_is_found(new_desk: NewDesk) -> None:
+    desk = new_desk(rules=NONE)
+    pull = desk.hub.pull(files=[FileDiff(path="src/engine.py", new=(1, 300))])
+    desk.track(pull)
+    roots = [desk.hub.inline(pull, "ann", "why?", line=line) for line in range(1, 250)]
+    events = await desk.poll()
+    last = next(event for event in events if event.reply_to.token["thread"] == roots[-1].id)
+
+    assert await desk.act(last.reply_to, ResolveThread()) == Delivered()
+    assert roots[-1].thread.resolved_by is not None
+
+
+async def test_where_there_is_no_thread_there_is_none_to_resolve(desk: Any, pull: Any) -> None:
+    assert (await desk.act(None, ResolveThread())).error == (
+        "there is no thread to resolve; resolve_thread needs the reply_to of a comment on a line"
+    )
+
+
+async def test_a_thread_that_is_gone_is_settled(desk: Any, pull: Any) -> None:
+    root = desk.hub.inline(pull, "ann", "why?")
+    event = await heard(desk)
+    desk.hub.delete(root)
+
+    assert await desk.act(event.reply_to, ResolveThread()) == Delivered()
+
+
+async def test_a_refusal_that_hides_in_a_good_answer_is_one(new_desk: NewDesk) -> None:
+    desk = new_desk(login="eve")
+    desk.hub.person("eve", "read")
+    pull = desk.hub.pull()
+    desk.track(pull)
+    desk.hub.inline(pull, "ann", "why?")
+    event = await heard(desk)
+
+    result = await desk.act(event.reply_to, ResolveThread())
+
+    assert (result.retryable, result.error[:30]) == (False, "GitHub refuses it (FORBIDDEN):")
+
+
+@pytest.mark.parametrize("reaction", ["eyes", "👀", ":eyes:"])
+async def test_a_reaction_goes_to_what_it_is_for(desk: Any, pull: Any, reaction: str) -> None:
+    comment, inline = desk.hub.comment(pull, "ann", "one"), desk.hub.inline(pull, "ann", "two")
+    for event in await desk.poll():
+        assert [await desk.act(event.reply_to, React(reaction)) for _ in range(2)] == [Delivered()] * 2
+    await desk.act(None, React(reaction))
+
+    assert [[each.content for each in post.reactions] for post in (comment, inline, pull)] == [["eyes"]] * 3
+
+
+async def test_a_reaction_that_github_does_not_have_is_refused(desk: Any, pull: Any) -> None:
+    assert (await desk.act(None, React("shrug"))).error.startswith("GitHub has no reaction 'shrug'; it has +1, -1,")
+
+
+async def test_a_plan_has_no_place_there(desk: Any, pull: Any) -> None:
+    result = await desk.act(None, UpsertPlan("here", "A plan", "# A plan"))
+
+    assert result == Refused("GitHub has no place for plans; they are kept in the plan's own folder")
+
+
+# ---- reviews
+
+
+@pytest.mark.parametrize(
+    ("verdict", "state"),
+    [("approve", "APPROVED"), ("request_changes", "CHANGES_REQUESTED"), ("comment", "COMMENTED")],
+)
+async def test_a_review_has_its_verdict_its_words_and_its_comments(
+    desk: Any, pull: Any, verdict: Any, state: str
+) -> None:
+    comments = ({"path": "src/engine.py", "line": 3, "message": "Here."},)
+
+    result = await desk.act(None, Review(verdict, "My view.", comments))
+
+    inline, review = (
+        desk.hub.posts("ada") if desk.hub.posts("ada")[0].body.endswith("Here.") else desk.hub.posts("ada")[::-1]
+    )
+    assert (review.state, review.body) == (state, f"{marker(ID)}\n\nMy view.")
+    assert (inline.path, inline.line) == ("src/engine.py", 3)
+    assert result.remote_id == f"pullrequestreview-{review.id}"
+
+
+async def test_nobody_approves_their_own_pull_request(desk: Any) -> None:
+    desk.track(desk.hub.pull(by="ada"))
+
+    result = await desk.act(None, Review("approve", "", ({"path": "src/engine.py", "line": 3, "body": "x"},)))
+
+    assert (result.retryable, "own pull request" in result.error) == (False, True)
+    assert desk.hub.posts("ada") == []
+
+
+async def test_a_review_that_says_nothing_is_not_posted(desk: Any, pull: Any) -> None:
+    assert await desk.act(None, Review("comment")) == Refused("the review says nothing, so there is nothing to post")
+
+
+# ---- who may
+
+
+@pytest.mark.parametrize("role", ["read", "triage", "write", "maintain", "admin"])
+async def test_a_permission_is_looked_up_by_its_full_name(desk: Any, pull: Any, role: str) -> None:
+    desk.hub.person("bob", role, hint="CONTRIBUTOR")
+
+    assert await desk.bridge.permission(desk.context(), "bob") == role
+
+
+async def test_who_is_not_there_has_none(desk: Any, pull: Any) -> None:
+    desk.hub.person("bob", "write")
+    desk.hub.forget("bob")
+
+    assert await desk.bridge.permission(desk.context(), "bob") == "none"
+
+
+@pytest.mark.parametrize("trouble", [BAD_GATEWAY, TIMEOUT, answer(403, "Must have push access"), answer(401)], ids=repr)
+async def test_what_could_not_be_looked_up_is_not_known(desk: Any, pull: Any, trouble: Any) -> None:
+    desk.hub.before_next(trouble)
+
+    with pytest.raises(Exception, match=r"GET /repos/ada/engine/collaborators/ann/permission|401"):
+        await desk.bridge.permission(desk.context(), "ann")
+
+
+@pytest.mark.parametrize("login", ["../../user", "a/b", "a?b=c", "ann#", "", ".."])
+async def test_a_login_is_never_part_of_an_address(desk: Any, pull: Any, login: str) -> None:
+    desk.requests()
+    desk.hub.before_next(answer(404))
+    await desk.bridge.permission(desk.context(), login)
+
+    (asked,) = desk.hub.asked
+    assert asked.url.startswith("https://api.github.com/repos/ada/engine/collaborators/")
+    assert asked.url.endswith("/permission")
+
+
+# ---- a pull request as a whole
+
+
+async def test_a_pull_request_is_opened_once_described_and_marked_ready(desk: Any) -> None:
+    desk.hub.branch("topic")
+    wanted = {"branch": "topic", "base": "main", "title": "A topic", "body": "Why.", "draft": True}
+
+    first, second = [await desk.bridge.open_pull_request(desk.context(), **wanted) for _ in range(2)]
+    await desk.bridge.describe_pull_request(desk.context(), first.number, title="New", body="Because.")
+    for _ in range(2):
+        await desk.bridge.mark_ready(desk.context(), first.number)
+    now = await desk.bridge.pull_request(desk.context(), first.number)
+
+    assert first == second
+    assert (first.title, first.draft, first.branch, first.base, first.state) == (
+        "A topic",
+        True,
+        "topic",
+        "main",
+        "open",
+    )
+    assert (now.title, now.body, now.draft, now.ref, now.fork) == ("New", "Because.", False, "refs/pull/1/head", False)
+
+
+async def test_p3_a_pull_request_whose_opening_was_not_answered_is_found(desk: Any) -> None:
+    desk.hub.branch("topic")
+    desk.hub.after_next(BAD_GATEWAY, on="POST *")
+
+    opened = await desk.bridge.open_pull_request(
+        desk.context(), branch="topic", base="main", title="A topic", body="", draft=False
+    )
+
+    assert (opened.number, len(desk.hub.world.pulls())) == (1, 1)
+
+
+async def test_a_branch_that_is_not_there_is_refused_in_githubs_words(desk: Any) -> None:
+    with pytest.raises(Exception, match="GitHub opens no pull request for 'topic': Validation Failed head invalid"):
+        await desk.bridge.open_pull_request(
+            desk.context(), branch="topic", base="main", title="A topic", body="", draft=False
+        )
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+async def test_a_pull_request_from_a_fork_is_known_as_one_even_if_the_fork_is_gone(desk: Any, *, deleted: bool) -> None:
+    pull = desk.hub.pull(by="eve", fork=True, title="A gift")
+    if deleted:
+        desk.hub.delete_fork(pull)
+
+    read = await desk.bridge.pull_request(desk.context(), pull.number)
+
+    assert (read.fork, read.ref, read.head, read.title) == (True, "refs/pull/1/head", pull.head.sha, "A gift")
+
+
+async def test_one_that_is_not_there_is_none_and_one_that_cannot_be_asked_for_is_not(desk: Any) -> None:
+    assert await desk.bridge.pull_request(desk.context(), 99) is None
+    desk.hub.before_next(BAD_GATEWAY)
+    with pytest.raises(Exception, match="502"):
+        await desk.bridge.pull_request(desk.context(), 99)
