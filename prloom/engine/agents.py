@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,9 @@ from prloom.storage import paths
 log = logging.getLogger(__name__)
 
 STAGE = "triage"
+
+LATEST = 50
+"""Runs of a plan among which those are looked for that go on although nobody waits for them."""
 
 
 class AgentTriager:
@@ -64,6 +68,18 @@ class AgentTriager:
             runner.stop(runner.find(folder))
         gone = Result(status="interrupted", error="its folder is gone" if agent else "its agent is not known here")
         settling.settle(desk, run, "prloom", gone, None)
+
+    def sweep(self, desk: Desk) -> None:
+        """End what still runs of the latest runs and is not about events, which are recovered."""
+        own = {event.run for event in desk.ledger.state.open.values()}
+        folder = desk.worktree.joinpath(*paths.LOCAL, paths.RUNS)
+        try:
+            latest = sorted(os.listdir(folder))[-LATEST:]  # noqa: PTH208 - the names are times
+        except OSError:
+            return
+        for name in latest:
+            if name not in own:
+                runner.stop(runner.find(folder / name))
 
     def services(self, desk: Desk) -> Services:
         """Return what a hook of this plan may ask for."""

@@ -97,6 +97,9 @@ class Abstainer:
         """Return something that anybody may hold at any time."""
         return asyncio.Semaphore()
 
+    def sweep(self, desk: Desk) -> None:
+        """Leave the runs of the real dispatcher alone."""
+
     def services(self, desk: Desk) -> Services:
         """Return the services of hooks; agents are not among them."""
         return HookServices(desk, run=_no_agent, read_plan=self._board.read_plan)

@@ -35,6 +35,9 @@ class Triager(Protocol):
     async def recover(self, desk: Desk, run: str, event_ids: tuple[str, ...]) -> None:
         """Settle a run that an earlier dispatcher began, or one whose job has failed."""
 
+    def sweep(self, desk: Desk) -> None:
+        """End the runs that an earlier dispatcher began for hooks: nobody waits for them any more."""
+
     def services(self, desk: Desk) -> Services:
         """Return what a hook of this plan may ask for."""
 

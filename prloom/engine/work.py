@@ -79,6 +79,9 @@ def _end_waits(desk: Desk, now: datetime) -> bool:
 def _recover(desk: Desk, hands: Hands) -> bool:
     """Find out what became of the runs that are in nobody's hands: those of an earlier dispatcher, as a rule."""
     found = False
+    if not desk.swept:
+        desk.swept = True
+        hands.triager.sweep(desk)
     for run, ids in _runs(desk.ledger.state.open.values()).items():
         if desk.busy.isdisjoint(ids):
             hands.begin(desk, ids, partial(_recovering, desk, run, ids, hands))

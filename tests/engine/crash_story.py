@@ -190,6 +190,9 @@ class StoryTriager:
     def turn(self) -> asyncio.Semaphore:
         return asyncio.Semaphore()
 
+    def sweep(self, desk: Desk) -> None:
+        return
+
     def services(self, desk: Desk) -> Services:
         return NoServices()
 

@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 from stage import Stage, said
 
+from prloom.agents import command, runner, runs
+from prloom.agents.agent import Request
+from prloom.agents.runs import Limits
 from prloom.api import PluginContext, Target, TriageContext
 from prloom.engine.agents import AgentTriager
 from prloom.model.decision import Change
@@ -335,6 +338,22 @@ async def test_a_run_of_an_agent_that_this_prloom_does_not_know_is_begun_again(b
     await stage.tick()
 
     assert stage.bridge.said == ["On a."]
+
+
+async def test_a_hooks_run_that_outlived_its_dispatcher_is_ended_for_nobody_waits_for_it(bench: Bench, stage: Stage):
+    begun = bench.signal("begun")
+    bench.plays(f"open({str(begun)!r}, 'w'); import time; time.sleep(600)")
+    (stage.local() / "runs").mkdir()
+    argv = stage.config.agents.command.argv
+    request = Request(prompt="Look.", stage="worker", cwd=stage.root, root=stage.root, argv=argv)
+    folder = stage.local() / "runs" / runs.new_id(stage.clock(), "worker")
+    orphan = runner.start(folder, command, request, environ=bench.environ, limits=Limits())
+    await stage.until(begun.exists)
+
+    await stage.tick()
+
+    await runner.wait(orphan)
+    assert json.loads((folder / "exit.json").read_text())["endedBy"] == "terminated"
 
 
 # ---- surroundings

@@ -191,6 +191,9 @@ class ScriptedTriager:
     def turn(self) -> asyncio.Semaphore:
         return self.slots
 
+    def sweep(self, desk: Desk) -> None:
+        return
+
     def services(self, desk: Desk) -> Services:
         return NoServices()
 
