@@ -1,0 +1,164 @@
+"""All that one repository has open, and what is told of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stage import Stage, said
+
+from prloom.api import Author
+from prloom.engine.board import Board
+from prloom.engine.rules import rules
+from prloom.errors import AlreadyRunningError, PrloomError, StorageError
+from prloom.storage.faulty import NotingDisk
+
+
+@pytest.fixture
+def board(stage: Stage) -> Iterator[Board]:
+    opened = Board(stage.paths, rules(stage.config), stage.clock)
+    yield opened
+    opened.close()
+
+
+def take_up(stage: Stage, board: Board) -> None:
+    board.take_up(rules(stage.config))
+
+
+def bridge(at: str | None = None, error: str | None = None) -> dict[str, Any]:
+    return {"name": "forge", "lastPollAt": at, "lastOkAt": at, "error": error, "requests": {"total": 0, "charged": 0}}
+
+
+def test_plans_that_were_adopted_are_taken_up_and_those_given_up_are_let_go_of(stage: Stage, board: Board):
+    first = stage.adopt("pr-1", pr=1)
+    stage.adopt("pr-2", pr=2)
+    take_up(stage, board)
+    assert list(board.desks) == ["pr-1", "pr-2"]
+    (first / "state.json").unlink()
+    stage.adopt("pr-3", pr=3)
+
+    take_up(stage, board)
+
+    assert list(board.desks) == ["pr-2", "pr-3"]
+    assert [desk.id for desk in board.lost] == ["pr-1"]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        ("{", "cannot be read"),
+        ('{"id": 7}', "cannot be used"),
+        ('{"id": "other", "branch": "b"}', "is of plan 'other'"),
+        ('{"id": "pr-1", "branch": "b", "preset": "gone"}', "no preset gone is configured"),
+    ],
+)
+def test_a_plan_that_cannot_be_opened_says_why_and_keeps_no_other_from_it(
+    stage: Stage, board: Board, state: str, reason: str
+):
+    (stage.adopt("pr-1", pr=1) / "state.json").write_text(state)
+    stage.adopt("pr-2", pr=2)
+
+    take_up(stage, board)
+
+    assert list(board.desks) == ["pr-2"]
+    assert reason in board.unreadable["pr-1"]
+
+
+def test_a_plan_that_is_mended_is_taken_up(stage: Stage, board: Board):
+    file = stage.adopt() / "state.json"
+    good = file.read_text()
+    file.write_text("{")
+    take_up(stage, board)
+    file.write_text(good)
+
+    take_up(stage, board)
+
+    assert list(board.desks) == ["pr-7"]
+    assert board.unreadable == {}
+
+
+def test_a_link_in_the_place_of_a_plans_folder_is_not_followed(stage: Stage, board: Board):
+    local = stage.adopt()
+    local.rename(stage.root / "elsewhere")
+    local.symlink_to(stage.root / "elsewhere")
+
+    take_up(stage, board)
+
+    assert board.desks == {}
+    assert "is a symbolic link, and prloom does not go through it" in board.unreadable["pr-7"]
+
+
+async def test_each_plan_is_worked_by_the_rules_of_its_preset(stage: Stage):
+    stage.configure('[presets.open.trust]\nminimum = "read"\n')
+    stage.adopt("pr-1", pr=1, preset="open")
+    stage.adopt("pr-2", pr=2)
+    stage.bridge.news = [said(f"e{n}", pr=n, author=Author("bob", "read")) for n in (1, 2)]
+
+    await stage.tick()
+
+    assert stage.triager.batches == [("e1",)]
+    assert stage.open("pr-2")["e2"]["state"] == "held"
+
+
+def test_the_text_of_a_plan_is_read_by_its_id(stage: Stage, board: Board):
+    (stage.adopt() / "plan.md").write_text("# The plan\n")
+    take_up(stage, board)
+
+    assert board.read_plan("pr-7") == "# The plan\n"
+    with pytest.raises(PrloomError, match="there is no plan 'pr-8'; the plans are pr-7"):
+        board.read_plan("pr-8")
+
+
+def test_where_its_own_bus_cannot_be_opened_the_repository_is_free_for_another_dispatcher(stage: Stage):
+    (stage.root / "prloom/.local/bus/decisions.jsonl").mkdir(parents=True)
+    with pytest.raises(StorageError, match=r"decisions\.jsonl is a folder"):
+        Board(stage.paths, rules(stage.config), stage.clock)
+    (stage.root / "prloom/.local/bus/decisions.jsonl").rmdir()
+
+    Board(stage.paths, rules(stage.config), stage.clock).close()
+
+
+def test_a_second_board_is_told_who_has_the_first(stage: Stage, board: Board):
+    with pytest.raises(AlreadyRunningError, match="a dispatcher already runs here"):
+        Board(stage.paths, rules(stage.config), stage.clock)
+
+
+# ---- what is told
+
+
+def test_a_bridge_that_is_asked_again_and_again_is_told_of_once_a_minute(stage: Stage):
+    disk = NotingDisk()
+    board = Board(stage.paths, rules(stage.config), stage.clock, disk=disk)
+    board.publish([], [bridge("2026-01-01T12:00:00.000Z")], stage.clock())
+    disk.done.clear()
+
+    for second in range(60):
+        board.publish([], [bridge(f"2026-01-01T12:00:{second:02}.000Z")], stage.clock())
+    assert disk.done == []
+
+    board.publish([], [bridge("2026-01-01T12:01:00.000Z")], stage.clock())
+    assert stage.published("bridges")[0]["lastPollAt"] == "2026-01-01T12:01:00.000Z"
+    board.close()
+
+
+def test_a_bridges_error_is_told_at_once(stage: Stage, board: Board):
+    board.publish([], [bridge("2026-01-01T12:00:00.000Z")], stage.clock())
+
+    board.publish([], [bridge("2026-01-01T12:00:02.000Z", error="no route")], stage.clock())
+
+    assert stage.published("bridges")[0]["error"] == "no route"
+
+
+def test_what_could_not_be_told_is_told_again(stage: Stage, board: Board, tmp_path: Path):
+    target = stage.root / "prloom/.local/bus/state/plugins.json"
+    target.mkdir()
+    with pytest.raises(StorageError):
+        board.publish([{"name": "p"}], [], stage.clock())
+    target.rmdir()
+
+    board.publish([{"name": "p"}], [], stage.clock())
+
+    assert json.loads(target.read_text())["plugins"] == [{"name": "p"}]
