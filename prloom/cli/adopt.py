@@ -6,7 +6,6 @@ import click
 
 from prloom.cli import options, terminal
 from prloom.cli.options import Options, pass_options
-from prloom.errors import PrloomError
 
 
 @click.command()
@@ -23,24 +22,27 @@ def command(given: Options, pr: int | None, branch: str | None, plan_id: str | N
     """
     if (pr is None) == (branch is None):
         raise click.UsageError("give either the number of a pull request, or --branch B")
-    if branch is None:
-        raise PrloomError(
-            "no bridge to a forge is installed, so a pull request's number means nothing here; "
-            "adopt its branch with `prloom adopt --branch B`"
-        )
     # 100 ms of imports that other commands need not pay.
+    import asyncio  # noqa: PLC0415
+    import os  # noqa: PLC0415
     from datetime import UTC, datetime  # noqa: PLC0415
 
-    from prloom.engine import adopt  # noqa: PLC0415
+    from prloom.engine import adopt, adopt_pull_request  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
-    repo = repository.find(options.repo_root(given))
-    with terminal.progress(f"making a worktree of {branch}"):
-        plan = adopt.adopt_branch(
-            repo, options.config(given), branch, plan_id=plan_id, preset=preset, now=datetime.now(UTC)
-        )
-    worktree = adopt.locate(repo.root, options.config(given)).worktree(plan.id)
-    click.echo(f"Plan {terminal.paint(plan.id, 'name')} looks after branch {terminal.clean(branch)}.")
+    repo, config, now = repository.find(options.repo_root(given)), options.config(given), datetime.now(UTC)
+    if branch is not None:
+        with terminal.progress(f"making a worktree of {branch}"):
+            plan = adopt.adopt_branch(repo, config, branch, plan_id=plan_id, preset=preset, now=now)
+    elif pr is not None:
+        with terminal.progress(f"looking for pull request #{pr}"):
+            plan = asyncio.run(
+                adopt_pull_request.adopt_pull_request(
+                    repo, config, pr, plan_id=plan_id, preset=preset, environ=os.environ, now=now
+                )
+            )
+    worktree = adopt.locate(repo.root, config).worktree(plan.id)
+    click.echo(f"Plan {terminal.paint(plan.id, 'name')} looks after branch {terminal.clean(plan.branch)}.")
     click.echo(f"  worktree  {terminal.clean(str(worktree))}")
     click.echo(f'  feedback  {terminal.clean(str(worktree / "prloom/.local/review.md"))}, under "## ready"')
     click.echo("Next: `prloom start`, or `prloom start --once` for one round.")

@@ -42,23 +42,27 @@ def prepare(repo: Repository) -> None:
 def adopt_branch(
     repo: Repository, config: Config, branch: str, *, plan_id: str | None, preset: str | None, now: datetime
 ) -> Plan:
-    """Look after a branch that has no forge, and return its plan.
+    """Look after a branch that has no forge, and return its plan; see `adopt`."""
+    plan = Plan(id=plan_id or naming.plan_id(branch), branch=branch, title=branch, preset=preset, created_at=iso(now))
+    return adopt(repo, config, plan, body="")
+
+
+def adopt(repo: Repository, config: Config, plan: Plan, *, body: str) -> Plan:
+    """Look after the plan's branch, which is here or was fetched, and return the plan.
 
     `state.json` is written last: a plan is adopted when it is there, and an adoption that was cut short is simply done
     again. Raises PrloomError where the branch is looked after already, or its worktree cannot be made.
     """
-    config.for_preset(preset)
+    config.for_preset(plan.preset)
     where = locate(repo.root, config)
-    chosen = naming.check_plan_id(plan_id) if plan_id else naming.plan_id(branch)
-    _refuse_twice(where, branch, chosen)
+    _refuse_twice(where, plan.branch, naming.check_plan_id(plan.id))
     prepare(repo)
-    path = where.worktree(chosen)
-    worktree.create(repo, path, branch)
-    plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, created_at=iso(now))
+    path = where.worktree(plan.id)
+    worktree.create(repo, path, plan.branch)
     with Folder.make(path, *paths.LOCAL) as local:
         # A branch's own .gitignore may let this folder in again, and beats .git/info/exclude; nothing beats this one.
         _write(local, ".gitignore", "*\n")
-        _write(local, paths.PLAN_TEXT, plan_file.new_plan(plan.title, "", branch, None))
+        _write(local, paths.PLAN_TEXT, plan_file.new_plan(plan.title, body, plan.branch, plan.pr))
         _write(local, paths.REVIEW, REVIEW)
         local.make_sub(paths.BUS).close()
         plans.save(local, plan)

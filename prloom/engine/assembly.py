@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from prloom.config.models import BridgeSection, Config, CustomBridge
+from prloom.core import remote
 from prloom.engine import adopt
 from prloom.engine.agents import AgentTriager
 from prloom.engine.board import Board
@@ -16,6 +17,7 @@ from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.ledger import Clock
 from prloom.engine.plugins import Crew, Plugin
 from prloom.engine.rules import rules
+from prloom.errors import WorkspaceError
 from prloom.extensions import bridges, discovery, filters
 from prloom.extensions.bridges import Bridges
 from prloom.extensions.discovery import Found
@@ -24,6 +26,7 @@ from prloom.extensions.hosting import Host
 from prloom.extensions.inline_host import InlineHost
 from prloom.extensions.process_host import ProcessHost
 from prloom.model.record import Json
+from prloom.workspace import repository
 
 log = logging.getLogger(__name__)
 
@@ -57,10 +60,21 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
 def load_bridges(root: Path, config: Config) -> Bridges:
     """Return the bridges that the configuration asks for."""
     tables = {name: _table(section) for name, section in config.bridges.named().items()}
+    if "github" in tables and not tables["github"].get("repo"):
+        tables["github"]["repo"] = _repository_at_origin(root, config.bridges.github.api_url)
     loaded = bridges.load(tables, repo_root=root)
     for name, error in loaded.failed:
         log.warning("bridge %s is not used: %s", name, error)
     return loaded
+
+
+def _repository_at_origin(root: Path, api_url: str) -> str:
+    """Return `owner/name` of the repository where origin is on GitHub, else an empty text: the bridge asks nothing."""
+    try:
+        url = repository.origin_url(repository.find(root))
+    except WorkspaceError:
+        return ""
+    return (remote.owner_and_name(url, api_url) or "") if url else ""
 
 
 def _table(section: BridgeSection) -> dict[str, object]:

@@ -1,0 +1,95 @@
+"""A git repository with a branch to look after, an agent of the test's own, and the real command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+AGENT = """
+import json, re, sys
+prompt = sys.stdin.read()
+ids = [json.loads(found) for found in re.findall(r"^id: (.*)$", prompt, re.M)]
+items = [{"eventId": i, "verdict": "todo", "reply": "On it."} for i in ids]
+todos = [{"title": f"Do what {i} asks", "context": "as asked", "eventIds": [i]} for i in ids]
+open(__file__ + ".runs", "a").write("run\\n")
+print("Let me think {about} it.\\n" + json.dumps({"items": items, "todos": todos, "rebaseRequested": False}))
+"""
+
+
+class Repository:
+    """A git repository with a branch to look after, and the real command."""
+
+    def __init__(self, root: Path, home: Path) -> None:
+        self.root = root
+        self.agent = home / "agent.py"
+        self.agent.write_text(AGENT)
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PRLOOM_HOME": str(home / "prloom"),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "LC_ALL": "C.UTF-8",
+        }
+        root.mkdir()
+        self.git("init", "--quiet", "--initial-branch=main")
+        identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
+        self.git(*identity, "commit", "--quiet", "--allow-empty", "--message=begin")
+        self.git("branch", "work")
+
+    def git(self, *args: str) -> str:
+        return subprocess.run(
+            ["git", *args], cwd=self.root, env=self.env, check=True, capture_output=True, text=True
+        ).stdout
+
+    def configure(self, text: str = "") -> None:
+        """Write prloom.toml with the test's own agent."""
+        argv = json.dumps([sys.executable, str(self.agent)])
+        (self.root / "prloom.toml").write_text(
+            f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n{text}'
+        )
+
+    def plugin(self, name: str, code: str) -> None:
+        folder = self.root / "prloom" / "plugins"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.py").write_text(code)
+
+    def command(self, *args: str) -> list[str]:
+        return [sys.executable, "-m", "prloom", *args]
+
+    def run(self, *args: str, code: int = 0, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run prloom and expect an exit code."""
+        ended = subprocess.run(
+            self.command(*args),
+            cwd=self.root,
+            env=self.env,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert ended.returncode == code, ended.stdout + ended.stderr
+        return ended
+
+    def json(self, *args: str) -> Any:
+        return json.loads(self.run(*args, "--json").stdout)
+
+    def plan(self) -> Mapping[str, Any]:
+        """Return the one plan's part of the status document."""
+        (plan,) = self.json("status")["plans"]
+        return plan
+
+    @property
+    def local(self) -> Path:
+        return self.root / "prloom/.local/worktrees/work/prloom/.local"
+
+    @property
+    def agent_runs(self) -> int:
+        runs = self.agent.with_name("agent.py.runs")
+        return len(runs.read_text().splitlines()) if runs.exists() else 0
