@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from prloom.api import Answer, BridgeContext, Event, HttpError, iso
 
 from .knowledge import checks, fields
-from .knowledge.checks import Result
-from .knowledge.cursor import Checks, Cursor, Seen
+from .knowledge.checks import Result, Run
+from .knowledge.cursor import Checks, Cursor, Feed, Seen
 from .source import Source
 
 HOT = timedelta(minutes=30)
@@ -95,11 +95,24 @@ class Checking:
             return
         if answer.unchanged:
             return
-        heads, newest = checks.changed(fields.items(answer.json(), "workflow_runs"), feed.since)
-        if feed.since:  # else it is the first time, and everything is looked at anyway
-            known = self._known.pull_requests.items()
-            self._known.checks_due += [number for number, seen in known if seen.head in heads]
+        runs = fields.items(answer.json(), "workflow_runs")
+        news, newest = checks.changed(runs, feed.since)
+        opened = {seen.head: number for number, seen in self._known.pull_requests.items() if seen.state == "open"}
+        if not self._sees("checks"):
+            for run in news:
+                if run.head in opened:
+                    await self._read_jobs(opened[run.head], run)
+        elif feed.since:  # else it is the first time, and everything is looked at anyway
+            self._known.checks_due += [opened[run.head] for run in news if run.head in opened]
         feed.since, feed.etag = newest or "0", answer.etag
+
+    async def _read_jobs(self, number: int, run: Run) -> None:
+        """Take a run's jobs for the checks that they are, where the token may see Actions and no checks."""
+        seen = self._known.pull_requests[number]
+        items = await self._source.all(self._source.repository.jobs(run.number), "jobs")
+        await self._tell(number, [checks.job(item) for item in items])
+        seen.checks.running["checks"] = int(not run.over)
+        seen.checks.at = self._now
 
     async def _look_at(self, number: int, kind: str) -> None:
         seen = self._known.pull_requests[number]
@@ -115,10 +128,15 @@ class Checking:
             if error.trouble != "gone":  # the commit: it was replaced, and the list of pull requests will tell
                 self._close_eyes(kind, error)
             return
-        fresh = [result for result in found if result.failed and result.key not in seen.checks.told]
-        events = [await self._event(result, number, seen, place) for place, result in enumerate(fresh)]
-        self._take(events)
+        await self._tell(number, found)
         self._note(seen.checks, kind, found, answer)
+
+    async def _tell(self, number: int, found: list[Result]) -> None:
+        """Make events of the failures that are none yet."""
+        seen = self._known.pull_requests[number]
+        fresh = [result for result in found if result.failed and result.key not in seen.checks.told]
+        self._take([await self._event(result, number, seen, place) for place, result in enumerate(fresh)])
+        seen.checks.told = [*seen.checks.told, *(result.key for result in fresh)][-_TOLD:]
 
     def _address(self, seen: Seen, kind: str) -> str:
         repository = self._source.repository
@@ -139,8 +157,6 @@ class Checking:
             known.tags[kind] = answer.etag
         known.at = self._now
         known.running[kind] = sum(result.running for result in found)
-        told = [each.key for each in found if each.failed and each.key not in known.told]
-        known.told = [*known.told, *told][-_TOLD:]
         if moved or known.running[kind]:
             known.hot_until = max(known.hot_until, iso(self._ctx.now + HOT))
 
@@ -168,4 +184,6 @@ class Checking:
         if error.trouble not in {"forbidden", "gone"}:
             raise error
         self._known.closed_eyes[what] = iso(self._ctx.now + _BLIND)
+        if what == "checks":  # those of Actions can be read by its runs, from the latest on
+            self._known.actions = Feed()
         self._ctx.log.warning("%s cannot be seen with this token, and are left alone: %s", what, error)

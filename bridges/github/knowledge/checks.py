@@ -44,6 +44,15 @@ class Result:
         return not self.conclusion
 
 
+@dataclass(frozen=True)
+class Run:
+    """A run of GitHub Actions, of which each job is a check."""
+
+    number: int
+    head: str
+    over: bool
+
+
 def run(item: Json) -> Result:
     """Read a check run. One that an app runs again may keep its number, so the time belongs to what it is."""
     number, done = fields.number(item, "id"), fields.text(item, "completed_at")
@@ -109,10 +118,20 @@ def event(result: Result, pr: int, seen: Seen, log: str) -> Event:
     )
 
 
-def changed(runs: Sequence[Json], since: str) -> tuple[set[str], str]:
-    """Return the commits of the runs of GitHub Actions that changed at or after `since`, and the time of the last."""
-    times = [(fields.text(each, "updated_at"), fields.text(each, "head_sha")) for each in runs]
-    return {sha for when, sha in times if when >= since}, max((when for when, _ in times), default=since)
+def job(item: Json) -> Result:
+    """Read a job of a run of GitHub Actions; it has the number of the check run that it is."""
+    return run({**item, "app": {"slug": "github-actions"}})
+
+
+def changed(runs: Sequence[Json], since: str) -> tuple[list[Run], str]:
+    """Return the runs of GitHub Actions that changed at or after `since`, and the time of the last change of all."""
+    times = [(fields.text(each, "updated_at"), each) for each in runs]
+    news = [
+        Run(number, fields.text(each, "head_sha"), over=fields.text(each, "status") == "completed")
+        for when, each in times
+        if when >= since and (number := fields.number(each, "id")) is not None
+    ]
+    return news, max((when for when, _ in times), default=since)
 
 
 def report(seen: Seen) -> Mapping[str, Json] | None:

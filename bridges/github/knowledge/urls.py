@@ -74,6 +74,10 @@ class Repository:
         """Runs of GitHub Actions, the newest first."""
         return f"{self.root}/actions/runs?per_page={PULLS_PAGE}"
 
+    def jobs(self, run: int) -> str:
+        """Jobs of a run, of its last attempt."""
+        return listed(f"{self.root}/actions/runs/{run}/jobs")
+
     def checks(self, sha: str) -> str:
         """Check runs of a commit, of each name the last."""
         return f"{self.root}/commits/{_part(sha)}/check-runs?filter=latest&per_page={PAGE}"

@@ -559,6 +559,25 @@ async def test_a_token_that_may_not_see_checks_hears_everything_else(new_desk: N
     assert not [asked for asked in desk.requests() if "403" in asked]
 
 
+async def test_a_token_that_may_see_actions_and_no_checks_learns_from_the_jobs(new_desk: NewDesk) -> None:
+    """As it is with GitHub's fine-grained tokens."""
+    desk = new_desk()
+    permissions = {"metadata": "read", "pull_requests": "write", "issues": "write", "actions": "read"}
+    desk.token = desk.hub.token("ada", permissions=permissions)
+    desk.client = desk.connect()
+    pull = await watched(desk)
+    check = desk.hub.check(pull, "tests", None)
+    for _ in range(3):
+        assert await desk.poll() == []
+    desk.hub.finish(check, "failure", log="##[error]no")
+
+    told = [event for _ in range(6) for event in await desk.poll()]
+
+    assert [(event.id, event.title, event.body) for event in told] == [
+        (f"github:check-{check.id}@2026-01-01T12:04:10Z", "tests failed (failure)", "##[error]no")
+    ]
+
+
 # ---- what goes wrong
 
 
