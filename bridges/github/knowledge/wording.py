@@ -40,7 +40,7 @@ def cut(text: str, room: int) -> str:
     kept = text[: room - _ROOM]
     while _length(kept) > room - _ROOM:
         kept = kept[: len(kept) - (_length(kept) - (room - _ROOM) + 1) // 2]
-    end = "\n```" if kept.count("\n```") % 2 else ""
+    end = "\n```" if f"\n{kept}".count("\n```") % 2 else ""
     return f"{kept}{end}\n\n*(cut here: {len(text) - len(kept):,} more characters)*"
 
 
