@@ -61,7 +61,7 @@ class Dispatcher:
         self._network = Network(bridges, environ, clock)
         self._pollers = [Poller(bridge, state) for bridge in bridges.loaded]
         self._control = Control(board.local)
-        self._watcher = Watcher()
+        self._watcher: Watcher | None = None
         self._horizon: datetime | None = None
         self._wake = asyncio.Event()
         self._woken: set[str] = set()
@@ -80,8 +80,9 @@ class Dispatcher:
         """
         try:
             await self._crew.start()
+            watcher = self._watcher = Watcher()
             async with asyncio.TaskGroup() as group:
-                notices = group.create_task(self._notice())
+                notices = group.create_task(self._notice(watcher))
                 while self._tick_on():
                     await self._until_the_next(tick)
                 notices.cancel()
@@ -133,14 +134,16 @@ class Dispatcher:
                 await self._crew.stop()
                 await self._network.close()
             finally:
-                self._watcher.close()
+                if self._watcher is not None:
+                    self._watcher.close()
                 self.board.close()
 
     def _take_up(self) -> None:
         """Look for plans that were adopted or given up since the last tick."""
         self.board.take_up(self._rules)
         self._drop_lost()
-        self._watcher.follow([*map(_bus, self.board.all()), self.board.paths.local])
+        if self._watcher is not None:
+            self._watcher.follow([*map(_bus, self.board.all()), self.board.paths.local])
 
     def _drop_lost(self) -> None:
         """End what is at work on plans that are gone: it could write nothing any more."""
@@ -281,10 +284,10 @@ class Dispatcher:
         times += [work.next_time(desk, now) for desk in self.board.all()]
         return min(((time - now).total_seconds() for time in times if time is not None and time > now), default=inf)
 
-    async def _notice(self) -> None:
+    async def _notice(self, watcher: Watcher) -> None:
         """Hear of what others append. A notice is a hint: where none can be had, the ticks find everything."""
         try:
-            async for folder, name in self._watcher.notices():
+            async for folder, name in watcher.notices():
                 if name == paths.CONTROL or folder is None:
                     self._asked = True
                     self._wake.set()

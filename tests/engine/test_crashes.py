@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 STORY = Path(__file__).with_name("crash_story.py")
-PARTS = 6
+PARTS = 4
 
 
 def told(kind: str, part: int, parts: int, cwd: Path) -> dict[str, Any]:
@@ -34,13 +34,21 @@ def test_p1_p2_p3_killed_before_every_change_an_event_ends_in_one_state_with_eac
     report = told("once", part, PARTS, tmp_path)
 
     assert report["wrong"] == []
-    assert report["killed"] > report["changes"] // PARTS - 10
+    assert report["killed"] >= report["changes"] // PARTS
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("part", [3, 17])
-def test_p1_p2_p3_killed_twice_in_a_row_nothing_is_lost_and_nothing_is_said_twice(part: int, tmp_path: Path):
-    report = told("twice", part, 37, tmp_path)
+def test_p1_p2_p3_killed_in_the_middle_of_every_write_nothing_is_lost_and_nothing_is_said_twice(tmp_path: Path):
+    report = told("torn", 0, 1, tmp_path)
 
     assert report["wrong"] == []
-    assert report["killed"] > report["changes"] // 37
+    assert report["killed"] == report["changes"] > 50
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("part", [0, 5, 10, 15])
+def test_p1_p2_p3_killed_twice_in_a_row_nothing_is_lost_and_nothing_is_said_twice(part: int, tmp_path: Path):
+    report = told("twice", part, 20, tmp_path)
+
+    assert report["wrong"] == []
+    assert report["killed"] > report["changes"] // 20

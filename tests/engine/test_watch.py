@@ -82,8 +82,9 @@ async def test_a_request_is_carried_out_without_waiting_for_a_tick(stage: Stage)
 async def test_where_nothing_can_be_watched_the_tick_finds_everything(stage: Stage):
     stage.adopt()
     async with stage.running() as dispatcher:
-        dispatcher._watcher.follow([])
         await stage.until(lambda: stage.bridge.polls == 1)
+        assert dispatcher._watcher is not None
+        dispatcher._watcher.follow([])
         stage.append(said("a"))
 
         await stage.until(lambda: stage.triager.batches == [("a",)])
