@@ -2,58 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import subprocess
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
-from fake_github import Hub, serve
-from real_command import Repository
+from github_project import Project
 
 from prloom.api import marked
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
-
-
-class Project:
-    """A repository whose origin is a bare one, and whose pull request is on a GitHub of the test's own."""
-
-    def __init__(self, repository: Repository, hub: Hub, api_url: str, origin: Path) -> None:
-        self.repository = repository
-        self.hub = hub
-        origin_git = ("-C", str(origin))
-        repository.git("init", "--quiet", "--bare", str(origin))
-        repository.git("remote", "add", "origin", str(origin))
-        repository.git("branch", "feature")
-        repository.git("push", "--quiet", "origin", "main", "feature")
-        sha = repository.git("rev-parse", "feature").strip()
-        self.pull = hub.pull("Make it fast", by="ann", branch="feature")
-        repository.git(*origin_git, "update-ref", f"refs/pull/{self.pull.number}/head", sha)
-        repository.git("branch", "-D", "feature")
-        repository.env["GITHUB_TOKEN"] = hub.token("prloom")
-        repository.configure(f'[bridges.github]\nrepo = "ada/engine"\napi_url = "{api_url}"\n')
-
-    async def run(self, *args: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        return await asyncio.to_thread(self.repository.run, *args, code=code)
-
-    @property
-    def replies(self) -> list[str]:
-        return [post.body for post in self.hub.posts(by="prloom")]
-
-
-@pytest.fixture
-async def project(tmp_path: Path) -> AsyncIterator[Project]:
-    hub = Hub(lambda: datetime.now(UTC))
-    hub.person("ann", "write")
-    hub.person("eve", "none")
-    hub.person("prloom", "write")
-    repository = Repository(tmp_path / "repository", tmp_path)
-    async with serve(hub) as at:
-        yield Project(repository, hub, at.api_url, tmp_path / "origin.git")
-    hub.verify()
 
 
 async def test_a_comment_on_a_pull_request_is_answered_there_once(project: Project):

@@ -1,0 +1,44 @@
+"""A repository whose pull request is on a GitHub of the test's own, and the real command beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fake_github import Hub
+from real_command import Repository
+
+
+class Project:
+    """A repository whose origin is a bare one, and whose pull request is on a GitHub of the test's own."""
+
+    def __init__(self, repository: Repository, hub: Hub, api_url: str, origin: Path) -> None:
+        self.repository = repository
+        self.hub = hub
+        origin_git = ("-C", str(origin))
+        repository.git("init", "--quiet", "--bare", str(origin))
+        repository.git("remote", "add", "origin", str(origin))
+        repository.git("branch", "feature")
+        repository.git("push", "--quiet", "origin", "main", "feature")
+        sha = repository.git("rev-parse", "feature").strip()
+        self.pull = hub.pull("Make it fast", by="ann", branch="feature")
+        repository.git(*origin_git, "update-ref", f"refs/pull/{self.pull.number}/head", sha)
+        repository.git("branch", "-D", "feature")
+        repository.env["GITHUB_TOKEN"] = hub.token("prloom")
+        repository.configure(f'[bridges.github]\nrepo = "ada/engine"\napi_url = "{api_url}"\n')
+
+    async def run(self, *args: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        return await asyncio.to_thread(self.repository.run, *args, code=code)
+
+    @property
+    def replies(self) -> list[str]:
+        return [post.body for post in self.hub.posts(by="prloom")]
+
+    async def plan(self) -> Mapping[str, Any]:
+        """Return the one plan's part of the status document."""
+        (plan,) = json.loads((await self.run("status", "--json")).stdout)["plans"]
+        return plan
