@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from prloom.config.models import BridgeSection, Config, CustomBridge
-from prloom.core import remote
+from prloom.core import remotes
 from prloom.engine import adopt
 from prloom.engine.agents import AgentTriager
 from prloom.engine.board import Board
@@ -74,7 +74,7 @@ def _repository_at_origin(root: Path, api_url: str) -> str:
         url = repository.origin_url(repository.find(root))
     except WorkspaceError:
         return ""
-    return (remote.owner_and_name(url, api_url) or "") if url else ""
+    return (remotes.owner_and_name(url, api_url) or "") if url else ""
 
 
 def _table(section: BridgeSection) -> dict[str, object]:
