@@ -211,8 +211,9 @@ class Board:
 
 
 def _without_times(bridge: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is news about a bridge: not that it was asked again within the same minute."""
-    return {key: value[:_MINUTE] if key.endswith("At") and value else value for key, value in bridge.items()}
+    """Return what is news about a bridge: not that it was asked again within the same minute, and by what requests."""
+    told = {key: value for key, value in bridge.items() if key != "requests"}
+    return {key: value[:_MINUTE] if key.endswith("At") and value else value for key, value in told.items()}
 
 
 def _for_preset(plan: Plan, general: Rules) -> Rules:

@@ -10,11 +10,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Any
 
-from prloom.api.bridge import BridgeContext
 from prloom.core.dispatch import Roster
-from prloom.engine import errands, intake, work
+from prloom.engine import errands, work
 from prloom.engine.board import Board, GoneError
 from prloom.engine.control import Control
 from prloom.engine.desk import Desk
@@ -23,7 +21,7 @@ from prloom.engine.jobs import Jobs
 from prloom.engine.ledger import Clock
 from prloom.engine.network import Network
 from prloom.engine.plugins import Crew
-from prloom.engine.poll import Poller
+from prloom.engine.pollers import Pollers
 from prloom.engine.rules import Rules
 from prloom.engine.watch import Watcher
 from prloom.errors import PrloomError
@@ -59,7 +57,7 @@ class Dispatcher:
         self._rules = rules
         state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
         self._network = Network(bridges, environ, clock)
-        self._pollers = [Poller(bridge, state) for bridge in bridges.loaded]
+        self._pollers = Pollers(bridges, state, board, self._network)
         self._control = Control(board.local)
         self._watcher: Watcher | None = None
         self._horizon: datetime | None = None
@@ -67,8 +65,6 @@ class Dispatcher:
         self._woken: set[str] = set()
         self._asked = False
         self._jobs = Jobs(self._rouse)
-        self._polling: set[str] = set()
-        self._wanted: set[str] = set()
         self._troubles: dict[str, str | None] = {}
 
     # ---- the two ways to run
@@ -113,7 +109,7 @@ class Dispatcher:
 
     def poll(self) -> None:
         """Have every bridge asked, whatever its interval says; one that is just being asked is asked once more."""
-        self._wanted = {poller.bridge.name for poller in self._pollers}
+        self._pollers.want()
 
     def tick(self) -> None:
         """Do all that can be done now, and begin what takes time; costs the same however much history there is."""
@@ -181,24 +177,11 @@ class Dispatcher:
             self.poll()
 
     def _poll(self) -> None:
-        now = self.clock()
-        for poller in self._pollers:
-            name = poller.bridge.name
-            if name not in self._polling and (name in self._wanted or poller.due(now)):
-                self._polling.add(name)
-                self._wanted.discard(name)
-                self._jobs.spawn(None, partial(self._poll_one, poller))
-
-    async def _poll_one(self, poller: Poller) -> None:
-        try:
-            repository = None if self.board.unreadable else self.board.repository
-            self._woken |= await poller.poll(self.board.desks, repository, self._context(poller.bridge.name))
-        finally:
-            self._polling.discard(poller.bridge.name)
+        self._pollers.begin(partial(self._jobs.spawn, None), lambda plan_ids: self._rouse(*plan_ids))
 
     def _close_the_door(self) -> None:
         """Once all bridges have been asked, take in what stands on the buses by now, and nothing that comes later."""
-        if self._polling:
+        if self._pollers:
             return
         for desk in self.board.all():
             if desk.read_to is None and not desk.resting(self.clock()):
@@ -214,15 +197,20 @@ class Dispatcher:
         return woken
 
     def _work_through_all(self) -> None:
-        self._work_through([desk.id for desk in self.board.all()])
+        for desk in tuple(self.board.all()):  # looked at just now
+            self._advance(desk)
 
     def _work_through(self, plan_ids: Iterable[str]) -> None:
         """Work through plans once; where that has changed something, they are woken to be worked through again."""
         for plan_id in plan_ids:
             desk = self.board.look(plan_id) if plan_id else self.board.repository
-            if desk is not None and work.advance(desk, self._roster(desk), self._hands(agents=bool(desk.id))):
-                self._rouse(desk.id)
+            if desk is not None:
+                self._advance(desk)
         self._drop_lost()
+
+    def _advance(self, desk: Desk) -> None:
+        if work.advance(desk, self._roster(desk), self._hands(agents=bool(desk.id))):
+            self._rouse(desk.id)
 
     def _roster(self, desk: Desk) -> Roster:
         without = desk.rules.config.plugins.disabled
@@ -233,25 +221,12 @@ class Dispatcher:
             crew=self._crew,
             bridges=self.bridges,
             triager=self._triager,
-            context=self._context,
-            lookup=self._look_up,
+            context=self._pollers.context,
+            lookup=self._pollers.look_up,
             spawn=self._jobs.spawn,
             agents=agents,
             horizon=self._horizon,
         )
-
-    async def _look_up(self, desk: Desk, event_id: str) -> None:
-        """Ask the bridge that an event came from, or else the plan's forge, what its author may do."""
-        event = desk.ledger.state.open.get(event_id)
-        if event is None:
-            return
-        sources = (event.source, desk.plan.forge)
-        poller = next((poller for name in sources for poller in self._pollers if poller.bridge.name == name), None)
-        if poller is None or event.author is None:
-            intake.looked_up(desk, event_id, None, f"no bridge is named {event.source}")
-            return
-        permission, why = await poller.permissions.look_up(event.author, self._context(poller.bridge.name))
-        intake.looked_up(desk, event_id, permission, why)
 
     # ---- work beside everything else
 
@@ -280,8 +255,7 @@ class Dispatcher:
     def _next(self) -> float:
         """Return how many seconds it is until something is due."""
         now = self.clock()
-        times = [poller.next_time() for poller in self._pollers if poller.bridge.name not in self._polling]
-        times += [work.next_time(desk, now) for desk in self.board.all()]
+        times = [*self._pollers.next_times(), *(work.next_time(desk, now) for desk in self.board.all())]
         return min(((time - now).total_seconds() for time in times if time is not None and time > now), default=inf)
 
     async def _notice(self, watcher: Watcher) -> None:
@@ -297,19 +271,7 @@ class Dispatcher:
             log.warning("no file watch any more (%s); the tick looks at the buses", error)
 
     def _publish(self) -> None:
-        self.board.publish(self._crew.report(), self._reports(), self.clock())
-
-    def _context(self, bridge: str) -> BridgeContext:
-        tracked = tuple(desk.tracked for desk in self.board.desks.values())
-        client = self._network.client(bridge)
-        return BridgeContext(repo_root=self.board.paths.root, plans=tracked, now=self.clock(), http=client)
-
-    def _reports(self) -> list[dict[str, Any]]:
-        failed = [
-            {"name": name, "lastPollAt": None, "lastOkAt": None, "error": error, "requests": {"total": 0, "charged": 0}}
-            for name, error in self.bridges.failed
-        ]
-        return [poller.report(self._network.requests(poller.bridge.name)) for poller in self._pollers] + failed
+        self.board.publish(self._crew.report(), self._pollers.reports(), self.clock())
 
 
 def _bus(desk: Desk) -> Path:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from prloom.api.bridge import BridgeContext, Permissions
+from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge
 
 log = logging.getLogger(__name__)
@@ -58,7 +59,8 @@ class Permits:
             async with asyncio.timeout(LIMIT.total_seconds()):
                 permission = await bridge.permission(context, login)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever went wrong: not known is not trusted
-            return Permit(now + ASKED_AGAIN, None, f"{type(error).__name__}: {error}")
+            why = str(error) if isinstance(error, PrloomError) else f"{type(error).__name__}: {error}"
+            return Permit(now + ASKED_AGAIN, None, why)
         if not isinstance(permission, str):
             why = f"the bridge {self._bridge.name} answered with {type(permission).__name__}, which is no permission"
             return Permit(now + ASKED_AGAIN, None, why)

@@ -28,8 +28,9 @@ def take_up(stage: Stage, board: Board) -> None:
     board.take_up(rules(stage.config))
 
 
-def bridge(at: str | None = None, error: str | None = None) -> dict[str, Any]:
-    return {"name": "forge", "lastPollAt": at, "lastOkAt": at, "error": error, "requests": {"total": 0, "charged": 0}}
+def bridge(at: str | None = None, error: str | None = None, requests: int = 0) -> dict[str, Any]:
+    count = {"total": requests, "charged": 0}
+    return {"name": "forge", "lastPollAt": at, "lastOkAt": at, "error": error, "requests": count}
 
 
 def test_plans_that_were_adopted_are_taken_up_and_those_given_up_are_let_go_of(stage: Stage, board: Board):
@@ -136,7 +137,7 @@ def test_a_bridge_that_is_asked_again_and_again_is_told_of_once_a_minute(stage: 
     disk.done.clear()
 
     for second in range(60):
-        board.publish([], [bridge(f"2026-01-01T12:00:{second:02}.000Z")], stage.clock())
+        board.publish([], [bridge(f"2026-01-01T12:00:{second:02}.000Z", requests=second)], stage.clock())
     assert disk.done == []
 
     board.publish([], [bridge("2026-01-01T12:01:00.000Z")], stage.clock())

@@ -121,7 +121,7 @@ async def test_a_request_for_what_nobody_has_changes_nothing_and_is_not_kept(sta
 async def test_while_it_is_asked_for_a_running_dispatcher_polls_at_once(stage: Stage):
     stage.adopt()
     async with stage.running() as dispatcher:
-        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._polling)
+        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
         ask(stage, "poll")
 
         await stage.until(lambda: stage.bridge.polls == 2)
@@ -139,7 +139,7 @@ async def test_a_poll_that_is_asked_for_during_a_poll_is_made_after_it(stage: St
     async with stage.running() as dispatcher:
         await asked.wait()
         ask(stage, "poll")
-        await stage.until(lambda: dispatcher._wanted == {"forge"})
+        await stage.until(lambda: dispatcher._pollers.wanted == {"forge"})
         assert stage.bridge.polls == 1
         release.set()
 

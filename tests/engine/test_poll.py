@@ -206,7 +206,7 @@ async def test_what_comes_for_a_plan_that_is_given_up_while_its_bridge_is_asked_
     stage.bridge.waits = give_up
     stage.bridge.news = [said("a")]
     async with stage.running() as dispatcher:
-        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._polling)
+        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
         assert cursor(stage) is None
         stage.bridge.waits = None
         (local / "state.away").rename(local / "state.json")
@@ -220,7 +220,7 @@ async def test_a_plan_in_trouble_takes_no_events_and_they_come_again(stage: Stag
     stage.adopt()
     stage.adopt("pr-8", pr=8)
     async with stage.running() as dispatcher:
-        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._polling)
+        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
         dispatcher.board.desks["pr-7"].trouble("something is wrong")
         stage.bridge.news = [said("a"), said("b", pr=8)]
         dispatcher.poll()

@@ -72,7 +72,7 @@ async def test_an_append_wakes_only_the_plan_that_it_is_for(stage: Stage):
 async def test_a_request_is_carried_out_without_waiting_for_a_tick(stage: Stage):
     stage.adopt()
     async with stage.running(tick=HOUR) as dispatcher:
-        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._polling)
+        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
         with Folder.make(stage.root, "prloom", ".local") as local:
             control.ask(local, Request("r", "poll"), stage.clock())
 
