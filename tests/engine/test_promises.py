@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -359,6 +360,69 @@ async def test_p5_a_wait_that_a_plugin_never_ends_is_ended_by_its_deadline(stage
 
     assert stage.open()["a"]["state"] == "parked"
     assert "never waited until the deadline" in stage.open()["a"]["reason"]
+
+
+async def test_p5_plugins_that_take_turns_cannot_keep_an_event_for_ever(stage: Stage):
+    stage.adopt()
+
+    def taking_turns(name: str) -> Callable[[PluginContext], None]:
+        def register(ctx: PluginContext) -> None:
+            @ctx.hook("beforeTriage")
+            def your_turn(plan: str, triage: TriageContext) -> None:
+                for event in triage.events:
+                    last = triage.deferral(event.id)
+                    if last is None or last.owner != name:
+                        triage.mark_event_deferred(event.id, f"{name} had its turn", 3_600_000)
+
+        return register
+
+    for name in ("ping", "pong"):
+        stage.plugin(name, taking_turns(name))
+    stage.bridge.news = [said("a")]
+    for _ in range(9):
+        await stage.tick()
+        stage.clock.advance(days=1)
+
+    assert stage.open()["a"]["state"] == "parked"
+    assert {change["state"] for change in stage.decisions()[-1]["changes"]} == {"parked"}
+
+
+async def test_p5_an_agent_that_never_answers_parks_the_event_in_the_end(stage: Stage):
+    stage.adopt()
+    stage.triager.answer = lambda batch: None
+    stage.bridge.news = [said("a")]
+    for _ in range(9):
+        await stage.tick()
+        stage.clock.advance(days=1)
+
+    assert stage.open()["a"]["state"] == "parked"
+    assert 5 < len(stage.triager.batches) < 10
+
+
+async def test_p5_a_wait_for_a_permission_ends_with_a_person(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a", author=by("bob"))]
+    for _ in range(9):
+        await stage.tick()
+        stage.clock.advance(days=1)
+    asked = len(stage.bridge.asked)
+
+    await stage.tick()
+
+    assert len(stage.bridge.asked) == asked
+    assert stage.open()["a"]["state"] == "held"
+
+
+async def test_p5_an_action_that_nobody_takes_ends_visibly(stage: Stage):
+    stage.adopt()
+    stage.bridge.refuse = lambda action: Refused("busy", retryable=True)
+    stage.bridge.news = [said("a")]
+    for _ in range(9):
+        await stage.tick()
+        stage.clock.advance(days=1)
+
+    (action,) = stage.state()["queue"].values()
+    assert action["failed"]
 
 
 # ---- P6
