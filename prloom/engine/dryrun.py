@@ -36,6 +36,8 @@ from prloom.storage.folder import TEMPORARY, Folder
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.reader import Reader
 
+TRIAGE = "triage"
+
 
 async def decisions(
     root: Path, config: Config, *, environ: Mapping[str, str] = os.environ, clock: Clock = assembly.now
@@ -108,12 +110,12 @@ class Abstainer:
         """Put the events aside in the copy."""
         who = "the first agent found" if self._agent == "auto" else self._agent
         changes = tuple(verdicts.park(event_id, f"would be triaged by {who}") for event_id in step.event_ids)
-        desk.ledger.commit("triage", self._agent, changes=changes)
+        desk.ledger.commit(TRIAGE, self._agent, changes=changes)
 
     async def recover(self, desk: Desk, run: str, event_ids: tuple[str, ...]) -> None:
         """Leave the runs of the real dispatcher alone."""
         changes = tuple(verdicts.park(event_id, f"is in run {run}") for event_id in event_ids)
-        desk.ledger.commit("triage", self._agent, changes=changes)
+        desk.ledger.commit(TRIAGE, self._agent, changes=changes)
 
 
 async def _no_agent(desk: Desk, stage: str, text: str, model: str | None) -> str:
@@ -197,6 +199,9 @@ def _told(where: RepositoryPaths, plan_id: str, since: Cursor) -> Iterator[str]:
 def describe(decision: Decision) -> Iterator[str]:
     """Yield a decision in words: what becomes of each event, what would be sent, and what is to be done."""
     for change in decision.changes:
+        if decision.stage == TRIAGE:  # the events are parked in the copy only
+            yield f"{change.event_id} {change.reason}"
+            continue
         why = f": {change.reason}" if change.reason else ""
         yield f"{change.event_id} {change.verdict} by {decision.by}, {change.state}{why}"
     for action in decision.actions:
