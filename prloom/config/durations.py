@@ -27,7 +27,7 @@ def parse(value: object) -> timedelta:
     """
     if isinstance(value, timedelta):
         return _within_bounds(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, int) and value > 0 and not isinstance(value, bool):
         raise Unfit(f"is {shown(value)}, which has no unit", f'write "{value}s" for seconds, or "{value}m" for minutes')
     if not isinstance(value, str):
         raise Unfit(f"is {shown(value)}, which is no duration", _REMEDY)

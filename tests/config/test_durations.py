@@ -24,7 +24,7 @@ def test_anything_else_is_no_duration(text: str) -> None:
         durations.parse(text)
 
 
-@pytest.mark.parametrize("value", [30, 1.5])
+@pytest.mark.parametrize("value", [1, 30])
 def test_a_bare_number_is_refused_with_what_to_write(value: object) -> None:
     with pytest.raises(Unfit, match=f'is {value}, which has no unit; write "{value}s" for seconds'):
         durations.parse(value)
@@ -58,3 +58,9 @@ def test_what_is_spelled_is_read_back_exactly(milliseconds: int) -> None:
 @pytest.mark.parametrize("text", ["250ms", "60s", "119s", "2m", "1h30m", "7d", "1d30ms"])
 def test_durations_are_spelled_as_people_write_them(text: str) -> None:
     assert durations.spell(durations.parse(text)) == text
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5])
+def test_a_bare_number_that_no_unit_would_save_is_not_offered_with_one(value: float) -> None:
+    with pytest.raises(Unfit, match="which is no duration; write a number and a unit"):
+        durations.parse(value)
