@@ -62,7 +62,10 @@ def _about(life: Life) -> Iterator[str]:
         yield layout.INDENT + terminal.clean(event.url)
     if event.title:
         yield layout.INDENT + terminal.paint(terminal.clean(event.title), "strong")
-    yield from layout.quoted(event.body, at_most=None if life.state == "held" else _SHOWN_LINES)
+    if life.state == "held":  # a vouch is for exactly this text
+        yield from layout.quoted(event.body)
+    elif event.body.strip() != event.title.strip():
+        yield from layout.quoted(event.body, at_most=_SHOWN_LINES)
     if life.earlier:
         yield f"{layout.INDENT}earlier versions: {', '.join(map(terminal.clean, life.earlier))}"
 

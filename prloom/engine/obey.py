@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -75,7 +75,7 @@ def _without(state: DispatchState, event_id: str) -> DispatchState:
 def _retry(desk: Desk) -> Reply:
     changes = requests.retried(desk.ledger.state.open.values())
     revived = tuple(outbox.revived(action) for action in desk.ledger.state.queue.values() if action.failed)
-    text = f"Looking again at {len(changes)} events and {len(revived)} failed actions."
+    text = f"Looking again at {_counted(changes, 'event')} and {_counted(revived, 'failed action')}."
     return Reply(text, changes, revived)
 
 
@@ -83,8 +83,12 @@ def _approve(desk: Desk, event: Event, command: Command) -> Reply:
     held = commands.held_before(event, desk.ledger.state.open.values(), command.words[1:])
     who = f"by {event.author.login}" if event.author else "by the operator"
     changes = requests.vouched(held, who)
-    text = f"Vouched for {len(changes)} held comments." if changes else "No held comment was found to vouch for."
+    text = f"Vouched for {_counted(changes, 'held comment')}." if changes else "No held comment was found to vouch for."
     return Reply(text, changes)
+
+
+def _counted(things: Sized, what: str) -> str:
+    return f"{len(things)} {what}{'' if len(things) == 1 else 's'}"
 
 
 def _plain(word: str) -> str:

@@ -103,6 +103,15 @@ async def test_a_long_text_is_cut_but_one_that_waits_for_a_vouch_is_shown_whole(
     assert "line 49" in whole
 
 
+async def test_a_text_that_is_its_own_title_is_told_once_but_shown_for_a_vouch(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.append(said("e", "Why?", title="Why?"), said("h", "Why?", title="Why?", author=Author("eve", "none")))
+    await stage.tick()
+
+    assert prloom("why", "e").out.count("Why?") == 1
+    assert "  │ Why?\n" in prloom("why", "h").out
+
+
 async def test_an_event_in_several_plans_is_told_of_the_one_that_is_named(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
     stage.adopt("other", pr=8)
