@@ -71,8 +71,11 @@ async def begun(project: Project) -> None:
     project.hub.inline(project.pull, "ann", "And this")
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("number", range(REQUESTS))
+# What lies between two requests is killed at every write by the crash story of the engine; here it is the requests.
+POINTS = [*(("after", number) for number in range(REQUESTS)), *(("before", number) for number in (0, 5, 9, 11, 12, 13))]
+
+
+@pytest.mark.parametrize(("moment", "number"), POINTS)
 async def test_p1_p3_killed_at_a_request_every_comment_is_answered_once(project: Project, moment: Moment, number: int):
     await begun(project)
 
@@ -81,7 +84,7 @@ async def test_p1_p3_killed_at_a_request_every_comment_is_answered_once(project:
     await settled(project)
 
 
-@pytest.mark.parametrize(("first", "second"), [(5, 0), (8, 1), (11, 0), (11, 1), (12, 2), (13, 1)])
+@pytest.mark.parametrize(("first", "second"), [(5, 0), (11, 0), (12, 2)])
 async def test_p1_p3_killed_twice_in_a_row_every_comment_is_answered_once(project: Project, first: int, second: int):
     await begun(project)
 
