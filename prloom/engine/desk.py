@@ -125,6 +125,11 @@ class Desk:
         self.alone = (self.alone - event_ids) & self.ledger.state.open.keys()
         self.suspects = (self.suspects - event_ids) & self.ledger.state.open.keys()
 
+    @property
+    def usable(self) -> bool:
+        """Whether the plan's files can be written just now, as far as is known."""
+        return not (self.plan.blocked or self._anew or self.resting(self.clock()))
+
     def resting(self, now: datetime) -> bool:
         """Whether the plan is left alone for a while after its files made trouble."""
         return self.rest_until is not None and now < self.rest_until

@@ -65,6 +65,7 @@ class Dispatcher:
         self._woken: set[str] = set()
         self._asked = False
         self._jobs = Jobs(self._rouse)
+        self._ticked_at = clock()
         self._troubles: dict[str, str | None] = {}
 
     # ---- the two ways to run
@@ -154,6 +155,7 @@ class Dispatcher:
         A trouble that stays is told once.
         """
         self._asked = False
+        self._ticked_at = self.clock()
         for part in self._parts():
             name, trouble = part.__name__, None
             try:
@@ -253,10 +255,11 @@ class Dispatcher:
             self._wake.clear()
 
     def _next(self) -> float:
-        """Return how many seconds it is until something is due."""
-        now = self.clock()
-        times = [*self._pollers.next_times(), *(work.next_time(desk, now) for desk in self.board.all())]
-        return min(((time - now).total_seconds() for time in times if time is not None and time > now), default=inf)
+        """Return how many seconds it is until something is due; what was due when the last tick began is at work."""
+        since = self._ticked_at
+        times = [*self._pollers.next_times(), *(work.next_time(desk, since) for desk in self.board.all())]
+        ahead = min((time for time in times if time is not None and time > since), default=None)
+        return inf if ahead is None else max((ahead - self.clock()).total_seconds(), 0)
 
     async def _notice(self, watcher: Watcher) -> None:
         """Hear of what others append. A notice is a hint: where none can be had, the ticks find everything."""

@@ -115,12 +115,12 @@ class Poller:
         Return how many events that were; or None where there is no plan that could take them, because it cannot be used
         or was given up while its bridge was asked. They come again, and no other is kept from its own.
         """
-        if desk is None or not _usable(desk):
+        if desk is None or not desk.usable:
             return None
         try:
             events = await asyncio.gather(*(self._ranked(each, desk, context) for each in intake.news(desk, batch)))
             # While that was looked up, others may have appended, and the plan may have come to an end.
-            return intake.append(desk, intake.news(desk, events)) if _usable(desk) else None
+            return intake.append(desk, intake.news(desk, events)) if desk.usable else None
         except StorageError as error:
             log.warning("plan %s: %s", desk.id, error)
             desk.trouble(str(error))
@@ -145,10 +145,6 @@ class Poller:
             "error": self.polls.error,
             "requests": dict(requests),
         }
-
-
-def _usable(desk: Desk) -> bool:
-    return not desk.plan.blocked and not desk.resting(desk.clock())
 
 
 def _routed(

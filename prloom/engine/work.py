@@ -52,8 +52,8 @@ def _advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
     return moved
 
 
-def next_time(desk: Desk, now: datetime) -> datetime | None:
-    """Return when something of the plan is due next, if it is to be worked on at all."""
+def next_time(desk: Desk, since: datetime) -> datetime | None:
+    """Return when something of the plan is due first after a time, if it is to be worked on at all."""
     if desk.plan.blocked:
         return None
     state = desk.ledger.state
@@ -61,8 +61,8 @@ def next_time(desk: Desk, now: datetime) -> datetime | None:
     times = {min(wait.deferred_until, wait.deadline) for wait in waits}
     times |= {action.next_try for action in state.queue.values() if action.next_try and not action.failed}
     times |= {record.iso(desk.rest_until)} if desk.rest_until else set()
-    # Times on disk are all of one form, so that they sort as texts; what is due already is in somebody's hands.
-    ahead = min((time for time in times if time > record.iso(now)), default=None)
+    # Times on disk are all of one form, so that they sort as texts.
+    ahead = min((time for time in times if time > record.iso(since)), default=None)
     return None if ahead is None else record.moment(ahead)
 
 

@@ -296,6 +296,18 @@ def once(milliseconds: int) -> Any:
     return wait
 
 
+async def test_a_wait_that_ended_just_after_a_tick_has_looked_is_not_left_to_the_next_one(stage: Stage):
+    stage.adopt()
+    stage.plugin("p", putting_off(60_000))
+    stage.append(said("a"))
+    async with stage.running(tick=LONG) as dispatcher:
+        await stage.until(lambda: "deferral" in stage.open().get("a", {}))
+        assert 0 < dispatcher._next() <= 60
+        stage.clock.advance(minutes=2)
+
+        assert dispatcher._next() == 0
+
+
 async def test_a_plan_that_is_adopted_while_it_runs_is_worked_on(stage: Stage):
     async with stage.running():
         await stage.until(lambda: stage.bridge.polls == 1)
