@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 
 from msgspec.structs import replace
 
 from prloom.api import BridgeContext, Event, HttpError, Json, Polled, iso
 
-from . import checking
+from . import checking, merging
 from .knowledge import checks, cursor, fields, posts, pulls, urls
 from .knowledge.cursor import Cursor, Seen
 from .knowledge.posts import Post
@@ -19,13 +19,12 @@ from .source import Source
 
 _OVERLAP = timedelta(hours=1)
 """How far before the first poll the feeds begin: the two clocks may differ."""
-_LOOKS = 10
-"""Pull requests whose merge is looked at in one poll; a push to the base concerns all of them."""
-_TRIES = 20
-"""How often GitHub is asked whether a pull request can be merged while it does not know."""
 _LONGEST = 120.0
 """Seconds after which a poll begins nothing more; what is left is done by the next."""
 _STOPS = {"limited", "unauthorized"}
+
+Step = Callable[[int], Awaitable[None]]
+"""Something that is asked about a pull request, by its number; 0 stands for none in particular."""
 
 
 async def poll(ctx: BridgeContext, source: Source, state: Json | None) -> Polled:
@@ -53,6 +52,7 @@ class _Look:
         self._tracked = tracked
         self._events: dict[str, Event] = {}
         self._end = time.monotonic() + _LONGEST
+        self._merging = merging.Merging(source, known, self._take, self._end_of)
 
     def sorted(self) -> list[Event]:
         """Return the events, oldest first, each with how the checks stand."""
@@ -72,31 +72,29 @@ class _Look:
         self._hear(filter(None, map(posts.inline, inline)))
 
     async def at_single(self) -> None:
-        """Ask about single pull requests what the lists do not tell."""
+        """Ask about single pull requests what the lists do not tell; what this leaves undone is due still."""
         known = self._known
-        fresh = sorted(self._tracked - known.pull_requests.keys())
-        looked = checking.Checking(self._ctx, self._source, known, self._take, self._read_merge)
-        for number in fresh:
-            if not await self._try(number, self._first_sight):
-                return
-        for number in list(dict.fromkeys(known.reviews_due)):
-            if not await self._try(number, self._read_reviews):
-                return
-        for number in list(known.merges_due)[:_LOOKS]:
-            if not await self._try(number, self._read_merge):
-                return
-        if not await self._try(0, looked.elsewhere):
-            return
-        for number in looked.due():
-            if not await self._try(number, looked.look):
-                return
+        checks_of = checking.Checking(self._ctx, self._source, known, self._take, self._merging.look)
+        steps: tuple[tuple[Step, Callable[[], Iterable[int]]], ...] = (
+            (self._first_sight, lambda: sorted(self._tracked - known.pull_requests.keys())),
+            (self._read_reviews, lambda: dict.fromkeys(known.reviews_due)),
+            (self._merging.follow, lambda: (0,)),
+            (self._merging.look, lambda: list(known.merges_due)[: merging.LOOKS]),
+            (checks_of.elsewhere, lambda: (0,)),
+            (checks_of.look, checks_of.due),
+        )
+        for step, numbers in steps:
+            for number in list(numbers()):
+                if not await self._try(number, step):
+                    return
 
-    async def _try(self, number: int, step: Callable[[int], Json]) -> bool:
+    async def _try(self, number: int, step: Step) -> bool:
         """Take one step, whose failure is not the others'; return whether to go on."""
         try:
             await step(number)
         except HttpError as error:
-            self._ctx.log.warning("#%d is looked at again by the next poll: %s", number, error)
+            what = f"#{number}" if number else "what is left"
+            self._ctx.log.warning("%s is looked at again by the next poll: %s", what, error)
             return error.trouble not in _STOPS
         return time.monotonic() < self._end
 
@@ -118,8 +116,7 @@ class _Look:
             if not feed.since or answer.next_page is None or not page or page[-1].updated < feed.since:
                 break
             answer = await self._source.get(answer.next_page)
-        if pushed != known.pushed:
-            known.merges_due |= dict.fromkeys((n for n, seen in known.pull_requests.items() if seen.state == "open"), 0)
+        known.push_seen |= pushed != known.pushed
         feed.since, feed.etag, known.pushed = newest, etag, pushed
 
     def _see(self, now: Facts) -> None:
@@ -164,7 +161,7 @@ class _Look:
         known.pull_requests[number] = seen
         self._take(pulls.happened(None, now))
         self._hear(filter(None, said), anew=True)
-        self._judge_merge(number, item, now, seen)
+        self._merging.judge(item, now, seen)
         if now.state == "open":
             known.checks_due.append(number)
 
@@ -174,41 +171,6 @@ class _Look:
         if seen.state != "closed":
             self._take([pulls.gone(number, iso(self._ctx.now))])
         seen.state = "closed"
-
-    async def _read_merge(self, number: int) -> None:
-        known = self._known
-        seen = known.pull_requests[number]
-        try:
-            answer = await self._source.get(self._source.repository.pull(number), seen.alone)
-        except HttpError as error:
-            if error.trouble != "gone":
-                raise
-            known.merges_due.pop(number, None)
-            self._end_of(number)
-            return
-        item = None if answer.unchanged else answer.json()
-        now = pulls.facts(item)
-        if now is not None:
-            seen.alone = answer.etag
-            self._judge_merge(number, item, now, seen)
-        else:
-            self._wait_for_merge(number, seen)
-
-    def _judge_merge(self, number: int, item: Json, now: Facts, seen: Seen) -> None:
-        if now.state != "open":
-            self._known.merges_due.pop(number, None)
-            return
-        before, seen.conflict = seen.conflict, pulls.conflict(item)
-        if seen.conflict and not before:
-            self._take([pulls.conflicts(now, fields.text(item, "base", "sha"))])
-        self._wait_for_merge(number, seen)
-
-    def _wait_for_merge(self, number: int, seen: Seen) -> None:
-        """Ask again, for a while, where GitHub has not worked it out; at the end of the queue."""
-        due = self._known.merges_due
-        tries = due.pop(number, 0)
-        if seen.conflict is None and tries < _TRIES:
-            due[number] = tries + 1
 
     # ---- what is said
 

@@ -54,8 +54,10 @@ class Seen(_Part):
 class Cursor(_Part):
     """All of it.
 
-    `reviews_due`, `merges_due` and `checks_due` are pull requests that are still to be looked at; that of merges counts
-    how often GitHub had not worked it out. `closed_eyes` says until when what the token may not see is not asked for.
+    `pushed` is when the repository was pushed to last, `push_seen` that it was since its `bases` (their commits, by
+    name) were looked at. `reviews_due`, `merges_due` and `checks_due` are pull requests that are still to be looked at;
+    that of merges counts how often GitHub had not worked it out. `closed_eyes` says until when what the token may not
+    see is not asked for.
     """
 
     comments: Feed = Feed()
@@ -63,6 +65,8 @@ class Cursor(_Part):
     pulls: Feed = Feed()
     actions: Feed = Feed()
     pushed: str = ""
+    push_seen: bool = False
+    bases: dict[str, str] = {}
     turn: int = 0
     pull_requests: dict[int, Seen] = {}
     posts: dict[str, tuple[str, str]] = {}

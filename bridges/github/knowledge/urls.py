@@ -74,6 +74,10 @@ class Repository:
         """Runs of GitHub Actions, the newest first."""
         return f"{self.root}/actions/runs?per_page={PULLS_PAGE}"
 
+    def branch(self, name: str) -> str:
+        """Return the address of a branch."""
+        return f"{self.root}/branches/{_part(name)}"
+
     def jobs(self, run: int) -> str:
         """Jobs of a run, of its last attempt."""
         return listed(f"{self.root}/actions/runs/{run}/jobs")

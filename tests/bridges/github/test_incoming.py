@@ -165,12 +165,13 @@ async def test_an_approval_without_words_is_an_event(desk: Any) -> None:
 async def test_a_draft_is_heard_when_it_is_submitted_and_once(desk: Any) -> None:
     pull = await watched(desk)
     draft = desk.hub.review(pull, "ada", "PENDING", "my view", comments=[("src/engine.py", 3, "and here")])
+    desk.hub.review(pull, "ann", "COMMENTED", "meanwhile")
     before = await desk.poll()
     desk.hub.submit(draft)
 
     after, again = await desk.poll(), await desk.poll()
 
-    assert (before, sorted(bodies(after)), again) == ([], ["and here", "my view"], [])
+    assert (bodies(before), sorted(bodies(after)), again) == (["meanwhile"], ["and here", "my view"], [])
 
 
 async def test_a_review_that_is_dismissed_is_no_news(desk: Any) -> None:
@@ -424,7 +425,7 @@ async def test_a_conflict_is_told_once_and_again_when_there_is_a_new_one(desk: A
     for there in (True, False, True):
         desk.hub.conflict(pull, there=there)
         desk.clock.advance(minutes=1)
-        desk.hub.world.repository.pushed_at = desk.hub.now
+        desk.hub.branch("main")
         told.append([kind for _ in range(4) for kind in types(await desk.poll())])
 
     assert told == [["merge_conflict"], [], ["merge_conflict"]]
@@ -503,6 +504,29 @@ async def test_a_check_that_fails_again_is_told_again(desk: Any) -> None:
     desk.hub.check(pull, "tests", "failure", log="two")
 
     assert bodies([event for _ in range(3) for event in await desk.poll()]) == ["two"]
+
+
+async def test_a_check_that_was_told_is_not_told_again_when_another_ends(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.push(pull)
+    desk.hub.check(pull, "lint", "failure", log="one")
+    running = desk.hub.check(pull, "tests", None)
+    first = await desk.poll()
+    desk.hub.finish(running, "failure", log="two")
+
+    second = await desk.poll()
+
+    assert (bodies(first)[1:], bodies(second)) == (["one"], ["two"])
+
+
+async def test_checks_that_begin_to_change_are_looked_at_in_each_poll(desk: Any) -> None:
+    pulls = [await watched(desk) for _ in range(3)]
+    desk.hub.status(pulls[1], "nightly", "success")
+    for _ in range(2 * 3 * 3):
+        await desk.poll()
+    desk.hub.status(pulls[1], "nightly", "failure", "broken")
+
+    assert bodies(await desk.poll()) == ["broken"]
 
 
 async def test_a_check_that_fails_long_after_the_push_is_found_in_its_turn(desk: Any) -> None:
@@ -708,3 +732,39 @@ async def test_one_new_comment_costs_one_request_that_is_charged_and_its_pull_re
     await desk.poll()
 
     assert (len(desk.requests()), desk.client.count.charged - before) == (5, 2)
+    await desk.poll()
+    assert len(desk.requests()) == 4
+
+
+async def test_a_push_to_a_branch_that_is_no_base_is_not_looked_into(new_desk: NewDesk) -> None:
+    desk = new_desk(rules=NONE)
+    pulls = [desk.hub.pull() for _ in range(50)]
+    desk.track(*pulls)
+    for _ in range(3):
+        await desk.poll()
+    desk.hub.branch("other")
+    desk.hub.comment(pulls[0], "ann", "hm")
+    await desk.poll()
+    desk.requests()
+    desk.clock.advance(minutes=1)
+    desk.hub.branch("other")
+    desk.hub.comment(pulls[0], "ann", "hm")
+    await desk.poll()
+    there = desk.requests()
+    desk.hub.branch("main")
+    desk.hub.comment(pulls[0], "ann", "hm")
+    await desk.poll()
+
+    asked = "GET /repos/ada/engine/pulls/"
+    assert len([each for each in there if each.startswith(asked) and "reviews" not in each]) <= 2
+    assert len([each for each in desk.requests() if each.startswith(asked)]) >= 10
+
+
+async def test_a_token_that_is_revoked_meanwhile_ends_the_poll(new_desk: NewDesk) -> None:
+    desk = new_desk(rules=NONE)
+    desk.track(*(desk.hub.pull() for _ in range(50)))
+    desk.hub.before_next(answer(401), skip=6, times=400)
+
+    await desk.poll()
+
+    assert len(desk.requests()) == 7

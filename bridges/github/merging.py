@@ -1,0 +1,94 @@
+"""Find out which pull requests conflict with their base: GitHub tells it of each alone, and works it out late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from prloom.api import Event, HttpError, Json
+
+from .knowledge import fields, pulls
+from .knowledge.cursor import Cursor, Seen
+from .knowledge.pulls import Facts
+from .source import Source
+
+LOOKS = 10
+"""Pull requests that are looked at in one poll; a push to the base concerns all of them."""
+_TRIES = 20
+"""How often GitHub is asked while it does not know."""
+_MOST_BASES = 5
+"""Base branches that are followed; a push to the repository is taken for one to any other."""
+
+
+class Merging:
+    """The looks of one poll. `gone` is told of a pull request that is not there any more."""
+
+    def __init__(
+        self, source: Source, known: Cursor, take: Callable[[Iterable[Event]], None], gone: Callable[[int], None]
+    ) -> None:
+        self._source = source
+        self._known = known
+        self._take = take
+        self._gone = gone
+
+    async def follow(self, _: int) -> None:
+        """After a push to the repository, find out whether it was to a base; then its pull requests are due.
+
+        The list of pull requests tells when the last push was, and not where to.
+        """
+        known = self._known
+        if not known.push_seen:
+            return
+        opened = {number: seen for number, seen in known.pull_requests.items() if seen.state == "open"}
+        moved = {base for base in {seen.base for seen in opened.values()} if await self._moved(base)}
+        known.merges_due |= {number: 0 for number, seen in opened.items() if seen.base in moved}
+        known.push_seen = False
+
+    async def look(self, number: int) -> None:
+        """Ask whether a pull request can be merged."""
+        seen = self._known.pull_requests[number]
+        try:
+            answer = await self._source.get(self._source.repository.pull(number), seen.alone)
+        except HttpError as error:
+            if error.trouble != "gone":
+                raise
+            self._known.merges_due.pop(number, None)
+            self._gone(number)
+            return
+        item = None if answer.unchanged else answer.json()
+        now = pulls.facts(item)
+        if now is not None:
+            seen.alone = answer.etag
+            self.judge(item, now, seen)
+        else:
+            self._wait(number, seen)
+
+    def judge(self, item: Json, now: Facts, seen: Seen) -> None:
+        """Take what GitHub says of a pull request alone."""
+        if now.state != "open":
+            self._known.merges_due.pop(now.number, None)
+            return
+        before, seen.conflict = seen.conflict, pulls.conflict(item)
+        if seen.conflict and not before:
+            self._take([pulls.conflicts(now, fields.text(item, "base", "sha"))])
+        self._wait(now.number, seen)
+
+    def _wait(self, number: int, seen: Seen) -> None:
+        """Ask again, for a while, where GitHub has not worked it out; at the end of the queue."""
+        due = self._known.merges_due
+        tries = due.pop(number, 0)
+        if seen.conflict is None and tries < _TRIES:
+            due[number] = tries + 1
+
+    async def _moved(self, base: str) -> bool:
+        """Whether a branch is not where it was; one that cannot be followed may be anywhere."""
+        bases = self._known.bases
+        if base not in bases and len(bases) >= _MOST_BASES:
+            return True
+        try:
+            answer = await self._source.get(self._source.repository.branch(base))
+        except HttpError as error:
+            if error.trouble not in {"forbidden", "gone"}:
+                raise
+            return True
+        before, bases[base] = bases.get(base), fields.text(answer.json(), "commit", "sha")
+        return before not in {None, bases[base]}
