@@ -199,8 +199,8 @@ WEAKENINGS = (
     Weakening(
         "P8: what a branch commits does not pass for prloom's own files",
         "prloom/engine/guard.py",
-        "        if committed is None:\n",
-        "        if committed is not None:\n",
+        "    if committed is None:\n        return None\n",
+        '    if committed != "":\n        return None\n',
         "test_guard.py",
         "is_seen_when_it_comes",
     ),
