@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -100,9 +101,21 @@ def execute(name: str, file: Path) -> ModuleType:
         raise ExtensionError(f"{file} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    with _nothing_left_beside():
+        spec.loader.exec_module(module)
     setattr(parent, last, module)
     return module
+
+
+@contextlib.contextmanager
+def _nothing_left_beside() -> Iterator[None]:
+    """Let Python write no `__pycache__` into the operator's checkout while an extension is imported."""
+    before = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
 
 
 def _own(found: Found) -> str:
