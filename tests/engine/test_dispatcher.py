@@ -308,6 +308,23 @@ async def test_a_wait_that_ended_just_after_a_tick_has_looked_is_not_left_to_the
         assert dispatcher._next() == 0
 
 
+async def test_a_plan_that_always_has_work_keeps_no_tick_from_coming(stage: Stage):
+    stage.adopt()
+    async with stage.running() as dispatcher:
+
+        async def nag() -> None:
+            while True:
+                dispatcher._rouse("pr-7")
+                await asyncio.sleep(0)
+
+        nagging = asyncio.create_task(nag())
+        await stage.until(lambda: stage.bridge.polls == 1)
+        stage.clock.advance(minutes=1)
+
+        await stage.until(lambda: stage.bridge.polls == 2)
+        nagging.cancel()
+
+
 async def test_a_plan_that_is_adopted_while_it_runs_is_worked_on(stage: Stage):
     async with stage.running():
         await stage.until(lambda: stage.bridge.polls == 1)
