@@ -507,6 +507,7 @@ async def test_a_merge_right_after_a_push_is_tried_again(desk: Any, pull: Any) -
 
 async def test_what_is_pushed_meanwhile_is_not_merged(desk: Any, pull: Any) -> None:
     desk.clock.advance(minutes=1)
+    desk.hub.world.merge_delay = 0.0
     desk.hub.before_next(lambda: desk.hub.push(pull), on="PUT *")
 
     result = await desk.act(None, Merge())
@@ -539,9 +540,11 @@ async def test_a_method_that_the_repository_forbids_is_refused_for_good(desk: An
 async def test_a_thread_is_resolved_and_twice_is_as_good_as_once(desk: Any, pull: Any) -> None:
     root = desk.hub.inline(pull, "ann", "why?")
     event = await heard(desk)
+    desk.requests()
 
     assert [await desk.act(event.reply_to, ResolveThread()) for _ in range(2)] == [Delivered()] * 2
     assert root.thread.resolved_by is desk.hub.who("ada")
+    assert desk.requests() == ["POST /graphql -> 200"] * 3
 
 
 async def test_a_thread_among_very_many_is_found(new_desk: NewDesk) -> None:
