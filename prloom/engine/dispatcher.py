@@ -241,7 +241,7 @@ class Dispatcher:
         """Work through the plans that are woken until the time of the next tick has come, or somebody asks for one."""
         loop = asyncio.get_running_loop()
         end = loop.time() + tick.total_seconds()
-        while not self._asked:
+        while not self._asked and loop.time() < end:
             if self._woken:
                 self._work_through(self._drain())
                 await asyncio.sleep(0)

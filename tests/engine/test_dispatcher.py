@@ -318,11 +318,13 @@ async def test_a_plan_that_always_has_work_keeps_no_tick_from_coming(stage: Stag
                 await asyncio.sleep(0)
 
         nagging = asyncio.create_task(nag())
-        await stage.until(lambda: stage.bridge.polls == 1)
-        stage.clock.advance(minutes=1)
+        try:
+            await stage.until(lambda: stage.bridge.polls == 1)
+            stage.clock.advance(minutes=1)
 
-        await stage.until(lambda: stage.bridge.polls == 2)
-        nagging.cancel()
+            await stage.until(lambda: stage.bridge.polls == 2)
+        finally:
+            nagging.cancel()
 
 
 async def test_a_plan_that_is_adopted_while_it_runs_is_worked_on(stage: Stage):
