@@ -27,7 +27,7 @@ def command(given: Options, pr: int | None, branch: str | None, plan_id: str | N
     import os  # noqa: PLC0415
     from datetime import UTC, datetime  # noqa: PLC0415
 
-    from prloom.engine import adopt, adopt_pull_request  # noqa: PLC0415
+    from prloom.engine.adoption import adopt, adopt_pull_request  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
     repo, config, now = repository.find(options.repo_root(given)), options.config(given), datetime.now(UTC)

@@ -36,7 +36,7 @@ def command(given: Options, *, as_json: bool) -> None:
 def _findings(given: Options) -> Iterator[Finding]:
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom doctor --help` needs none
 
-    from prloom.engine import surroundings  # noqa: PLC0415
+    from prloom.engine import surroundings  # noqa: PLC0415 - `prloom doctor --help` needs none
     from prloom.engine.views import doctor  # noqa: PLC0415
     from prloom.errors import ConfigError, PrloomError  # noqa: PLC0415
 

@@ -49,7 +49,7 @@ def command(
     plan_id = places.plan_id(where, plan)
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom emit --help` needs none
 
-    from prloom.engine import hand_in  # noqa: PLC0415
+    from prloom.engine.operator import hand_in  # noqa: PLC0415
     from prloom.engine.views import incoming  # noqa: PLC0415
 
     now = datetime.now(UTC)

@@ -33,7 +33,7 @@ def command(given: Options) -> None:
     """
     import json  # noqa: PLC0415 - only this command needs them
 
-    from prloom.engine import adopt  # noqa: PLC0415
+    from prloom.engine.adoption import adopt  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
     repo = repository.find(options.repo_root(given))

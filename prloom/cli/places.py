@@ -27,7 +27,7 @@ def plan_id(where: RepositoryPaths, named: str) -> str:
 
     Raises PrloomError with the nearest name where there is none.
     """
-    from prloom.engine import plans  # noqa: PLC0415 - `prloom --help` needs none
+    from prloom.engine.bus import plans  # noqa: PLC0415 - `prloom --help` needs none
 
     ids = plans.ids(where)
     number = named.removeprefix("#")

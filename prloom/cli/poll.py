@@ -19,7 +19,7 @@ def command(given: Options, plan: str | None) -> None:
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom poll --help` needs none
 
     from prloom.core.requests import Request  # noqa: PLC0415
-    from prloom.engine import control  # noqa: PLC0415
+    from prloom.engine.operator import control  # noqa: PLC0415
     from prloom.engine.views import published  # noqa: PLC0415
     from prloom.storage import paths  # noqa: PLC0415
     from prloom.storage.folder import Folder  # noqa: PLC0415

@@ -29,7 +29,7 @@ def hand_in(
     from datetime import UTC, datetime  # noqa: PLC0415 - only what writes needs them
 
     from prloom.core.requests import Request  # noqa: PLC0415
-    from prloom.engine import apply_now, control  # noqa: PLC0415
+    from prloom.engine.operator import apply_now, control  # noqa: PLC0415
     from prloom.storage import paths  # noqa: PLC0415
     from prloom.storage.folder import Folder  # noqa: PLC0415
 

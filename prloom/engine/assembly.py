@@ -10,13 +10,13 @@ from pathlib import Path
 
 from prloom.config.models import BridgeSection, Config, CustomBridge
 from prloom.core import remotes
-from prloom.engine import adopt
-from prloom.engine.agents import AgentTriager
+from prloom.engine.adoption import adopt
 from prloom.engine.board import Board
+from prloom.engine.bus.ledger import Clock
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.ledger import Clock
-from prloom.engine.plugins import Crew, Plugin
-from prloom.engine.rules import rules
+from prloom.engine.plan.agents import AgentTriager
+from prloom.engine.plan.plugins import Crew, Plugin
+from prloom.engine.plan.rules import rules
 from prloom.errors import WorkspaceError
 from prloom.extensions import bridges, discovery, filters
 from prloom.extensions.bridges import Bridges

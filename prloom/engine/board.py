@@ -8,12 +8,12 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from prloom.engine import history, plans
-from prloom.engine.desk import Desk
-from prloom.engine.guard import Guard
-from prloom.engine.ledger import Clock
-from prloom.engine.rules import Rules, rules
-from prloom.engine.stores import Stores
+from prloom.engine.bus import history, plans
+from prloom.engine.bus.guard import Guard
+from prloom.engine.bus.ledger import Clock
+from prloom.engine.bus.stores import Stores
+from prloom.engine.plan.desk import Desk
+from prloom.engine.plan.rules import Rules, rules
 from prloom.errors import ConfigError, PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import Plan

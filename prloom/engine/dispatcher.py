@@ -12,17 +12,18 @@ from math import inf
 from pathlib import Path
 
 from prloom.core.dispatch import Roster
-from prloom.engine import errands, work
 from prloom.engine.board import Board, GoneError
-from prloom.engine.control import Control
-from prloom.engine.desk import Desk
-from prloom.engine.hands import Hands, Triager
-from prloom.engine.jobs import Jobs
-from prloom.engine.ledger import Clock
-from prloom.engine.network import Network
-from prloom.engine.plugins import Crew
-from prloom.engine.pollers import Pollers
-from prloom.engine.rules import Rules
+from prloom.engine.bus.ledger import Clock
+from prloom.engine.operator import errands
+from prloom.engine.operator.control import Control
+from prloom.engine.plan import work
+from prloom.engine.plan.desk import Desk
+from prloom.engine.plan.hands import Hands, Triager
+from prloom.engine.plan.jobs import Jobs
+from prloom.engine.plan.plugins import Crew
+from prloom.engine.plan.rules import Rules
+from prloom.engine.polling.network import Network
+from prloom.engine.polling.pollers import Pollers
 from prloom.engine.watch import Watcher
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import Bridges

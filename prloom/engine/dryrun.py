@@ -18,14 +18,16 @@ from prloom.config import stages
 from prloom.config.models import Config
 from prloom.core import verdicts
 from prloom.core.dispatch import Triage
-from prloom.engine import adopt, assembly, entries, plans
+from prloom.engine import assembly
+from prloom.engine.adoption import adopt
 from prloom.engine.board import REPOSITORY, Board
-from prloom.engine.desk import Desk
+from prloom.engine.bus import entries, plans
+from prloom.engine.bus.guard import Guard
+from prloom.engine.bus.ledger import Clock
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.guard import Guard
-from prloom.engine.ledger import Clock
-from prloom.engine.rules import rules
-from prloom.engine.services import HookServices
+from prloom.engine.plan.desk import Desk
+from prloom.engine.plan.rules import rules
+from prloom.engine.plan.services import HookServices
 from prloom.errors import AgentError, PrloomError
 from prloom.model.action import Action
 from prloom.model.decision import Decision

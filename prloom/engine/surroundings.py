@@ -10,7 +10,7 @@ from pathlib import Path
 from prloom.agents import registry
 from prloom.config import stages
 from prloom.config.models import Config
-from prloom.engine import plans
+from prloom.engine.bus import plans
 from prloom.engine.views.doctor import Finding, Severity
 from prloom.errors import PrloomError
 from prloom.storage import paths

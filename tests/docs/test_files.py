@@ -12,7 +12,7 @@ import pytest
 
 from prloom.agents import registry, runs
 from prloom.agents.agent import Trouble
-from prloom.engine import ledger
+from prloom.engine.bus import ledger
 from prloom.model.action import Action, Payload
 from prloom.model.decision import (
     DONE,
@@ -73,7 +73,7 @@ def test_every_field_of_a_stored_record_is_in_the_page(record: type[Record], nam
 def test_every_payload_verdict_and_end_of_a_wait_is_in_the_page(named: Callable[[str], Any], root: Path):
     text = named(PAGE).text
     source = "".join(
-        path.read_text("utf-8") for folder in ("core", "engine") for path in (root / "prloom" / folder).glob("*.py")
+        path.read_text("utf-8") for folder in ("core", "engine") for path in (root / "prloom" / folder).rglob("*.py")
     )
 
     verdicts = {*re.findall(r'verdict="(\w+)"', source), "todo", "answered", "acknowledged", "declined"}
@@ -83,7 +83,7 @@ def test_every_payload_verdict_and_end_of_a_wait_is_in_the_page(named: Callable[
 
 def test_every_stage_of_a_decision_is_in_the_page(named: Callable[[str], Any], root: Path):
     text = named(PAGE).text
-    source = "".join(path.read_text("utf-8") for path in (root / "prloom" / "engine").glob("*.py"))
+    source = "".join(path.read_text("utf-8") for path in (root / "prloom" / "engine").rglob("*.py"))
 
     stages = {*re.findall(r'\.commit\(\s*"(\w+)"', source), *re.findall(r'stage="(\w+)"', source)}
     assert len(stages) > 5

@@ -12,7 +12,7 @@ from stage import Stage, said
 
 from prloom.api import Author
 from prloom.engine.board import Board
-from prloom.engine.rules import rules
+from prloom.engine.plan.rules import rules
 from prloom.errors import AlreadyRunningError, PrloomError, StorageError
 from prloom.storage.faulty import NotingDisk
 

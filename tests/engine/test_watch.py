@@ -14,7 +14,7 @@ from stage import Stage, said
 
 from prloom.api import PluginContext, TriageContext
 from prloom.core.requests import Request
-from prloom.engine import control
+from prloom.engine.operator import control
 from prloom.engine.watch import Watcher
 from prloom.storage.folder import Folder
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stage import Stage
 
-from prloom.engine import adopt
+from prloom.engine.adoption import adopt
 from prloom.workspace import repository
 
 

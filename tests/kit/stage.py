@@ -31,12 +31,12 @@ from prloom.config import loading
 from prloom.config.models import Config
 from prloom.core import triage
 from prloom.core.dispatch import Triage
-from prloom.engine import plans
 from prloom.engine.board import Board
-from prloom.engine.desk import Desk
+from prloom.engine.bus import plans
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.plugins import Crew, Plugin
-from prloom.engine.rules import rules
+from prloom.engine.plan.desk import Desk
+from prloom.engine.plan.plugins import Crew, Plugin
+from prloom.engine.plan.rules import rules
 from prloom.errors import ExtensionError
 from prloom.extensions import calling
 from prloom.extensions.bridges import Bridges, LoadedBridge

@@ -33,7 +33,7 @@ class Weakening(NamedTuple):
 WEAKENINGS = (
     Weakening(
         "P1: events are on disk before the bridge's cursor is",
-        "prloom/engine/poll.py",
+        "prloom/engine/polling/poll.py",
         """        counts = dict(zip(routed, await asyncio.gather(*jobs), strict=True))
         if repository is not None and None not in counts.values() and polled.state != cursor:
             self._cursor.save({"state": polled.state})
@@ -46,18 +46,18 @@ WEAKENINGS = (
     ),
     Weakening(
         "P1: a ledger that failed writes nothing past what it does not know",
-        "prloom/engine/ledger.py",
+        "prloom/engine/bus/ledger.py",
         "        self._closed = self._closed or reason\n",
         "        log.warning(reason)\n",
-        "test_ledger.py",
+        "bus/test_ledger.py",
         "after_an_error",
     ),
     Weakening(
         "P1: an id is known however long ago it came in",
-        "prloom/engine/known.py",
+        "prloom/engine/bus/known.py",
         "        return event_id in self._ids or (self._forgetful and self._written(event_id))\n",
         "        return event_id in self._ids\n",
-        "test_intake.py",
+        "plan/test_intake.py",
         "beyond_memory",
     ),
     Weakening(
@@ -65,12 +65,12 @@ WEAKENINGS = (
         "prloom/core/triage.py",
         "            changes.append(failed(opened[event.id], why, now=now, policy=policy, alone=len(batch) > 1))\n",
         '            changes.append(Change(event_id=event.id, verdict="answered", state="triaged", reason=why))\n',
-        "test_agents.py",
+        "plan/test_agents.py",
         "leaves_out",
     ),
     Weakening(
         "P1: a run that nobody has in hand is found again",
-        "prloom/engine/work.py",
+        "prloom/engine/plan/work.py",
         "        if desk.busy.isdisjoint(ids):\n",
         "        if not ids:\n",
         "test_dispatcher.py",
@@ -78,15 +78,15 @@ WEAKENINGS = (
     ),
     Weakening(
         "P1: a request that a plan cannot carry out now waits for it",
-        "prloom/engine/errands.py",
+        "prloom/engine/operator/errands.py",
         "    box.settle(each._replace(plans=plans) for each, plans in owed if plans)\n",
         "    box.settle()\n",
-        "test_control.py",
+        "operator/test_control.py",
         "waits_for_it",
     ),
     Weakening(
         "P2: the decision is appended before anything else is written",
-        "prloom/engine/ledger.py",
+        "prloom/engine/bus/ledger.py",
         """            position = self._decisions.append([line])
             self._take_effect(decision, now, _behind(position, line, self.state.log))
 """,
@@ -100,15 +100,15 @@ WEAKENINGS = (
     ),
     Weakening(
         "P2: a hook that was overtaken by another writer runs again",
-        "prloom/engine/hooks.py",
+        "prloom/engine/plan/hooks.py",
         "                if not _overtaken(desk, plugin, call, outcome):\n",
         "                if call.plan_id:\n",
-        "test_hooks.py",
+        "plan/test_hooks.py",
         "overtaken",
     ),
     Weakening(
         "P3: where an attempt's outcome is not known, the bridge is told to look first",
-        "prloom/engine/delivery.py",
+        "prloom/engine/plan/delivery.py",
         "    uncertain = begun is not None or receipts.in_doubt(state, queued)\n",
         "    uncertain = receipts.in_doubt(state, queued)\n",
         "test_promises.py",
@@ -116,15 +116,15 @@ WEAKENINGS = (
     ),
     Weakening(
         "P3: the receipt is written before the decision",
-        "prloom/engine/delivery.py",
+        "prloom/engine/plan/delivery.py",
         "        receipts.save(desk.local, bridge, outbox.receipted(state, receipt))\n",
         "",
-        "test_delivery.py",
+        "plan/test_delivery.py",
         "has_a_receipt",
     ),
     Weakening(
         "P4: of events that a hook failed on in company, only the guilty one waits",
-        "prloom/engine/hooks.py",
+        "prloom/engine/plan/hooks.py",
         '        if len(step.event_ids) > 1 or (failure.kind == "died" and not suspected):\n',
         '        if failure.kind == "died" and not suspected:\n',
         "test_promises.py",
@@ -132,10 +132,10 @@ WEAKENINGS = (
     ),
     Weakening(
         "P4: one event that a plugin always fails on does not switch it off",
-        "prloom/engine/plugins.py",
+        "prloom/engine/plan/plugins.py",
         "        if self.breaker.off_until is None and self._guilty.issuperset(event_ids):\n            return\n",
         "",
-        "test_hooks.py",
+        "plan/test_hooks.py",
         "never_switches_the_plugin_off",
     ),
     Weakening(
@@ -148,15 +148,15 @@ WEAKENINGS = (
     ),
     Weakening(
         "P5: a run that prloom's own end cut short counts as no attempt",
-        "prloom/engine/settling.py",
+        "prloom/engine/plan/settling.py",
         '    if result.status == "interrupted":\n',
         "    if not live:\n",
-        "test_agents.py",
+        "plan/test_agents.py",
         "own_end_cut_short",
     ),
     Weakening(
         "P5: a full tick does not go on with what comes due meanwhile",
-        "prloom/engine/work.py",
+        "prloom/engine/plan/work.py",
         "    now = hands.horizon or desk.clock()\n",
         "    now = desk.clock()\n",
         "test_dispatcher.py",
@@ -172,7 +172,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P7: a stranger's text is held before any hook sees it",
-        "prloom/engine/intake.py",
+        "prloom/engine/plan/intake.py",
         '            return Change(event_id=event.id, verdict="held", state="held", reason=reason, intake=came_in)\n'
         "        case Unknown",
         '            return Change(event_id=event.id, verdict="held", state="pending", reason=reason, intake=came_in)\n'
@@ -182,10 +182,10 @@ WEAKENINGS = (
     ),
     Weakening(
         "P7: what is shown is the text that came in, to the letter",
-        "prloom/engine/ledger.py",
+        "prloom/engine/bus/ledger.py",
         " or digest(found) != opened.digest:\n",
         ":\n",
-        "test_intake.py",
+        "plan/test_intake.py",
         "changed_in_the_journal",
     ),
     Weakening(
@@ -193,15 +193,15 @@ WEAKENINGS = (
         "prloom/core/requests.py",
         "            fitting = [event for event in named if digests.get(event.id, event.digest) == event.digest]\n",
         "            fitting = named if digests is not None else []\n",
-        "test_control.py",
+        "operator/test_control.py",
         "void_for_another_text",
     ),
     Weakening(
         "P8: what a branch commits does not pass for prloom's own files",
-        "prloom/engine/guard.py",
+        "prloom/engine/bus/guard.py",
         "    if committed is None:\n        return None\n",
         '    if committed != "":\n        return None\n',
-        "test_guard.py",
+        "bus/test_guard.py",
         "is_seen_when_it_comes",
     ),
     Weakening(
@@ -214,7 +214,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P10: what has not changed is not saved",
-        "prloom/engine/ledger.py",
+        "prloom/engine/bus/ledger.py",
         "        if self._closed is None and self.state != self._saved:\n",
         "        if self._closed is None:\n",
         "test_promises.py",

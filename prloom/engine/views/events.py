@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from prloom.engine import plans
+from prloom.engine.bus import plans
 from prloom.engine.views import buses, journals
 from prloom.engine.views.journals import Came, Said
 from prloom.engine.views.snapshot import REPOSITORY

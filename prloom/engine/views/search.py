@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from prloom.engine import plans
+from prloom.engine.bus import plans
 from prloom.engine.views import buses, events, journals
 from prloom.engine.views.journals import Came
 from prloom.engine.views.snapshot import REPOSITORY

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from prloom.engine import plans
+from prloom.engine.bus import plans
 from prloom.errors import PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import Plan

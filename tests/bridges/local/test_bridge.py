@@ -30,7 +30,7 @@ from prloom.api import (
     UpsertPlan,
     marker,
 )
-from prloom.engine.files import PlanFolder
+from prloom.engine.bus.files import PlanFolder
 from prloom.storage.folder import Folder
 from prloom.testing.bridge_scene import MemoryFiles
 

@@ -9,7 +9,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext, TriageContext, marker
-from prloom.engine.ledger import Ledger
+from prloom.engine.bus.ledger import Ledger
 from prloom.engine.views import events, why
 from prloom.model import event as model
 from prloom.model.decision import Change

@@ -12,7 +12,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
-from prloom.engine.ledger import Ledger
+from prloom.engine.bus.ledger import Ledger
 from prloom.engine.views import status
 from prloom.storage import locks
 from prloom.storage.folder import Folder

@@ -11,8 +11,8 @@ from stage import Stage, said
 from prloom.api import Author, PluginContext, Refused, TriageContext, marker
 from prloom.core import requests
 from prloom.core.requests import Request
-from prloom.engine import control
-from prloom.engine.ledger import Ledger
+from prloom.engine.bus.ledger import Ledger
+from prloom.engine.operator import control
 from prloom.engine.views import why
 from prloom.errors import PrloomError
 from prloom.model.action import Action

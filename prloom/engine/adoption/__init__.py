@@ -1,0 +1,1 @@
+"""Begin to look after a branch or a pull request."""

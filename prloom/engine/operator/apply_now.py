@@ -1,0 +1,115 @@
+"""Carry out at once what the operator asks for, where no dispatcher runs that would."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import NamedTuple
+
+from prloom.core import requests
+from prloom.core.requests import Request
+from prloom.engine.bus import history
+from prloom.engine.bus.guard import Guard
+from prloom.engine.bus.ledger import Clock, Ledger
+from prloom.engine.bus.plan_text import PlanFile
+from prloom.engine.bus.stores import Stores
+from prloom.engine.operator import control
+from prloom.engine.operator.control import Asked, Control
+from prloom.engine.views import snapshot
+from prloom.engine.views.snapshot import REPOSITORY, Snapshot
+from prloom.errors import AlreadyRunningError, PrloomError
+from prloom.storage import paths
+from prloom.storage.folder import Folder
+from prloom.storage.owner import DispatcherLock
+from prloom.storage.paths import RepositoryPaths
+
+RUNNING = "a dispatcher is running"
+"""Why a request is left to the dispatcher, as a rule."""
+
+
+class Bench(NamedTuple):
+    """A plan's bus, opened for one request and no more."""
+
+    id: str
+    ledger: Ledger
+
+
+def carry_out(repository: RepositoryPaths, clock: Clock) -> str | None:
+    """Carry out all requests that wait; return None, or why that is left to the dispatcher.
+
+    It is the dispatcher's where one runs, where a request is about an event that has yet to be taken in, and where a
+    plan cannot be opened just now.
+    """
+    with Folder.make(repository.root, *paths.LOCAL) as local:
+        try:
+            with DispatcherLock(local, quiet=True):
+                return _carry_out(repository, local, clock)
+        except AlreadyRunningError:
+            return RUNNING
+
+
+def _carry_out(repository: RepositoryPaths, local: Folder, clock: Clock) -> str | None:
+    box = Control(local)
+    asked = box.read(clock())
+    found = snapshot.every(repository)
+    left = _left(asked, found)
+    if left is not None:
+        return left
+    wanted = [each for each in found if any(_concerns(request, each) for request, *_ in asked)]
+    if any(each.bus.behind for each in wanted):  # a plugin's global writes may be spread over the logs of several plans
+        wanted = list(found)
+    try:
+        with _benches(repository, [each.plan.id for each in wanted], clock) as benches:
+            for request, _, owed in asked:
+                control.carry_out(request, [bench for bench in benches if owed is None or bench.id in owed])
+            for bench in benches:
+                bench.ledger.save()
+    except PrloomError as error:
+        return str(error)
+    box.settle()
+    return None
+
+
+def _left(asked: Iterable[Asked], found: Iterable[Snapshot]) -> str | None:
+    """Return why the requests are better left to the dispatcher, which takes events in and waits for plans; or None."""
+    missing = {event_id for request, *_ in asked for event_id in request.ids}
+    for each in found:
+        if missing & each.bus.untaken:
+            return "it is about an event that has yet to be taken in"
+        missing -= {event_id for request, *_ in asked for event_id in control.has(request, each.bus.state)}
+    unread = [each for each in found if each.error is not None]
+    return f"plan {unread[0].plan.id} cannot be read: {unread[0].error}" if missing and unread else None
+
+
+def _concerns(request: Request, of: Snapshot) -> bool:
+    return bool(requests.changes(request, of.bus.state) or requests.deliveries(request, of.bus.state))
+
+
+@contextmanager
+def _benches(repository: RepositoryPaths, plan_ids: Collection[str], clock: Clock) -> Iterator[tuple[Bench, ...]]:
+    guard = Guard(repository.root)
+    with ExitStack() as closing:
+        top = closing.enter_context(Folder.make(repository.root, *paths.LOCAL))
+        everywhere = partial(history.everywhere, repository, guard)
+        shared = Stores(top.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
+        benches = []
+        for plan_id in plan_ids:
+            local = closing.enter_context(_folder(repository, plan_id, guard))
+            bus = local.make_sub(paths.BUS)
+            stores = Stores(local.make_sub(paths.PLUGIN_STATE), "plan", partial(history.writes, bus, "plan"))
+            benches.append(Bench(plan_id, Ledger.open(bus, clock, (PlanFile(local), stores, shared))))
+        shared.settle()
+        yield tuple(benches)
+
+
+def _folder(repository: RepositoryPaths, plan_id: str, guard: Guard) -> Folder:
+    """Open a plan's folder as the dispatcher does: not if its branch brings files that would pass for prloom's."""
+    if plan_id == REPOSITORY:
+        return Folder.make(repository.root, *paths.LOCAL)
+    worktree = repository.worktree(plan_id)
+    problem = guard.problem(worktree)
+    local = None if problem else Folder.open(worktree, *paths.LOCAL)
+    if local is None:
+        raise PrloomError(f"plan {plan_id} cannot be opened: {problem or 'its worktree is gone'}")
+    return local

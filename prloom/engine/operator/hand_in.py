@@ -1,0 +1,46 @@
+"""Put events on a plan's bus by hand, as a source would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from prloom.engine.bus import entries, plans
+from prloom.engine.bus.guard import Guard
+from prloom.engine.views import search
+from prloom.errors import PrloomError
+from prloom.model.event import Event
+from prloom.model.plan import Plan
+from prloom.storage import paths
+from prloom.storage.folder import Folder
+from prloom.storage.journal import Journal
+from prloom.storage.paths import RepositoryPaths
+
+
+def plan(repository: RepositoryPaths, plan_id: str) -> Plan:
+    """Return what is known of a plan; raises PrloomError where it cannot be read."""
+    with _local(repository, plan_id) as local:
+        return plans.load(local)
+
+
+def append(repository: RepositoryPaths, plan_id: str, events: Sequence[Event], now: datetime) -> None:
+    """Append events to a plan's bus, all or none; raises PrloomError where one of the ids is known already."""
+    with _local(repository, plan_id) as local, local.make_sub(paths.BUS) as bus:
+        for event in events:
+            if search.event(bus, event.id, None) is not None:
+                raise PrloomError(
+                    f"plan {plan_id} has an event {event.id} already, and nothing was appended; "
+                    f"`prloom why` tells what became of it"
+                )
+        entries.append(Journal(bus, paths.EVENTS), events, now)
+
+
+def _local(repository: RepositoryPaths, plan_id: str) -> Folder:
+    worktree = repository.worktree(plan_id)
+    problem = Guard(repository.root).problem(worktree)
+    if problem is not None:
+        raise PrloomError(problem)
+    local = Folder.open(worktree, *paths.LOCAL)
+    if local is None:
+        raise PrloomError(f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt the pull request again")
+    return local

@@ -1,0 +1,1 @@
+"""One plan at work: its desk, and the steps that its events take."""

@@ -1,0 +1,195 @@
+"""Let agents deal with events, one run for a batch, and find out what became of the runs of an earlier dispatcher."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from prloom.agents import registry, runner, runs
+from prloom.agents.agent import Agent, Request, Result
+from prloom.agents.runs import Limits
+from prloom.api.context import Services
+from prloom.config import stages
+from prloom.config.models import Config
+from prloom.core import prompt
+from prloom.core.dispatch import Triage
+from prloom.engine.plan import settling
+from prloom.engine.plan.desk import Desk
+from prloom.engine.plan.services import HookServices
+from prloom.errors import AgentError
+from prloom.model.decision import Change
+from prloom.model.event import Event
+from prloom.storage import paths
+
+log = logging.getLogger(__name__)
+
+STAGE = "triage"
+
+LATEST = 50
+"""Runs of a plan among which those are looked for that go on although nobody waits for them."""
+
+
+class AgentTriager:
+    """Runs agents: at most `dispatcher.max_parallel_plans` at a time, each watched by a supervisor of its own."""
+
+    def __init__(
+        self, *, root: Path, environ: Mapping[str, str], parallel: int, read_plan: Callable[[str], str]
+    ) -> None:
+        self._root = root
+        self._environ = environ
+        self._read_plan = read_plan
+        self._slots = asyncio.Semaphore(parallel)
+
+    def turn(self) -> asyncio.Semaphore:
+        """Return what is held by whoever lets an agent run; it is got in the order in which it was asked for."""
+        return self._slots
+
+    async def triage(self, desk: Desk, step: Triage) -> None:
+        """Run the triage agent on these events, and commit what it says."""
+        opened = desk.ledger.state.open
+        texts = [desk.ledger.event(opened[event_id]) for event_id in step.event_ids if event_id in opened]
+        batch = tuple(text for text in texts if text is not None)
+        if batch:
+            await self._triage(desk, batch)
+
+    async def recover(self, desk: Desk, run: str, event_ids: tuple[str, ...]) -> None:
+        """Find out what became of a run that is in nobody's hands, wait for it if it goes on, and settle it."""
+        opened = [desk.ledger.state.open[event_id] for event_id in event_ids if event_id in desk.ledger.state.open]
+        folder = _folder(desk, run)
+        agent = registry.AGENTS.get(opened[0].by or "") if opened else None
+        if agent is not None and folder.is_dir():
+            await self._finish(desk, agent, runner.find(folder))
+            return
+        if folder.is_dir():
+            runner.stop(runner.find(folder))
+        gone = Result(status="interrupted", error="its folder is gone" if agent else "its agent is not known here")
+        settling.settle(desk, run, "prloom", gone, None)
+
+    def sweep(self, desk: Desk) -> None:
+        """End what still runs of the latest runs and is not about events, which are recovered."""
+        own = {event.run for event in desk.ledger.state.open.values()}
+        folder = desk.worktree.joinpath(*paths.LOCAL, paths.RUNS)
+        try:
+            latest = sorted(os.listdir(folder))[-LATEST:]  # noqa: PTH208 - the names are times
+        except OSError:
+            return
+        for name in latest:
+            if name not in own:
+                runner.stop(runner.find(folder / name))
+
+    def services(self, desk: Desk) -> Services:
+        """Return what a hook of this plan may ask for."""
+        return HookServices(desk, run=self.run, read_plan=self._read_plan)
+
+    async def run(self, desk: Desk, stage: str, text: str, model: str | None) -> str:
+        """Run a stage's agent in the plan's worktree, for a hook, and return its final message; raises AgentError."""
+        agent, chosen = _agent(desk.rules.config, stage, model, self._environ)
+        async with self._slots:
+            run_id = runs.new_id(desk.clock(), stage)
+            run = self._start(desk, agent, run_id, self._request(desk, stage, text, chosen, run_id))
+            result = await _outcome(run, agent)
+        if result.status != "ok":
+            raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble}")
+        return result.message
+
+    async def _triage(self, desk: Desk, batch: tuple[Event, ...]) -> None:
+        run_id = runs.new_id(desk.clock(), STAGE)
+        try:
+            agent, model = _agent(desk.rules.config, STAGE, None, self._environ)
+        except AgentError as error:
+            settling.fail(desk, run_id, batch, str(error))
+            return
+        changes = tuple(Change(event_id=event.id, verdict="started", state="pending") for event in batch)
+        desk.ledger.commit(STAGE, agent.name, changes=changes, run=run_id)
+        try:
+            request = self._request(desk, STAGE, self._prompt(desk, batch, run_id), model, run_id)
+            run = self._start(desk, agent, run_id, request)
+        except AgentError as error:
+            settling.fail(desk, run_id, batch, str(error), by=agent.name)
+            return
+        await self._finish(desk, agent, run)
+
+    async def _finish(self, desk: Desk, agent: Agent, run: runner.Run) -> None:
+        result = await _outcome(run, agent)
+        answer = await asyncio.to_thread(runs.read_answer, run.folder)
+        settling.settle(desk, run.id, agent.name, result, answer)
+
+    def _prompt(self, desk: Desk, batch: tuple[Event, ...], run_id: str) -> str:
+        return prompt.triage_prompt(
+            plan=desk.plan,
+            plan_text=desk.text.read(),
+            events=batch,
+            answer_path=str(_folder(desk, run_id) / runs.ANSWER),
+            fence=secrets.token_hex(12),
+            repository_context=_context(self._root),
+        )
+
+    def _request(self, desk: Desk, stage: str, text: str, model: str | None, run_id: str) -> Request:
+        return Request(
+            prompt=text,
+            stage=stage,
+            cwd=desk.worktree,
+            root=self._root,
+            model=model,
+            read_only=stage == STAGE,
+            answer_path=_folder(desk, run_id) / runs.ANSWER,
+            argv=desk.rules.config.agents.command.argv,
+        )
+
+    def _start(self, desk: Desk, agent: Agent, run_id: str, request: Request) -> runner.Run:
+        desk.local.make_sub(paths.RUNS).close()
+        config = desk.rules.config
+        allowing = Allowing(agent, config.agents.env)
+        return runner.start(_folder(desk, run_id), allowing, request, environ=self._environ, limits=_limits(config))
+
+
+class Allowing:
+    """An agent that gets some more of the operator's environment, because the configuration says so."""
+
+    def __init__(self, agent: Agent, names: Sequence[str]) -> None:
+        self.name = agent.name
+        self.program = agent.program
+        self.variables = (*agent.variables, *names)
+        self.invocation = agent.invocation
+        self.read = agent.read
+
+
+def _folder(desk: Desk, run_id: str) -> Path:
+    return desk.worktree.joinpath(*paths.LOCAL, paths.RUNS, run_id)
+
+
+def _limits(config: Config) -> Limits:
+    agents = config.agents
+    return Limits(
+        wall_seconds=agents.timeout.total_seconds(),
+        silence_seconds=agents.silence.total_seconds(),
+        output_bytes=agents.max_output,
+    )
+
+
+def _agent(config: Config, stage: str, model: str | None, environ: Mapping[str, str]) -> tuple[Agent, str | None]:
+    choice = stages.stage(config, stage, model=model)
+    agent = registry.auto(environ) if choice.agent == "auto" else registry.get(choice.agent)
+    return agent, choice.model
+
+
+def _context(root: Path) -> str | None:
+    """Return the operator's own words for agents, from the checkout in which prloom was started."""
+    try:
+        return (root / "prloom" / "planner.md").read_text("utf-8", "replace")
+    except OSError:
+        return None
+
+
+async def _outcome(run: runner.Run, agent: Agent) -> Result:
+    """Wait for a run and return what it came to; where we are ended first, the run is ended with us."""
+    try:
+        end = await runner.wait(run)
+    except asyncio.CancelledError:
+        runner.stop(run)
+        raise
+    return await asyncio.to_thread(runner.conclude, run, agent, end)

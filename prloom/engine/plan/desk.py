@@ -1,0 +1,188 @@
+"""One plan at work: its ledger, its stores, and what of it is in somebody's hands just now."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from prloom.api.bridge import TrackedPlan
+from prloom.core import backoff
+from prloom.core.backoff import Backoff
+from prloom.engine.bus import history, plans
+from prloom.engine.bus.files import PlanFolder
+from prloom.engine.bus.known import Known
+from prloom.engine.bus.ledger import Clock, Ledger
+from prloom.engine.bus.plan_text import PlanFile
+from prloom.engine.bus.stores import Stores
+from prloom.engine.plan.rules import Rules
+from prloom.errors import StorageError
+from prloom.model import record
+from prloom.model.event import Target
+from prloom.model.plan import Plan
+from prloom.model.position import Cursor
+from prloom.storage import paths
+from prloom.storage.folder import Folder
+
+log = logging.getLogger(__name__)
+
+_TROUBLE = Backoff(initial=timedelta(seconds=1), maximum=timedelta(minutes=5))
+_CALM = timedelta(minutes=1)
+"""Trouble that comes back sooner than this, or than the last rest was long, is the same trouble."""
+
+
+class Desk:
+    """A plan that the dispatcher works on.
+
+    `busy` are the events in a hook's or an agent's hands. `alone` are those that are shown one by one because a hook
+    failed on them in company, and `suspects` those of them that a plugin's process may have died of. `delivering` are
+    the bridges that are at work on an action of this plan. `awaits_agent` says that a job waits for an agent's turn, or
+    has it. `swept` says that runs of an earlier dispatcher have been looked for. All of these are memory only: after a
+    crash nobody holds anything. `read_to` bounds what is taken in: events behind it are left to the next tick.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        repo_root: Path,
+        worktree: Path,
+        local: Folder,
+        shared: Stores,
+        rules: Rules,
+        clock: Clock,
+    ) -> None:
+        self.plan = plan
+        self.repo_root = repo_root
+        self.worktree = worktree
+        self.local = local
+        self.rules = rules
+        self.clock = clock
+        self.shared = shared
+        self.text = PlanFile(local)
+        own = partial(history.writes, local.make_sub(paths.BUS), "plan")
+        self.stores = Stores(local.make_sub(paths.PLUGIN_STATE), "plan", own)
+        self.busy: set[str] = set()
+        self.alone: set[str] = set()
+        self.suspects: set[str] = set()
+        self.delivering: set[str] = set()
+        self.awaits_agent = False
+        self.swept = False
+        self.read_to: Cursor | None = None
+        self.todos_seen_at: int | None = None
+        self.torn: tuple[Cursor, datetime] | None = None
+        self.rest_until: datetime | None = None
+        self._rested = timedelta(0)
+        self._troubles = 0
+        self._anew = False
+        self._open()
+
+    def _open(self) -> None:
+        bus = self.local.make_sub(paths.BUS)
+        self.ledger = Ledger.open(bus, self.clock, (self.text, self.stores, self.shared))
+        self.known = Known(self.ledger.events, self.ledger.state.cursor)
+
+    @property
+    def id(self) -> str:
+        """The plan's id."""
+        return self.plan.id
+
+    @property
+    def tracked(self) -> TrackedPlan:
+        """The plan as bridges see it."""
+        return TrackedPlan(self.plan.id, self.plan.branch, self.worktree, PlanFolder(self.local), self.plan.pr)
+
+    @property
+    def plan_target(self) -> Target:
+        """Where an answer goes that belongs to no thread: the pull request, or the local file where there is none."""
+        if self.plan.pr is not None and self.plan.forge:
+            return Target(self.plan.forge, {"pr": self.plan.pr})
+        return Target("local", {"plan": self.plan.id, "section": "replies"})
+
+    @property
+    def change_request_ref(self) -> str | None:
+        """The pull request as its forge names it."""
+        return self.plan.url or (f"#{self.plan.pr}" if self.plan.pr is not None else None)
+
+    @property
+    def paused(self) -> bool:
+        """Whether only commands are obeyed."""
+        return self.ledger.state.paused
+
+    @property
+    def in_run(self) -> bool:
+        """Whether an agent is at work on events of this plan."""
+        return any(event.run for event in self.ledger.state.open.values())
+
+    def clear(self, event_ids: AbstractSet[str]) -> None:
+        """Take events to be as good as others again; also those that came to their end under suspicion."""
+        self.alone = (self.alone - event_ids) & self.ledger.state.open.keys()
+        self.suspects = (self.suspects - event_ids) & self.ledger.state.open.keys()
+
+    @property
+    def usable(self) -> bool:
+        """Whether the plan's files can be written just now, as far as is known."""
+        return not (self.plan.blocked or self._anew or self.resting(self.clock()))
+
+    def resting(self, now: datetime) -> bool:
+        """Whether the plan is left alone for a while after its files made trouble."""
+        return self.rest_until is not None and now < self.rest_until
+
+    def trouble(self, error: str) -> None:
+        """Note that the plan's files could not be used: it rests, the others go on, and then it is opened anew.
+
+        Trouble that comes back soon makes it rest longer each time. Never raises: it is what errors come to.
+        """
+        now = self.clock()
+        self.ledger.close(error)
+        self._anew = True
+        if self.resting(now) or self.local.fd < 0:
+            return
+        if self.rest_until is None or now >= self.rest_until + max(self._rested, _CALM):
+            self._troubles = 0
+        self._troubles += 1
+        self._rested = backoff.delay(_TROUBLE, self._troubles, self.id)
+        self.rest_until = now + self._rested
+        self.tell(error)
+
+    def reopen(self) -> None:
+        """Read from disk what really came to be, after trouble."""
+        if self._anew:
+            self._open()
+            self._anew = False
+
+    def well(self) -> None:
+        """Note that the plan could be worked on."""
+        if self.plan.last_error is not None:
+            self.tell(None)
+
+    def tell(self, error: str | None) -> None:
+        """Show an error in `prloom status`, or take it away; where not even that can be written, it is logged only."""
+        at = record.iso(self.clock()) if error else None
+        try:
+            if self.plan.last_error != error:
+                self.edit(lambda plan: replace(plan, last_error=error, last_error_at=at))
+        except StorageError as failure:
+            log.warning("plan %s: %s", self.id, failure)
+
+    def edit(self, change: Callable[[Plan], Plan]) -> None:
+        """Change the plan's `state.json`; the repository itself has none, and must not look like a plan's worktree."""
+        self.plan = plans.change(self.local, self.plan, change) if self.id else change(self.plan)
+
+    def stands(self) -> bool:
+        """Whether the plan's folder is still the one that was opened, and not another of that name, or none."""
+        try:
+            return os.path.samestat(self.worktree.joinpath(*paths.LOCAL).lstat(), os.fstat(self.local.fd))
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Let go of the plan; whoever is still at work on it can write nothing any more."""
+        self.ledger.close("the plan was closed")
+        self.local.close()

@@ -1,0 +1,118 @@
+"""Hand out what is to be done with a plan's pending events: to a command, to a plugin's hook, to an agent."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from functools import partial
+from typing import assert_never
+
+from prloom.core import commands, dispatch, verdicts
+from prloom.core.commands import Command
+from prloom.core.dispatch import Obey, Roster, Show, Step, Triage
+from prloom.engine.plan import hooks, obey
+from prloom.engine.plan.desk import Desk
+from prloom.engine.plan.hands import Hands
+from prloom.errors import PrloomError
+from prloom.model.decision import Change
+from prloom.model.state import OpenEvent
+
+log = logging.getLogger(__name__)
+
+
+def hand_out(desk: Desk, roster: Roster, hands: Hands) -> bool:
+    """Begin all that can be done with the pending events; return whether there was anything."""
+    pending = [event for event in desk.ledger.state.open.values() if event.state == "pending" and event.run is None]
+    if _park_unreadable(desk, pending):
+        return True
+    steps = dispatch.steps(
+        [(event, _command(desk, event)) for event in pending],
+        roster,
+        busy=desk.busy,
+        alone=desk.alone,
+        paused=desk.paused,
+        triaging=desk.in_run or desk.awaits_agent,
+    )
+    orders = [step for step in steps if isinstance(step, Obey)]
+    for step in orders or steps:  # a command may change what is to be done with all the others
+        _begin(desk, step, roster, hands)
+    return bool(steps)
+
+
+def _park_unreadable(desk: Desk, pending: Iterable[OpenEvent]) -> bool:
+    """Leave events to a person whose text in the journal is not the one that came in."""
+    lost = [event for event in pending if event.id not in desk.busy and desk.ledger.event(event) is None]
+    if lost:
+        reason = "its text in events.jsonl is not the one that came in"
+        desk.ledger.commit("intake", "prloom", changes=tuple(verdicts.park(event.id, reason) for event in lost))
+    return bool(lost)
+
+
+def _command(desk: Desk, event: OpenEvent) -> Command | None:
+    text = desk.ledger.event(event)
+    return None if text is None else commands.parse(text)
+
+
+def _begin(desk: Desk, step: Step, roster: Roster, hands: Hands) -> None:
+    match step:
+        case Obey(event_id=event_id):
+            _obey(desk, event_id, hands)
+        case Show(event_ids=ids):
+            shown = partial(hooks.show, desk, step, hands.crew[step.plugin], hands.triager.services(desk))
+            hands.begin(desk, ids, shown)
+        case Triage(event_ids=ids) if not hands.agents:
+            _finish(desk, ids)
+        case Triage():
+            desk.awaits_agent = True
+            hands.spawn(desk, partial(_triage, desk, roster, hands))
+        case _:
+            assert_never(step)
+
+
+def _obey(desk: Desk, event_id: str, hands: Hands) -> None:
+    opened = desk.ledger.state.open[event_id]
+    event = desk.ledger.event(opened)
+    command = None if event is None else commands.parse(event)
+    if event is None or command is None:
+        return
+    try:
+        obey.obey(desk, event, command, hands.crew.command_help())
+    except PrloomError:
+        raise
+    except Exception as error:  # this one event must not keep all others from being worked on
+        log.exception("a bug in prloom; event %s of plan %s is parked", event_id, desk.id)
+        reason = f"a bug in prloom: {type(error).__name__}: {error}"
+        desk.ledger.commit("command", "prloom", changes=(verdicts.park(event_id, reason),))
+
+
+def _finish(desk: Desk, ids: tuple[str, ...]) -> None:
+    """End events that concern the whole repository once every plugin has seen them: no agent looks at them."""
+    changes = tuple(
+        Change(event_id=event_id, verdict="handled", state="handled", reason="shown to every plugin")
+        for event_id in ids
+    )
+    desk.ledger.commit("onGlobalEvent", "prloom", changes=changes)
+
+
+async def _triage(desk: Desk, roster: Roster, hands: Hands) -> None:
+    """Wait for an agent's turn, and let it deal with all that is ready by then: a burst of comments is one run."""
+    try:
+        async with hands.triager.turn():
+            step = None if desk.resting(desk.clock()) else _batch(desk, roster)
+            if step is not None:
+                await hands.hold(desk, step.event_ids, partial(hands.triager.triage, desk, step))
+    finally:
+        desk.awaits_agent = False
+
+
+def _batch(desk: Desk, roster: Roster) -> Triage | None:
+    pending = [event for event in desk.ledger.state.open.values() if event.state == "pending"]
+    steps = dispatch.steps(
+        [(event, _command(desk, event)) for event in pending if desk.ledger.event(event) is not None],
+        roster,
+        busy=desk.busy,
+        alone=desk.alone,
+        paused=desk.paused,
+        triaging=desk.in_run,
+    )
+    return next((step for step in steps if isinstance(step, Triage)), None)

@@ -1,0 +1,73 @@
+"""What a plan's work is handed to: the plugins, the bridges, the agents, and whoever runs what takes time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, Protocol
+
+from prloom.api.bridge import BridgeContext
+from prloom.api.context import Services
+from prloom.core.dispatch import Triage
+from prloom.engine.plan.desk import Desk
+from prloom.engine.plan.plugins import Crew
+from prloom.extensions.bridges import Bridges
+
+Job = Callable[[], Coroutine[Any, Any, None]]
+"""Something that takes time; it begins when it is called."""
+
+Spawn = Callable[[Desk, Job], None]
+"""Runs a job beside everything else; when it is over, the plan is worked through again."""
+
+
+class Triager(Protocol):
+    """Lets agents deal with events, and finds out what became of runs that nobody here has begun."""
+
+    def turn(self) -> AbstractAsyncContextManager[object]:
+        """Wait until one more agent may run."""
+
+    async def triage(self, desk: Desk, step: Triage) -> None:
+        """Run an agent on these events and commit what comes of it."""
+
+    async def recover(self, desk: Desk, run: str, event_ids: tuple[str, ...]) -> None:
+        """Settle a run that an earlier dispatcher began, or one whose job has failed."""
+
+    def sweep(self, desk: Desk) -> None:
+        """End the runs that an earlier dispatcher began for hooks: nobody waits for them any more."""
+
+    def services(self, desk: Desk) -> Services:
+        """Return what a hook of this plan may ask for."""
+
+
+@dataclass(frozen=True)
+class Hands:
+    """Who does what a plan asks for.
+
+    Without agents, events are done with once every plugin has seen them. What is due later than `horizon` is left to
+    another time; without one, whatever is due is done.
+    """
+
+    crew: Crew
+    bridges: Bridges
+    triager: Triager
+    context: Callable[[str], BridgeContext]
+    lookup: Callable[[Desk, str], Coroutine[Any, Any, None]]
+    spawn: Spawn
+    agents: bool = True
+    horizon: datetime | None = None
+
+    def begin(self, desk: Desk, ids: Iterable[str], job: Job) -> None:
+        """Begin a job on events, which are in its hands from now on."""
+        desk.busy |= set(ids)
+        self.spawn(desk, partial(self.hold, desk, tuple(ids), job))
+
+    async def hold(self, desk: Desk, ids: tuple[str, ...], job: Job) -> None:
+        """Do a job on events; when it is over, however, they are in nobody's hands."""
+        desk.busy |= set(ids)
+        try:
+            await job()
+        finally:
+            desk.busy -= set(ids)

@@ -1,0 +1,152 @@
+"""Take in what was appended to a plan's bus: known ids and own posts are dropped, strangers are held."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+
+from msgspec.structs import replace
+
+from prloom.core import deferral, intake, trust
+from prloom.core.backoff import Backoff
+from prloom.core.intake import Ledger as OwnPosts
+from prloom.core.trust import Held, Trusted, Unknown
+from prloom.engine.bus import entries, receipts
+from prloom.engine.plan.desk import Desk
+from prloom.model.decision import Change
+from prloom.model.event import Event
+from prloom.model.position import Position
+from prloom.model.record import iso
+from prloom.model.state import OpenEvent
+from prloom.storage.reader import Batch
+
+log = logging.getLogger(__name__)
+
+LINES = 500
+"""Lines that are taken in by one decision."""
+ROOM = 1024 * 1024
+"""Characters of text that an event may have."""
+PATIENCE = timedelta(seconds=5)
+"""How long a last line may be without its newline before it is taken for one whose writer was killed."""
+
+
+def take_in(desk: Desk) -> bool:
+    """Take in the next lines of the plan's `events.jsonl`, by one decision; return whether there were any."""
+    state = desk.ledger.state
+    if desk.read_to is not None and state.cursor[:2] >= desk.read_to[:2]:
+        return False
+    batch = desk.ledger.events.read(state.cursor, limit_lines=LINES)
+    _mend(desk, batch)
+    if batch.cursor == state.cursor:
+        return False
+    if batch.skipped:
+        log.warning("plan %s: %d lines of events.jsonl are too long to be events", desk.id, batch.skipped)
+    changes = _changes(desk, batch)
+    desk.ledger.commit("intake", "prloom", changes=changes, cursor=batch.cursor)
+    desk.known.advance(batch.cursor)
+    return True
+
+
+def _mend(desk: Desk, batch: Batch) -> None:
+    """Mend a last line without its newline once it has stood for a while: its writer was killed, or forgot it."""
+    end = batch.cursor._replace(offset=batch.cursor.offset + batch.unfinished) if batch.unfinished else None
+    if end is None or desk.torn is None or desk.torn[0] != end:
+        desk.torn = None if end is None else (end, desk.clock())
+    elif desk.clock() >= desk.torn[1] + PATIENCE:
+        aside = desk.ledger.events.heal()
+        log.warning("plan %s: events.jsonl ended in half a line%s", desk.id, f", now in {aside}" if aside else "")
+        desk.torn = None
+
+
+def _changes(desk: Desk, batch: Batch) -> tuple[Change, ...]:
+    """Return what becomes of each event of a batch, and remember its id."""
+    posts = own_posts(desk)
+    changes: list[Change] = []
+    coming: set[str] = set()
+    for entry in batch.entries:
+        event = entries.event(entry.line)
+        if event is None:
+            log.warning("plan %s: a line of events.jsonl cannot be read; `prloom doctor` names it", desk.id)
+            continue
+        if event.id in desk.known or event.id in coming:
+            continue
+        desk.known.add(event.id)
+        if intake.own(event, posts):
+            continue
+        older = intake.superseded(event, desk.ledger.state.open, coming)
+        changes += [older] if older else []
+        changes.append(admitted(desk, event, entry.position))
+        coming.add(event.id)
+    return tuple(changes)
+
+
+def own_posts(desk: Desk) -> OwnPosts:
+    """Return what the plan knows of prloom's own posts."""
+    known = receipts.all_of(desk.local, desk.clock())
+    remote = frozenset(receipt.remote_id for receipt in known.values() if receipt.remote_id)
+    return OwnPosts(known, remote, desk.ledger.issued)
+
+
+def admitted(desk: Desk, event: Event, position: Position) -> Change:
+    """Return the first change of an event: pending, or held where its author is not trusted (yet)."""
+    came_in = intake.intake(event, position)
+    match trust.judge(event, desk.rules.trust):
+        case Trusted():
+            return Change(event_id=event.id, verdict="admitted", state="pending", intake=came_in)
+        case Held(reason=reason):
+            return Change(event_id=event.id, verdict="held", state="held", reason=reason, intake=came_in)
+        case Unknown(login=login):
+            blank = OpenEvent(
+                id=event.id, state="held", position=position, type=event.type, source=event.source, digest="", since=""
+            )
+            reason = f"the permission of {login} is being looked up"
+            now = desk.clock()
+            wait = replace(
+                deferral.defer(blank, "trust", reason, now=now, policy=desk.rules.backoff), deferred_until=iso(now)
+            )
+            return Change(event_id=event.id, verdict="held", state="held", reason=reason, intake=came_in, deferral=wait)
+
+
+def looked_up(desk: Desk, event_id: str, permission: str | None, why: str | None) -> None:
+    """Decide a held event by the permission that was looked up, or wait where nobody could tell it.
+
+    One that somebody vouched for or dropped meanwhile keeps what became of it.
+    """
+    event = desk.ledger.state.open.get(event_id)
+    if event is None or event.state != "held" or event.deferral is None:
+        return
+    login = event.author or ""
+    policy: Backoff = desk.rules.backoff
+    if permission is None:
+        held = trust.unknown(login, why or "no bridge can tell")
+        wait = deferral.defer(event, "trust", held.reason, now=desk.clock(), policy=policy)
+        change = Change(event_id=event.id, verdict="held", state="held", reason=held.reason, deferral=wait)
+    else:
+        judged = trust.rank(login, permission, desk.rules.trust)
+        reason = f"{login} has {permission} permission"
+        change = (
+            Change(event_id=event.id, verdict="admitted", state="pending", reason=reason)
+            if isinstance(judged, Trusted)
+            else Change(event_id=event.id, verdict="held", state="held", reason=judged.reason)
+        )
+    desk.ledger.commit("trust", "prloom", changes=(change,))
+
+
+def news(desk: Desk, events: Sequence[Event]) -> tuple[Event, ...]:
+    """Return what of a poll's events the plan has not had yet; prloom's own posts are no news."""
+    return intake.news(events, desk.known.__contains__, own_posts(desk))
+
+
+def append(desk: Desk, events: Sequence[Event]) -> int:
+    """Append events to the plan's bus, on disk when this returns; return how many."""
+    return entries.append(desk.ledger.events, [_writable(event) for event in events], desk.clock())
+
+
+def _writable(event: Event) -> Event:
+    """Return the event in a form that a line can hold: one that is too long for that is cut, and says so."""
+    room = ROOM - len(event.title)
+    if len(event.body) <= room:
+        return event
+    log.warning("event %s has %d characters; what is over %d is cut off", event.id, len(event.body), room)
+    return replace(event, title=event.title[:ROOM], body=f"{event.body[: max(room, 0)]}\n\n(cut off by prloom)")

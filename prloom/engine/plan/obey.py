@@ -1,0 +1,96 @@
+"""Carry out a built-in command of a comment, and answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sized
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from prloom.core import commands, marker, outbox, requests
+from prloom.core.commands import Command
+from prloom.engine.plan.desk import Desk
+from prloom.model import record
+from prloom.model.action import Action, Comment
+from prloom.model.decision import Change, Delivery
+from prloom.model.event import Event
+from prloom.model.state import DispatchState
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a command says, and what it does besides."""
+
+    text: str
+    changes: tuple[Change, ...] = ()
+    deliveries: tuple[Delivery, ...] = ()
+    paused: bool | None = None
+
+
+def obey(desk: Desk, event: Event, command: Command, plugin_commands: Mapping[str, str]) -> None:
+    """Carry out a command and queue its answer, by one decision."""
+    reply = _reply(desk, event, command, plugin_commands)
+    opened = desk.ledger.state.open[event.id]
+    answer = Action(
+        id=marker.action_id(event.id, "prloom", opened.actions),
+        target=event.reply_to or desk.plan_target,
+        payload=Comment(reply.text),
+        related_event_id=event.id,
+    )
+    done = Change(event_id=event.id, verdict="handled", state="handled", reason=f"/prloom {command.built_in}".strip())
+    desk.ledger.commit(
+        "command",
+        "prloom",
+        changes=(*reply.changes, done),
+        actions=(answer,),
+        deliveries=reply.deliveries,
+        paused=reply.paused,
+    )
+
+
+def _reply(desk: Desk, event: Event, command: Command, plugin_commands: Mapping[str, str]) -> Reply:
+    match command.built_in:
+        case "status":
+            return Reply(commands.status_text(_without(desk.ledger.state, event.id)))
+        case "retry":
+            return _retry(desk)
+        case "approve":
+            return _approve(desk, event, command)
+        case "pause":
+            return Reply("Paused. `/prloom resume` goes on.", paused=True)
+        case "resume":
+            return Reply("Going on.", paused=False)
+        case "help":
+            return Reply(commands.help_text(plugin_commands))
+        case _:
+            verb = command.words[0] if command.words else ""
+            return Reply(f"There is no command `{_plain(verb)}`.\n\n{commands.help_text(plugin_commands)}")
+
+
+def _without(state: DispatchState, event_id: str) -> DispatchState:
+    """Return the state but for one event: who asks what waits does not mean the question."""
+    return replace(state, open=record.without(state.open, event_id))
+
+
+def _retry(desk: Desk) -> Reply:
+    changes = requests.retried(desk.ledger.state.open.values())
+    revived = tuple(outbox.revived(action) for action in desk.ledger.state.queue.values() if action.failed)
+    text = f"Looking again at {_counted(changes, 'event')} and {_counted(revived, 'failed action')}."
+    return Reply(text, changes, revived)
+
+
+def _approve(desk: Desk, event: Event, command: Command) -> Reply:
+    held = commands.held_before(event, desk.ledger.state.open.values(), command.words[1:])
+    who = f"by {event.author.login}" if event.author else "by the operator"
+    changes = requests.vouched(held, who)
+    text = f"Vouched for {_counted(changes, 'held comment')}." if changes else "No held comment was found to vouch for."
+    return Reply(text, changes)
+
+
+def _counted(things: Sized, what: str) -> str:
+    return f"{len(things)} {what}{'' if len(things) == 1 else 's'}"
+
+
+def _plain(word: str) -> str:
+    """Return a word that somebody typed so that it cannot do anything in Markdown."""
+    return "".join(letter for letter in word if letter.isalnum() or letter in "-_")[:40]

@@ -1,0 +1,144 @@
+"""Work through one plan: take in, let waits end, hand out what is to be done, deliver; never wait for any of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime
+from functools import partial
+
+from prloom.core import deferral, outbox
+from prloom.core.dispatch import Roster
+from prloom.engine.plan import delivery, handout, intake, todos
+from prloom.engine.plan.desk import Desk
+from prloom.engine.plan.hands import Hands
+from prloom.errors import PrloomError
+from prloom.model import record
+from prloom.model.state import OpenEvent, QueuedAction
+
+log = logging.getLogger(__name__)
+
+
+def advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
+    """Do what can be done for the plan now; return whether to ask again, for there may be more by that."""
+    if desk.plan.blocked or desk.resting(desk.clock()):
+        return False
+    try:
+        desk.reopen()
+        moved = _advance(desk, roster, hands)
+    except PrloomError as error:
+        log.warning("plan %s: %s", desk.id, error)
+        desk.trouble(str(error))
+        return False
+    except Exception as error:
+        log.exception("a bug in prloom; plan %s rests and is tried again", desk.id)
+        desk.trouble(f"a bug in prloom: {type(error).__name__}: {error}")
+        return False
+    desk.well()
+    return moved
+
+
+def _advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
+    now = hands.horizon or desk.clock()
+    if intake.take_in(desk):  # and what more there is, before anything is handed out: a burst of comments is one run
+        return True
+    moved = _end_waits(desk, now)
+    moved |= todos.resolve(desk)
+    moved |= _recover(desk, hands)
+    moved |= _look_up(desk, hands, now)
+    moved |= handout.hand_out(desk, roster, hands)
+    moved |= _deliver(desk, hands, now)
+    desk.ledger.save()
+    return moved
+
+
+def next_time(desk: Desk, since: datetime) -> datetime | None:
+    """Return when something of the plan is due first after a time, if it is to be worked on at all."""
+    if desk.plan.blocked:
+        return None
+    state = desk.ledger.state
+    waits = [event.deferral for event in state.open.values() if event.deferral is not None]
+    times = {min(wait.deferred_until, wait.deadline) for wait in waits}
+    times |= {action.next_try for action in state.queue.values() if action.next_try and not action.failed}
+    times |= {record.iso(desk.rest_until)} if desk.rest_until else set()
+    # Times on disk are all of one form, so that they sort as texts.
+    ahead = min((time for time in times if time > record.iso(since)), default=None)
+    return None if ahead is None else record.moment(ahead)
+
+
+# ---- waits and runs that are over
+
+
+def _end_waits(desk: Desk, now: datetime) -> bool:
+    changes = deferral.due(desk.ledger.state.open.values(), now)
+    if changes:
+        desk.ledger.commit("wait", "prloom", changes=changes)
+    return bool(changes)
+
+
+def _recover(desk: Desk, hands: Hands) -> bool:
+    """Find out what became of the runs that are in nobody's hands: those of an earlier dispatcher, as a rule."""
+    found = False
+    if not desk.swept:
+        desk.swept = True
+        hands.triager.sweep(desk)
+    for run, ids in _runs(desk.ledger.state.open.values()).items():
+        if desk.busy.isdisjoint(ids):
+            hands.begin(desk, ids, partial(_recovering, desk, run, ids, hands))
+            found = True
+    return found
+
+
+async def _recovering(desk: Desk, run: str, ids: tuple[str, ...], hands: Hands) -> None:
+    await hands.triager.recover(desk, run, ids)
+    if run in _runs(desk.ledger.state.open.values()):  # or it would be recovered again at once, and for ever
+        raise PrloomError(f"run {run} could not be settled; see its folder, then `prloom drop` its events or wait")
+
+
+def _runs(opened: Iterable[OpenEvent]) -> dict[str, tuple[str, ...]]:
+    """Return the agent runs that open events are in, with their events."""
+    runs: dict[str, tuple[str, ...]] = {}
+    for event in opened:
+        if event.run is not None:
+            runs[event.run] = (*runs.get(event.run, ()), event.id)
+    return runs
+
+
+def _look_up(desk: Desk, hands: Hands, now: datetime) -> bool:
+    """Ask for the permissions of authors that are not known, each beside everything else."""
+    held = [event for event in desk.ledger.state.open.values() if event.id not in desk.busy]
+    due = [event for event in held if deferral.lookup_due(event, now) or _never_looked_up(event, desk.clock())]
+    for event in due:
+        hands.begin(desk, (event.id,), partial(hands.lookup, desk, event.id))
+    return bool(due)
+
+
+def _never_looked_up(event: OpenEvent, now: datetime) -> bool:
+    return event.deferral is not None and event.deferral.attempts <= 1 and deferral.lookup_due(event, now)
+
+
+# ---- what goes out
+
+
+def _deliver(desk: Desk, hands: Hands, now: datetime) -> bool:
+    by_bridge: dict[str, list[QueuedAction]] = {}
+    moved = False
+    for action in outbox.ready(desk.ledger.state.queue.values(), now):
+        bridge = hands.bridges.claimant(action.target)
+        if bridge is None:
+            delivery.fail_unclaimed(desk, action)
+            moved = True
+        elif bridge.name not in desk.delivering:
+            by_bridge.setdefault(bridge.name, []).append(action)
+    for name, actions in by_bridge.items():
+        desk.delivering.add(name)
+        hands.spawn(desk, partial(_delivering, desk, name, [action.id for action in actions], hands))
+    return moved or bool(by_bridge)
+
+
+async def _delivering(desk: Desk, name: str, action_ids: list[str], hands: Hands) -> None:
+    bridge = next(bridge for bridge in hands.bridges.loaded if bridge.name == name)
+    try:
+        await delivery.deliver(desk, bridge, action_ids, hands.context(name))
+    finally:
+        desk.delivering.discard(name)

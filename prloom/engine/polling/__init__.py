@@ -1,0 +1,1 @@
+"""Ask the bridges for news."""

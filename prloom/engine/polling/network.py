@@ -1,0 +1,81 @@
+"""The HTTP clients of the bridges that speak HTTP: one for each, made when it is first used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from prloom.api.http import Answer, Http, UsesHttp
+from prloom.engine.bus.ledger import Clock
+from prloom.extensions.bridges import Bridges, LoadedBridge
+from prloom.model.record import Json
+from prloom.transport import token
+from prloom.transport.client import Client, Count
+
+
+class Network:
+    """The clients of all bridges, by their names. None of them looks for a token before it is needed."""
+
+    def __init__(self, bridges: Bridges, environ: Mapping[str, str], clock: Clock) -> None:
+        self._clients = {each.name: _OnDemand(each, environ, clock) for each in bridges.loaded if _speaks_http(each)}
+
+    def client(self, bridge: str) -> Http | None:
+        """Return a bridge's client, or None where the bridge asks for none."""
+        return self._clients.get(bridge)
+
+    def requests(self, bridge: str) -> Mapping[str, Json]:
+        """Return what `prloom status` shows of a bridge's requests."""
+        client = self._clients.get(bridge)
+        count = Count() if client is None else client.count
+        left = {} if count.remaining is None else {"remaining": count.remaining}
+        return {"total": count.total, "charged": count.charged, **left}
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for client in self._clients.values():
+            await client.close()
+
+
+class _OnDemand:
+    """A client that is made for its first request: a bridge that is never asked starts no program for a token."""
+
+    def __init__(self, bridge: LoadedBridge, environ: Mapping[str, str], clock: Clock) -> None:
+        self._bridge = bridge.bridge
+        self._environ = environ
+        self._clock = clock
+        self._made: Client | None = None
+        self._making = asyncio.Lock()
+
+    @property
+    def count(self) -> Count:
+        return Count() if self._made is None else self._made.count
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: Json | None = None,
+        etag: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send a request; see `prloom.api.http.Http`."""
+        client = await self._client()
+        return await client.request(method, url, body=body, etag=etag, headers=headers)
+
+    async def close(self) -> None:
+        if self._made is not None:
+            await self._made.close()
+
+    async def _client(self) -> Client:
+        async with self._making:
+            if self._made is None:
+                assert isinstance(self._bridge, UsesHttp)  # noqa: S101 - looked at when this was made
+                needs = self._bridge.http
+                found = await asyncio.to_thread(token.find, needs.token_variables, needs.token_command, self._environ)
+                self._made = Client(needs, found, clock=self._clock)
+            return self._made
+
+
+def _speaks_http(bridge: LoadedBridge) -> bool:
+    return isinstance(bridge.bridge, UsesHttp)

@@ -1,0 +1,165 @@
+"""Ask a bridge for news, and put it on the buses of the plans it is for: events on disk before the cursor is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
+
+from prloom.api.bridge import BridgeContext, Polled
+from prloom.api.http import HttpError
+from prloom.core import backoff, trust
+from prloom.core import intake as routing
+from prloom.core.backoff import Backoff
+from prloom.core.trust import Unknown
+from prloom.engine.plan import intake
+from prloom.engine.plan.desk import Desk
+from prloom.engine.polling.permits import Permits
+from prloom.errors import PrloomError, StorageError
+from prloom.extensions.bridges import LoadedBridge
+from prloom.model import record
+from prloom.model.event import Event
+from prloom.model.plan import Plan
+from prloom.model.record import Json
+from prloom.storage import paths
+from prloom.storage.document import Document
+from prloom.storage.folder import Folder
+
+log = logging.getLogger(__name__)
+
+LIMIT = timedelta(minutes=5)
+"""How long one poll may take."""
+TROUBLE = Backoff(initial=timedelta(seconds=5), maximum=timedelta(minutes=10))
+"""How long a bridge that failed is left alone."""
+
+
+@dataclass
+class PollState:
+    """What is known of a bridge's polls; times are aware."""
+
+    last_poll_at: datetime | None = None
+    last_ok_at: datetime | None = None
+    error: str | None = None
+    failures: int = 0
+    rest_until: datetime | None = None
+
+
+class Poller:
+    """Polls one bridge for all plans at once."""
+
+    def __init__(self, bridge: LoadedBridge, state: Folder) -> None:
+        self.bridge = bridge
+        self.polls = PollState()
+        self.permissions = Permits(bridge)
+        self._cursor = Document(state, paths.bridge_cursor(bridge.name))
+
+    def due(self, now: datetime) -> bool:
+        """Whether it is time to ask again."""
+        at = self.next_time()
+        return at is None or now >= at
+
+    def next_time(self) -> datetime | None:
+        """Return when the bridge is asked again; None: it never was."""
+        last = self.polls.last_poll_at
+        return self.polls.rest_until or (None if last is None else last + self.bridge.poll_interval)
+
+    async def poll(self, desks: Mapping[str, Desk], repository: Desk | None, context: BridgeContext) -> set[str]:
+        """Ask once; return the ids of the plans that got news ("" stands for the repository as a whole).
+
+        Without a `repository` some plan cannot be read, and an event that is for no other may be for that one: it is
+        left for the poll after the mending, and the cursor stays.
+
+        Whatever goes wrong is this bridge's error: nothing is taken as read, and it is asked again after a while.
+        """
+        now = context.now
+        self.polls.last_poll_at = now
+        try:
+            woken = await self._poll(desks, repository, context)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a bridge is a stranger's code, and the others go on
+            text = str(error) if isinstance(error, PrloomError) else f"{type(error).__name__}: {error}"
+            self.polls.failures += 1
+            self.polls.error = text
+            self.polls.rest_until = self._rest_until(error, now)
+            log.warning("bridge %s: %s; asked again at %s", self.bridge.name, text, self.polls.rest_until)
+            return set()
+        self.polls = PollState(last_poll_at=now, last_ok_at=now)
+        return woken
+
+    def _rest_until(self, error: BaseException, now: datetime) -> datetime:
+        """Return when to ask again: when the server said, or after the usual wait."""
+        told = error.retry_at if isinstance(error, HttpError) else None
+        return max(now + backoff.delay(TROUBLE, self.polls.failures, self.bridge.name), told or now)
+
+    async def _poll(self, desks: Mapping[str, Desk], repository: Desk | None, context: BridgeContext) -> set[str]:
+        cursor = self._load()
+        asked_for = [desk.plan for desk in desks.values()]
+        async with asyncio.timeout(LIMIT.total_seconds()):
+            polled = await self.bridge.bridge.events(context, cursor)
+        if not isinstance(polled, Polled):
+            raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
+        routed = _routed(polled.events, desks, asked_for)
+        takers = [desks.get(plan_id) if plan_id else repository for plan_id in routed]
+        jobs = [self._hand_in(desk, batch, context) for desk, batch in zip(takers, routed.values(), strict=True)]
+        counts = dict(zip(routed, await asyncio.gather(*jobs), strict=True))
+        if repository is not None and None not in counts.values() and polled.state != cursor:
+            self._cursor.save({"state": polled.state})
+        return {plan_id for plan_id, count in counts.items() if count}
+
+    async def _hand_in(self, desk: Desk | None, batch: Sequence[Event], context: BridgeContext) -> int | None:
+        """Append what is news to a plan's bus, with what its authors may do as far as that can be told now.
+
+        Return how many events that were; or None where there is no plan that could take them, because it cannot be used
+        or was given up while its bridge was asked. They come again, and no other is kept from its own.
+        """
+        if desk is None or not desk.usable:
+            return None
+        try:
+            events = await asyncio.gather(*(self._ranked(each, desk, context) for each in intake.news(desk, batch)))
+            # While that was looked up, others may have appended, and the plan may have come to an end.
+            return intake.append(desk, intake.news(desk, events)) if desk.usable else None
+        except StorageError as error:
+            log.warning("plan %s: %s", desk.id, error)
+            desk.trouble(str(error))
+            return None
+
+    async def _ranked(self, event: Event, desk: Desk, context: BridgeContext) -> Event:
+        if event.author is None or not isinstance(trust.judge(event, desk.rules.trust), Unknown):
+            return event
+        permission, _ = await self.permissions.look_up(event.author.login, context)
+        return replace(event, author=replace(event.author, trust=permission))
+
+    def _load(self) -> Json:
+        loaded = self._cursor.load()
+        return None if loaded.value is None else loaded.value.get("state")
+
+    def report(self, requests: Mapping[str, Json]) -> dict[str, Json]:
+        """Return what `prloom status` shows of the bridge; `requests` counts those that it has made."""
+        return {
+            "name": self.bridge.name,
+            "lastPollAt": _iso(self.polls.last_poll_at),
+            "lastOkAt": _iso(self.polls.last_ok_at),
+            "error": self.polls.error,
+            "requests": dict(requests),
+        }
+
+
+def _routed(
+    events: Sequence[Event], desks: Mapping[str, Desk], asked_for: Iterable[Plan]
+) -> Mapping[str, Sequence[Event]]:
+    """Return the events by the plan that they are for ("": none), in order.
+
+    Also a plan that was there when the bridge was asked keeps its events, or they would end as nobody's.
+    """
+    plans = {plan.id: plan for plan in (*asked_for, *(desk.plan for desk in desks.values()))}
+    routed: dict[str, list[Event]] = {}
+    for event in events:
+        routed.setdefault(routing.route(event, plans.values()) or "", []).append(event)
+    return routed
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else record.iso(moment)

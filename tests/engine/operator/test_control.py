@@ -1,0 +1,240 @@
+"""What other commands ask of the dispatcher: carried out once, by every plan that it is about."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+from stage import Stage, said
+
+from prloom.api import Author, PluginContext, TriageContext
+from prloom.core.requests import Request
+from prloom.engine.operator import control
+from prloom.storage.folder import Folder
+
+
+def deferring(ctx: PluginContext) -> None:
+    @ctx.hook("beforeTriage")
+    def wait(plan: str, triage: TriageContext) -> None:
+        for event in triage.events:
+            triage.mark_event_deferred(event.id, "not now", 3_600_000)
+
+
+def ask(stage: Stage, verb: Any, *ids: str, **about: Any) -> None:
+    """Write a request down, as another command does."""
+    with Folder.make(stage.root, "prloom", ".local") as local:
+        request = Request(control.request_id(stage.clock()), verb, ids, **about)
+        control.ask(local, request, stage.clock())
+
+
+def waiting(stage: Stage) -> list[Any]:
+    file = stage.root / "prloom/.local/bus/state/control.json"
+    return json.loads(file.read_text()).get("waiting", [])
+
+
+async def two_plans_with_deferred_events(stage: Stage) -> None:
+    stage.plugin("later", deferring)
+    for number in (1, 2):
+        stage.adopt(f"pr-{number}", pr=number)
+    stage.bridge.news = [said("one", pr=1), said("two", pr=2)]
+    await stage.tick()
+
+
+async def test_a_retry_makes_an_event_due_now_and_no_other(stage: Stage):
+    await two_plans_with_deferred_events(stage)
+    ask(stage, "retry", "one")
+
+    await stage.tick()
+
+    assert stage.fate("one", "pr-1") == ["pending", "deferred", "pending", "deferred"]
+    assert stage.fate("two", "pr-2") == ["pending", "deferred"]
+
+
+async def test_a_retry_by_state_reaches_every_plan(stage: Stage):
+    await two_plans_with_deferred_events(stage)
+    ask(stage, "retry", states=("deferred",))
+
+    await stage.tick()
+
+    assert [len(stage.fate(*event)) for event in (("one", "pr-1"), ("two", "pr-2"))] == [4, 4]
+
+
+async def test_a_drop_ends_an_event_with_its_reason(stage: Stage):
+    await two_plans_with_deferred_events(stage)
+    ask(stage, "drop", "one", reason="spam")
+
+    await stage.tick()
+
+    (change,) = stage.decisions("pr-1")[-1]["changes"]
+    assert (change["state"], change["reason"]) == ("dropped", "spam")
+    assert stage.decisions("pr-1")[-1]["by"] == "operator"
+
+
+async def test_an_approval_is_void_for_another_text_than_the_one_that_was_seen(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("evil", author=Author("eve", "none"))]
+    await stage.tick()
+    ask(stage, "approve", "evil", digests={"evil": "of another text"})
+    await stage.tick()
+    assert stage.open()["evil"]["state"] == "held"
+    ask(stage, "approve", "evil", digests={"evil": stage.open()["evil"]["digest"]})
+
+    await stage.tick()
+
+    assert stage.triager.batches == [("evil",)]
+
+
+async def test_a_request_is_carried_out_once(stage: Stage):
+    await two_plans_with_deferred_events(stage)
+    ask(stage, "retry", "one")
+    await stage.tick()
+
+    await stage.tick()
+
+    assert stage.fate("one", "pr-1") == ["pending", "deferred", "pending", "deferred"]
+
+
+async def test_a_request_may_be_about_an_event_that_came_just_before_it(stage: Stage):
+    stage.adopt()
+    stage.append(said("a"))
+    ask(stage, "drop", "a", reason="no")
+
+    await stage.tick()
+
+    assert stage.fate("a") == ["pending", "dropped"]
+    assert stage.triager.batches == []
+
+
+async def test_a_request_for_what_nobody_has_changes_nothing_and_is_not_kept(stage: Stage):
+    await two_plans_with_deferred_events(stage)
+    ask(stage, "drop", "nobody's")
+
+    await stage.tick()
+
+    assert waiting(stage) == []
+    assert {event["state"] for event in stage.open("pr-1").values()} == {"deferred"}
+
+
+async def test_while_it_is_asked_for_a_running_dispatcher_polls_at_once(stage: Stage):
+    stage.adopt()
+    async with stage.running() as dispatcher:
+        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
+        ask(stage, "poll")
+
+        await stage.until(lambda: stage.bridge.polls == 2)
+
+
+async def test_a_poll_that_is_asked_for_during_a_poll_is_made_after_it(stage: Stage):
+    stage.adopt()
+    asked, release = asyncio.Event(), asyncio.Event()
+
+    async def hang(what: str) -> None:
+        asked.set()
+        await release.wait()
+
+    stage.bridge.waits = hang
+    async with stage.running() as dispatcher:
+        await asked.wait()
+        ask(stage, "poll")
+        await stage.until(lambda: dispatcher._pollers.wanted == {"forge"})
+        assert stage.bridge.polls == 1
+        release.set()
+
+        await stage.until(lambda: stage.bridge.polls == 2)
+
+
+# ---- plans that cannot be used just now
+
+
+async def test_what_a_plan_cannot_do_now_waits_for_it_and_the_others_do_it_once(stage: Stage):
+    await two_plans_with_deferred_events(stage)
+    events = stage.local("pr-1") / "bus/events.jsonl"
+    events.rename(events.with_name("away"))
+    events.mkdir()
+    ask(stage, "retry", states=("deferred",))
+    await stage.tick()
+    await stage.tick()
+    assert [each["plans"] for each in waiting(stage)] == [["pr-1"]]
+    assert len(stage.fate("two", "pr-2")) == 4
+
+    events.rmdir()
+    events.with_name("away").rename(events)
+    await stage.tick()
+
+    assert waiting(stage) == []
+    assert len(stage.fate("one", "pr-1")) == 4
+    assert len(stage.fate("two", "pr-2")) == 4
+
+
+async def test_a_request_whose_events_were_all_found_waits_for_no_other_plan(stage: Stage):
+    await two_plans_with_deferred_events(stage)
+    (stage.local("pr-1") / "state.json").write_text("{")
+    ask(stage, "retry", "two")
+
+    await stage.tick()
+
+    assert waiting(stage) == []
+    assert len(stage.fate("two", "pr-2")) == 4
+
+
+async def test_a_poll_waits_for_no_plan(stage: Stage):
+    await two_plans_with_deferred_events(stage)
+    (stage.local("pr-1") / "state.json").write_text("{")
+    ask(stage, "poll", "pr-1")
+
+    await stage.tick()
+
+    assert waiting(stage) == []
+
+
+async def test_what_waits_for_a_plan_is_given_up_after_a_day(stage: Stage, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.WARNING)
+    await two_plans_with_deferred_events(stage)
+    (stage.local("pr-1") / "state.json").write_text("{")
+    ask(stage, "retry", "one")
+    await stage.tick()
+    assert len(waiting(stage)) == 1
+    stage.clock.advance(days=1, seconds=1)
+
+    await stage.tick()
+
+    assert waiting(stage) == []
+    assert "is not carried out any more" in caplog.text
+
+
+async def test_a_request_for_a_plan_that_was_given_up_is_forgotten(stage: Stage):
+    await two_plans_with_deferred_events(stage)
+    (stage.local("pr-1") / "state.json").write_text("{")
+    ask(stage, "retry", "one")
+    await stage.tick()
+    (stage.local("pr-1") / "state.json").unlink()
+
+    await stage.tick()
+
+    assert waiting(stage) == []
+
+
+async def test_a_damaged_memory_of_requests_carries_out_again_what_changes_nothing(stage: Stage):
+    await two_plans_with_deferred_events(stage)
+    ask(stage, "drop", "one", reason="spam")
+    await stage.tick()
+    (stage.root / "prloom/.local/bus/state/control.json").write_text("{")
+
+    await stage.tick()
+
+    assert stage.fate("one", "pr-1")[-1] == "dropped"
+    assert stage.fate("one", "pr-1").count("dropped") == 1
+
+
+async def test_lines_that_are_no_requests_are_passed_over(stage: Stage):
+    await two_plans_with_deferred_events(stage)
+    with (stage.root / "prloom/.local/control.jsonl").open("a") as file:
+        file.write('garbage\n{"kind": "event", "data": {"id": "x", "source": "cli", "type": "destroy"}}\n')
+    ask(stage, "drop", "one", reason="spam")
+
+    await stage.tick()
+
+    assert stage.fate("one", "pr-1")[-1] == "dropped"

@@ -1,0 +1,458 @@
+"""Agents deal with events: real runs of small programs, and what their ends come to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import textwrap
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stage import Stage, said
+
+from prloom.agents import command, runner, runs
+from prloom.agents.agent import Request
+from prloom.agents.runs import Limits
+from prloom.api import PluginContext, Target, TriageContext
+from prloom.engine.plan.agents import AgentTriager
+from prloom.model.decision import Change
+
+HELPERS = """
+import json, os, re, sys
+prompt = sys.stdin.read()
+ids = [json.loads(found) for found in re.findall(r"BEGIN facts of event .*\\nid: (.*)", prompt)]
+open(os.path.join(HERE, "runs"), "a").write(" ".join(ids) + "\\n")
+def answer(*ids, **more):
+    items = [{"eventId": i, "verdict": "answered", "reply": f"On {i}."} for i in ids]
+    return json.dumps({"items": items, "todos": [], "rebaseRequested": False} | more)
+"""
+
+
+class Bench:
+    """A stage whose agent is a program of the test's, which runs as a real agent does."""
+
+    def __init__(self, stage: Stage, tmp_path: Path) -> None:
+        self.stage = stage
+        self.home = tmp_path / "home"
+        self.home.mkdir()
+        self.environ: Mapping[str, str] = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+        stage.clock.now = datetime.now(UTC)
+
+    def plays(self, program: str, config: str = "", parallel: int = 4) -> None:
+        """Have this program be the agent; `ids` are the events that it is asked about, `answer` answers some."""
+        file = self.home / "agent.py"
+        file.write_text(f"HERE = {str(self.home)!r}\n" + HELPERS + textwrap.dedent(program))
+        argv = json.dumps([sys.executable, str(file)])
+        self.stage.configure(f'{config}\n[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n')
+        self.stage.triager = AgentTriager(  # type: ignore[assignment]
+            root=self.stage.root, environ=self.environ, parallel=parallel, read_plan=lambda plan_id: ""
+        )
+
+    @property
+    def asked(self) -> list[list[str]]:
+        """The events of each run."""
+        file = self.home / "runs"
+        return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+
+    def signal(self, name: str) -> Path:
+        return self.home / name
+
+
+@pytest.fixture
+def bench(stage: Stage, tmp_path: Path) -> Bench:
+    stage.adopt()
+    return Bench(stage, tmp_path)
+
+
+def waits(bench: Bench) -> dict[str, Any]:
+    return {event["id"]: event.get("deferral") for event in bench.stage.open().values()}
+
+
+# ---- answers
+
+
+async def test_the_last_object_of_the_final_message_is_the_answer(bench: Bench, stage: Stage):
+    bench.plays('print("I thought {about} it.\\n" + answer(*ids))')
+    stage.append(said("a"), said("b"))
+
+    await stage.tick()
+
+    assert bench.asked == [["a", "b"]]
+    assert stage.bridge.said == ["On a.", "On b."]
+
+
+@pytest.mark.parametrize("words", ["", "print('I wrote it down.')"], ids=["silent", "with a word"])
+async def test_the_file_that_the_prompt_names_is_the_answer(bench: Bench, stage: Stage, words: str):
+    bench.plays(f"""
+        path = re.search(r"/\\S*/answer\\.json", prompt)[0]
+        open(path, "w").write(answer(*ids))
+        {words}
+    """)
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    assert stage.bridge.said == ["On a."]
+
+
+async def test_a_todo_is_written_into_the_plan_by_prloom_and_a_rebase_is_noted(bench: Bench, stage: Stage):
+    bench.plays("""
+        todo = {"title": "Rename foo", "context": "everywhere", "eventIds": ids}
+        items = [{"eventId": ids[0], "verdict": "todo", "reply": None}]
+        print(answer(items=items, todos=[todo], rebaseRequested=True))
+    """)
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    assert "- [ ] Rename foo" in (stage.local() / "plan.md").read_text()
+    assert stage.state()["rebaseRequested"] is True
+    assert stage.bridge.said == []
+
+
+async def test_an_event_that_the_answer_leaves_out_is_asked_about_again_alone(bench: Bench, stage: Stage):
+    bench.plays('print(answer(*(i for i in ids if i != "b" or len(ids) == 1)))')
+    stage.append(said("a"), said("b"), said("c"))
+    await stage.tick()
+    assert stage.bridge.said == ["On a.", "On c."]
+    assert waits(bench)["b"]["reason"] == "the answer leaves the event out"
+    stage.append(said("d"))
+    stage.clock.advance(minutes=1)
+
+    await stage.tick()
+
+    assert sorted(bench.asked[1:]) == [["b"], ["d"]]
+    assert stage.open() == {}
+
+
+async def test_an_answer_that_is_none_is_a_failed_attempt(bench: Bench, stage: Stage):
+    bench.plays('print("I would rather not.")')
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    wait = waits(bench)["a"]
+    assert (wait["owner"], wait["attempts"], wait["reason"]) == ("triage", 1, "the answer has no list of items")
+
+
+async def test_an_event_that_was_superseded_during_the_run_is_not_answered_by_it(bench: Bench, stage: Stage):
+    go, begun = bench.signal("go"), bench.signal("begun")
+    bench.plays(f"""
+        open({str(begun)!r}, "w")
+        while "old" in ids and not os.path.exists({str(go)!r}): import time; time.sleep(0.01)
+        print(answer(*ids))
+    """)
+    stage.append(said("old"))
+    async with stage.running():
+        await stage.until(begun.exists)
+        stage.append(said("new", context={"supersedes": "old"}))
+        await stage.until(lambda: "superseded" in stage.fate("old"))
+        go.touch()
+
+        await stage.until(lambda: stage.bridge.said == ["On new."])
+    assert bench.asked == [["old"], ["new"]]
+
+
+async def test_an_event_whose_text_is_lost_during_the_run_needs_a_person(bench: Bench, stage: Stage):
+    go, begun = bench.signal("go"), bench.signal("begun")
+    bench.plays(f"""
+        open({str(begun)!r}, "w")
+        while not os.path.exists({str(go)!r}): import time; time.sleep(0.01)
+        print(answer(*ids))
+    """)
+    stage.append(said("a", "first"), said("b", "second"))
+    async with stage.running() as dispatcher:
+        await stage.until(begun.exists)
+        journal = stage.local() / "bus/events.jsonl"
+        journal.write_bytes(journal.read_bytes().replace(b"second", b"SECOND"))
+        dispatcher.board.desks["pr-7"].ledger._cache.clear()
+        go.touch()
+
+        await stage.until(lambda: stage.open().get("b", {}).get("state") == "parked")
+        await stage.until(lambda: stage.bridge.said == ["On a."])
+
+
+# ---- runs that fail
+
+
+async def test_a_run_that_fails_is_tried_again_by_the_backoff_and_parked_in_the_end(bench: Bench, stage: Stage):
+    bench.plays("sys.exit('no model today')", "[backoff]\nmax_attempts = 2")
+    stage.append(said("a"))
+    await stage.tick()
+    wait = waits(bench)["a"]
+    assert wait["attempts"] == 1
+    assert "no model today" in wait["reason"]
+    assert "(run " in wait["reason"]
+    stage.clock.advance(minutes=5)
+
+    await stage.tick()
+
+    assert stage.open()["a"]["state"] == "parked"
+    assert stage.open()["a"]["reason"].startswith("triage failed 2 times, the last time: command: ")
+
+
+async def test_the_text_that_runs_fail_on_does_not_go_on_spoiling_those_of_its_neighbours(bench: Bench, stage: Stage):
+    bench.plays('sys.exit("refused") if "poison" in ids else print(answer(*ids))')
+    stage.append(said("a"), said("poison"), said("b"))
+    await stage.tick()
+    assert stage.bridge.said == []
+    stage.clock.advance(minutes=1)
+
+    await stage.tick()
+
+    assert sorted(stage.bridge.said) == ["On a.", "On b."]
+    assert list(stage.open()) == ["poison"]
+
+
+async def test_what_no_text_is_to_blame_for_keeps_the_batch_together(bench: Bench, stage: Stage):
+    bench.plays("""
+        broken = os.path.join(HERE, "broken")
+        if not os.path.exists(broken):
+            open(broken, "w")
+            sys.exit("connection refused")
+        print(answer(*ids))
+    """)
+    stage.append(said("a"), said("b"))
+    await stage.tick()
+    stage.clock.advance(minutes=1)
+
+    await stage.tick()
+
+    assert bench.asked == [["a", "b"], ["a", "b"]]
+
+
+async def test_a_used_up_allowance_is_waited_for_and_is_no_attempt(bench: Bench, stage: Stage):
+    bench.plays('sys.exit("usage limit reached; try again in 3 hours")')
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    wait = waits(bench)["a"]
+    due = datetime.fromisoformat(wait["deferredUntil"])
+    assert wait["attempts"] == 0
+    assert timedelta(hours=2, minutes=59) < due - stage.clock() < timedelta(hours=3, minutes=1)
+
+
+async def test_a_run_that_says_nothing_for_too_long_is_ended(bench: Bench, stage: Stage):
+    bench.plays("import time; time.sleep(60)", '[agents]\nsilence = "300ms"\n')
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    assert "the run said nothing for longer than it may" in waits(bench)["a"]["reason"]
+
+
+async def test_an_agent_that_is_not_there_is_a_failed_attempt_with_a_remedy(bench: Bench, stage: Stage):
+    bench.plays("")
+    stage.configure('[stages]\ndefault = "codex"\n')
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    assert "codex is not on PATH" in waits(bench)["a"]["reason"] or "codex" in waits(bench)["a"]["reason"]
+    assert stage.open()["a"].get("run") is None
+
+
+async def test_without_any_agent_on_the_machine_every_event_waits_and_says_what_to_do(bench: Bench, stage: Stage):
+    bench.environ = {"PATH": str(bench.home), "HOME": str(bench.home)}
+    bench.plays("")
+    stage.configure("")
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    assert "no agent program on PATH" in waits(bench)["a"]["reason"]
+
+
+# ---- the end of the dispatcher
+
+
+async def test_a_run_that_prlooms_own_end_cut_short_is_ended_and_counts_as_no_attempt(bench: Bench, stage: Stage):
+    begun = bench.signal("begun")
+    bench.plays(f"""
+        if not os.path.exists({str(begun)!r}):
+            open({str(begun)!r}, "w")
+            import time; time.sleep(600)
+        print(answer(*ids))
+    """)
+    stage.append(said("a"))
+    async with stage.running():
+        await stage.until(begun.exists)
+        began = asyncio.get_running_loop().time()
+    assert asyncio.get_running_loop().time() - began < 5
+    assert stage.open()["a"]["run"]
+
+    await stage.tick()
+
+    assert stage.bridge.said == ["On a."]
+    verdicts = [change["verdict"] for decision in stage.decisions() for change in decision.get("changes", ())]
+    assert verdicts == ["admitted", "started", "cut_short", "started", "answered"]
+
+
+async def test_a_run_whose_folder_is_gone_is_begun_again(bench: Bench, stage: Stage):
+    begun = bench.signal("begun")
+    bench.plays(f"""
+        if not os.path.exists({str(begun)!r}):
+            open({str(begun)!r}, "w")
+            import time; time.sleep(600)
+        print(answer(*ids))
+    """)
+    stage.append(said("a"))
+    async with stage.running():
+        await stage.until(begun.exists)
+    await stage.until(lambda: not list((stage.local() / "runs").glob("*/running.lock")) or over(stage))
+    (run,) = (stage.local() / "runs").iterdir()
+    run.rename(stage.root / "gone")
+
+    await stage.tick()
+
+    assert stage.bridge.said == ["On a."]
+
+
+def over(stage: Stage) -> bool:
+    """Whether the supervisor of the only run has said how it ended."""
+    return bool(list((stage.local() / "runs").glob("*/exit.json")))
+
+
+async def test_a_run_of_an_agent_that_this_prloom_does_not_know_is_begun_again(bench: Bench, stage: Stage):
+    bench.plays("print(answer(*ids))")
+    stage.append(said("a"))
+
+    class Hanging(AgentTriager):
+        async def triage(self, desk: Any, step: Any) -> None:
+            changes = tuple(Change(event_id=i, verdict="started", state="pending") for i in step.event_ids)
+            desk.ledger.commit("triage", "an-agent-of-the-future", changes=changes, run="run-x")
+            await asyncio.Event().wait()
+
+    real = stage.triager
+    stage.triager = Hanging(root=stage.root, environ={}, parallel=1, read_plan=str)  # type: ignore[assignment]
+    async with stage.running():
+        await stage.until(lambda: any(d.get("run") == "run-x" for d in stage.decisions()))
+    stage.triager = real
+
+    await stage.tick()
+
+    assert stage.bridge.said == ["On a."]
+
+
+async def test_a_hooks_run_that_outlived_its_dispatcher_is_ended_for_nobody_waits_for_it(bench: Bench, stage: Stage):
+    begun = bench.signal("begun")
+    bench.plays(f"open({str(begun)!r}, 'w'); import time; time.sleep(600)")
+    (stage.local() / "runs").mkdir()
+    argv = stage.config.agents.command.argv
+    request = Request(prompt="Look.", stage="worker", cwd=stage.root, root=stage.root, argv=argv)
+    folder = stage.local() / "runs" / runs.new_id(stage.clock(), "worker")
+    orphan = runner.start(folder, command, request, environ=bench.environ, limits=Limits())
+    await stage.until(begun.exists)
+
+    await stage.tick()
+
+    await runner.wait(orphan)
+    assert json.loads((folder / "exit.json").read_text())["endedBy"] == "terminated"
+
+
+# ---- surroundings
+
+
+async def test_the_agent_gets_what_the_configuration_allows_of_the_environment_and_no_forges_token(
+    bench: Bench, stage: Stage
+):
+    bench.environ = {
+        **bench.environ,
+        "MY_SETTING": "1",
+        "MY_SECRET": "2",
+        "GITHUB_TOKEN": "3",
+        "DISGUISED": "ghp_0123456789abcdef",
+    }
+    bench.plays(
+        'open(os.path.join(HERE, "env"), "w").write(json.dumps(dict(os.environ))); print(answer(*ids))',
+        '[agents]\nenv = ["MY_SETTING", "DISGUISED"]\n',
+    )
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    env = json.loads(bench.signal("env").read_text())
+    assert env["MY_SETTING"] == "1"
+    assert not {"MY_SECRET", "GITHUB_TOKEN", "DISGUISED"} & env.keys()
+
+
+async def test_the_agent_works_in_the_plans_worktree_and_reads_the_operators_own_words(bench: Bench, stage: Stage):
+    (stage.root / "prloom").mkdir(exist_ok=True)
+    (stage.root / "prloom/planner.md").write_text("We use tabs here.")
+    bench.plays("""
+        open(os.path.join(HERE, "seen"), "w").write(os.getcwd() + "\\n" + prompt)
+        print(answer(*ids))
+    """)
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    cwd, _, prompt = bench.signal("seen").read_text().partition("\n")
+    assert Path(cwd) == stage.paths.worktree("pr-7").resolve()
+    assert "We use tabs here." in prompt
+
+
+async def test_no_more_agents_run_at_once_than_is_allowed(bench: Bench, stage: Stage):
+    stage.adopt("pr-8", pr=8)
+    bench.plays(
+        """
+        import time
+        mine = os.path.join(HERE, "at-work-" + ids[0])
+        open(mine, "w")
+        others = [name for name in os.listdir(HERE) if name.startswith("at-work")]
+        open(os.path.join(HERE, "most"), "a").write(f"{len(others)}\\n")
+        time.sleep(0.1)
+        os.unlink(mine)
+        print(answer(*ids))
+        """,
+        parallel=1,
+    )
+    stage.append(said("a"))
+    stage.append(said("b", pr=8), plan_id="pr-8")
+
+    await stage.tick()
+
+    assert sorted(bench.asked) == [["a"], ["b"]]
+    assert bench.signal("most").read_text() == "1\n1\n"
+
+
+async def test_a_hook_may_run_an_agent_and_gets_its_final_message(bench: Bench, stage: Stage):
+    bench.plays('print(len(prompt), "letters about", re.findall("[a-z]+[.]py", prompt))')
+
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        async def ask(plan: str, triage: TriageContext) -> None:
+            message = await triage.run_agent("Look.", files=["app.py"], stage="worker")
+            triage.emit_comment(Target("forge", {}), message)
+            triage.mark_event_handled(triage.events[0].id)
+
+    stage.plugin("asker", register)
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    assert stage.bridge.said == ["33 letters about ['app.py']"]
+    assert [name.split("-")[1] for name in os.listdir(stage.local() / "runs")] == ["worker"]
+
+
+async def test_an_agents_run_that_fails_fails_the_hook_that_asked_for_it(bench: Bench, stage: Stage):
+    bench.plays("sys.exit(3)")
+
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        async def ask(plan: str, triage: TriageContext) -> None:
+            await triage.run_agent("Look.")
+
+    stage.plugin("asker", register)
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    assert waits(bench)["a"]["owner"] == "asker"
+    assert "the program ended with exit code 3" in waits(bench)["a"]["reason"]

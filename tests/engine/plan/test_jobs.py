@@ -1,0 +1,103 @@
+"""What takes time runs beside everything else, and its failure is its plan's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from stage import Stage
+
+from prloom.engine.board import Board
+from prloom.engine.plan.desk import Desk
+from prloom.engine.plan.jobs import Jobs
+from prloom.engine.plan.rules import rules
+from prloom.errors import PrloomError
+
+
+@pytest.fixture
+def desk(stage: Stage) -> Iterator[Desk]:
+    stage.adopt()
+    board = Board(stage.paths, rules(stage.config), stage.clock)
+    board.take_up(rules(stage.config))
+    yield board.desks["pr-7"]
+    board.close()
+
+
+async def hang() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_the_end_of_a_job_is_told_with_its_plan(desk: Desk):
+    over: list[str | None] = []
+    jobs = Jobs(over.append)
+    jobs.spawn(desk, lambda: asyncio.sleep(0))
+    jobs.spawn(None, lambda: asyncio.sleep(0))
+
+    while jobs:
+        await jobs.wait()
+
+    assert sorted(map(str, over)) == ["None", "pr-7"]
+
+
+async def test_a_jobs_failure_is_its_plans_trouble(stage: Stage, desk: Desk):
+    async def fail() -> None:
+        raise PrloomError("no such thing")
+
+    jobs = Jobs(lambda plan_id: None)
+    jobs.spawn(desk, fail)
+    await jobs.wait()
+
+    assert desk.resting(stage.clock())
+    assert json.loads((stage.local() / "state.json").read_text())["lastError"] == "no such thing"
+
+
+async def test_a_bug_in_a_job_of_no_plan_is_logged_with_its_trace(caplog: pytest.LogCaptureFixture):
+    async def fail() -> None:
+        raise ZeroDivisionError
+
+    jobs = Jobs(lambda plan_id: None)
+    jobs.spawn(None, fail)
+    await jobs.wait()
+
+    assert "ZeroDivisionError" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+async def test_the_jobs_of_a_plan_that_is_gone_are_ended_and_no_others(desk: Desk):
+    over: list[str | None] = []
+    jobs = Jobs(over.append)
+    jobs.spawn(desk, hang)
+    jobs.spawn(None, hang)
+
+    jobs.cancel(desk)
+    await jobs.wait()
+
+    assert over == ["pr-7"]
+    assert jobs
+    await jobs.end()
+
+
+async def test_what_does_not_let_itself_be_ended_is_left_alone(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.WARNING)
+    free = asyncio.Event()
+
+    async def stubborn() -> None:
+        while not free.is_set():
+            try:
+                await free.wait()
+            except asyncio.CancelledError:
+                continue
+
+    jobs = Jobs(lambda plan_id: None, patience=timedelta(milliseconds=10))
+    jobs.spawn(None, stubborn)
+    await asyncio.sleep(0)
+
+    await jobs.end()
+
+    assert "does not end; it is left alone" in caplog.text
+    free.set()
+    await jobs.wait()

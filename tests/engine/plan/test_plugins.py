@@ -1,0 +1,138 @@
+"""The plugins at work: which of them take part, what is told of them, and when one is left alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from stage import NOON, FunctionHost, Stage, said
+
+from prloom.api import PluginContext
+from prloom.core.breaker import THRESHOLD
+from prloom.engine.plan.plugins import Crew, Plugin
+from prloom.errors import ExtensionError
+
+
+def hooking(*hooks: str, command: str | None = None) -> Any:
+    def register(ctx: PluginContext) -> None:
+        for hook in hooks:
+            ctx.register_hook(hook, lambda value, context: None)
+        if command is not None:
+            ctx.register_command(command, lambda event, context: None, help="does it")
+
+    return register
+
+
+def plugin(key: str, register: Any) -> Plugin:
+    return Plugin(key, "test", FunctionHost(key, register), "defer")
+
+
+async def started(*plugins: Plugin) -> Crew:
+    crew = Crew(plugins)
+    await crew.start()
+    return crew
+
+
+class Unloadable(FunctionHost):
+    async def start(self) -> Any:
+        raise ExtensionError("plugin broken could not be loaded: line 3")
+
+    async def stop(self) -> None:
+        raise OSError("and does not go either")
+
+
+async def test_plugins_take_part_in_their_order_by_what_they_registered():
+    crew = await started(
+        plugin("b", hooking("beforeTriage", "onEvent")),
+        plugin("a", hooking("beforeTriage")),
+        plugin("c", hooking("onGlobalEvent")),
+    )
+
+    roster = crew.roster()
+
+    assert (roster.observers, roster.triagers) == (("b",), ("b", "a"))
+    assert crew.repository_roster().observers == ("c",)
+
+
+async def test_among_commands_of_one_name_the_first_plugins_wins():
+    crew = await started(plugin("a", hooking(command="deploy")), plugin("b", hooking(command="deploy")))
+
+    assert crew.roster().commands == {"deploy": "a"}
+    assert crew.command_help() == {"deploy": "does it"}
+
+
+async def test_a_preset_names_a_plugin_as_the_configuration_does():
+    crew = await started(plugin("quiet_period", hooking("beforeTriage")), plugin("b", hooking("beforeTriage")))
+
+    assert crew.roster(["quiet-period"]).triagers == ("b",)
+
+
+async def test_a_plugin_that_cannot_be_loaded_is_its_own_trouble(stage: Stage):
+    stage.adopt()
+    good = stage.plugin("good", hooking("beforeTriage"))
+    stage.hosts.insert(0, Unloadable("broken", hooking()))
+    stage.on_error["broken"] = "defer"
+    stage.bridge.news = [said("a")]
+
+    await stage.tick()
+
+    assert good.shown == [("a",)]
+    told = {each["name"]: (each["loaded"], each["error"]) for each in stage.published("plugins")}
+    assert told == {"broken": (False, "plugin broken could not be loaded: line 3"), "good": (True, None)}
+
+
+async def test_a_plugin_that_cannot_be_stopped_keeps_no_other_from_it(caplog: pytest.LogCaptureFixture):
+    good = plugin("good", hooking())
+    crew = Crew([Plugin("broken", "test", Unloadable("broken", hooking()), "defer"), good])
+
+    await crew.stop()
+
+    assert isinstance(good.host, FunctionHost)
+    assert good.host.stopped == 1
+    assert "plugin broken could not be stopped" in caplog.text
+
+
+# ---- failing often
+
+
+def test_different_events_that_it_fails_on_switch_a_plugin_off():
+    one = plugin("p", hooking())
+    for number in range(THRESHOLD):
+        assert one.breaker.off_until is None
+        one.failed("bad", NOON, (f"e{number}",))
+
+    assert one.breaker.off_until is not None
+    assert "switched off until" in str(one.report()["error"])
+
+
+def test_one_event_that_it_always_fails_on_does_not():
+    one = plugin("p", hooking())
+    for _ in range(10 * THRESHOLD):
+        one.failed("bad", NOON, ("e",))
+
+    assert one.breaker.off_until is None
+
+
+def test_a_success_forgets_the_failures():
+    one = plugin("p", hooking())
+    for number in range(THRESHOLD - 1):
+        one.failed("bad", NOON, (f"e{number}",))
+    one.worked()
+
+    one.failed("bad", NOON, ("another",))
+
+    assert one.breaker.off_until is None
+
+
+def test_a_trial_that_fails_keeps_the_plugin_off_for_longer():
+    one = plugin("p", hooking())
+    for number in range(THRESHOLD):
+        one.failed("bad", NOON, (f"e{number}",))
+    first = one.breaker.off_until
+    assert first is not None
+
+    one.failed("bad", first, ("e0",))
+
+    assert one.breaker.off_until is not None
+    assert one.breaker.off_until - first > timedelta(seconds=100)
