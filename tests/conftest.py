@@ -1,11 +1,18 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 OURS = ("prloom", "prloom_plugins")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C end the programs that tests start, also where a shell has begun the tests in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
