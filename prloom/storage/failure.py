@@ -6,14 +6,12 @@ import errno
 import os
 import stat
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from prloom.errors import StorageError, UnsafePathError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from prloom.storage.folder import Folder
 
 _WHAT_NOW = {
     errno.ENOSPC: "free some space and try again",
@@ -38,6 +36,21 @@ _KINDS = {
 _NOT_PLAIN = frozenset({errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.EOPNOTSUPP})
 
 
+class Opened(Protocol):
+    """An open folder, as far as an error speaks of it."""
+
+    @property
+    def fd(self) -> int:
+        """Its descriptor."""
+
+    @property
+    def path(self) -> str:
+        """Where it is, in words."""
+
+    def where(self, name: str) -> str:
+        """Return where a thing in it is, in words."""
+
+
 def failed(doing: str, path: str, error: OSError) -> StorageError:
     """Return the error that tells a person what failed, where, and what to do about it."""
     reason = os.strerror(error.errno) if error.errno else str(error)
@@ -45,7 +58,7 @@ def failed(doing: str, path: str, error: OSError) -> StorageError:
     return StorageError(f"cannot {doing} {path}: {reason}; {advice}")
 
 
-def unsafe(folder: Folder, name: str) -> UnsafePathError:
+def unsafe(folder: Opened, name: str) -> UnsafePathError:
     """Return the error about a thing in a folder that is not what it should be."""
     kind = "not what it should be"
     try:
@@ -61,7 +74,7 @@ def unsafe(folder: Folder, name: str) -> UnsafePathError:
 
 
 @contextmanager
-def telling(doing: str, folder: Folder, name: str | None = None, *, missing_too: bool = True) -> Iterator[None]:
+def telling(doing: str, folder: Opened, name: str | None = None, *, missing_too: bool = True) -> Iterator[None]:
     """Turn the system's errors into ours; without `missing_too`, FileNotFoundError stays for those who expect it."""
     try:
         yield
