@@ -46,6 +46,20 @@ def test_what_was_deleted_is_gone_from_every_list_and_404(api, hub):
     assert api.get(f"/issues/{pr.number}/comments").json() == []
 
 
+@pytest.mark.parametrize("told", [False, True])
+def test_a_deletion_lowers_the_counts_and_moves_the_pull_request_only_where_that_is_chosen(api, hub, clock, *, told):
+    hub.world.deletions_told = told
+    pr = hub.pull()
+    posts = [hub.comment(pr, "ann", "Hello"), hub.inline(pr, "ann", "Why?")]
+    clock.advance(minutes=1)
+    for post in posts:
+        hub.delete(post)
+    shown = api.get(f"/pulls/{pr.number}").json()
+
+    assert (shown["comments"], shown["review_comments"]) == (0, 0)
+    assert shown["updated_at"] == f"2026-01-01T12:0{int(told)}:00Z"
+
+
 def test_a_client_edits_and_deletes_its_own_comment_but_not_a_strangers(signed_in, hub):
     pr = hub.pull()
     own, other = hub.comment(pr, "zoe", "mine"), hub.comment(pr, "ann", "hers")

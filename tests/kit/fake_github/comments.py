@@ -27,6 +27,13 @@ def edit(post: Post, body: str, now: datetime) -> None:
     post.updated_at = now
 
 
+def remove(world: World, comment: IssueComment, now: datetime) -> None:
+    """Delete a comment; whether the issue's `updated_at` tells of it is a matter of `deletions_told`."""
+    del world.comments[comment.id]
+    if world.deletions_told:
+        comment.issue.updated_at = now
+
+
 def render(world: World, comment: IssueComment) -> Json:
     repo, number = shapes.repository_url(world), comment.issue.number
     kind = "pull" if isinstance(comment.issue, Pull) else "issues"
@@ -97,5 +104,5 @@ def delete(call: Call) -> Reply:
     call.owns(comment.author)
     if comment.issue.locked:
         raise Refusal(403, "Unable to delete comment because issue is locked.")
-    del call.world.comments[comment.id]
+    remove(call.world, comment, call.now)
     return Reply(204)

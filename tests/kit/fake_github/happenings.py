@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from . import checks, comments, issues, labels, merging, pulls, reactions, review_comments, reviews, statuses
 from .things import (
@@ -133,11 +132,16 @@ class Happenings:
 
     def delete(self, post: Post) -> None:
         """Delete a comment, a draft, or a whole issue or pull request: it is in no list any more, and asking is 404."""
-        self.world.changed()
-        places: tuple[dict[int, Any], ...] = (self.world.comments, self.world.review_comments, self.world.reviews)
-        for place in (*places, self.world.issues):
-            for key in [key for key, found in place.items() if found is post]:
-                del place[key]
+        now = self.now
+        match post:
+            case IssueComment():
+                comments.remove(self.world, post, now)
+            case ReviewComment():
+                review_comments.remove(self.world, post, now)
+            case Review():
+                del self.world.reviews[post.id]
+            case Issue():
+                del self.world.issues[post.number]
 
     def react(self, post: Post, by: str, content: str = "+1") -> None:
         """React; no time tells of it."""

@@ -124,6 +124,13 @@ def outdate(world: World, pull: Pull) -> None:
             comment.commit = pull.head.sha
 
 
+def remove(world: World, comment: ReviewComment, now: datetime) -> None:
+    """Delete a comment, likewise; those that answer it stay."""
+    del world.review_comments[comment.id]
+    if world.deletions_told:
+        comment.pull.updated_at = now
+
+
 def brief(world: World, comment: ReviewComment) -> Json:
     """Write a comment as a review's own list does: without line and side."""
     url = f"{shapes.repository_url(world)}/pulls/comments/{comment.id}"
@@ -241,5 +248,5 @@ def delete(call: Call) -> Reply:
     call.owns(comment.author)
     if comment.pull.locked:
         raise Refusal(403, "Unable to delete comment because pull request is locked.")
-    del call.world.review_comments[comment.id]
+    remove(call.world, comment, call.now)
     return Reply(204)

@@ -64,6 +64,8 @@ class World:
     `ghosts`: what a deleted account left is of nobody ("null") or of the account `ghost` ("named").
     `submitting_touches_comments`: whether `updated_at` of a draft's comments moves when the draft is submitted.
     `locks_spare_writers`: whether those who may write to the repository may comment in a locked conversation.
+    `deletions_told`: whether `updated_at` of a pull request moves when a comment on it is deleted; who measured it
+    found that it does not (neomjs/neo#10092, 2026). Its counts of comments, shown with it alone, fall in any case.
     """
 
     urls: Urls
@@ -87,6 +89,7 @@ class World:
     ghosts: str = "null"
     submitting_touches_comments: bool = True
     locks_spare_writers: bool = False
+    deletions_told: bool = False
     merge_delay: float = 5.0
     log_delay: float = 60.0
     unsettled: dict[int, Pull] = field(default_factory=dict)
