@@ -75,3 +75,8 @@ def bridge_cursor(bridge: str) -> str:
 def bridge_deliveries(bridge: str) -> str:
     """Return the name of the file of a bridge's attempts and receipts."""
     return f"bridge.{bridge}.actions.json"
+
+
+def bridge_limits(bridge: str) -> str:
+    """Return the name of the file of what is known of the limits of a bridge's server."""
+    return f"bridge.{bridge}.limits.json"

@@ -14,8 +14,9 @@ import httpx
 from prloom.api.http import Answer, HttpError, HttpNeeds, Trouble
 from prloom.errors import PrloomError
 from prloom.model.record import Json
-from prloom.transport import limits
-from prloom.transport.limits import Bounds, Limits
+from prloom.transport import limits, memory
+from prloom.transport.limits import Bounds
+from prloom.transport.memory import Memory
 
 TIMEOUT = timedelta(seconds=30)
 """How long the next piece of an answer may take."""
@@ -46,7 +47,10 @@ class Count:
 
 
 class Client:
-    """Implements `prloom.api.http.Http`. Raises PrloomError for a token that no header can hold."""
+    """Implements `prloom.api.http.Http`. Raises PrloomError for a token that no header can hold.
+
+    What is to be known of the server's limits by the process after this one is kept in `remembers`.
+    """
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class Client:
         *,
         clock: Clock,
         sleep: Sleep = asyncio.sleep,
+        remembers: Memory | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.count = Count()
@@ -65,7 +70,10 @@ class Client:
         self._bounds = Bounds(
             timedelta(seconds=needs.pause), needs.points_per_minute, needs.writes_per_minute, needs.writes_per_hour
         )
-        self._limits = Limits()
+        self._memory = remembers
+        found = remembers.load() if remembers is not None else None
+        self._limits = memory.read(found, self._base, self._clock(), most=needs.writes_per_hour)
+        self._kept = limits.walls(self._limits)
         self._resources: dict[str, str] = {}
         self._turn = asyncio.Lock()
         logging.getLogger("httpx").setLevel(logging.WARNING)  # its INFO has whole URLs, and some of those are secrets
@@ -102,26 +110,35 @@ class Client:
 
     async def _send(self, method: str, url: str, body: Json | None, headers: Mapping[str, str]) -> Answer:
         """Send one request. What belongs to the bridge's own host is for no other: token, headers, counts, limits."""
-        home = self._is_home(url)
+        if not self._is_home(url):
+            return await self._fetch(method, url, None, {})
+        await self._wait(method, url)
         write = method not in _READS
+        self.count.total += 1
+        self._limits = limits.sent(self._limits, self._clock(), self._bounds, write=write)
+        if write:
+            self._remember()  # before it goes out: who is killed now cannot tell when it arrived
         secret = {"authorization": f"Bearer {self._token}"} if self._token else {}
-        if home:
-            await self._wait(method, url)
-            self._limits = limits.sent(self._limits, self._clock(), self._bounds, write=write)
-            self.count.total += 1
+        try:
+            answer = await self._fetch(method, url, body, {**headers, **secret})
+        finally:
+            if write:
+                self._limits = limits.ended(self._limits, self._clock())
+                self._remember()
+        self._learn(answer)
+        return answer
+
+    async def _fetch(self, method: str, url: str, body: Json | None, headers: Mapping[str, str]) -> Answer:
         try:
             async with (
                 asyncio.timeout(WHOLE.total_seconds()),
-                self._http.stream(method, url, json=body, headers={**headers, **secret} if home else {}) as response,
+                self._http.stream(method, url, json=body, headers=headers) as response,
             ):
                 content = await _bounded(response)
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, TimeoutError, ValueError) as error:
             text = self._discreet(f"{method} {_path(url)}: {type(error).__name__}: {error}")
             raise HttpError(text, trouble="unknown") from None  # the cause may quote what it was about to send
-        answer = Answer(response.status_code, url, {k.lower(): v for k, v in response.headers.items()}, content)
-        if home:
-            self._learn(answer, write=write)
-        return answer
+        return Answer(response.status_code, url, {k.lower(): v for k, v in response.headers.items()}, content)
 
     async def _wait(self, method: str, url: str) -> None:
         """Wait for our turn under the server's limits; where that takes long, say when to come again."""
@@ -134,14 +151,21 @@ class Client:
         if at > now:
             await self._sleep((at - now).total_seconds())
 
-    def _learn(self, answer: Answer, *, write: bool) -> None:
+    def _learn(self, answer: Answer) -> None:
         hit = limits.limited(answer.status, answer.headers, answer.content)
-        self._limits = limits.learn(self._limits, answer.status, answer.headers, self._clock(), hit=hit, write=write)
+        self._limits = limits.learn(self._limits, answer.status, answer.headers, self._clock(), hit=hit)
+        if limits.walls(self._limits) != self._kept:
+            self._remember()
         of = limits.resource(answer.headers)
         if of != "core":  # few addresses have an allowance of their own: GraphQL, search
             self._resources[_path(answer.url)] = of
         self.count.charged += 0 if answer.unchanged and self._token else 1
         self.count.remaining = limits.remaining(self._limits)
+
+    def _remember(self) -> None:
+        self._kept = limits.walls(self._limits)
+        if self._memory is not None:
+            self._memory.save(memory.written(self._limits, self._base, self._clock()))
 
     def _next_hop(self, method: str, answer: Answer) -> str:
         where = f"{method} {_path(answer.url)}"

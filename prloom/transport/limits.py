@@ -16,8 +16,12 @@ SECONDARY = timedelta(minutes=1)
 RESERVE = 0.05
 """The part of the primary allowance that is left for others who use the same token."""
 
+HORIZON = timedelta(days=1)
+"""The longest wait that a server is believed; after it, it is asked again."""
+
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
+_SECOND = timedelta(seconds=1)
 _DIGITS = 11  # of a number that a header can mean
 _STRIKES = 6  # doublings of the wait
 _COST = 5  # points of a write; to read is one
@@ -48,7 +52,8 @@ class Limits:
     """What is known of a server's limits.
 
     `primary` are its allowances by resource; `closed_until` is when the server may be asked at all; `strikes` counts
-    the limits hit in a row; `writes` and `points` are the times of the latest writes and requests.
+    the limits hit in a row; `writes` and `points` are the times of the latest writes and requests. `unanswered`: the
+    latest write is under way, so when it arrives is not known.
     """
 
     primary: Mapping[str, Primary] = field(default_factory=dict)
@@ -56,23 +61,29 @@ class Limits:
     strikes: int = 0
     writes: tuple[datetime, ...] = ()
     points: tuple[tuple[datetime, int], ...] = ()
+    unanswered: bool = False
 
 
 def sent(limits: Limits, now: datetime, bounds: Bounds, *, write: bool) -> Limits:
     """Return what is known when a request goes out."""
     points = tuple(each for each in limits.points if now - each[0] < MINUTE)
     writes = (*limits.writes, now)[-bounds.writes_per_hour :] if write else limits.writes
-    return replace(limits, points=(*points, (now, _COST if write else 1)), writes=writes)
+    points = (*points, (now, _COST if write else 1))
+    return replace(limits, points=points, writes=writes, unanswered=write)
 
 
-def learn(limits: Limits, status: int, headers: Mapping[str, str], now: datetime, *, hit: bool, write: bool) -> Limits:
-    """Return what is known after an answer; `hit`: it says that we were too fast. The pause counts from here."""
-    primary = dict(limits.primary)
-    new = _primary(headers)
+def ended(limits: Limits, now: datetime) -> Limits:
+    """Return what is known when a write is over, whatever came of it: the pause counts from here."""
+    return replace(limits, writes=(*limits.writes[:-1], now), unanswered=False)
+
+
+def learn(limits: Limits, status: int, headers: Mapping[str, str], now: datetime, *, hit: bool) -> Limits:
+    """Return what is known after an answer; `hit`: it says that we were too fast."""
+    new = _primary(headers, now)
+    primary = {name: each for name, each in limits.primary.items() if each.reset > now}
     if new is not None:
         primary[resource(headers)] = new
-    writes = (*limits.writes[:-1], now) if write and limits.writes else limits.writes
-    limits = replace(limits, primary=primary, writes=writes)
+    limits = replace(limits, primary=primary)
     after = _retry_after(headers, now) if status >= 400 else None  # noqa: PLR2004 - from here on it went wrong
     if not hit:
         return replace(limits, strikes=0, closed_until=after or limits.closed_until)
@@ -100,7 +111,7 @@ def opens(limits: Limits, now: datetime, bounds: Bounds, *, write: bool, of: str
     if limits.closed_until is not None:
         times.append(limits.closed_until)
     known = limits.primary.get(of)
-    if known is not None and now < known.reset and known.remaining <= known.allowance * RESERVE:
+    if known is not None and now < known.reset and _spent(known):
         times.append(known.reset)
     times += _room(limits.points, _COST if write else 1, bounds.points_per_minute)
     if write and limits.writes:
@@ -114,6 +125,12 @@ def opens(limits: Limits, now: datetime, bounds: Bounds, *, write: bool, of: str
 def remaining(limits: Limits) -> int | None:
     """Return what is left of the allowance of which least is left."""
     return min((each.remaining for each in limits.primary.values()), default=None)
+
+
+def walls(limits: Limits) -> tuple[datetime | None, int, Mapping[str, datetime]]:
+    """Return what keeps a request from going out at all: a later process has to know that."""
+    spent = {name: each.reset for name, each in limits.primary.items() if _spent(each)}
+    return limits.closed_until, limits.strikes, spent
 
 
 def resource(headers: Mapping[str, str]) -> str:
@@ -133,11 +150,15 @@ def _room(points: tuple[tuple[datetime, int], ...], cost: int, most: int) -> lis
     return []
 
 
-def _primary(headers: Mapping[str, str]) -> Primary | None:
+def _spent(known: Primary) -> bool:
+    return known.remaining <= known.allowance * RESERVE
+
+
+def _primary(headers: Mapping[str, str], now: datetime) -> Primary | None:
     allowance, left, reset = (_number(headers.get(f"x-ratelimit-{name}")) for name in ("limit", "remaining", "reset"))
     if allowance is None or left is None or reset is None:
         return None
-    return Primary(allowance, left, datetime.fromtimestamp(reset, UTC))
+    return Primary(allowance, left, min(datetime.fromtimestamp(reset, UTC), now + HORIZON))
 
 
 def _retry_after(headers: Mapping[str, str], now: datetime) -> datetime | None:
@@ -145,12 +166,11 @@ def _retry_after(headers: Mapping[str, str], now: datetime) -> datetime | None:
     if text is None:
         return None
     seconds = _number(text)
-    if seconds is not None:
-        return now + timedelta(seconds=max(seconds, 1))
     try:
-        return max(parsedate_to_datetime(text).astimezone(UTC), now + timedelta(seconds=1))
-    except ValueError:
+        told = parsedate_to_datetime(text).astimezone(UTC) if seconds is None else now + timedelta(seconds=seconds)
+    except (ValueError, OverflowError):
         return None
+    return min(max(told, now + _SECOND), now + HORIZON)
 
 
 def _number(text: str | None) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 from github_project import Project
@@ -78,3 +79,18 @@ async def test_a_token_that_is_not_accepted_stops_this_bridge_with_one_clear_lin
     (github,) = [bridge for bridge in document["bridges"] if bridge["name"] == "github"]
     assert "401" in github["error"]
     assert "ghp_nonsense" not in json.dumps(document)
+
+
+async def test_a_dispatcher_that_is_started_anew_asks_nothing_before_it_may(project: Project):
+    await project.run("adopt", str(project.pull.number))
+    project.hub.slow_down("prloom", timedelta(minutes=5))
+    await project.run("start", "--once")
+    told = len(project.hub.asked)
+
+    await project.run("start", "--once")
+    await project.run("adopt", "4711", code=1)
+
+    assert project.hub.asked[told:] == []
+    assert project.hub.complaints == []
+    (github,) = [each for each in (await project.status())["bridges"] if each["name"] == "github"]
+    assert "was not sent: a limit of the server allows it at" in github["error"]

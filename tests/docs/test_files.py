@@ -31,11 +31,12 @@ from prloom.model.plan import Plan
 from prloom.model.record import Record
 from prloom.model.state import DeliveryState, DispatchState, Receipt
 from prloom.storage import asides, document, lines, owner, paths, tails
+from prloom.transport.memory import Allowance, Known
 
 PAGE = "docs/files.md"
 RECORDS = (
     *(Event, Author, Target, Action, Decision, Change, Deferral, Intake, StateWrite, Todo, Delivery),
-    *(DispatchState, DeliveryState, Receipt, Plan),
+    *(DispatchState, DeliveryState, Receipt, Plan, Known, Allowance),
 )
 
 
@@ -54,6 +55,7 @@ def test_the_names_that_are_made_of_others_are_in_the_page(named: Callable[[str]
     assert "/".join(paths.LOCAL) in text
     assert paths.bridge_cursor("<bridge>") in text
     assert paths.bridge_deliveries("<bridge>") in text
+    assert paths.bridge_limits("<bridge>") in text
     assert paths.plugin_file("<plugin>") in text
     assert paths.plugin_file("image/openai") in text
     assert owner.OWNER in text

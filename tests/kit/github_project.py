@@ -38,7 +38,12 @@ class Project:
     def replies(self) -> list[str]:
         return [post.body for post in self.hub.posts(by="prloom")]
 
+    async def status(self) -> Mapping[str, Any]:
+        """Return the status document."""
+        document: Mapping[str, Any] = json.loads((await self.run("status", "--json")).stdout)
+        return document
+
     async def plan(self) -> Mapping[str, Any]:
         """Return the one plan's part of the status document."""
-        (plan,) = json.loads((await self.run("status", "--json")).stdout)["plans"]
+        (plan,) = (await self.status())["plans"]
         return plan

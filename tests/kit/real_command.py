@@ -35,6 +35,7 @@ class Repository:
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
             "LC_ALL": "C.UTF-8",
+            **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},  # which build is under test
         }
         root.mkdir()
         self.git("init", "--quiet", "--initial-branch=main")

@@ -12,6 +12,7 @@ import pytest
 
 from prloom.api import HttpNeeds
 from prloom.transport.client import Client
+from prloom.transport.memory import Memory
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 Answers = Callable[[httpx.Request], httpx.Response]
@@ -24,14 +25,20 @@ class Wire:
     answers: Answers = lambda request: httpx.Response(200, json={})
     token: str | None = "secret-token"
     needs: HttpNeeds = field(default_factory=lambda: HttpNeeds("https://api.example/v3", headers={"accept": "x/y"}))
+    remembers: Memory | None = None
+    now: datetime = NOON
 
     def __post_init__(self) -> None:
-        self.now = NOON
         self.sent: list[httpx.Request] = []
         self.times: list[datetime] = []
         self.slept: list[float] = []
         self.client = Client(
-            self.needs, self.token, clock=lambda: self.now, sleep=self.sleep, transport=httpx.MockTransport(self.handle)
+            self.needs,
+            self.token,
+            clock=lambda: self.now,
+            sleep=self.sleep,
+            remembers=self.remembers,
+            transport=httpx.MockTransport(self.handle),
         )
 
     async def sleep(self, seconds: float) -> None:

@@ -21,7 +21,7 @@ NOTHING = Limits()
 def after(status: int, before: Limits = NOTHING, body: bytes = b"", **headers: str) -> Limits:
     named = {name.replace("_", "-"): text for name, text in headers.items()}
     hit = limits.limited(status, named, body)
-    return limits.learn(before, status, named, NOON, hit=hit, write=False)
+    return limits.learn(before, status, named, NOON, hit=hit)
 
 
 def opens(known: Limits, *, now: datetime = NOON, write: bool = False, of: str = "core") -> timedelta:

@@ -16,6 +16,8 @@ from prloom.errors import PrloomError
 from prloom.extensions.bridges import Bridges, LoadedBridge
 from prloom.model.plan import Plan
 from prloom.model.record import iso
+from prloom.storage import paths
+from prloom.storage.folder import Folder
 from prloom.workspace import fetching
 from prloom.workspace.repository import Repository
 
@@ -68,13 +70,16 @@ async def _asked(
     repo: Repository, loaded: Bridges, forge: LoadedBridge, number: int, *, environ: Mapping[str, str], now: datetime
 ) -> PullRequest:
     """Ask the forge for the pull request; raises PrloomError where it cannot be looked after."""
-    network = Network(loaded, environ, lambda: now)
+    state = Folder.open(repo.root, *paths.LOCAL, paths.BUS, paths.BUS_STATE)
+    network = Network(loaded, environ, lambda: now, state)
     context = BridgeContext(repo_root=repo.root, plans=(), now=now, http=network.client(forge.name))
     assert isinstance(forge.bridge, Forge)  # noqa: S101 - it was chosen for that
     try:
         found = await forge.bridge.pull_request(context, number)
     finally:
         await network.close()
+        if state is not None:
+            state.close()
     if found is None:
         raise PrloomError(f"{forge.name} has no pull request #{number}, or the token may not see it")
     if found.state != "open":

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 
 from prloom.api.http import Answer, Http, UsesHttp
 from prloom.engine.bus.ledger import Clock
+from prloom.errors import StorageError
 from prloom.extensions.bridges import Bridges, LoadedBridge
 from prloom.model.record import Json
+from prloom.storage import paths
+from prloom.storage.document import Document
+from prloom.storage.folder import Folder
 from prloom.transport import token
 from prloom.transport.client import Client, Count
 
+log = logging.getLogger(__name__)
+
 
 class Network:
-    """The clients of all bridges, by their names. None of them looks for a token before it is needed."""
+    """The clients of all bridges, by their names. None of them looks for a token before it is needed.
 
-    def __init__(self, bridges: Bridges, environ: Mapping[str, str], clock: Clock) -> None:
-        self._clients = {each.name: _OnDemand(each, environ, clock) for each in bridges.loaded if _speaks_http(each)}
+    `state` is the folder in which is kept what is known of each server's limits; without it, it ends with us.
+    """
+
+    def __init__(self, bridges: Bridges, environ: Mapping[str, str], clock: Clock, state: Folder | None) -> None:
+        self._clients = {
+            each.name: _OnDemand(each, environ, clock, _Kept(state, each.name))
+            for each in bridges.loaded
+            if _speaks_http(each)
+        }
 
     def client(self, bridge: str) -> Http | None:
         """Return a bridge's client, or None where the bridge asks for none."""
@@ -39,8 +53,9 @@ class Network:
 class _OnDemand:
     """A client that is made for its first request: a bridge that is never asked starts no program for a token."""
 
-    def __init__(self, bridge: LoadedBridge, environ: Mapping[str, str], clock: Clock) -> None:
+    def __init__(self, bridge: LoadedBridge, environ: Mapping[str, str], clock: Clock, kept: _Kept) -> None:
         self._bridge = bridge.bridge
+        self._kept = kept
         self._environ = environ
         self._clock = clock
         self._made: Client | None = None
@@ -73,8 +88,32 @@ class _OnDemand:
                 assert isinstance(self._bridge, UsesHttp)  # noqa: S101 - looked at when this was made
                 needs = self._bridge.http
                 found = await asyncio.to_thread(token.find, needs.token_variables, needs.token_command, self._environ)
-                self._made = Client(needs, found, clock=self._clock)
+                self._made = Client(needs, found, clock=self._clock, remembers=self._kept)
             return self._made
+
+
+class _Kept:
+    """What is known of a server's limits, in its file; what cannot be read or written there is forgotten at the end."""
+
+    def __init__(self, state: Folder | None, bridge: str) -> None:
+        self._file = None if state is None else Document(state, paths.bridge_limits(bridge))
+
+    def load(self) -> Json | None:
+        """Return what was saved last; None for nothing."""
+        try:
+            return None if self._file is None else self._file.load().value
+        except StorageError as error:
+            log.warning("what is known of a server's limits could not be read: %s", error)
+            return None
+
+    def save(self, value: Mapping[str, Json]) -> None:
+        """Write the file, whole."""
+        if self._file is None:
+            return
+        try:
+            self._file.save(value)
+        except StorageError as error:
+            log.warning("what is known of a server's limits could not be kept: %s", error)
 
 
 def _speaks_http(bridge: LoadedBridge) -> bool:
