@@ -1,0 +1,96 @@
+"""A durable queue of messages and claims, for any program; see docs/exchange/python.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import os
+
+    from prloom.exchange.aio import AsyncExchange, AsyncHeldClaim
+    from prloom.exchange.claim import Claim, Delivery, Entry, TopicStats
+    from prloom.exchange.drafting import draft
+    from prloom.exchange.errors import (
+        ClaimOverError,
+        ExchangeError,
+        KeyTakenError,
+        OutcomeUnknownError,
+        StoreBusyError,
+        StoreError,
+        UnknownMessageError,
+    )
+    from prloom.exchange.exchange import Checked, Exchange
+    from prloom.exchange.held import HeldClaim
+    from prloom.exchange.memory import MemoryStore
+    from prloom.exchange.message import Draft, Message
+
+_HOME = {
+    "AsyncExchange": "aio",
+    "AsyncHeldClaim": "aio",
+    "Checked": "exchange",
+    "Claim": "claim",
+    "ClaimOverError": "errors",
+    "Delivery": "claim",
+    "Draft": "message",
+    "Entry": "claim",
+    "Exchange": "exchange",
+    "ExchangeError": "errors",
+    "HeldClaim": "held",
+    "KeyTakenError": "errors",
+    "MemoryStore": "memory",
+    "Message": "message",
+    "OutcomeUnknownError": "errors",
+    "StoreBusyError": "errors",
+    "StoreError": "errors",
+    "TopicStats": "claim",
+    "UnknownMessageError": "errors",
+    "draft": "drafting",
+}
+
+__all__ = [
+    "AsyncExchange",
+    "AsyncHeldClaim",
+    "Checked",
+    "Claim",
+    "ClaimOverError",
+    "Delivery",
+    "Draft",
+    "Entry",
+    "Exchange",
+    "ExchangeError",
+    "HeldClaim",
+    "KeyTakenError",
+    "MemoryStore",
+    "Message",
+    "OutcomeUnknownError",
+    "StoreBusyError",
+    "StoreError",
+    "TopicStats",
+    "UnknownMessageError",
+    "connect",
+    "connect_async",
+    "draft",
+]
+
+
+def connect(name: str | os.PathLike[str] | None = None) -> Exchange:
+    """Open an exchange: a path, a `postgresql://` URL, or None for PRLOOM_EXCHANGE or this repository's; close it."""
+    from prloom.exchange import opening  # noqa: PLC0415 (each name costs its own modules only)
+    from prloom.exchange.exchange import Exchange  # noqa: PLC0415 (likewise)
+
+    return Exchange(opening.store(name))
+
+
+def connect_async(name: str | os.PathLike[str] | None = None) -> AsyncExchange:
+    """Open an exchange for asynchronous programs, named as for `connect`; close it."""
+    from prloom.exchange.aio import AsyncExchange  # noqa: PLC0415 (likewise)
+
+    return AsyncExchange(connect(name))
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever the module has)
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 (likewise)
+
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -1,0 +1,294 @@
+"""The exchange for asynchronous programs: the same words, awaited; the store works in threads, waiting does not."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Self
+
+from prloom.exchange import drafting
+from prloom.exchange.claim import DEFAULT_ATTEMPTS, DEFAULT_LEASE
+from prloom.exchange.protocol import PAGE, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Sequence
+    from types import TracebackType
+
+    from prloom.exchange.claim import Claim, Delivery, Ended, Entry, Settled, Settlement, TopicStats
+    from prloom.exchange.exchange import Checked, Exchange
+    from prloom.exchange.held import HeldClaim
+    from prloom.exchange.message import Draft, Message, Metadata
+    from prloom.exchange.protocol import Listener
+
+
+class AsyncHeldClaim:
+    """A claim in hand; see `HeldClaim`, whose every method is here to be awaited."""
+
+    def __init__(self, held: HeldClaim) -> None:
+        self.held = held
+        self.message = held.message
+        self.delivery = held.delivery
+
+    @property
+    def id(self) -> str:
+        """The claim's id."""
+        return self.held.id
+
+    @property
+    def claim(self) -> Claim:
+        """The claim as it was last seen."""
+        return self.held.claim
+
+    async def renew(self, lease: timedelta | None = None) -> Claim:
+        """Hold the claim from now on for as long as it was asked for, or for `lease`."""
+        return await asyncio.to_thread(self.held.renew, lease)
+
+    async def complete(self, body: str, *, topic: str | None = None, metadata: Metadata | None = None) -> Settled:
+        """End the claim as completed, and publish the reply."""
+        return await asyncio.to_thread(self.held.complete, body, topic=topic, metadata=metadata)
+
+    async def fail(
+        self,
+        error: str,
+        *,
+        body: str | None = None,
+        topic: str | None = None,
+        metadata: Metadata | None = None,
+        retry: bool = False,
+    ) -> Settled:
+        """End the claim as failed, for good or to be tried again."""
+        return await asyncio.to_thread(self.held.fail, error, body=body, topic=topic, metadata=metadata, retry=retry)
+
+    async def time_out(self, error: str, *, metadata: Metadata | None = None) -> Settled:
+        """End the claim as timed out."""
+        return await asyncio.to_thread(self.held.time_out, error, metadata=metadata)
+
+    async def hand_back(self, reason: str = "handed back") -> Settled:
+        """End the claim without counting the attempt."""
+        return await asyncio.to_thread(self.held.hand_back, reason)
+
+    async def settle(self, settlement: Settlement) -> Settled:
+        """End the claim as a value says."""
+        return await asyncio.to_thread(self.held.settle, settlement)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.shield(asyncio.to_thread(self.held.__exit__, kind, error, trace))
+
+
+class AsyncExchange:
+    """An exchange whose every method is awaited; the words are those of `Exchange`. Close it at the end."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+
+    async def publish(
+        self,
+        topic: str,
+        body: str,
+        *,
+        parent: str | None = None,
+        conversation: str | None = None,
+        producer: str | None = None,
+        metadata: Metadata | None = None,
+        delay: timedelta | None = None,
+        key: str | None = None,
+        concurrency_key: str | None = None,
+        max_attempts: int | None = None,
+        track: bool = False,
+    ) -> Message:
+        """Publish a message, and return it as it stands when it is on disk; see `Exchange.publish`."""
+        return await asyncio.to_thread(
+            self.exchange.publish,
+            topic,
+            body,
+            parent=parent,
+            conversation=conversation,
+            producer=producer,
+            metadata=metadata,
+            delay=delay,
+            key=key,
+            concurrency_key=concurrency_key,
+            max_attempts=max_attempts,
+            track=track,
+        )
+
+    async def publish_all(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
+        """Publish drafts in this order, all or none."""
+        return await asyncio.to_thread(self.exchange.publish_all, drafts)
+
+    async def claim(
+        self,
+        topics: str | Iterable[str],
+        *,
+        group: str = "default",
+        instance: str | None = None,
+        lease: timedelta = DEFAULT_LEASE,
+        max_attempts: int = DEFAULT_ATTEMPTS,
+        success_topic: str | None = None,
+        failure_topic: str | None = None,
+    ) -> AsyncHeldClaim | None:
+        """Claim the next message of these topics; None where none is ready."""
+        held = await asyncio.to_thread(
+            self.exchange.claim,
+            topics,
+            group=group,
+            instance=instance,
+            lease=lease,
+            max_attempts=max_attempts,
+            success_topic=success_topic,
+            failure_topic=failure_topic,
+        )
+        return None if held is None else AsyncHeldClaim(held)
+
+    async def claims(
+        self,
+        topics: str | Iterable[str],
+        *,
+        group: str = "default",
+        instance: str | None = None,
+        lease: timedelta = DEFAULT_LEASE,
+        max_attempts: int = DEFAULT_ATTEMPTS,
+        success_topic: str | None = None,
+        failure_topic: str | None = None,
+        patience: timedelta | None = None,
+    ) -> AsyncIterator[AsyncHeldClaim]:
+        """Yield claims as messages come, for ever, or until none came for as long as `patience`."""
+        wanted = drafting.checked_topics(topics)
+        listener = await asyncio.to_thread(self.exchange.store.listen)
+        try:
+            end = _end(patience)
+            while True:
+                held = await self.claim(
+                    wanted,
+                    group=group,
+                    instance=instance,
+                    lease=lease,
+                    max_attempts=max_attempts,
+                    success_topic=success_topic,
+                    failure_topic=failure_topic,
+                )
+                if held is not None:
+                    yield held
+                    end = _end(patience)
+                elif end is not None and time.monotonic() >= end:
+                    return
+                else:
+                    await wait(listener, await asyncio.to_thread(self.exchange.pause, listener, wanted, end))
+        finally:
+            listener.close()
+
+    async def request(
+        self,
+        topic: str,
+        body: str,
+        *,
+        patience: timedelta | None = None,
+        parent: str | None = None,
+        key: str | None = None,
+    ) -> Message | None:
+        """Publish a message and return the first reply to it; None where none came in time (the work goes on)."""
+        published = await self.publish(topic, body, parent=parent, key=key)
+        return await self.wait_for_reply(published.id, patience=patience)
+
+    async def wait_for_reply(self, message_id: str, *, patience: timedelta | None = None) -> Message | None:
+        """Return the first reply to a message, waiting for it; None where none came in time."""
+        store = self.exchange.store
+        listener = await asyncio.to_thread(store.listen)
+        try:
+            end = _end(patience)
+            while True:
+                await asyncio.to_thread(store.expire)
+                replies = await asyncio.to_thread(store.read, Selection(replies_to=message_id, limit=1))
+                if replies or (end is not None and time.monotonic() >= end):
+                    return replies[0] if replies else None
+                await wait(listener, await asyncio.to_thread(self.exchange.pause, listener, (), end))
+        finally:
+            listener.close()
+
+    async def message(self, message_id: str) -> Message:
+        """Return a message; raises UnknownMessageError."""
+        return await asyncio.to_thread(self.exchange.message, message_id)
+
+    async def read(
+        self, *, topic: str | None = None, conversation: str | None = None, since: str | None = None, limit: int = PAGE
+    ) -> tuple[Message, ...]:
+        """Return messages by publication, those after the message `since`, at most `limit`."""
+        return await asyncio.to_thread(
+            self.exchange.read, topic=topic, conversation=conversation, since=since, limit=limit
+        )
+
+    async def inspect(self, message_id: str) -> Entry:
+        """Return a message with how it stands and all its claims; raises UnknownMessageError."""
+        return await asyncio.to_thread(self.exchange.inspect, message_id)
+
+    async def check(self, conversation_id: str) -> Checked:
+        """Return how a conversation stands; raises UnknownMessageError where there is none."""
+        return await asyncio.to_thread(self.exchange.check, conversation_id)
+
+    async def stats(self) -> tuple[TopicStats, ...]:
+        """Return how each topic stands, by name."""
+        return await asyncio.to_thread(self.exchange.stats)
+
+    async def cancel(self, message_id: str, reason: str = "cancelled") -> Message:
+        """End a message that waits or is worked on."""
+        return await asyncio.to_thread(self.exchange.cancel, message_id, reason)
+
+    async def retry(self, message_id: str) -> Delivery:
+        """Have a message worked on again."""
+        return await asyncio.to_thread(self.exchange.retry, message_id)
+
+    async def prune(self, older_than: timedelta) -> int:
+        """Remove conversations that ended longer ago; returns how many messages are gone."""
+        return await asyncio.to_thread(self.exchange.prune, older_than)
+
+    async def track(self, conversation_id: str) -> None:
+        """Have a notifier told when the conversation has ended."""
+        await asyncio.to_thread(self.exchange.track, conversation_id)
+
+    async def take_ended(self, lease: timedelta = timedelta(minutes=1), limit: int = PAGE) -> tuple[Ended, ...]:
+        """Take tracked conversations that ended; call `told` for each before the lease is over."""
+        return await asyncio.to_thread(self.exchange.take_ended, lease, limit)
+
+    async def told(self, ended: Ended) -> bool:
+        """Say that it was told; False where another notifier has it."""
+        return await asyncio.to_thread(self.exchange.told, ended)
+
+    async def close(self) -> None:
+        """Let go of the store."""
+        await asyncio.to_thread(self.exchange.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+async def wait(listener: Listener, limit: timedelta) -> None:
+    """Return when the listener hears something, at the latest after `limit`; other tasks run meanwhile."""
+    fd = listener.fileno()
+    seconds = max(limit.total_seconds(), 0)
+    if fd is None:
+        await asyncio.sleep(seconds)
+        return
+    heard = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(fd, heard.set)
+    try:
+        async with asyncio.timeout(seconds):
+            await heard.wait()
+    except TimeoutError:
+        return
+    finally:
+        loop.remove_reader(fd)
+    listener.drain()
+
+
+def _end(patience: timedelta | None) -> float | None:
+    return None if patience is None else time.monotonic() + patience.total_seconds()

@@ -1,0 +1,278 @@
+"""The exchange as programs use it: publish, claim, ask and wait, look."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Self
+
+from prloom.exchange import drafting, ids, listening, rules, standing
+from prloom.exchange.claim import DEFAULT_ATTEMPTS, DEFAULT_LEASE, Ask, Entry, Outcome, TopicStats
+from prloom.exchange.errors import UnknownMessageError
+from prloom.exchange.held import HeldClaim
+from prloom.exchange.message import Value
+from prloom.exchange.protocol import PAGE, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from prloom.exchange.claim import Delivery, Ended
+    from prloom.exchange.message import Draft, Message, Metadata
+    from prloom.exchange.protocol import Listener, Store
+
+RECHECK = timedelta(seconds=5)
+"""How long at most nobody looks again who heard nothing."""
+
+DEAF_RECHECK = timedelta(milliseconds=250)
+"""The same where the store cannot be listened to."""
+
+
+class Checked(Value, frozen=True, kw_only=True):
+    """How a conversation stands."""
+
+    conversation_id: str
+    outcome: Outcome
+    entries: tuple[Entry, ...]
+
+
+class Exchange:
+    """A store's front for programs that are not asynchronous; may be used from several threads. Close it at the end."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    # ---- publishing
+
+    def publish(
+        self,
+        topic: str,
+        body: str,
+        *,
+        parent: str | None = None,
+        conversation: str | None = None,
+        producer: str | None = None,
+        metadata: Metadata | None = None,
+        delay: timedelta | None = None,
+        key: str | None = None,
+        concurrency_key: str | None = None,
+        max_attempts: int | None = None,
+        track: bool = False,
+    ) -> Message:
+        """Publish a message, and return it as it stands when it is on disk.
+
+        `key`: publishing on this topic with this key again returns the first message; with another body it is a
+        KeyTakenError. `concurrency_key`: of all messages with it, at most one is worked on at a time. `track`: the
+        conversation's end is told to a notifier. Raises UnknownMessageError for an unknown parent, ExchangeError for
+        what no message can be.
+        """
+        made = drafting.draft(
+            topic,
+            body,
+            parent=parent,
+            conversation=conversation,
+            producer=producer,
+            metadata=metadata,
+            delay=delay,
+            key=key,
+            concurrency_key=concurrency_key,
+            max_attempts=max_attempts,
+            track=track,
+        )
+        return self.store.publish([made])[0]
+
+    def publish_all(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
+        """Publish drafts from `prloom.exchange.draft` in this order, all or none."""
+        return self.store.publish(drafts)
+
+    # ---- working
+
+    def claim(
+        self,
+        topics: str | Iterable[str],
+        *,
+        group: str = "default",
+        instance: str | None = None,
+        lease: timedelta = DEFAULT_LEASE,
+        max_attempts: int = DEFAULT_ATTEMPTS,
+        success_topic: str | None = None,
+        failure_topic: str | None = None,
+    ) -> HeldClaim | None:
+        """Claim the next message of these topics, the one published first; None where none is ready.
+
+        `max_attempts` holds for messages whose publisher set none.
+        """
+        ask = asked(topics, group=group, instance=instance, lease=lease, max_attempts=max_attempts)
+        taken = self.store.claim(ask)
+        if taken is None:
+            return None
+        return HeldClaim(self.store, taken, lease=lease, success_topic=success_topic, failure_topic=failure_topic)
+
+    def claims(
+        self,
+        topics: str | Iterable[str],
+        *,
+        group: str = "default",
+        instance: str | None = None,
+        lease: timedelta = DEFAULT_LEASE,
+        max_attempts: int = DEFAULT_ATTEMPTS,
+        success_topic: str | None = None,
+        failure_topic: str | None = None,
+        patience: timedelta | None = None,
+    ) -> Iterator[HeldClaim]:
+        """Yield claims as messages come, for ever, or until none came for as long as `patience` (nothing: drain)."""
+        wanted = drafting.checked_topics(topics)
+        listener = self.store.listen()
+        try:
+            end = _end(patience)
+            while True:
+                held = self.claim(
+                    wanted,
+                    group=group,
+                    instance=instance,
+                    lease=lease,
+                    max_attempts=max_attempts,
+                    success_topic=success_topic,
+                    failure_topic=failure_topic,
+                )
+                if held is not None:
+                    yield held
+                    end = _end(patience)
+                elif end is not None and time.monotonic() >= end:
+                    return
+                else:
+                    listening.wait(listener, self.pause(listener, wanted, end))
+        finally:
+            listener.close()
+
+    def pause(self, listener: Listener, topics: Sequence[str], end: float | None = None) -> timedelta:
+        """Return how long to wait for the listener before looking again; `end` is a time of `time.monotonic`."""
+        limit = RECHECK if listener.fileno() is not None else DEAF_RECHECK
+        look = self.store.look(topics)
+        if look.next_at is not None:
+            limit = min(limit, max(look.next_at - self.store.now(), timedelta(0)))
+        if end is not None:
+            limit = min(limit, timedelta(seconds=max(end - time.monotonic(), 0)))
+        return limit
+
+    # ---- asking
+
+    def request(
+        self,
+        topic: str,
+        body: str,
+        *,
+        patience: timedelta | None = None,
+        parent: str | None = None,
+        key: str | None = None,
+    ) -> Message | None:
+        """Publish a message and return the first reply to it; None where none came in time (the work goes on)."""
+        published = self.publish(topic, body, parent=parent, key=key)
+        return self.wait_for_reply(published.id, patience=patience)
+
+    def wait_for_reply(self, message_id: str, *, patience: timedelta | None = None) -> Message | None:
+        """Return the first reply to a message, waiting for it; None where none came in time."""
+        listener = self.store.listen()
+        try:
+            end = _end(patience)
+            while True:
+                self.store.expire()
+                replies = self.store.read(Selection(replies_to=message_id, limit=1))
+                if replies or (end is not None and time.monotonic() >= end):
+                    return replies[0] if replies else None
+                listening.wait(listener, self.pause(listener, (), end))
+        finally:
+            listener.close()
+
+    # ---- looking
+
+    def message(self, message_id: str) -> Message:
+        """Return a message; raises UnknownMessageError."""
+        return self.store.message(message_id)
+
+    def read(
+        self, *, topic: str | None = None, conversation: str | None = None, since: str | None = None, limit: int = PAGE
+    ) -> tuple[Message, ...]:
+        """Return messages by publication, those after the message `since`, at most `limit`."""
+        self.store.expire()
+        return self.store.read(Selection(topic=topic, conversation_id=conversation, since=since, limit=limit))
+
+    def inspect(self, message_id: str) -> Entry:
+        """Return a message with how it stands and all its claims; raises UnknownMessageError."""
+        self.store.expire()
+        return self.store.entry(message_id)
+
+    def check(self, conversation_id: str) -> Checked:
+        """Return how a conversation stands; raises UnknownMessageError where there is none."""
+        self.store.expire()
+        entries = self.store.conversation(conversation_id)
+        if not entries:
+            raise UnknownMessageError(standing.unknown(conversation_id, "conversation"))
+        worked = self.store.worked([entry.message.topic for entry in entries])
+        return Checked(conversation_id=conversation_id, outcome=rules.outcome(entries, worked), entries=entries)
+
+    def stats(self) -> tuple[TopicStats, ...]:
+        """Return how each topic stands, by name."""
+        self.store.expire()
+        return self.store.stats()
+
+    # ---- people
+
+    def cancel(self, message_id: str, reason: str = "cancelled") -> Message:
+        """End a message that waits or is worked on; a worker that has it learns so when it renews or settles."""
+        return self.store.cancel(message_id, drafting.checked_text("reason", reason))
+
+    def retry(self, message_id: str) -> Delivery:
+        """Have a message worked on again that failed, timed out, was cancelled, is dead, or waits for a time."""
+        return self.store.retry(message_id)
+
+    def prune(self, older_than: timedelta) -> int:
+        """Remove conversations that ended longer ago; returns how many messages are gone. Keys are forgotten too."""
+        return self.store.prune(older_than)
+
+    # ---- telling
+
+    def track(self, conversation_id: str) -> None:
+        """Have a notifier told when the conversation has ended."""
+        self.store.track(conversation_id)
+
+    def take_ended(self, lease: timedelta = timedelta(minutes=1), limit: int = PAGE) -> tuple[Ended, ...]:
+        """Take tracked conversations that ended; call `told` for each when that is done, before the lease is over."""
+        self.store.expire()
+        return self.store.take_ended(lease, limit)
+
+    def told(self, ended: Ended) -> bool:
+        """Say that it was told; False where another notifier has it."""
+        return self.store.told(ended)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def asked(topics: str | Iterable[str], *, group: str, instance: str | None, lease: timedelta, max_attempts: int) -> Ask:
+    """Return what a worker asks for, checked."""
+    drafting.checked_attempts(max_attempts)
+    return Ask(
+        topics=drafting.checked_topics(topics),
+        group=drafting.checked_name("group", group),
+        instance=an_instance() if instance is None else drafting.checked_name("instance", instance),
+        lease=drafting.checked_lease(lease),
+        max_attempts=max_attempts,
+    )
+
+
+def an_instance() -> str:
+    """Return a name for this worker that no other has: host, process, and a random part."""
+    return f"{socket.gethostname()}-{os.getpid()}-{ids.new()[-6:]}"
+
+
+def _end(patience: timedelta | None) -> float | None:
+    return None if patience is None else time.monotonic() + patience.total_seconds()

@@ -1,0 +1,13 @@
+"""Make ids: texts that sort about as they were made, so that an index of them grows at its end."""
+
+import os
+import time
+
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's, in lower case: no i, l, o, u
+
+
+def new() -> str:
+    """Return an id of 20 letters and digits: milliseconds since 1970, and 50 random bits."""
+    milliseconds = time.time_ns() // 1_000_000
+    number = (milliseconds & (1 << 50) - 1) << 50 | int.from_bytes(os.urandom(7), "big") >> 6
+    return "".join([_DIGITS[number >> shift & 31] for shift in range(95, -1, -5)])

@@ -1,0 +1,297 @@
+"""A store that keeps everything in this process: for tests, and to say in few lines what a store does."""
+
+# ruff: noqa: D102 (what each method does is said in the protocol)
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from prloom.exchange import ids, rules, standing
+from prloom.exchange.claim import Claim, Delivery, Ended, Entry, Look, Settled
+from prloom.exchange.errors import ClaimOverError, UnknownMessageError
+from prloom.exchange.listening import Pokes
+from prloom.exchange.message import Message
+from prloom.exchange.protocol import PAGE, Listener, Selection, Taken
+from prloom.exchange.rules import Backoff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from prloom.exchange.claim import Ask, Settlement, TopicStats
+    from prloom.exchange.message import Draft
+    from prloom.exchange.rules import Verdict
+
+
+class MemoryStore:
+    """Implements `prloom.exchange.protocol.Store`; what is in it ends with the process."""
+
+    def __init__(self, *, clock: Callable[[], datetime] | None = None, backoff: Backoff | None = None) -> None:
+        self.now = clock or (lambda: datetime.now(UTC))
+        self._backoff = backoff or Backoff()
+        self._lock = threading.RLock()
+        self._messages: dict[str, Message] = {}
+        self._deliveries: dict[str, Delivery] = {}
+        self._claims: dict[str, Claim] = {}
+        self._replies: dict[str, str] = {}
+        self._worked: set[str] = set()
+        self._tracked: dict[str, _Tracked] = {}
+        self._pokes = Pokes()
+
+    # ---- publishing
+
+    def publish(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
+        with self._lock:
+            before = dict(self._messages), dict(self._deliveries), dict(self._tracked)
+            try:
+                published = tuple(self._publish(draft) for draft in drafts)
+            except Exception:
+                self._messages, self._deliveries, self._tracked = before
+                raise
+        self._pokes.poke()
+        return published
+
+    def _publish(self, draft: Draft) -> Message:
+        now = self.now()
+        known = self._known(draft)
+        if known is None:
+            parent = None if draft.parent_id is None else self.message(draft.parent_id)
+            known = standing.message(draft, parent, now)
+            self._messages[draft.id] = known
+            self._deliveries[draft.id] = standing.delivery(draft, now)
+        if draft.track:
+            self._tracked.setdefault(known.conversation_id, _Tracked())
+        return known
+
+    def _known(self, draft: Draft) -> Message | None:
+        if draft.id in self._messages:
+            return self._messages[draft.id]
+        for standing_ in self._deliveries.values():
+            if draft.key is not None and (standing_.topic, standing_.key) == (draft.topic, draft.key):
+                return standing.same_body(draft, self._messages[standing_.message_id])
+        return None
+
+    # ---- claiming
+
+    def claim(self, ask: Ask) -> Taken | None:
+        with self._lock:
+            self.expire()
+            now = self.now()
+            delivery = next(self._ready(ask.topics, now), None)
+            if delivery is None:
+                return None
+            leased = rules.claimed(delivery, ask.max_attempts)
+            claim = standing.claim(leased, ask, now)
+            self._deliveries[claim.message_id] = leased
+            self._claims[claim.id] = claim
+            self._worked.add(leased.topic)
+            return Taken(claim=claim, message=self._messages[claim.message_id], delivery=leased)
+
+    def _ready(self, topics: Sequence[str], now: datetime) -> Iterator[Delivery]:
+        busy = {each.concurrency_key for each in self._deliveries.values() if each.state == "leased"} - {None}
+        for each in self._deliveries.values():
+            due = each.available_at is None or each.available_at <= now
+            if each.state == "ready" and due and each.topic in topics and each.concurrency_key not in busy:
+                yield each
+
+    def renew(self, claim_id: str, lease: timedelta) -> Claim:
+        with self._lock:
+            claim = self._active(claim_id)
+            self._claims[claim_id] = msgspec.structs.replace(claim, lease_until=self.now() + lease)
+            return self._claims[claim_id]
+
+    def settle(self, claim_id: str, settlement: Settlement) -> Settled:
+        with self._lock:
+            claim = self._claims.get(claim_id)
+            if claim is not None and claim.status != "active" and rules.same(claim, settlement):
+                reply = self._replies.get(claim_id)
+                return Settled(claim=claim, reply=None if reply is None else self._messages[reply])
+            claim = self._active(claim_id)
+            verdict = rules.settled(settlement, self._deliveries[claim.message_id], self.now(), self._backoff)
+            return self._end(claim, verdict)
+
+    def _active(self, claim_id: str) -> Claim:
+        claim = self._claims.get(claim_id)
+        if claim is None or claim.status != "active" or claim.lease_until <= self.now():
+            raise ClaimOverError(standing.over(claim_id, claim))
+        return claim
+
+    def _end(self, claim: Claim, verdict: Verdict) -> Settled:
+        ended = standing.ended(claim, verdict, self.now())
+        self._claims[claim.id] = ended
+        self._deliveries[claim.message_id] = verdict.delivery
+        reply = None
+        if verdict.reply is not None:
+            reply = self._publish(verdict.reply)
+            self._replies[claim.id] = reply.id
+        self._pokes.poke()
+        return Settled(claim=ended, reply=reply)
+
+    def expire(self) -> int:
+        with self._lock:
+            now = self.now()
+            over = [each for each in self._claims.values() if each.status == "active" and each.lease_until <= now]
+            for claim in sorted(over, key=lambda each: each.lease_until):
+                verdict = rules.expired(claim, self._deliveries[claim.message_id], now, self._backoff)
+                self._end(claim, verdict)
+            return len(over)
+
+    def look(self, topics: Sequence[str]) -> Look:
+        with self._lock:
+            now = self.now()
+            leases = [each.lease_until for each in self._claims.values() if each.status == "active"]
+            delays = [
+                each.available_at
+                for each in self._deliveries.values()
+                if each.state == "ready" and each.topic in topics and each.available_at is not None
+            ]
+            next_at = min(leases + delays, default=None)
+            ready = next(self._ready(topics, now), None) is not None or any(lease <= now for lease in leases)
+            return Look(ready=ready, next_at=next_at)
+
+    # ---- people
+
+    def cancel(self, message_id: str, reason: str) -> Message:
+        with self._lock:
+            self.expire()
+            entry = self.entry(message_id)
+            standing.check_cancel(entry)
+            now = self.now()
+            verdict = rules.cancelled(entry.delivery, now, reason)
+            assert verdict.reply is not None  # noqa: S101 (cancelling always tells)
+            for claim in entry.claims:
+                if claim.status == "active":
+                    self._claims[claim.id] = standing.ended(claim, verdict, now)
+            self._deliveries[message_id] = verdict.delivery
+            reply = self._publish(verdict.reply)
+        self._pokes.poke()
+        return reply
+
+    def retry(self, message_id: str) -> Delivery:
+        with self._lock:
+            self.expire()
+            entry = self.entry(message_id)
+            standing.check_retry(entry)
+            self._deliveries[message_id] = rules.retried(entry.delivery)
+        self._pokes.poke()
+        return self._deliveries[message_id]
+
+    def prune(self, older_than: timedelta) -> int:
+        with self._lock:
+            self.expire()
+            before = self.now() - older_than
+            conversations = {message.conversation_id for message in self._messages.values()}
+            gone = 0
+            for entries in map(self.conversation, conversations):
+                if standing.prunable(entries, self._worked, before):
+                    gone += len(entries)
+                    self._forget(entries)
+            return gone
+
+    def _forget(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            del self._messages[entry.message.id], self._deliveries[entry.message.id]
+            for claim in entry.claims:
+                del self._claims[claim.id]
+                self._replies.pop(claim.id, None)
+            self._tracked.pop(entry.message.conversation_id, None)
+
+    # ---- reading
+
+    def message(self, message_id: str) -> Message:
+        with self._lock:
+            if message_id not in self._messages:
+                raise UnknownMessageError(standing.unknown(message_id))
+            return self._messages[message_id]
+
+    def read(self, selection: Selection) -> tuple[Message, ...]:
+        with self._lock:
+            order = list(self._messages)
+            first = 0 if selection.since is None else order.index(self.message(selection.since).id) + 1
+            chosen = (self._messages[each] for each in order[first:])
+            return tuple(each for each in chosen if self._fits(each, selection))[: selection.limit]
+
+    def _fits(self, message: Message, selection: Selection) -> bool:
+        return (
+            selection.topic in {None, message.topic}
+            and selection.conversation_id in {None, message.conversation_id}
+            and (
+                selection.replies_to is None
+                or (message.parent_id == selection.replies_to and self._deliveries[message.id].reply)
+            )
+        )
+
+    def entry(self, message_id: str) -> Entry:
+        with self._lock:
+            message = self.message(message_id)
+            claims = tuple(each for each in self._claims.values() if each.message_id == message_id)
+            return Entry(message=message, delivery=self._deliveries[message_id], claims=claims)
+
+    def conversation(self, conversation_id: str) -> tuple[Entry, ...]:
+        with self._lock:
+            found = [each.id for each in self._messages.values() if each.conversation_id == conversation_id]
+            return tuple(self.entry(each) for each in found)
+
+    def worked(self, topics: Sequence[str]) -> frozenset[str]:
+        with self._lock:
+            return frozenset(self._worked.intersection(topics))
+
+    def stats(self) -> tuple[TopicStats, ...]:
+        with self._lock:
+            by_topic: dict[str, list[Entry]] = defaultdict(list)
+            for message_id in self._messages:
+                entry = self.entry(message_id)
+                by_topic[entry.message.topic].append(entry)
+            return tuple(standing.stats(topic, by_topic[topic], self.now()) for topic in sorted(by_topic))
+
+    # ---- telling
+
+    def track(self, conversation_id: str) -> None:
+        with self._lock:
+            if not self.conversation(conversation_id):
+                raise UnknownMessageError(standing.unknown(conversation_id, "conversation"))
+            self._tracked.setdefault(conversation_id, _Tracked())
+
+    def take_ended(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
+        with self._lock:
+            now = self.now()
+            taken: list[Ended] = []
+            for name, tracked in self._tracked.items():
+                if tracked.told or (tracked.until is not None and tracked.until > now) or len(taken) == limit:
+                    continue
+                entries = self.conversation(name)
+                outcome = rules.outcome(entries, self._worked)
+                if outcome != "pending":
+                    tracked.token, tracked.until = ids.new(), now + lease
+                    taken.append(Ended(conversation_id=name, outcome=outcome, token=tracked.token))
+            return tuple(taken)
+
+    def told(self, ended: Ended) -> bool:
+        with self._lock:
+            tracked = self._tracked.get(ended.conversation_id)
+            if tracked is None or tracked.token != ended.token:
+                return False
+            tracked.told = True
+            return True
+
+    # ---- waking
+
+    def listen(self) -> Listener:
+        return self._pokes.listen()
+
+    def close(self) -> None:
+        """Let go of the listeners; what is stored stays as long as the object does."""
+        self._pokes.close()
+
+
+class _Tracked:
+    """A conversation of which it is to be told, by whoever has the token, until then."""
+
+    def __init__(self) -> None:
+        self.token = ""
+        self.until: datetime | None = None
+        self.told = False

@@ -1,0 +1,58 @@
+"""Open an exchange by its name: a path is SQLite, `postgresql://` a server, none the environment's or repository's."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prloom.exchange.errors import StoreError
+
+if TYPE_CHECKING:
+    from prloom.exchange.protocol import Store
+
+VARIABLE = "PRLOOM_EXCHANGE"
+IN_REPOSITORY = Path("prloom/.local/exchange.db")
+_SERVERS = ("postgresql://", "postgres://")
+
+
+def store(name: str | os.PathLike[str] | None = None, *, start: Path | None = None) -> Store:
+    """Open the store of that name; raises StoreError where none is named, or it cannot be opened.
+
+    Without a name it is the one in PRLOOM_EXCHANGE, else `prloom/.local/exchange.db` of the repository around `start`
+    (the working folder).
+    """
+    wanted = os.fspath(name) if name is not None else os.environ.get(VARIABLE) or ""
+    if wanted.startswith(_SERVERS):
+        return _server(wanted)
+    from prloom.exchange.sqlite.store import SqliteStore  # noqa: PLC0415 (a server's clients need none)
+
+    return SqliteStore(wanted or _in_repository(start or Path.cwd()))
+
+
+def _server(url: str) -> Store:
+    try:
+        module = import_module("prloom.exchange.postgres.store")
+    except ImportError as error:
+        raise StoreError(
+            f"PostgreSQL needs a library ({error}); get it with `pip install 'prloom[postgres]'`"
+        ) from error
+    opened: Store = module.PostgresStore(url)
+    return opened
+
+
+def _in_repository(start: Path) -> Path:
+    """Return where the exchange is of the repository around a folder; its folder is made, and is behind no link."""
+    top = next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
+    if top is None:
+        raise StoreError(f"{start} is in no repository; name a database with --database or {VARIABLE}")
+    folder = top
+    for part in IN_REPOSITORY.parent.parts:
+        folder /= part
+        if folder.is_symlink():
+            raise StoreError(
+                f"{folder} is a symbolic link; remove it, or name a database with --database or {VARIABLE}"
+            )
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return top / IN_REPOSITORY

@@ -1,0 +1,184 @@
+"""Decide what becomes of a message when its claim ends, and how a conversation stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, assert_never
+from zlib import crc32
+
+import msgspec
+
+from prloom.exchange import ids
+from prloom.exchange.claim import (
+    DEFAULT_ATTEMPTS,
+    Claim,
+    ClaimStatus,
+    Completed,
+    Delivery,
+    Ending,
+    Entry,
+    Failed,
+    HandedBack,
+    Outcome,
+    Settlement,
+    TimedOut,
+)
+from prloom.exchange.message import Draft, Metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Waits between attempts double from `initial` to `maximum`."""
+
+    initial: timedelta = timedelta(seconds=1)
+    maximum: timedelta = timedelta(minutes=5)
+
+
+def wait(policy: Backoff, attempt: int, key: str) -> timedelta:
+    """Return the wait after the attempt-th try (1 is the first); up to a tenth shorter, by the key."""
+    full = min(policy.initial * float(2 ** min(max(attempt, 1) - 1, 30)), policy.maximum)
+    return full - full * (crc32(f"{key}.{attempt}".encode()) / 2**32 / 10)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What settling a claim makes: the claim's status, the message's new standing, and the reply to publish."""
+
+    status: ClaimStatus
+    error: str | None
+    delivery: Delivery
+    reply: Draft | None
+
+
+def settled(settlement: Settlement, delivery: Delivery, now: datetime, policy: Backoff) -> Verdict:
+    """Return what a worker's word about its claim makes of it and of the message."""
+    topic = delivery.topic
+    match settlement:
+        case Completed():
+            reply = _reply(delivery, settlement.topic or f"{topic}.completed", settlement.body, settlement.metadata)
+            return Verdict("completed", None, _over(delivery, "completed", now), reply)
+        case Failed(retry=True):
+            return again("failed", settlement.error, delivery, now, policy, metadata=settlement.metadata)
+        case Failed():
+            body = settlement.error if settlement.body is None else settlement.body
+            reply = _reply(delivery, settlement.topic or f"{topic}.failed", body, settlement.metadata, "failed")
+            return Verdict("failed", settlement.error, _over(delivery, "failed", now), reply)
+        case TimedOut():
+            reply = _reply(delivery, f"{topic}.timed_out", settlement.error, settlement.metadata, "timed_out")
+            return Verdict("timed_out", settlement.error, _over(delivery, "timed_out", now), reply)
+        case HandedBack():
+            ready = msgspec.structs.replace(delivery, state="ready", attempts=delivery.attempts - 1)
+            return Verdict("cancelled", settlement.reason, ready, None)
+        case _:
+            assert_never(settlement)
+
+
+def again(
+    status: ClaimStatus,
+    error: str,
+    delivery: Delivery,
+    now: datetime,
+    policy: Backoff,
+    *,
+    metadata: Metadata | None = None,
+) -> Verdict:
+    """Return the verdict on an attempt that did not reach the work's end: another one later, or the message is dead."""
+    if delivery.attempts >= (delivery.max_attempts or DEFAULT_ATTEMPTS):
+        body = f"{error} (attempt {delivery.attempts}, the last one)"
+        reply = _reply(delivery, f"{delivery.topic}.dead", body, metadata or {}, "dead")
+        return Verdict(status, error, _over(delivery, "dead", now), reply)
+    due = now + wait(policy, delivery.attempts, delivery.message_id)
+    return Verdict(status, error, msgspec.structs.replace(delivery, state="ready", available_at=due), None)
+
+
+def expired(claim: Claim, delivery: Delivery, now: datetime, policy: Backoff) -> Verdict:
+    """Return the verdict on a claim whose lease is over."""
+    error = f"the lease of worker {claim.worker_instance_id} ran out"
+    return again("expired", error, delivery, now, policy)
+
+
+def cancelled(delivery: Delivery, now: datetime, reason: str) -> Verdict:
+    """Return the verdict on a message that is not wanted any more."""
+    reply = _reply(delivery, f"{delivery.topic}.cancelled", reason, {}, "cancelled")
+    return Verdict("cancelled", reason, _over(delivery, "cancelled", now), reply)
+
+
+def claimed(delivery: Delivery, max_attempts: int) -> Delivery:
+    """Return how a message stands that a worker takes; the first worker's limit holds where the publisher set none."""
+    return msgspec.structs.replace(
+        delivery,
+        state="leased",
+        available_at=None,
+        attempts=delivery.attempts + 1,
+        max_attempts=delivery.max_attempts or max_attempts,
+    )
+
+
+def retried(delivery: Delivery) -> Delivery:
+    """Return how a message stands that is to be worked on again, with all its attempts before it."""
+    return msgspec.structs.replace(delivery, state="ready", ending=None, ended_at=None, available_at=None, attempts=0)
+
+
+def same(claim: Claim, settlement: Settlement) -> bool:
+    """Whether a claim that is over was settled in this very way, so that settling it again is a repeated word."""
+    match settlement:
+        case Completed():
+            return claim.status == "completed"
+        case Failed():
+            return claim.status == "failed" and claim.error == settlement.error
+        case TimedOut():
+            return claim.status == "timed_out"
+        case HandedBack():
+            return claim.status == "cancelled" and claim.error == settlement.reason
+        case _:
+            assert_never(settlement)
+
+
+_WORST_FIRST: tuple[tuple[Ending, Outcome], ...] = (
+    ("dead", "dead"),
+    ("timed_out", "timed_out"),
+    ("failed", "failure"),
+    ("cancelled", "cancelled"),
+)
+
+
+def outcome(entries: Iterable[Entry], worked: AbstractSet[str]) -> Outcome:
+    """Return how a conversation stands; `worked` are the topics that were ever claimed from.
+
+    It is pending while a message of it waits or is worked on. A reply that waits where nobody ever worked is no work:
+    it is what somebody reads. The endings that count are those whose reply nobody went on to work on; of several the
+    worst one: dead, timed out, failed, cancelled, completed.
+    """
+    endings: dict[str, Ending] = {}
+    answered: dict[str | None, bool] = {}
+    for entry in entries:
+        standing = entry.delivery
+        if standing.ending is not None:
+            endings[entry.message.id] = standing.ending
+        elif not (standing.reply and standing.state == "ready" and standing.topic not in worked):
+            return "pending"
+        if standing.reply:  # the latest one counts: before a retry there may have been another
+            answered[entry.message.parent_id] = standing.ending is not None
+    counted = {ending for message_id, ending in endings.items() if not answered.get(message_id)}
+    return next((name for ending, name in _WORST_FIRST if ending in counted), "success" if counted else "pending")
+
+
+def _over(delivery: Delivery, ending: Ending, now: datetime) -> Delivery:
+    state = "dead" if ending == "dead" else "done"
+    return msgspec.structs.replace(delivery, state=state, ending=ending, ended_at=now, available_at=None)
+
+
+def _reply(delivery: Delivery, topic: str, body: str, metadata: Metadata, status: str = "completed") -> Draft:
+    return Draft(
+        id=ids.new(),
+        topic=topic,
+        body=body,
+        parent_id=delivery.message_id,
+        metadata={"status": status, **metadata},
+        reply=True,
+    )

@@ -1,0 +1,93 @@
+"""Put messages into the database, inside a write that has begun."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prloom.exchange import standing
+from prloom.exchange.errors import UnknownMessageError
+from prloom.exchange.sqlite import rows
+
+if TYPE_CHECKING:
+    import sqlite3
+    from datetime import datetime
+
+    from prloom.exchange.message import Draft, Message
+
+_BY_ID = f"SELECT {rows.MESSAGE} FROM messages AS m WHERE m.id = ?"  # noqa: S608 (columns of ours)
+_BY_KEY = (
+    f"SELECT {rows.MESSAGE} FROM deliveries AS d JOIN messages AS m USING (seq)"  # noqa: S608 (likewise)
+    " WHERE d.topic = ? AND d.key = ?"
+)
+_PUT_MESSAGE = (
+    "INSERT INTO messages (id, topic, body, created_at, parent_id, conversation_id, producer, metadata)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_PUT_DELIVERY = (
+    "INSERT INTO deliveries (seq, topic, state, available_at, max_attempts, key, concurrency_key, reply)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def put(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message:
+    """Store a draft's message, or return the one that it is already."""
+    message = _known(db, draft) or _new(db, draft, now)
+    if draft.track:
+        track(db, message.conversation_id)
+    return message
+
+
+def find(db: sqlite3.Connection, message_id: str) -> Message:
+    """Return the message; raises UnknownMessageError."""
+    row = db.execute(_BY_ID, (message_id,)).fetchone()
+    if row is None:
+        raise UnknownMessageError(standing.unknown(message_id))
+    return rows.message(row)
+
+
+def track(db: sqlite3.Connection, conversation_id: str) -> None:
+    """Have it told once when the conversation has ended."""
+    db.execute("INSERT INTO tracked (conversation_id) VALUES (?) ON CONFLICT DO NOTHING", (conversation_id,))
+
+
+def _known(db: sqlite3.Connection, draft: Draft) -> Message | None:
+    row = db.execute(_BY_ID, (draft.id,)).fetchone()
+    if row is not None:
+        return rows.message(row)
+    if draft.key is None:
+        return None
+    row = db.execute(_BY_KEY, (draft.topic, draft.key)).fetchone()
+    return None if row is None else standing.same_body(draft, rows.message(row))
+
+
+def _new(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message:
+    parent = None if draft.parent_id is None else find(db, draft.parent_id)
+    made = standing.message(draft, parent, now)
+    stands = standing.delivery(draft, now)
+    seq = db.execute(
+        _PUT_MESSAGE,
+        (
+            made.id,
+            made.topic,
+            made.body,
+            rows.micros(made.created_at),
+            made.parent_id,
+            made.conversation_id,
+            made.producer,
+            rows.metadata(made.metadata),
+        ),
+    ).lastrowid
+    db.execute(
+        _PUT_DELIVERY,
+        (
+            seq,
+            stands.topic,
+            stands.state,
+            rows.optional_micros(stands.available_at),
+            stands.max_attempts,
+            stands.key,
+            stands.concurrency_key,
+            int(stands.reply),
+        ),
+    )
+    return made

@@ -1,0 +1,178 @@
+"""Keep an exchange in one SQLite database."""
+
+# ruff: noqa: D102 (what each method does is said in the protocol)
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from prloom.exchange import rules, standing
+from prloom.exchange.errors import UnknownMessageError
+from prloom.exchange.protocol import PAGE
+from prloom.exchange.rules import Backoff
+from prloom.exchange.sqlite import claiming, pruning, publishing, reading, telling
+from prloom.exchange.sqlite.connection import Connection
+from prloom.exchange.sqlite.wake import FileListener
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from prloom.exchange.claim import Ask, Claim, Delivery, Ended, Entry, Look, Settled, Settlement, TopicStats
+    from prloom.exchange.message import Draft, Message
+    from prloom.exchange.protocol import Listener, Selection, Taken
+
+_PRUNED_AT_ONCE = 100  # conversations; others write between
+
+
+class SqliteStore:
+    """Implements `prloom.exchange.protocol.Store`; any number of processes and threads may use one database."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        clock: Callable[[], datetime] | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        """Open the database, making it where there is none; raises StoreError for what is no exchange."""
+        self.path = os.path.abspath(path)  # noqa: PTH100 (a link stays one, to be refused)
+        self.now = clock or (lambda: datetime.now(UTC))
+        self._backoff = backoff or Backoff()
+        self._connection = Connection(self.path)
+
+    # ---- publishing
+
+    def publish(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
+        with self._connection.writing() as db:
+            now = self.now()
+            published = tuple(publishing.put(db, draft, now) for draft in drafts)
+        self._connection.poke()
+        return published
+
+    # ---- claiming
+
+    def claim(self, ask: Ask) -> Taken | None:
+        if not self.look(ask.topics).ready:
+            return None
+        with self._connection.writing() as db:
+            now = self.now()
+            expired = claiming.expire(db, now, self._backoff)
+            taken = claiming.take(db, ask, now)
+        if expired:
+            self._connection.poke()
+        return taken
+
+    def renew(self, claim_id: str, lease: timedelta) -> Claim:
+        with self._connection.writing() as db:
+            now = self.now()
+            return claiming.renew(db, claim_id, now + lease, now)
+
+    def settle(self, claim_id: str, settlement: Settlement) -> Settled:
+        with self._connection.writing() as db:
+            settled = claiming.settle(db, claim_id, settlement, self.now(), self._backoff)
+        self._connection.poke()
+        return settled
+
+    def expire(self) -> int:
+        with self._connection.reading() as db:
+            overdue = claiming.overdue(db, self.now())
+        if not overdue:
+            return 0
+        with self._connection.writing() as db:
+            expired = claiming.expire(db, self.now(), self._backoff)
+        self._connection.poke()
+        return expired
+
+    def look(self, topics: Sequence[str]) -> Look:
+        with self._connection.reading() as db:
+            return claiming.look(db, topics, self.now())
+
+    # ---- people
+
+    def cancel(self, message_id: str, reason: str) -> Message:
+        with self._connection.writing() as db:
+            now = self.now()
+            claiming.expire(db, now, self._backoff)
+            entry = reading.entry(db, message_id)
+            standing.check_cancel(entry)
+            reply = claiming.cancel(db, entry, rules.cancelled(entry.delivery, now, reason), now)
+        self._connection.poke()
+        return reply
+
+    def retry(self, message_id: str) -> Delivery:
+        with self._connection.writing() as db:
+            claiming.expire(db, self.now(), self._backoff)
+            entry = reading.entry(db, message_id)
+            standing.check_retry(entry)
+            again = rules.retried(entry.delivery)
+            claiming.save(db, reading.seq(db, message_id), again)
+        self._connection.poke()
+        return again
+
+    def prune(self, older_than: timedelta) -> int:
+        self.expire()
+        before = self.now() - older_than
+        with self._connection.reading() as db:
+            names = pruning.old(db, before)
+        removed = 0
+        for first in range(0, len(names), _PRUNED_AT_ONCE):
+            with self._connection.writing() as db:
+                removed += pruning.remove(db, names[first : first + _PRUNED_AT_ONCE], before)
+        return removed
+
+    # ---- reading
+
+    def message(self, message_id: str) -> Message:
+        with self._connection.reading() as db:
+            return publishing.find(db, message_id)
+
+    def read(self, selection: Selection) -> tuple[Message, ...]:
+        with self._connection.reading() as db:
+            return reading.messages(db, selection)
+
+    def entry(self, message_id: str) -> Entry:
+        with self._connection.reading() as db:
+            return reading.entry(db, message_id)
+
+    def conversation(self, conversation_id: str) -> tuple[Entry, ...]:
+        with self._connection.reading() as db:
+            return reading.conversation(db, conversation_id)
+
+    def worked(self, topics: Sequence[str]) -> frozenset[str]:
+        with self._connection.reading() as db:
+            return reading.worked(db, topics)
+
+    def stats(self) -> tuple[TopicStats, ...]:
+        with self._connection.reading() as db:
+            return reading.stats(db, self.now())
+
+    # ---- telling
+
+    def track(self, conversation_id: str) -> None:
+        with self._connection.writing() as db:
+            if not reading.conversation(db, conversation_id):
+                raise UnknownMessageError(standing.unknown(conversation_id, "conversation"))
+            publishing.track(db, conversation_id)
+
+    def take_ended(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
+        with self._connection.reading() as db:
+            something = next(telling.open_ones(db, self.now()), None)
+        if something is None:
+            return ()
+        with self._connection.writing() as db:
+            now = self.now()
+            return telling.take(db, now, now + lease, limit)
+
+    def told(self, ended: Ended) -> bool:
+        with self._connection.writing() as db:
+            return telling.told(db, ended)
+
+    # ---- waking
+
+    def listen(self) -> Listener:
+        return FileListener(f"{self.path}-lock")
+
+    def close(self) -> None:
+        self._connection.close()

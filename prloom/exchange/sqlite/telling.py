@@ -1,0 +1,50 @@
+"""Keep track of conversations of whose end it is to be told, once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prloom.exchange import ids
+from prloom.exchange.claim import Ended, Outcome
+from prloom.exchange.sqlite import reading, rows
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+    from datetime import datetime
+
+
+def open_ones(db: sqlite3.Connection, now: datetime) -> Iterator[tuple[str, Outcome]]:
+    """Yield name and outcome of each tracked conversation that ended and that nobody has in hand; only reads."""
+    names = db.execute(
+        "SELECT conversation_id FROM tracked WHERE told = 0 AND (taken_until IS NULL OR taken_until <= ?)"
+        " ORDER BY conversation_id",
+        (rows.micros(now),),
+    ).fetchall()
+    for (name,) in names:
+        outcome = reading.outcome(db, reading.conversation(db, name))
+        if outcome != "pending":
+            yield name, outcome
+
+
+def take(db: sqlite3.Connection, now: datetime, until: datetime, limit: int) -> tuple[Ended, ...]:
+    """Take what is to be told, until then."""
+    taken = []
+    for name, outcome in open_ones(db, now):
+        ended = Ended(conversation_id=name, outcome=outcome, token=ids.new())
+        db.execute(
+            "UPDATE tracked SET token = ?, taken_until = ? WHERE conversation_id = ?",
+            (ended.token, rows.micros(until), name),
+        )
+        taken.append(ended)
+        if len(taken) == limit:
+            break
+    return tuple(taken)
+
+
+def told(db: sqlite3.Connection, ended: Ended) -> bool:
+    """Note that it was told, if it still is this notifier's."""
+    changed = db.execute(
+        "UPDATE tracked SET told = 1 WHERE conversation_id = ? AND token = ?", (ended.conversation_id, ended.token)
+    )
+    return changed.rowcount == 1

@@ -1,0 +1,67 @@
+"""Take turns at writing, fairly: SQLite lets the one write who asks at the right moment, and starves others."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from prloom.exchange.errors import StoreBusyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATIENCE = 30.0  # seconds
+_FIRST_PAUSE = 0.001
+_SHORTEST_PAUSE = 0.0001
+
+
+class Turn:
+    """An flock on a file beside the database; the kernel gives it back when its holder is killed.
+
+    The file is also what listeners watch: `poke` writes a byte to it.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        self._fd = os.open(path, flags, 0o600)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the turn; raises StoreBusyError after half a minute."""
+        self._take()
+        try:
+            yield
+        finally:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+    def poke(self) -> None:
+        """Be heard by all listeners."""
+        os.pwrite(self._fd, b"!", 0)
+
+    def close(self) -> None:
+        """Let go of the file; a second call does nothing."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def _take(self) -> None:
+        end = None
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                end = end or time.monotonic() + PATIENCE
+            else:
+                return
+            if time.monotonic() >= end:
+                raise StoreBusyError(
+                    f"{self.path} is held by another process for {PATIENCE:g} s; see who, and try again"
+                )
+            time.sleep(pause)
+            # Who waits longer asks more often, so nobody is overtaken for long.
+            pause = max(pause * 0.8, _SHORTEST_PAUSE)

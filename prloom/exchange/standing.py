@@ -1,0 +1,146 @@
+"""Make the values that every store keeps alike: how a message stands as it comes, is claimed, and ends."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from prloom.exchange import ids, rules
+from prloom.exchange.claim import Claim, Delivery, TopicStats
+from prloom.exchange.errors import ExchangeError, KeyTakenError
+from prloom.exchange.message import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
+
+    from prloom.exchange.claim import Ask, Entry
+    from prloom.exchange.message import Draft
+    from prloom.exchange.rules import Verdict
+
+RATE_WINDOW = timedelta(minutes=5)
+
+
+def message(draft: Draft, parent: Message | None, now: datetime) -> Message:
+    """Return the message that a draft becomes; the conversation is the one given, the parent's, or its own."""
+    inherited = draft.id if parent is None else parent.conversation_id
+    return Message(
+        id=draft.id,
+        topic=draft.topic,
+        body=draft.body,
+        created_at=now,
+        parent_id=draft.parent_id,
+        conversation_id=draft.conversation_id or inherited,
+        producer=draft.producer,
+        metadata=draft.metadata,
+    )
+
+
+def delivery(draft: Draft, now: datetime) -> Delivery:
+    """Return how a message stands that was just published."""
+    return Delivery(
+        message_id=draft.id,
+        topic=draft.topic,
+        state="ready",
+        available_at=None if draft.delay is None else now + draft.delay,
+        max_attempts=draft.max_attempts,
+        key=draft.key,
+        concurrency_key=draft.concurrency_key,
+        reply=draft.reply,
+    )
+
+
+def claim(leased: Delivery, ask: Ask, now: datetime) -> Claim:
+    """Return the claim on a message that was just leased."""
+    return Claim(
+        id=ids.new(),
+        message_id=leased.message_id,
+        worker_group=ask.group,
+        worker_instance_id=ask.instance,
+        claimed_at=now,
+        lease_until=now + ask.lease,
+        status="active",
+        attempt=leased.attempts,
+    )
+
+
+def ended(claim: Claim, verdict: Verdict, now: datetime) -> Claim:
+    """Return the claim as it ended."""
+    return msgspec.structs.replace(claim, status=verdict.status, completed_at=now, error=verdict.error)
+
+
+def same_body(draft: Draft, known: Message) -> Message:
+    """Return the message that has the draft's key already; raises KeyTakenError where it says something else."""
+    if known.body != draft.body:
+        raise KeyTakenError(
+            f"the key {draft.key!r} on topic {draft.topic} belongs to message {known.id}, which has another body; "
+            "publish this one with a key of its own"
+        )
+    return known
+
+
+def over(claim_id: str, claim: Claim | None) -> str:
+    """Say why a claim cannot be used any more."""
+    if claim is None:
+        return f"there is no claim {claim_id}; it was pruned, or is of another exchange: drop its work"
+    how = "expired" if claim.status == "active" else claim.status
+    since = claim.lease_until if claim.completed_at is None else claim.completed_at
+    return (
+        f"claim {claim.id} on message {claim.message_id} is over ({how} at {since:%Y-%m-%d %H:%M:%S} UTC); "
+        "drop its work: the message is in other hands, or has ended"
+    )
+
+
+def unknown(message_id: str, what: str = "message") -> str:
+    """Say that there is no such message or conversation."""
+    return f"there is no {what} {message_id!r} here; see what there is with `prloom exchange read`"
+
+
+def check_cancel(entry: Entry) -> None:
+    """Raise ExchangeError where a message cannot be cancelled, having ended."""
+    if entry.delivery.ending is not None:
+        raise ExchangeError(
+            f"message {entry.message.id} has ended ({entry.delivery.ending}); there is nothing to cancel"
+        )
+
+
+def check_retry(entry: Entry) -> None:
+    """Raise ExchangeError where a message cannot be tried again: it is worked on, or was completed."""
+    standing = entry.delivery
+    if standing.state == "leased":
+        who = entry.claims[-1].worker_instance_id
+        raise ExchangeError(f"message {entry.message.id} is being worked on by {who}; wait for it, or cancel it")
+    if standing.ending == "completed":
+        raise ExchangeError(f"message {entry.message.id} was completed; publish it again to have it done again")
+
+
+def prunable(entries: Sequence[Entry], worked: AbstractSet[str], before: datetime) -> bool:
+    """Whether a conversation has ended, and all that happened in it was before."""
+    last = max(entry.delivery.ended_at or entry.message.created_at for entry in entries)
+    return last < before and rules.outcome(entries, worked) != "pending"
+
+
+def stats(topic: str, entries: Sequence[Entry], now: datetime) -> TopicStats:
+    """Return how a topic stands, from all its messages."""
+    count = {
+        state: sum(entry.delivery.state == state for entry in entries) for state in ("ready", "leased", "done", "dead")
+    }
+    ready = [entry for entry in entries if entry.delivery.state == "ready"]
+    since = now - RATE_WINDOW
+    published = sum(entry.message.created_at > since for entry in entries)
+    ended = sum(entry.delivery.ended_at is not None and entry.delivery.ended_at > since for entry in entries)
+    return TopicStats(
+        topic=topic,
+        **count,
+        delayed=sum(entry.delivery.available_at is not None and entry.delivery.available_at > now for entry in ready),
+        oldest_ready_age=now - ready[0].message.created_at if ready else None,
+        published_per_minute=per_minute(published),
+        ended_per_minute=per_minute(ended),
+    )
+
+
+def per_minute(count: int) -> float:
+    """Return a count of the rate's window as one of a minute."""
+    return count / (RATE_WINDOW / timedelta(minutes=1))

@@ -1,0 +1,616 @@
+"""What every store keeps: run against each of them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from select import select
+from typing import Any
+
+import pytest
+
+from prloom.exchange import drafting
+from prloom.exchange.claim import Completed
+from prloom.exchange.errors import ClaimOverError, ExchangeError, KeyTakenError, UnknownMessageError
+from prloom.exchange.exchange import Exchange
+
+MINUTE = timedelta(minutes=1)
+
+
+def bodies(messages: Any) -> list[str]:
+    return [message.body for message in messages]
+
+
+def drained(exchange: Exchange, topic: str = "work") -> list[str]:
+    taken = []
+    for held in exchange.claims(topic, patience=timedelta(0)):
+        taken.append(held.message.body)
+        held.complete("done")
+    return taken
+
+
+# ---- messages
+
+
+def test_a_message_is_read_as_it_was_published(exchange: Exchange, clock: Any):
+    published = exchange.publish("work", "do\0 it ✓", producer="me", metadata={"n": 1, "s": "t", "b": True, "x": None})
+
+    assert exchange.message(published.id) == published
+    assert (published.topic, published.body, published.producer) == ("work", "do\0 it ✓", "me")
+    assert published.metadata == {"n": 1, "s": "t", "b": True, "x": None}
+    assert published.created_at == clock()
+
+
+def test_a_message_begins_its_own_conversation(exchange: Exchange):
+    published = exchange.publish("work", "x")
+
+    assert published.conversation_id == published.id
+
+
+def test_a_message_is_of_its_parents_conversation_unless_one_is_given(exchange: Exchange):
+    first = exchange.publish("work", "x", conversation="talk")
+    child = exchange.publish("work", "y", parent=first.id)
+    other = exchange.publish("work", "z", parent=first.id, conversation="other")
+
+    assert (child.parent_id, child.conversation_id) == (first.id, "talk")
+    assert (other.parent_id, other.conversation_id) == (first.id, "other")
+
+
+def test_an_unknown_parent_is_an_error_and_nothing_is_published(exchange: Exchange):
+    with pytest.raises(UnknownMessageError, match="there is no message 'nobody' here"):
+        exchange.publish("work", "x", parent="nobody")
+
+    assert exchange.read() == ()
+
+
+def test_of_several_drafts_all_are_published_or_none(exchange: Exchange):
+    good, bad = drafting.draft("work", "x"), drafting.draft("work", "y", parent="nobody")
+
+    with pytest.raises(UnknownMessageError):
+        exchange.publish_all([good, bad])
+
+    assert exchange.read() == ()
+
+
+def test_messages_are_read_by_publication_even_when_the_clock_goes_back(exchange: Exchange, clock: Any):
+    first = exchange.publish("work", "1")
+    clock.pass_(hours=-2)
+    exchange.publish("other", "2")
+    exchange.publish("work", "3")
+
+    assert bodies(exchange.read()) == ["1", "2", "3"]
+    assert bodies(exchange.read(topic="work")) == ["1", "3"]
+    assert bodies(exchange.read(since=first.id, limit=1)) == ["2"]
+    assert bodies(exchange.read(conversation=first.id)) == ["1"]
+
+
+def test_reading_since_an_unknown_message_is_an_error(exchange: Exchange):
+    with pytest.raises(UnknownMessageError, match="there is no message 'nobody' here"):
+        exchange.read(since="nobody")
+
+
+# ---- keys
+
+
+def test_publishing_twice_with_one_key_gives_the_same_message(exchange: Exchange, another: Exchange):
+    first = exchange.publish("work", "x", key="k")
+
+    assert another.publish("work", "x", key="k") == first
+    assert bodies(exchange.read()) == ["x"]
+
+
+def test_a_key_of_another_body_is_an_error(exchange: Exchange):
+    first = exchange.publish("work", "x", key="k")
+
+    with pytest.raises(
+        KeyTakenError, match=f"the key 'k' on topic work belongs to message {first.id}, which has another"
+    ):
+        exchange.publish("work", "y", key="k")
+
+
+def test_a_key_is_of_its_topic(exchange: Exchange):
+    exchange.publish("work", "x", key="k")
+    exchange.publish("other", "y", key="k")
+
+    assert bodies(exchange.read()) == ["x", "y"]
+
+
+def test_a_draft_that_is_published_again_is_the_same_message(exchange: Exchange):
+    draft = drafting.draft("work", "x")
+
+    assert exchange.publish_all([draft]) == exchange.publish_all([draft])
+    assert bodies(exchange.read()) == ["x"]
+
+
+# ---- claims
+
+
+def test_messages_are_claimed_by_publication(exchange: Exchange):
+    for number in range(5):
+        exchange.publish("work", str(number))
+
+    assert drained(exchange) == ["0", "1", "2", "3", "4"]
+
+
+def test_of_several_topics_the_message_published_first_is_claimed_first(exchange: Exchange):
+    for topic in ("b", "a", "c", "b"):
+        exchange.publish(topic, topic)
+
+    taken = [held.message.body for held in exchange.claims(["a", "b"], patience=timedelta(0))]
+
+    assert taken == ["b", "a", "b"]
+
+
+def test_nothing_is_claimed_where_nothing_is_ready(exchange: Exchange):
+    exchange.publish("other", "x")
+
+    assert exchange.claim("work") is None
+
+
+def test_a_message_has_one_active_claim_at_most(exchange: Exchange, another: Exchange):
+    exchange.publish("work", "x")
+
+    assert exchange.claim("work") is not None
+    assert another.claim("work") is None
+
+
+def test_a_claim_says_who_works_since_when_and_until_when(exchange: Exchange, clock: Any):
+    published = exchange.publish("work", "x")
+
+    held = exchange.claim("work", group="g", instance="i", lease=MINUTE)
+
+    assert held is not None
+    claim = held.claim
+    assert (claim.message_id, claim.worker_group, claim.worker_instance_id) == (published.id, "g", "i")
+    assert (claim.claimed_at, claim.lease_until) == (clock(), clock() + MINUTE)
+    assert (claim.status, claim.attempt, claim.completed_at) == ("active", 1, None)
+    entry = exchange.inspect(published.id)
+    assert entry.claims == (claim,)
+    assert entry.delivery.state == "leased"
+
+
+# ---- settling
+
+
+def test_a_completed_claim_publishes_its_reply(exchange: Exchange, clock: Any):
+    request = exchange.publish("work", "x", conversation="talk")
+    held = exchange.claim("work")
+    assert held is not None
+    clock.pass_(seconds=3)
+
+    settled = held.complete("the answer", topic="answers", metadata={"plugin": "cat", "exit_code": 0})
+
+    assert settled.reply is not None
+    assert (settled.reply.topic, settled.reply.body) == ("answers", "the answer")
+    assert (settled.reply.parent_id, settled.reply.conversation_id) == (request.id, "talk")
+    assert settled.reply.metadata == {"status": "completed", "plugin": "cat", "exit_code": 0}
+    assert (settled.claim.status, settled.claim.completed_at) == ("completed", clock())
+    entry = exchange.inspect(request.id)
+    assert (entry.delivery.state, entry.delivery.ending, entry.delivery.ended_at) == ("done", "completed", clock())
+
+
+@pytest.mark.parametrize(
+    ("how", "topic", "status", "body", "state"),
+    [
+        (lambda held: held.complete("fine"), "work.completed", "completed", "fine", "done"),
+        (lambda held: held.fail("broke"), "work.failed", "failed", "broke", "done"),
+        (lambda held: held.fail("broke", body="out", topic="f"), "f", "failed", "out", "done"),
+        (lambda held: held.time_out("too long"), "work.timed_out", "timed_out", "too long", "done"),
+        (lambda held: held.fail("died", retry=True), "work.dead", "dead", "died (attempt 1, the last one)", "dead"),
+    ],
+)
+def test_each_ending_has_its_reply(  # noqa: PLR0917 (the columns of the table)
+    exchange: Exchange, how: Any, topic: str, status: str, body: str, state: str
+):
+    request = exchange.publish("work", "x", max_attempts=1)
+    held = exchange.claim("work")
+
+    reply = how(held).reply
+
+    assert (reply.topic, reply.metadata["status"], reply.body) == (topic, status, body)
+    assert exchange.inspect(request.id).delivery.state == state
+    assert bodies(exchange.read(topic=topic)) == [body]
+
+
+def test_a_claim_that_is_settled_twice_the_same_way_replies_once(exchange: Exchange):
+    exchange.publish("work", "x")
+    held = exchange.claim("work")
+    assert held is not None
+
+    assert held.complete("y") == held.complete("y")
+    assert bodies(exchange.read()) == ["x", "y"]
+
+
+def test_a_claim_cannot_be_settled_in_two_ways(exchange: Exchange):
+    exchange.publish("work", "x")
+    held = exchange.claim("work")
+    assert held is not None
+    held.complete("y")
+
+    with pytest.raises(ClaimOverError, match=rf"claim {held.id} on message {held.message.id} is over \(completed at"):
+        held.fail("no")
+
+
+def test_a_claim_that_nobody_made_cannot_be_settled(exchange: Exchange):
+    with pytest.raises(ClaimOverError, match="there is no claim nobody"):
+        exchange.store.settle("nobody", Completed(body="x"))
+
+
+def test_a_message_that_is_handed_back_is_ready_at_once_and_the_attempt_does_not_count(exchange: Exchange):
+    exchange.publish("work", "x", max_attempts=1)
+    held = exchange.claim("work")
+    assert held is not None
+
+    assert held.hand_back("stopping").reply is None
+
+    again = exchange.claim("work")
+    assert again is not None
+    assert again.claim.attempt == 1
+    before = exchange.inspect(held.message.id).claims[0]
+    assert (before.status, before.error) == ("cancelled", "stopping")
+
+
+# ---- leases
+
+
+def test_a_message_whose_lease_is_over_is_claimed_by_another_worker(exchange: Exchange, another: Exchange, clock: Any):
+    exchange.publish("work", "x")
+    held = exchange.claim("work", instance="first", lease=MINUTE)
+    assert held is not None
+    clock.pass_(seconds=70)
+    assert another.claim("work") is None  # it backs off first
+    clock.pass_(seconds=2)
+
+    taken = another.claim("work")
+
+    assert taken is not None
+    assert taken.claim.attempt == 2
+    old, new = exchange.inspect(held.message.id).claims
+    assert (old.status, old.error, new.status) == ("expired", "the lease of worker first ran out", "active")
+
+
+def test_a_worker_whose_lease_is_over_can_neither_renew_nor_settle(exchange: Exchange, clock: Any):
+    exchange.publish("work", "x")
+    held = exchange.claim("work", lease=MINUTE)
+    assert held is not None
+    clock.pass_(minutes=1)
+
+    with pytest.raises(ClaimOverError, match=r"is over \(expired at 2026-11-21 12:01:00 UTC\); drop its work"):
+        held.complete("late")
+    with pytest.raises(ClaimOverError, match="drop its work"):
+        held.renew()
+    assert bodies(exchange.read()) == ["x"]
+
+
+def test_a_stopped_worker_that_goes_on_changes_nothing_of_what_the_next_one_did(
+    exchange: Exchange, another: Exchange, clock: Any
+):
+    exchange.publish("work", "x")
+    held = exchange.claim("work", lease=MINUTE)
+    assert held is not None
+    clock.pass_(hours=1)
+    another.inspect(held.message.id)
+    clock.pass_(hours=1)
+    taken = another.claim("work")
+    assert taken is not None
+    taken.complete("the second's")
+
+    with pytest.raises(ClaimOverError):
+        held.complete("the first's")
+
+    assert bodies(exchange.read(topic="work.completed")) == ["the second's"]
+
+
+def test_a_renewed_lease_lasts_from_then_on(exchange: Exchange, another: Exchange, clock: Any):
+    exchange.publish("work", "x")
+    held = exchange.claim("work", lease=MINUTE)
+    assert held is not None
+    clock.pass_(seconds=50)
+
+    assert held.renew().lease_until == clock() + MINUTE
+
+    clock.pass_(seconds=50)
+    assert another.claim("work") is None
+    assert held.complete("y").claim.status == "completed"
+
+
+def test_a_lease_that_ran_out_is_seen_by_whoever_looks(exchange: Exchange, clock: Any):
+    published = exchange.publish("work", "x", max_attempts=1)
+    exchange.claim("work", lease=MINUTE)
+    clock.pass_(minutes=2)
+
+    assert exchange.check(published.id).outcome == "dead"
+    assert exchange.inspect(published.id).claims[0].status == "expired"
+    assert {stats.topic: (stats.ready, stats.leased, stats.dead) for stats in exchange.stats()} == {
+        "work": (0, 0, 1),
+        "work.dead": (1, 0, 0),
+    }
+
+
+# ---- attempts
+
+
+def test_what_is_to_be_tried_again_waits_longer_each_time_until_it_is_dead(exchange: Exchange, clock: Any):
+    published = exchange.publish("work", "x", max_attempts=3)
+    waits = []
+    for attempt in (1, 2, 3):
+        held = exchange.claim("work")
+        assert held is not None
+        assert held.claim.attempt == attempt
+        held.fail("no such command", retry=True)
+        due = exchange.inspect(published.id).delivery.available_at
+        if due is not None:
+            assert exchange.claim("work") is None
+            waits.append(due - clock())
+            clock.time = due
+
+    assert timedelta(seconds=0.9) <= waits[0] <= timedelta(seconds=1) < waits[1] <= timedelta(seconds=2)
+    assert exchange.check(published.id).outcome == "dead"
+    (dead,) = exchange.read(topic="work.dead")
+    assert (dead.parent_id, dead.body) == (published.id, "no such command (attempt 3, the last one)")
+
+
+def test_the_workers_limit_holds_where_the_publisher_set_none(exchange: Exchange):
+    exchange.publish("work", "x")
+    held = exchange.claim("work", max_attempts=1)
+    assert held is not None
+
+    assert held.fail("died", retry=True).reply is not None
+
+
+# ---- delay
+
+
+def test_a_delayed_message_is_claimed_when_its_time_has_come_in_its_place(exchange: Exchange, clock: Any):
+    exchange.publish("work", "later", delay=MINUTE)
+    exchange.publish("work", "now")
+    assert exchange.store.look(["work"]).ready
+    assert drained(exchange) == ["now"]
+    assert not exchange.store.look(["work"]).ready
+    assert exchange.store.look(["work"]).next_at == clock() + MINUTE
+    clock.pass_(minutes=1)
+    exchange.publish("work", "last")
+
+    assert drained(exchange) == ["later", "last"]
+
+
+def test_a_message_without_a_delay_is_ready_though_the_clock_went_back(exchange: Exchange, clock: Any):
+    exchange.publish("work", "x")
+    clock.pass_(days=-1)
+
+    assert drained(exchange) == ["x"]
+
+
+# ---- concurrency
+
+
+def test_of_one_concurrency_key_one_message_is_worked_on_at_a_time(exchange: Exchange, another: Exchange):
+    for body in ("a", "b"):
+        exchange.publish("work", body, concurrency_key="tree")
+    exchange.publish("work", "c", concurrency_key="other tree")
+    exchange.publish("elsewhere", "d", concurrency_key="tree")
+
+    first, second = exchange.claim("work"), another.claim("work")
+
+    assert first is not None
+    assert second is not None
+    assert (first.message.body, second.message.body) == ("a", "c")
+    assert another.claim(["work", "elsewhere"]) is None
+    first.complete("done")
+    third = another.claim(["work", "elsewhere"])
+    assert third is not None
+    assert third.message.body == "b"
+
+
+# ---- people
+
+
+def test_a_waiting_message_that_is_cancelled_is_not_worked_on(exchange: Exchange):
+    published = exchange.publish("work", "x")
+
+    told = exchange.cancel(published.id, "not wanted")
+
+    assert (told.topic, told.body, told.parent_id) == ("work.cancelled", "not wanted", published.id)
+    assert exchange.claim("work") is None
+    assert exchange.check(published.id).outcome == "cancelled"
+
+
+def test_a_worker_of_a_cancelled_message_can_neither_renew_nor_settle(exchange: Exchange):
+    published = exchange.publish("work", "x")
+    held = exchange.claim("work")
+    assert held is not None
+    exchange.cancel(published.id)
+
+    with pytest.raises(ClaimOverError, match=r"is over \(cancelled at"):
+        held.renew()
+    with pytest.raises(ClaimOverError):
+        held.complete("y")
+
+
+def test_what_has_ended_cannot_be_cancelled(exchange: Exchange):
+    published = exchange.publish("work", "x")
+    drained(exchange)
+
+    with pytest.raises(ExchangeError, match=r"has ended \(completed\); there is nothing to cancel"):
+        exchange.cancel(published.id)
+
+
+def test_a_dead_message_that_is_retried_has_all_its_attempts_again(exchange: Exchange):
+    published = exchange.publish("work", "x", max_attempts=1)
+    held = exchange.claim("work")
+    assert held is not None
+    held.fail("died", retry=True)
+
+    assert exchange.retry(published.id).state == "ready"
+
+    assert exchange.check(published.id).outcome == "pending"
+    assert drained(exchange) == ["x"]
+    assert exchange.check(published.id).outcome == "success"
+    assert len(exchange.inspect(published.id).claims) == 2
+
+
+def test_what_was_completed_or_is_worked_on_cannot_be_retried(exchange: Exchange):
+    published = exchange.publish("work", "x")
+    held = exchange.claim("work", instance="w")
+    assert held is not None
+    with pytest.raises(ExchangeError, match="is being worked on by w; wait for it, or cancel it"):
+        exchange.retry(published.id)
+    held.complete("y")
+
+    with pytest.raises(ExchangeError, match="was completed; publish it again"):
+        exchange.retry(published.id)
+
+
+# ---- conversations
+
+
+def test_a_conversation_is_pending_until_its_work_is_done(exchange: Exchange):
+    published = exchange.publish("work", "x")
+    assert exchange.check(published.id).outcome == "pending"
+    held = exchange.claim("work")
+    assert held is not None
+    assert exchange.check(published.id).outcome == "pending"
+
+    held.complete("y")
+
+    assert exchange.check(published.id).outcome == "success"
+
+
+@pytest.mark.parametrize(
+    ("how", "outcome"),
+    [
+        (lambda held: held.fail("no"), "failure"),
+        (lambda held: held.time_out("late"), "timed_out"),
+        (lambda held: held.fail("died", retry=True), "dead"),
+    ],
+)
+def test_a_conversation_ends_as_its_work_ended(exchange: Exchange, how: Any, outcome: str):
+    published = exchange.publish("work", "x", max_attempts=1)
+    how(exchange.claim("work"))
+
+    assert exchange.check(published.id).outcome == outcome
+
+
+def test_a_conversation_goes_on_where_its_reply_is_the_next_ones_work(exchange: Exchange):
+    exchange.publish("repair", "earlier")
+    drained(exchange, "repair")
+    published = exchange.publish("work", "x")
+    held = exchange.claim("work", failure_topic="repair")
+    assert held is not None
+    held.fail("broke")
+    assert exchange.check(published.id).outcome == "pending"
+
+    drained(exchange, "repair")
+
+    assert exchange.check(published.id).outcome == "success"
+
+
+def test_an_unknown_conversation_is_an_error(exchange: Exchange):
+    with pytest.raises(UnknownMessageError, match="there is no conversation 'nobody' here"):
+        exchange.check("nobody")
+
+
+# ---- telling
+
+
+def test_the_end_of_a_tracked_conversation_is_told_once(exchange: Exchange, another: Exchange):
+    published = exchange.publish("work", "x", track=True)
+    assert exchange.take_ended() == ()
+    drained(exchange)
+
+    (ended,) = exchange.take_ended()
+
+    assert (ended.conversation_id, ended.outcome) == (published.id, "success")
+    assert another.take_ended() == ()
+    assert exchange.told(ended)
+    assert another.take_ended() == ()
+
+
+def test_what_a_notifier_did_not_tell_is_told_by_the_next(exchange: Exchange, another: Exchange, clock: Any):
+    published = exchange.publish("work", "x")
+    exchange.track(published.id)
+    drained(exchange)
+    (first,) = exchange.take_ended(MINUTE)
+    clock.pass_(minutes=2)
+
+    (second,) = another.take_ended(MINUTE)
+
+    assert second.conversation_id == published.id
+    assert not exchange.told(first)
+    assert another.told(second)
+    clock.pass_(minutes=2)
+    assert exchange.take_ended() == ()
+
+
+def test_what_is_not_tracked_is_not_told(exchange: Exchange):
+    exchange.publish("work", "x")
+    drained(exchange)
+
+    assert exchange.take_ended() == ()
+    with pytest.raises(UnknownMessageError, match="there is no conversation 'nobody' here"):
+        exchange.track("nobody")
+
+
+# ---- upkeep
+
+
+def test_pruning_removes_what_ended_long_ago_and_nothing_else(exchange: Exchange, clock: Any):
+    old = exchange.publish("work", "old", track=True)
+    drained(exchange)
+    waiting = exchange.publish("later", "waiting")
+    clock.pass_(days=2)
+    new = exchange.publish("work", "new")
+    drained(exchange)
+
+    assert exchange.prune(timedelta(days=1)) == 2
+
+    assert bodies(exchange.read()) == ["waiting", "new", "done"]
+    with pytest.raises(UnknownMessageError):
+        exchange.message(old.id)
+    assert exchange.inspect(waiting.id).delivery.state == "ready"
+    assert exchange.check(new.id).outcome == "success"
+    assert exchange.take_ended() == ()
+
+
+def test_a_conversation_that_went_on_lately_is_not_pruned(exchange: Exchange, clock: Any):
+    exchange.publish("work", "old")
+    clock.pass_(days=2)
+    drained(exchange)
+
+    assert exchange.prune(timedelta(days=1)) == 0
+
+
+def test_a_topic_is_counted_by_state(exchange: Exchange, clock: Any):
+    for body in ("a", "b", "c"):
+        exchange.publish("work", body, max_attempts=1)
+    exchange.publish("work", "d", delay=MINUTE)
+    clock.pass_(seconds=30)
+    first, second = exchange.claim("work"), exchange.claim("work")
+    assert first is not None
+    assert second is not None
+    first.fail("died", retry=True)
+
+    stats = {each.topic: each for each in exchange.stats()}
+
+    work = stats["work"]
+    assert (work.ready, work.delayed, work.leased, work.done, work.dead) == (2, 1, 1, 0, 1)
+    assert work.oldest_ready_age == timedelta(seconds=30)
+    assert (work.published_per_minute, work.ended_per_minute) == (0.8, 0.2)
+    assert list(stats) == ["work", "work.dead"]
+
+
+# ---- waking
+
+
+def test_a_listener_hears_of_what_another_client_publishes(exchange: Exchange, another: Exchange):
+    listener = exchange.store.listen()
+    fd = listener.fileno()
+    if fd is None:
+        pytest.skip("this store cannot be listened to here")
+    another.publish("work", "x")
+
+    exchange.pause(listener, ["work"])
+
+    assert select([fd], [], [], 30)[0] == [fd]
+    listener.drain()
+    assert select([fd], [], [], 0)[0] == []
+    listener.close()
