@@ -27,13 +27,17 @@ class Files(Protocol):
 
 @dataclass(frozen=True)
 class TrackedPlan:
-    """A plan that prloom looks after, as a bridge sees it."""
+    """A plan that prloom looks after, as a bridge sees it.
+
+    `adopted` is since when (ISO 8601): a plan that was given up and made anew has the same id and a later time.
+    """
 
     id: str
     branch: str
     worktree: Path
     files: Files
     pr: int | None = None
+    adopted: str | None = None
 
 
 @dataclass(frozen=True)

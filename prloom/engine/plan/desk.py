@@ -96,7 +96,10 @@ class Desk:
     @property
     def tracked(self) -> TrackedPlan:
         """The plan as bridges see it."""
-        return TrackedPlan(self.plan.id, self.plan.branch, self.worktree, PlanFolder(self.local), self.plan.pr)
+        plan = self.plan
+        return TrackedPlan(
+            plan.id, plan.branch, self.worktree, PlanFolder(self.local), pr=plan.pr, adopted=plan.created_at
+        )
 
     @property
     def plan_target(self) -> Target:
