@@ -22,13 +22,13 @@ from prloom.engine.plan.hands import Hands, Triager
 from prloom.engine.plan.jobs import Jobs
 from prloom.engine.plan.plugins import Crew
 from prloom.engine.plan.rules import Rules
-from prloom.engine.plan.turns import Turns
-from prloom.engine.polling.network import Network
+from prloom.engine.polling.network import Connect, Network
 from prloom.engine.polling.pollers import Pollers
 from prloom.engine.watch import Watcher
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import Bridges
 from prloom.storage import paths
+from prloom.transport.client import Client
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +50,7 @@ class Dispatcher:
         rules: Rules,
         clock: Clock,
         environ: Mapping[str, str] = os.environ,
+        connect: Connect = Client,
     ) -> None:
         self.board = board
         self.bridges = bridges
@@ -58,12 +59,11 @@ class Dispatcher:
         self._triager = triager
         self._rules = rules
         state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
-        self._network = Network(bridges, environ, clock, state)
+        self._network = Network(bridges, environ, clock, state, connect=connect)
         self._pollers = Pollers(bridges, state, board, self._network)
         self._control = Control(board.local)
         self._watcher: Watcher | None = None
         self._horizon: datetime | None = None
-        self._turns = Turns()
         self._wake = asyncio.Event()
         self._woken: set[str] = set()
         self._asked = False
@@ -178,7 +178,7 @@ class Dispatcher:
 
     def _obey(self) -> None:
         """Carry out what other commands ask for."""
-        if errands.run(self._control, self.board, self.bridges.acknowledgement):
+        if errands.run(self._control, self.board):
             self.poll()
 
     def _poll(self) -> None:
@@ -229,7 +229,6 @@ class Dispatcher:
             context=self._pollers.context,
             lookup=self._pollers.look_up,
             spawn=self._jobs.spawn,
-            turns=self._turns,
             agents=agents,
             horizon=self._horizon,
         )

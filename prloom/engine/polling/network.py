@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from prloom.api.http import Answer, Http, UsesHttp
 from prloom.engine.bus.ledger import Clock
@@ -19,6 +20,9 @@ from prloom.transport.client import Client, Count
 
 log = logging.getLogger(__name__)
 
+Connect = Callable[..., Client]
+"""How a client is made: as `Client` is, for what a bridge needs and with its token."""
+
 
 class Network:
     """The clients of all bridges, by their names. None of them looks for a token before it is needed.
@@ -26,9 +30,17 @@ class Network:
     `state` is the folder in which is kept what is known of each server's limits; without it, it ends with us.
     """
 
-    def __init__(self, bridges: Bridges, environ: Mapping[str, str], clock: Clock, state: Folder | None) -> None:
+    def __init__(
+        self,
+        bridges: Bridges,
+        environ: Mapping[str, str],
+        clock: Clock,
+        state: Folder | None,
+        *,
+        connect: Connect = Client,
+    ) -> None:
         self._clients = {
-            each.name: _OnDemand(each, environ, clock, _Kept(state, each.name))
+            each.name: _OnDemand(each, environ, _Kept(state, each.name), partial(connect, clock=clock))
             for each in bridges.loaded
             if _speaks_http(each)
         }
@@ -53,11 +65,11 @@ class Network:
 class _OnDemand:
     """A client that is made for its first request: a bridge that is never asked starts no program for a token."""
 
-    def __init__(self, bridge: LoadedBridge, environ: Mapping[str, str], clock: Clock, kept: _Kept) -> None:
+    def __init__(self, bridge: LoadedBridge, environ: Mapping[str, str], kept: _Kept, connect: Connect) -> None:
         self._bridge = bridge.bridge
-        self._kept = kept
         self._environ = environ
-        self._clock = clock
+        self._kept = kept
+        self._connect = connect
         self._made: Client | None = None
         self._making = asyncio.Lock()
 
@@ -88,7 +100,7 @@ class _OnDemand:
                 assert isinstance(self._bridge, UsesHttp)  # noqa: S101 - looked at when this was made
                 needs = self._bridge.http
                 found = await asyncio.to_thread(token.find, needs.token_variables, needs.token_command, self._environ)
-                self._made = Client(needs, found, clock=self._clock, remembers=self._kept)
+                self._made = self._connect(needs, found, remembers=self._kept)
             return self._made
 
 
