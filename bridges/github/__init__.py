@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from prloom.api import (
     Action,
     BridgeContext,
     Delivered,
+    Event,
     ExtensionError,
     HttpError,
     Json,
     Polled,
     PullRequest,
+    React,
     Refused,
 )
 
 from . import forge, incoming, outgoing
-from .knowledge import people, place, urls
+from .knowledge import asks, people, place, urls
 from .source import Source
 
 _NO_REPOSITORY = 'no repository on GitHub is known; set `repo = "owner/name"` in [bridges.github]'
@@ -33,6 +35,14 @@ class Config(BaseModel):
 
     repo: str = Field(default="", pattern=r"^([A-Za-z0-9._-]+/[A-Za-z0-9._-]+)?$")
     api_url: str = urls.API
+    acknowledge: str = "eyes"
+
+    @field_validator("acknowledge")
+    @classmethod
+    def _one_of_githubs(cls, name: str) -> str:
+        if name and asks.reaction_name(name) is None:
+            raise ValueError(f'GitHub has no reaction {name!r}; it has {", ".join(asks.REACTIONS)}, or "" for none')
+        return name
 
 
 class GithubBridge:
@@ -45,6 +55,7 @@ class GithubBridge:
     def __init__(self, config: Config) -> None:
         self.http = urls.needs(config.api_url)
         self._repo = config.repo
+        self._acknowledge = config.acknowledge
         self._graphql = urls.graphql(config.api_url)
 
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
@@ -61,6 +72,12 @@ class GithubBridge:
         if not self._repo:
             return Refused(_NO_REPOSITORY)
         return await outgoing.deliver(ctx, self._source(ctx), self._graphql, action)
+
+    def acknowledgement(self, event: Event) -> React | None:
+        """Return the reaction by which a comment is acknowledged; GitHub takes none to a review."""
+        where = place.read(event.reply_to.token, None) if event.reply_to is not None else None
+        is_comment = where is not None and bool(where.comment or where.inline)
+        return React(self._acknowledge) if self._acknowledge and is_comment else None
 
     async def permission(self, ctx: BridgeContext, login: str) -> str:
         """Return what somebody may do in the repository; nothing where GitHub knows no such account."""

@@ -2,6 +2,7 @@
 
 from prloom.api import duration
 from prloom.api.bridge import (
+    Acknowledges,
     Bridge,
     BridgeContext,
     Delivered,
@@ -44,6 +45,7 @@ from prloom.model.record import Json, iso, moment
 __all__ = [
     "HOOKS",
     "PLAN_TARGET",
+    "Acknowledges",
     "Action",
     "AddLabels",
     "Answer",

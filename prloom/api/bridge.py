@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from prloom.api.http import Http
-from prloom.model.action import Action
+from prloom.model.action import Action, React
 from prloom.model.event import Event
 from prloom.model.record import Json
 
@@ -120,6 +120,18 @@ class Permissions(Protocol):
 
     async def permission(self, ctx: BridgeContext, login: str) -> str:
         """Return none, read, triage, write, maintain or admin; raise where it is not known: not trusted yet."""
+
+
+@runtime_checkable
+class Acknowledges(Protocol):
+    """A bridge that can give a quick sign, without words, that something was taken in."""
+
+    def acknowledgement(self, event: Event) -> React | None:
+        """Return the sign for what a person has just written, or None for none: it is wanted off, or there is no way.
+
+        prloom asks once for each event whose `reply_to` is a target of this bridge, before it knows whether its author
+        is trusted; the sign goes to `reply_to`, as an action, when the event is let in. Ask nobody anything in here.
+        """
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from prloom.config.values import (
     Json,
     Login,
     Permission,
+    Reaction,
     RepoName,
     Size,
     Text,
@@ -94,6 +95,10 @@ class GithubBridge(BridgeSection):
     api_url: Url = Field(
         default="https://api.github.com",
         description='The API\'s address; GitHub Enterprise has "https://HOST/api/v3".',
+    )
+    acknowledge: Reaction = Field(
+        default="eyes",
+        description='The reaction by which a comment of somebody trusted is acknowledged as it comes in; "" for none.',
     )
 
 

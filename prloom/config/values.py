@@ -14,6 +14,7 @@ from prloom.config.problems import Unfit, shown
 
 AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
 Permission = Literal["none", "read", "triage", "write", "maintain", "admin"]
+Reaction = Literal["", "eyes", "+1", "-1", "laugh", "confused", "heart", "hooray", "rocket"]
 
 # Variables that hold a forge's credentials. They never reach an agent, not even by configuration.
 FORGE_TOKENS = frozenset(

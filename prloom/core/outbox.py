@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Literal
 
 from prloom.core import backoff
 from prloom.core.backoff import Backoff
@@ -13,6 +14,9 @@ from prloom.model.state import DeliveryState, QueuedAction, Receipt
 
 RECEIPTS = 1000
 """Receipts that are remembered; older posts of our own are known by their marker."""
+
+QUICK = timedelta(hours=1)
+"""How long a courtesy is of any use."""
 
 
 def ready(queue: Iterable[QueuedAction], now: datetime) -> tuple[QueuedAction, ...]:
@@ -53,15 +57,30 @@ def refused(
     """Return what becomes of an action that did not reach its target: another try, or a visible failure."""
     attempts = action.attempts + 1
     if not retryable:
-        return Delivery(action_id=action.id, state="failed", attempts=attempts, error=error)
+        return Delivery(action_id=action.id, state=_end(action), attempts=attempts, error=error)
     pause = max(backoff.delay(policy, attempts, action.id), retry_after or timedelta())
     over = pause > record.moment(action.since) - now + policy.deadline
     if over or backoff.exhausted(policy, attempts):
         text = f"given up after {attempts} attempts: {error}"
-        return Delivery(action_id=action.id, state="failed", attempts=attempts, error=text)
+        return Delivery(action_id=action.id, state=_end(action), attempts=attempts, error=text)
     return Delivery(
         action_id=action.id, state="retrying", attempts=attempts, error=error, next_try=record.iso(now + pause)
     )
+
+
+def _end(action: QueuedAction) -> Literal["failed", "dropped"]:
+    """Return what an action is that does not reach its target: a courtesy that fails is nobody's trouble."""
+    return "dropped" if action.courtesy else "failed"
+
+
+def too_late(action: QueuedAction, now: datetime) -> bool:
+    """Whether an action is a courtesy that has waited for so long that it is none any more."""
+    return action.courtesy and now - record.moment(action.since) > QUICK
+
+
+def dropped(action: QueuedAction, reason: str) -> Delivery:
+    """Return the end of an action that nobody waits for any more."""
+    return Delivery(action_id=action.id, state="dropped", attempts=action.attempts, error=reason)
 
 
 def revived(action: QueuedAction) -> Delivery:

@@ -79,6 +79,7 @@ def _admitted(change: Change, at: str) -> OpenEvent:
         author=intake.author,
         created_at=intake.created_at,
         written_at=intake.written_at,
+        acknowledgement=intake.acknowledgement,
     )
 
 
@@ -92,6 +93,7 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: str) -> Op
         by=decision.by,
         alone=before.alone or change.alone,
         run=decision.run if change.verdict == "started" else None,
+        acknowledgement=before.acknowledgement if change.state == "held" else None,
     )
     match change.verdict:
         case "seen":
@@ -129,22 +131,27 @@ def _queue(
     for action in decision.actions:
         related = action.related_event_id
         queue[action.id] = QueuedAction(
-            id=action.id, position=outbox[action.id], target=action.target.target, since=at, event_id=related
+            id=action.id,
+            position=outbox[action.id],
+            target=action.target.target,
+            since=at,
+            event_id=related,
+            courtesy=action.id in decision.courtesies,
         )
         if related in opened:
             opened[related] = replace(opened[related], actions=opened[related].actions + 1)
 
 
 def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[Delivery, ...], at: str) -> int:
-    """Bring the queue up to what was delivered, and return how many actions are done with."""
+    """Bring the queue up to what was delivered, and return how many actions that say something were."""
     delivered = 0
     for delivery in deliveries:
         action = queue.get(delivery.action_id)
         if action is None:
             continue
-        if delivery.state == "delivered":
+        if delivery.state in {"delivered", "dropped"}:
             del queue[action.id]
-            delivered += 1
+            delivered += delivery.state == "delivered" and not action.courtesy
             continue
         queue[action.id] = replace(
             action,

@@ -22,6 +22,7 @@ from prloom.engine.plan.hands import Hands, Triager
 from prloom.engine.plan.jobs import Jobs
 from prloom.engine.plan.plugins import Crew
 from prloom.engine.plan.rules import Rules
+from prloom.engine.plan.turns import Turns
 from prloom.engine.polling.network import Connect, Network
 from prloom.engine.polling.pollers import Pollers
 from prloom.engine.watch import Watcher
@@ -64,6 +65,7 @@ class Dispatcher:
         self._control = Control(board.local)
         self._watcher: Watcher | None = None
         self._horizon: datetime | None = None
+        self._turns = Turns()
         self._wake = asyncio.Event()
         self._woken: set[str] = set()
         self._asked = False
@@ -178,7 +180,7 @@ class Dispatcher:
 
     def _obey(self) -> None:
         """Carry out what other commands ask for."""
-        if errands.run(self._control, self.board):
+        if errands.run(self._control, self.board, self.bridges.acknowledgement):
             self.poll()
 
     def _poll(self) -> None:
@@ -229,6 +231,7 @@ class Dispatcher:
             context=self._pollers.context,
             lookup=self._pollers.look_up,
             spawn=self._jobs.spawn,
+            turns=self._turns,
             agents=agents,
             horizon=self._horizon,
         )

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from prloom.api.bridge import Bridge, BridgeContext, Delivered, Permissions, Polled, Refused
+from prloom.api.bridge import Acknowledges, Bridge, BridgeContext, Delivered, Permissions, Polled, Refused
 from prloom.api.context import Services
 from prloom.config import stages
 from prloom.config.models import Config
@@ -29,8 +29,9 @@ from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.rules import rules
 from prloom.engine.plan.services import HookServices
 from prloom.errors import AgentError, PrloomError
-from prloom.model.action import Action
+from prloom.model.action import Action, React
 from prloom.model.decision import Decision
+from prloom.model.event import Event
 from prloom.model.position import Cursor
 from prloom.model.record import Json
 from prloom.storage import paths
@@ -82,6 +83,10 @@ class Silent:
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         """Pretend."""
         return Delivered()
+
+    def acknowledgement(self, event: Event) -> React | None:
+        """Return the real bridge's sign, if it has one."""
+        return self._bridge.acknowledgement(event) if isinstance(self._bridge, Acknowledges) else None
 
     async def permission(self, ctx: BridgeContext, login: str) -> str:
         """Ask the real bridge, if it can tell."""

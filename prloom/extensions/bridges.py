@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import sys
 import traceback
 from collections import Counter
@@ -14,12 +15,16 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
-from prloom.api.bridge import Bridge
+from prloom.api.bridge import Acknowledges, Bridge
 from prloom.config import durations
 from prloom.config.problems import Unfit
 from prloom.errors import ExtensionError
 from prloom.extensions import bridge_shape, discovery, faults, keys, loading
+from prloom.model.action import React
+from prloom.model.event import Event
 from prloom.model.record import Json
+
+log = logging.getLogger(__name__)
 
 PACKAGE = "prloom_bridges"
 """The package, found nowhere on disk, in which bridges are loaded."""
@@ -68,6 +73,18 @@ class Bridges:
     def claimant(self, target: str) -> LoadedBridge | None:
         """Return the bridge that delivers to this target, or None: nobody does."""
         return next((bridge for bridge in self.loaded if target in bridge.targets), None)
+
+    def acknowledgement(self, event: Event) -> React | None:
+        """Return the sign by which an event is acknowledged, from the bridge that its answers go through, if any."""
+        bridge = None if event.reply_to is None else self.claimant(event.reply_to.target)
+        if bridge is None or not isinstance(bridge.bridge, Acknowledges):
+            return None
+        try:
+            sign = _guarded("acknowledgement", partial(bridge.bridge.acknowledgement, event))
+        except ExtensionError as error:
+            log.warning("bridge %s: %s; %s is not acknowledged", bridge.name, error, event.id)
+            return None
+        return sign if isinstance(sign, React) else None
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ class Deferral(Record, frozen=True):
 class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What the projection keeps of an event that came in: where its line is, and enough to list it.
 
-    `written_at` is when its text got the form that it has; an edit is younger than the comment.
+    `written_at` is when its text got the form that it has; an edit is younger than the comment. `acknowledgement` is
+    the sign that its author gets if the event is let in; only a held one has yet to get it.
     """
 
     position: Position
@@ -51,6 +52,7 @@ class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
     author: str | None = None
     created_at: str | None = None
     written_at: str | None = None
+    acknowledgement: Action | None = None
 
 
 class Change(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -105,10 +107,13 @@ class PlanText(Record, frozen=True, kw_only=True):
 
 
 class Delivery(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of one attempt to deliver an action; `queued` revives one that had failed."""
+    """What became of one attempt to deliver an action; `queued` revives one that had failed.
+
+    `dropped` ends one that nobody waits for any more: no alarm, and no more tries.
+    """
 
     action_id: str
-    state: Literal["delivered", "retrying", "failed", "queued"]
+    state: Literal["delivered", "retrying", "failed", "queued", "dropped"]
     attempts: int
     next_try: str | None = None
     error: str | None = None
@@ -120,8 +125,9 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One line of `decisions.jsonl`, the commit point: all of it takes effect, or none.
 
     `seq` counts the decisions of one bus without gaps. `stage` is the step of an event's life that decided, `by` who.
-    `cursor` is how far `events.jsonl` is read once this decision stands. A `snapshot` opens a new segment of the log:
-    the whole state, so that nothing older is needed to rebuild it.
+    `courtesies` are those of its actions that only acknowledge: everything else goes before them, and their failure is
+    nobody's trouble. `cursor` is how far `events.jsonl` is read once this decision stands. A `snapshot` opens a new
+    segment of the log: the whole state, so that nothing older is needed to rebuild it.
     """
 
     seq: int
@@ -129,6 +135,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     by: str
     changes: tuple[Change, ...] = ()
     actions: tuple[Action, ...] = ()
+    courtesies: tuple[str, ...] = ()
     writes: tuple[StateWrite, ...] = ()
     todos: tuple[Todo, ...] = ()
     todos_done: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import field
 
+from prloom.model.action import Action
 from prloom.model.decision import Deferral, OpenState, Thread
 from prloom.model.position import START, Cursor, Position
 from prloom.model.record import Record
@@ -18,6 +19,7 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     wait. `seen` and `passed` name the plugins whose onEvent and beforeTriage turn is over. `failures` counts triage
     runs that did not settle it; `actions` counts the actions it has caused, from which the next one's id is derived.
     `written_at` is when its text got its present form. `vouched` says that its author is not trusted, only its text.
+    `acknowledgement` is what a held event's author gets once it is let in.
     """
 
     id: str
@@ -41,12 +43,14 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     alone: bool = False
     failures: int = 0
     actions: int = 0
+    acknowledgement: Action | None = None
 
 
 class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     """An action that is not delivered yet; `position` is its line in `actions.jsonl`.
 
-    `attempts` counts the tries that are over. `failed` ends them until somebody asks for a retry.
+    `attempts` counts the tries that are over. `failed` ends them until somebody asks for a retry. A `courtesy` only
+    acknowledges: it goes after all others, and is dropped where it cannot be delivered soon.
     """
 
     id: str
@@ -58,14 +62,15 @@ class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     next_try: str | None = None
     error: str | None = None
     failed: bool = False
+    courtesy: bool = False
 
 
 class DispatchState(Record, frozen=True, kw_only=True):
     """What `bus/state/dispatcher.json` holds; all of it can be rebuilt from the decision log.
 
     `log` is how far the decision log is folded in, `cursor` how far `events.jsonl` is read, `outbox` how long
-    `actions.jsonl` is. `done` counts the finished events by state, `delivered` the delivered actions. `todos` are the
-    TODOs to be done whose end a conversation waits for.
+    `actions.jsonl` is. `done` counts the finished events by state, `delivered` the delivered actions that are no mere
+    courtesies. `todos` are the TODOs to be done whose end a conversation waits for.
     """
 
     seq: int = 0

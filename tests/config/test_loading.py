@@ -250,7 +250,11 @@ def test_a_built_in_bridge_gets_its_own_keys_as_settings(load: Callable[..., Con
     named = load("[bridges.github]\nrepo = 'ada/engine'").bridges.named()
 
     assert list(named) == ["github", "local"]
-    assert named["github"].settings == {"repo": "ada/engine", "api_url": "https://api.github.com"}
+    assert named["github"].settings == {
+        "repo": "ada/engine",
+        "api_url": "https://api.github.com",
+        "acknowledge": "eyes",
+    }
     assert named["local"].settings == {}
 
 

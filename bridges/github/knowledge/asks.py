@@ -13,7 +13,7 @@ from .pulls import Facts
 from .urls import Repository
 
 _EVENTS = {"approve": "APPROVE", "request_changes": "REQUEST_CHANGES", "comment": "COMMENT"}
-_REACTIONS = {
+REACTIONS = {
     "+1": ("👍", "thumbsup", "thumbs_up"),
     "-1": ("👎", "thumbsdown", "thumbs_down"),
     "laugh": ("😄", "smile"),
@@ -70,12 +70,17 @@ def merge(repository: Repository, now: Facts, method: str) -> Ask:
     return Ask("PUT", f"{repository.pull(now.number)}/merge", {"merge_method": method, "sha": now.head})
 
 
+def reaction_name(named: str) -> str | None:
+    """Return GitHub's name of a reaction that is named like that or by the sign itself; None: it has none."""
+    wanted = named.strip().strip(":")
+    return next((name for name, others in REACTIONS.items() if wanted in {name, *others}), None)
+
+
 def react(repository: Repository, where: Place, reaction: str) -> Ask | Refused:
     """Return the request for a reaction, by GitHub's name for it or by the sign itself."""
-    wanted = reaction.strip().strip(":")
-    name = next((name for name, others in _REACTIONS.items() if wanted in {name, *others}), None)
+    name = reaction_name(reaction)
     if name is None:
-        return Refused(f"GitHub has no reaction {reaction!r}; it has {', '.join(_REACTIONS)}")
+        return Refused(f"GitHub has no reaction {reaction!r}; it has {', '.join(REACTIONS)}")
     if where.review is not None:
         return Refused("GitHub takes no reactions to a review; react to a comment, or to the pull request")
     if where.inline is not None:

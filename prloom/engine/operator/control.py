@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from prloom.core import requests
+from prloom.core import acknowledging, requests
 from prloom.core.requests import OPERATOR, Request
 from prloom.engine.bus import entries
 from prloom.engine.bus.ledger import ROTATE_AT, Ledger
@@ -105,7 +105,16 @@ def carry_out(request: Request, plans: Iterable[Addressee]) -> None:
         changes = requests.changes(request, plan.ledger.state)
         deliveries = requests.deliveries(request, plan.ledger.state)
         if changes or deliveries:
-            plan.ledger.commit("operator", OPERATOR, changes=changes, deliveries=deliveries, note=request.id)
+            signs = acknowledging.owed(changes, plan.ledger.state.open)
+            plan.ledger.commit(
+                "operator",
+                OPERATOR,
+                changes=changes,
+                actions=signs,
+                courtesies=tuple(action.id for action in signs),
+                deliveries=deliveries,
+                note=request.id,
+            )
 
 
 def has(request: Request, state: DispatchState) -> frozenset[str]:

@@ -37,6 +37,9 @@ async def deliver(desk: Desk, bridge: LoadedBridge, action_ids: Sequence[str], c
 
 
 async def _attempt(desk: Desk, bridge: LoadedBridge, queued: QueuedAction, context: BridgeContext) -> None:
+    if outbox.too_late(queued, desk.clock()):
+        _decide(desk, bridge.name, outbox.dropped(queued, "it came too late to be a quick sign"))
+        return
     state = receipts.load(desk.local, bridge.name, desk.clock())
     earlier = next((receipt for receipt in state.receipts if receipt.action_id == queued.id), None)
     if earlier is not None:  # it arrived, and the end came before that was decided
@@ -92,7 +95,8 @@ def _settle(desk: Desk, bridge: str, queued: QueuedAction, result: Delivered | R
         now=desk.clock(),
         policy=desk.rules.backoff,
     )
-    log.warning("action %s of plan %s: %s: %s", queued.id, desk.id, delivery.state, result.error)
+    level = logging.INFO if queued.courtesy else logging.WARNING
+    log.log(level, "action %s of plan %s: %s: %s", queued.id, desk.id, delivery.state, result.error)
     _decide(desk, bridge, delivery)
 
 

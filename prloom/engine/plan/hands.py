@@ -14,6 +14,7 @@ from prloom.api.context import Services
 from prloom.core.dispatch import Triage
 from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.plugins import Crew
+from prloom.engine.plan.turns import Turns
 from prloom.extensions.bridges import Bridges
 
 Job = Callable[[], Coroutine[Any, Any, None]]
@@ -56,6 +57,7 @@ class Hands:
     context: Callable[[str], BridgeContext]
     lookup: Callable[[Desk, str], Coroutine[Any, Any, None]]
     spawn: Spawn
+    turns: Turns
     agents: bool = True
     horizon: datetime | None = None
 

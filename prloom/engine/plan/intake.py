@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 
 from msgspec.structs import replace
 
-from prloom.core import deferral, intake, trust
+from prloom.core import acknowledging, deferral, intake, trust
 from prloom.core.backoff import Backoff
 from prloom.core.intake import Ledger as OwnPosts
 from prloom.core.trust import Held, Trusted, Unknown
 from prloom.engine.bus import entries, receipts
 from prloom.engine.plan.desk import Desk
+from prloom.model.action import Action, React
 from prloom.model.decision import Change
 from prloom.model.event import Event
 from prloom.model.position import Position
@@ -30,8 +31,11 @@ ROOM = 1024 * 1024
 PATIENCE = timedelta(seconds=5)
 """How long a last line may be without its newline before it is taken for one whose writer was killed."""
 
+Sign = Callable[[Event], React | None]
+"""Tells the sign by which an event is acknowledged, if it is to be."""
 
-def take_in(desk: Desk) -> bool:
+
+def take_in(desk: Desk, sign: Sign) -> bool:
     """Take in the next lines of the plan's `events.jsonl`, by one decision; return whether there were any."""
     state = desk.ledger.state
     if desk.read_to is not None and state.cursor[:2] >= desk.read_to[:2]:
@@ -42,8 +46,15 @@ def take_in(desk: Desk) -> bool:
         return False
     if batch.skipped:
         log.warning("plan %s: %d lines of events.jsonl are too long to be events", desk.id, batch.skipped)
-    changes = _changes(desk, batch)
-    desk.ledger.commit("intake", "prloom", changes=changes, cursor=batch.cursor)
+    changes, signs = _changes(desk, batch, sign)
+    desk.ledger.commit(
+        "intake",
+        "prloom",
+        changes=changes,
+        actions=signs,
+        courtesies=tuple(action.id for action in signs),
+        cursor=batch.cursor,
+    )
     desk.known.advance(batch.cursor)
     return True
 
@@ -59,10 +70,11 @@ def _mend(desk: Desk, batch: Batch) -> None:
         desk.torn = None
 
 
-def _changes(desk: Desk, batch: Batch) -> tuple[Change, ...]:
-    """Return what becomes of each event of a batch, and remember its id."""
+def _changes(desk: Desk, batch: Batch, sign: Sign) -> tuple[tuple[Change, ...], tuple[Action, ...]]:
+    """Return what becomes of each event of a batch, and the acknowledgements; remember the events' ids."""
     posts = own_posts(desk)
     changes: list[Change] = []
+    signs: dict[str, Action] = {}
     coming: set[str] = set()
     for entry in batch.entries:
         event = entries.event(entry.line)
@@ -74,11 +86,27 @@ def _changes(desk: Desk, batch: Batch) -> tuple[Change, ...]:
         desk.known.add(event.id)
         if intake.own(event, posts):
             continue
+        acknowledgement = _acknowledgement(desk, event, coming, sign)
         older = intake.superseded(event, desk.ledger.state.open, coming)
-        changes += [older] if older else []
-        changes.append(admitted(desk, event, entry.position))
+        if older is not None:
+            changes.append(older)
+            signs.pop(older.event_id, None)
+        changes.append(admitted(desk, event, entry.position, acknowledgement))
+        if changes[-1].state == "pending" and acknowledgement is not None:
+            signs[event.id] = acknowledgement
         coming.add(event.id)
-    return tuple(changes)
+    return tuple(changes), tuple(signs.values())
+
+
+def _acknowledgement(desk: Desk, event: Event, coming: Collection[str], sign: Sign) -> Action | None:
+    """Return the action by which the event is acknowledged when it is let in, or None for none."""
+    known = event.supersedes is not None and event.supersedes in desk.known
+    if acknowledging.had_one(event, desk.ledger.state.open, coming, known=known):
+        return None
+    if not acknowledging.wanted(event, since=desk.plan.created_at, now=desk.clock()):
+        return None
+    wanted = sign(event)
+    return None if wanted is None else acknowledging.action(event, wanted)
 
 
 def own_posts(desk: Desk) -> OwnPosts:
@@ -88,12 +116,17 @@ def own_posts(desk: Desk) -> OwnPosts:
     return OwnPosts(known, remote, desk.ledger.issued)
 
 
-def admitted(desk: Desk, event: Event, position: Position) -> Change:
-    """Return the first change of an event: pending, or held where its author is not trusted (yet)."""
+def admitted(desk: Desk, event: Event, position: Position, acknowledgement: Action | None = None) -> Change:
+    """Return the first change of an event: pending, or held where its author is not trusted (yet).
+
+    A held one keeps its acknowledgement until it is let in.
+    """
     came_in = intake.intake(event, position)
-    match trust.judge(event, desk.rules.trust):
-        case Trusted():
-            return Change(event_id=event.id, verdict="admitted", state="pending", intake=came_in)
+    judged = trust.judge(event, desk.rules.trust)
+    if isinstance(judged, Trusted):
+        return Change(event_id=event.id, verdict="admitted", state="pending", intake=came_in)
+    came_in = replace(came_in, acknowledgement=acknowledgement)
+    match judged:
         case Held(reason=reason):
             return Change(event_id=event.id, verdict="held", state="held", reason=reason, intake=came_in)
         case Unknown(login=login):
@@ -130,7 +163,10 @@ def looked_up(desk: Desk, event_id: str, permission: str | None, why: str | None
             if isinstance(judged, Trusted)
             else Change(event_id=event.id, verdict="held", state="held", reason=judged.reason)
         )
-    desk.ledger.commit("trust", "prloom", changes=(change,))
+    signs = acknowledging.owed((change,), desk.ledger.state.open)
+    desk.ledger.commit(
+        "trust", "prloom", changes=(change,), actions=signs, courtesies=tuple(action.id for action in signs)
+    )
 
 
 def news(desk: Desk, events: Sequence[Event]) -> tuple[Event, ...]:

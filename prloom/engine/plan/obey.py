@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from prloom.core import commands, marker, outbox, requests
+from prloom.core import acknowledging, commands, marker, outbox, requests
 from prloom.core.commands import Command
 from prloom.engine.plan.desk import Desk
 from prloom.model import record
@@ -38,11 +38,13 @@ def obey(desk: Desk, event: Event, command: Command, plugin_commands: Mapping[st
         related_event_id=event.id,
     )
     done = Change(event_id=event.id, verdict="handled", state="handled", reason=f"/prloom {command.built_in}".strip())
+    signs = acknowledging.owed(reply.changes, desk.ledger.state.open)
     desk.ledger.commit(
         "command",
         "prloom",
         changes=(*reply.changes, done),
-        actions=(answer,),
+        actions=(answer, *signs),
+        courtesies=tuple(action.id for action in signs),
         deliveries=reply.deliveries,
         paused=reply.paused,
     )

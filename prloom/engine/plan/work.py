@@ -40,7 +40,9 @@ def advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
 
 def _advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
     now = hands.horizon or desk.clock()
-    if intake.take_in(desk):  # and what more there is, before anything is handed out: a burst of comments is one run
+    if intake.take_in(
+        desk, hands.bridges.acknowledgement
+    ):  # and what more there is, before anything is handed out: a burst of comments is one run
         return True
     moved = _end_waits(desk, now)
     moved |= todos.resolve(desk)
@@ -121,24 +123,28 @@ def _never_looked_up(event: OpenEvent, now: datetime) -> bool:
 
 
 def _deliver(desk: Desk, hands: Hands, now: datetime) -> bool:
-    by_bridge: dict[str, list[QueuedAction]] = {}
+    by_bridge: dict[tuple[str, bool], list[QueuedAction]] = {}
     moved = False
     for action in outbox.ready(desk.ledger.state.queue.values(), now):
         bridge = hands.bridges.claimant(action.target)
         if bridge is None:
             delivery.fail_unclaimed(desk, action)
             moved = True
-        elif bridge.name not in desk.delivering:
-            by_bridge.setdefault(bridge.name, []).append(action)
-    for name, actions in by_bridge.items():
-        desk.delivering.add(name)
-        hands.spawn(desk, partial(_delivering, desk, name, [action.id for action in actions], hands))
+        elif (bridge.name, action.courtesy) not in desk.delivering:
+            by_bridge.setdefault((bridge.name, action.courtesy), []).append(action)
+    for name, courtesy in sorted(by_bridge, key=lambda key: key[1]):
+        desk.delivering.add((name, courtesy))
+        ids = [action.id for action in by_bridge[name, courtesy]]
+        hands.spawn(desk, partial(_delivering, desk, name, ids, hands, courtesy=courtesy))
     return moved or bool(by_bridge)
 
 
-async def _delivering(desk: Desk, name: str, action_ids: list[str], hands: Hands) -> None:
+async def _delivering(desk: Desk, name: str, action_ids: list[str], hands: Hands, *, courtesy: bool) -> None:
     bridge = next(bridge for bridge in hands.bridges.loaded if bridge.name == name)
+    turn = hands.turns.last if courtesy else hands.turns.first
     try:
-        await delivery.deliver(desk, bridge, action_ids, hands.context(name))
+        for ids in [[action_id] for action_id in action_ids] if courtesy else [action_ids]:
+            async with turn(name):
+                await delivery.deliver(desk, bridge, ids, hands.context(name))
     finally:
-        desk.delivering.discard(name)
+        desk.delivering.discard((name, courtesy))

@@ -83,7 +83,8 @@ def build(
 def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> PlanStatus:
     """Return what is to be said of one plan; `refused` is why the dispatcher could not open it."""
     state, plan = of.bus.state, of.plan
-    failed = [action for action in state.queue.values() if action.failed]
+    queue = [action for action in state.queue.values() if not action.courtesy]
+    failed = [action for action in queue if action.failed]
     return PlanStatus(
         id=plan.id,
         title=plan.title,
@@ -96,7 +97,7 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
         todos=Todos(total=of.todos[0], done=of.todos[1]),
         events=_events(of, now),
         actions=Actions(
-            queued=len(state.queue) - len(failed),
+            queued=len(queue) - len(failed),
             delivered=state.delivered,
             failed=tuple(FailedAction(id=action.id, error=action.error) for action in failed),
         ),

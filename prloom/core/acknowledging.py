@@ -1,0 +1,66 @@
+"""Decide which events are acknowledged: a quick sign, without words, that somebody was heard."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+
+from prloom.core import marker
+from prloom.model import record
+from prloom.model.action import Action, React
+from prloom.model.decision import Change
+from prloom.model.event import Event
+from prloom.model.state import OpenEvent
+
+OWNER = "prloom"
+
+FRESH = timedelta(hours=1)
+"""How long ago something may have been written that is acknowledged as it comes in.
+
+Whoever wrote it earlier does not wait for a sign any more; and a first look at an old conversation, or the morning
+after a night without a dispatcher, must not bring hundreds of them.
+"""
+
+_LETS_IN = ("admitted", "vouched")
+
+
+def wanted(event: Event, *, since: str | None, now: datetime) -> bool:
+    """Whether a person wrote the event just now, and since prloom looks after the plan (`since`, ISO UTC)."""
+    author, written = event.author, _time(event.written_at)
+    if author is None or author.bot or not event.body.strip() or event.reply_to is None or written is None:
+        return False
+    begun = _time(since)
+    return written >= now - FRESH and (begun is None or written >= begun)
+
+
+def had_one(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str], *, known: bool) -> bool:
+    """Whether an event is the edit of one that is acknowledged already, or was too old for that.
+
+    `known` says that the plan has had the older one. One that is still held, or comes in just now, has got nothing.
+    """
+    older = event.supersedes
+    if older is None or not known or older in coming:
+        return False
+    return older not in opened or opened[older].state != "held"
+
+
+def action(event: Event, sign: React) -> Action | None:
+    """Return the action that acknowledges an event; it is the first that the event causes."""
+    if event.reply_to is None:
+        return None
+    ident = marker.action_id(event.id, OWNER, 0)
+    return Action(id=ident, target=event.reply_to, payload=sign, related_event_id=event.id)
+
+
+def owed(changes: Iterable[Change], opened: Mapping[str, OpenEvent]) -> tuple[Action, ...]:
+    """Return the acknowledgements of the held events that these changes let in."""
+    let_in = [change.event_id for change in changes if change.state == "pending" and change.verdict in _LETS_IN]
+    found = [opened[event_id].acknowledgement for event_id in let_in if event_id in opened]
+    return tuple(each for each in found if each is not None)
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        return None if text is None else record.moment(text)
+    except ValueError:
+        return None
