@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
@@ -13,6 +13,8 @@ from prloom.exchange.sqlite import files, schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from prloom.exchange.sqlite.turn import Turn
 
 _BUSY = 30  # seconds; SQLite's own wait, for whoever writes without taking turns (a backup, a shell)
 
@@ -25,16 +27,7 @@ class Connection:
         self._pid = os.getpid()
         self._lock = threading.RLock()
         files.check(path)
-        if os.path.exists(path) and os.stat(path).st_size > 0:  # noqa: PTH110, PTH116 (pathlib costs start-up time)
-            _open(path, make=False).close()  # what is no exchange is refused before anything is put beside it
-        self._turn = files.turn(path)
-        try:
-            with self._turn.held():
-                files.make(path)
-                self._db = _open(path, make=True)
-        except BaseException:
-            self._turn.close()
-            raise
+        self._db, self._turn = _reached(path)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -44,24 +37,25 @@ class Connection:
             try:
                 yield self._db
             finally:
-                self._db.execute("COMMIT")
+                self._roll_back()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Write all of it, durably, or nothing; raises StoreBusyError and StoreError, OutcomeUnknownError."""
+        """Write all of it, durably, or nothing; raises StoreBusyError, OutcomeUnknownError, or another StoreError."""
         with self._mine(), self._turn.held():
             # Immediate: a transaction that reads first and then writes fails where another one wrote between.
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
             except BaseException:
-                self._db.execute("ROLLBACK")
+                self._roll_back()
                 raise
             self._commit()
 
     def poke(self) -> None:
-        """Have the listeners look."""
-        self._turn.poke()
+        """Have the listeners look; it is a hint, so that it fails is nobody's trouble."""
+        with suppress(OSError):
+            self._turn.poke()
 
     def close(self) -> None:
         """Let go of the database; a second call does nothing."""
@@ -80,12 +74,15 @@ class Connection:
             except sqlite3.Error as error:
                 raise _told(self.path, error) from error
 
+    def _roll_back(self) -> None:
+        if self._db.in_transaction:  # SQLite does it by itself after some errors, such as a full disk
+            self._db.execute("ROLLBACK")
+
     def _commit(self) -> None:
         try:
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            self._roll_back()
             if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
                 raise OutcomeUnknownError(
                     f"{self.path}: {error} while a change was made, which may stand or not; do the same again"
@@ -93,24 +90,61 @@ class Connection:
             raise
 
 
-def _open(path: str, *, make: bool) -> sqlite3.Connection:
+def _reached(path: str) -> tuple[sqlite3.Connection, Turn]:
+    """Return the database, made where it is missing; what is no exchange is refused before a lock is put beside it."""
+    db = _open(path) if files.exists(path) else None
+    if db is not None:
+        return db, files.turn(path)
+    turn = files.turn(path)
     try:
-        db = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False, cached_statements=256)
+        with turn.held():
+            files.make(path)
+            return _open(path) or _made(path), turn
+    except BaseException:
+        turn.close()
+        raise
+
+
+def _open(path: str) -> sqlite3.Connection | None:
+    """Open the database; None where it is empty."""
+    db = _connected(path)
+    try:
+        if schema.check(db, path):
+            return db
     except sqlite3.Error as error:
+        db.close()
         raise _told(path, error) from error
-    try:
-        if not schema.check(db, path) and make:
-            schema.make(db)
-        if make:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")  # what was acknowledged survives a power cut too
     except BaseException:
         db.close()
         raise
+    db.close()
+    return None
+
+
+def _made(path: str) -> sqlite3.Connection:
+    db = _connected(path)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        schema.make(db)
+    except sqlite3.Error as error:
+        db.close()
+        raise _told(path, error) from error
+    return db
+
+
+def _connected(path: str) -> sqlite3.Connection:
+    try:
+        db = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False, cached_statements=256)
+        db.execute("PRAGMA synchronous = FULL")  # what was acknowledged survives a power cut too
+    except sqlite3.Error as error:
+        raise _told(path, error) from error
     return db
 
 
 def _told(path: str, error: sqlite3.Error) -> StoreError:
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the library's own errors have none
+    if code == sqlite3.SQLITE_NOTADB:
+        return StoreError(f"{path} is no exchange ({error}); name another file")
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return StoreBusyError(f"{path}: {error}; another program writes to it: see which, and try again")
     return StoreError(f"{path}: {error}")

@@ -25,6 +25,11 @@ def check(path: str) -> None:
             raise StoreError(f"{path + suffix} is a link, or no file; remove it, or name another database")
 
 
+def exists(path: str) -> bool:
+    """Whether there is a file; it was checked to be one."""
+    return os.path.exists(path)  # noqa: PTH110 (pathlib costs start-up time)
+
+
 def make(path: str) -> None:
     """Make an empty file where there is none; SQLite gives what it puts beside it the same mode."""
     # Closing a descriptor of the database drops all locks that SQLite has on it in this process; so it is opened by

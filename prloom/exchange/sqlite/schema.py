@@ -64,6 +64,8 @@ CREATE INDEX claims_message ON claims (message);
 CREATE UNIQUE INDEX claims_active ON claims (message) WHERE status = 'active';
 CREATE INDEX claims_lease ON claims (lease_until) WHERE status = 'active';
 
+CREATE TABLE clock (boot TEXT NOT NULL, started INTEGER NOT NULL) STRICT;
+
 CREATE TABLE worked (topic TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tracked (
@@ -84,13 +86,10 @@ def make(db: sqlite3.Connection) -> None:
 
 def check(db: sqlite3.Connection, path: str) -> bool:
     """Return whether the database has its tables; raises StoreError where it is another one's, or of a newer prloom."""
-    try:
-        application, version, objects = db.execute(
-            "SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_schema)"
-            " FROM pragma_application_id AS a, pragma_user_version AS v"
-        ).fetchone()
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"{path} is no exchange ({error}); name another file") from error
+    application, version, objects = db.execute(
+        "SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_schema)"
+        " FROM pragma_application_id AS a, pragma_user_version AS v"
+    ).fetchone()
     if application == 0 and objects == 0:
         return False
     if application != APPLICATION:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from prloom.exchange import rules, standing
@@ -13,6 +13,7 @@ from prloom.exchange.errors import UnknownMessageError
 from prloom.exchange.protocol import PAGE
 from prloom.exchange.rules import Backoff
 from prloom.exchange.sqlite import claiming, pruning, publishing, reading, telling
+from prloom.exchange.sqlite.clock import GivenClock, SteadyClock
 from prloom.exchange.sqlite.connection import Connection
 from prloom.exchange.sqlite.wake import FileListener
 
@@ -34,19 +35,29 @@ class SqliteStore:
         path: str | os.PathLike[str],
         *,
         clock: Callable[[], datetime] | None = None,
+        time: SteadyClock | None = None,
         backoff: Backoff | None = None,
     ) -> None:
         """Open the database, making it where there is none; raises StoreError for what is no exchange."""
         self.path = os.path.abspath(path)  # noqa: PTH100 (a link stays one, to be refused)
-        self.now = clock or (lambda: datetime.now(UTC))
         self._backoff = backoff or Backoff()
         self._connection = Connection(self.path)
+        self._time = time or (SteadyClock() if clock is None else GivenClock(clock))
+        with self._connection.reading() as db:
+            adrift = self._time.adrift(db)
+        if adrift:
+            with self._connection.writing() as db:
+                self._time.anchor(db)
+
+    def now(self) -> datetime:
+        with self._connection.reading() as db:
+            return self._time.now(db)
 
     # ---- publishing
 
     def publish(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
         with self._connection.writing() as db:
-            now = self.now()
+            now = self._time.now(db)
             published = tuple(publishing.put(db, draft, now) for draft in drafts)
         self._connection.poke()
         return published
@@ -57,7 +68,7 @@ class SqliteStore:
         if not self.look(ask.topics).ready:
             return None
         with self._connection.writing() as db:
-            now = self.now()
+            now = self._time.now(db)
             expired = claiming.expire(db, now, self._backoff)
             taken = claiming.take(db, ask, now)
         if expired:
@@ -66,34 +77,34 @@ class SqliteStore:
 
     def renew(self, claim_id: str, lease: timedelta) -> Claim:
         with self._connection.writing() as db:
-            now = self.now()
+            now = self._time.now(db)
             return claiming.renew(db, claim_id, now + lease, now)
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
         with self._connection.writing() as db:
-            settled = claiming.settle(db, claim_id, settlement, self.now(), self._backoff)
+            settled = claiming.settle(db, claim_id, settlement, self._time.now(db), self._backoff)
         self._connection.poke()
         return settled
 
     def expire(self) -> int:
         with self._connection.reading() as db:
-            overdue = claiming.overdue(db, self.now())
+            overdue = claiming.overdue(db, self._time.now(db))
         if not overdue:
             return 0
         with self._connection.writing() as db:
-            expired = claiming.expire(db, self.now(), self._backoff)
+            expired = claiming.expire(db, self._time.now(db), self._backoff)
         self._connection.poke()
         return expired
 
     def look(self, topics: Sequence[str]) -> Look:
         with self._connection.reading() as db:
-            return claiming.look(db, topics, self.now())
+            return claiming.look(db, topics, self._time.now(db))
 
     # ---- people
 
     def cancel(self, message_id: str, reason: str) -> Message:
         with self._connection.writing() as db:
-            now = self.now()
+            now = self._time.now(db)
             claiming.expire(db, now, self._backoff)
             entry = reading.entry(db, message_id)
             standing.check_cancel(entry)
@@ -103,7 +114,7 @@ class SqliteStore:
 
     def retry(self, message_id: str) -> Delivery:
         with self._connection.writing() as db:
-            claiming.expire(db, self.now(), self._backoff)
+            claiming.expire(db, self._time.now(db), self._backoff)
             entry = reading.entry(db, message_id)
             standing.check_retry(entry)
             again = rules.retried(entry.delivery)
@@ -146,7 +157,7 @@ class SqliteStore:
 
     def stats(self) -> tuple[TopicStats, ...]:
         with self._connection.reading() as db:
-            return reading.stats(db, self.now())
+            return reading.stats(db, self._time.now(db))
 
     # ---- telling
 
@@ -158,11 +169,11 @@ class SqliteStore:
 
     def take_ended(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
         with self._connection.reading() as db:
-            something = next(telling.open_ones(db, self.now()), None)
+            something = next(telling.open_ones(db, self._time.now(db)), None)
         if something is None:
             return ()
         with self._connection.writing() as db:
-            now = self.now()
+            now = self._time.now(db)
             return telling.take(db, now, now + lease, limit)
 
     def told(self, ended: Ended) -> bool:

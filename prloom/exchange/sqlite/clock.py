@@ -1,0 +1,106 @@
+"""Tell the database's time: one for all its processes, that goes on evenly when the machine's clock is set."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from prloom.exchange.sqlite import rows
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"  # random(4)
+_TOLERANCE = 1_000_000  # microseconds that the machine's clock may be off before the database's follows it
+_LEASED_OR_DELAYED = (
+    "SELECT EXISTS (SELECT 1 FROM claims WHERE status = 'active')"
+    " OR EXISTS (SELECT 1 FROM deliveries WHERE state = 'ready' AND available_at IS NOT NULL)"
+)
+
+
+class GivenClock:
+    """A clock that the caller gives, such as a test's."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+
+    def now(self, _: sqlite3.Connection) -> datetime:
+        """Return the caller's time."""
+        return self._clock()
+
+    def adrift(self, _: sqlite3.Connection) -> bool:
+        """Return False: the caller's time is as it is."""
+        return False
+
+    def anchor(self, _: sqlite3.Connection) -> None:
+        """Do nothing: the caller's time is as it is."""
+
+
+class SteadyClock:
+    """The time since the machine started, counted from when the database first heard the time of that.
+
+    So a lease lasts as long as it was given for, whoever sets the machine's clock meanwhile. `boot` names the machine's
+    run, and is empty where the system does not tell; the machine's clock is what counts then.
+    """
+
+    def __init__(
+        self,
+        *,
+        wall: Callable[[], float] = time.time,
+        since_boot: Callable[[], float] | None = None,
+        boot: str | None = None,
+    ) -> None:
+        self._wall = wall
+        self._since_boot = since_boot or _since_boot
+        self._boot = _boot() if boot is None else boot
+
+    def now(self, db: sqlite3.Connection) -> datetime:
+        """Return the database's time."""
+        if not self._boot:
+            return datetime.fromtimestamp(self._wall(), UTC)
+        row = db.execute("SELECT started FROM clock WHERE boot = ?", (self._boot,)).fetchone()
+        return rows.moment(self._now(row[0]))
+
+    def adrift(self, db: sqlite3.Connection) -> bool:
+        """Whether `anchor` has something to do; only reads."""
+        if not self._boot:
+            return False
+        row = db.execute("SELECT started FROM clock WHERE boot = ?", (self._boot,)).fetchone()
+        if row is None:
+            return True
+        off = abs(self._wall_time() - self._now(row[0])) > _TOLERANCE
+        return off and not db.execute(_LEASED_OR_DELAYED).fetchone()[0]
+
+    def anchor(self, db: sqlite3.Connection) -> None:
+        """Set the time by the machine's clock, after a start, or while no lease and no delay is counted by it."""
+        if not self.adrift(db):
+            return
+        wall = self._wall_time()
+        known = db.execute("DELETE FROM clock RETURNING boot").fetchall()
+        db.execute("INSERT INTO clock (boot, started) VALUES (?, ?)", (self._boot, wall - self._elapsed()))
+        if known != [(self._boot,)]:
+            # Whoever worked before the machine started does so no more.
+            db.execute("UPDATE claims SET lease_until = min(lease_until, ?) WHERE status = 'active'", (wall,))
+
+    def _wall_time(self) -> int:
+        return int(self._wall() * 1_000_000)
+
+    def _now(self, started: int) -> int:
+        return started + self._elapsed()
+
+    def _elapsed(self) -> int:
+        return int(self._since_boot() * 1_000_000)
+
+
+def _since_boot() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _boot() -> str:
+    try:
+        with open(_BOOT_ID, encoding="ascii") as file:  # noqa: PTH123 (pathlib costs start-up time)
+            return file.read().strip() if hasattr(time, "CLOCK_BOOTTIME") else ""
+    except OSError:
+        return ""
