@@ -88,6 +88,17 @@ def revived(action: QueuedAction) -> Delivery:
     return Delivery(action_id=action.id, state="queued", attempts=0)
 
 
+def withheld(action: QueuedAction, secrets: Iterable[str]) -> Delivery:
+    """Return what becomes of an action that would publish secrets: it fails, until a person has looked at it."""
+    error = f"withheld, for it holds {' and '.join(secrets)}; look at it: `prloom approve {action.id}`"
+    return Delivery(action_id=action.id, state="failed", attempts=action.attempts, error=error, withheld=True)
+
+
+def released(action: QueuedAction) -> Delivery:
+    """Return the new start of an action that was withheld: a person has looked, and lets it go as it is."""
+    return Delivery(action_id=action.id, state="queued", attempts=0, released=True)
+
+
 def receipted(state: DeliveryState, receipt: Receipt) -> DeliveryState:
     """Return the bridge's ledger with one more receipt, once however often it is added; the oldest go."""
     attempts = {key: attempt for key, attempt in state.attempts.items() if key != receipt.action_id}

@@ -160,5 +160,7 @@ def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[Delivery, ...], a
             next_try=delivery.next_try,
             error=delivery.error,
             failed=delivery.state == "failed",
+            withheld=delivery.withheld,
+            released=action.released or delivery.released,
         )
     return delivered

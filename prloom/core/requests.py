@@ -88,10 +88,15 @@ def changes(request: Request, state: DispatchState) -> tuple[Change, ...]:
 
 
 def deliveries(request: Request, state: DispatchState) -> tuple[Delivery, ...]:
-    """Return which queued or failed actions a retry revives: those named, and those of the events named."""
+    """Return which queued or failed actions a retry revives: those named, and those of the events named.
+
+    A retry sends nothing that was withheld: that is looked through again. An approval releases it, by its own id only.
+    """
+    named = set(request.ids)
+    if request.verb == "approve":
+        return tuple(outbox.released(action) for action in state.queue.values() if action.withheld and action.id in named)
     if request.verb != "retry":
         return ()
-    named = set(request.ids)
     return tuple(outbox.revived(a) for a in state.queue.values() if a.id in named or (a.event_id in named and a.failed))
 
 

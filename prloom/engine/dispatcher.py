@@ -231,6 +231,7 @@ class Dispatcher:
             context=self._pollers.context,
             lookup=self._pollers.look_up,
             spawn=self._jobs.spawn,
+            secrets=self._network.secrets,
             turns=self._turns,
             agents=agents,
             horizon=self._horizon,

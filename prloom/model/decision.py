@@ -119,6 +119,8 @@ class Delivery(Record, frozen=True, kw_only=True, omit_defaults=True):
     error: str | None = None
     url: str | None = None
     remote_id: str | None = None
+    withheld: bool = False
+    released: bool = False
 
 
 class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):

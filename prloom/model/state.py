@@ -49,6 +49,7 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
 class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     """An action that is not delivered yet; `position` is its line in `actions.jsonl`.
 
+    `withheld` says that it failed because it holds a secret, `released` that a person lets it go all the same.
     `attempts` counts the tries that are over. `failed` ends them until somebody asks for a retry. A `courtesy` only
     acknowledges: it goes after all others, and is dropped where it cannot be delivered soon.
     """
@@ -62,6 +63,8 @@ class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     next_try: str | None = None
     error: str | None = None
     failed: bool = False
+    withheld: bool = False
+    released: bool = False
     courtesy: bool = False
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from msgspec.structs import replace
 
 from prloom.api.bridge import BridgeContext, Delivered, Refused
-from prloom.core import outbox
+from prloom.core import leaks, outbox
 from prloom.engine.bus import receipts
 from prloom.engine.plan.desk import Desk
 from prloom.extensions.bridges import LoadedBridge
@@ -28,15 +28,32 @@ NOBODY = "nobody"
 """Who is named where no bridge claims a target."""
 
 
-async def deliver(desk: Desk, bridge: LoadedBridge, action_ids: Sequence[str], context: BridgeContext) -> None:
-    """Try each of these actions once, in order; a failure of one is that one's own."""
+async def deliver(
+    desk: Desk, bridge: LoadedBridge, action_ids: Sequence[str], context: BridgeContext, secrets: Mapping[str, str]
+) -> None:
+    """Try each of these actions once, in order; a failure of one is that one's own.
+
+    `secrets` are values that must not get out, each by what it is.
+    """
     for action_id in action_ids:
         queued = desk.ledger.state.queue.get(action_id)
         if queued is not None and not queued.failed:
-            await _attempt(desk, bridge, queued, context)
+            await _attempt(desk, bridge, queued, context, secrets)
 
 
-async def _attempt(desk: Desk, bridge: LoadedBridge, queued: QueuedAction, context: BridgeContext) -> None:
+def _withheld(desk: Desk, bridge: str, queued: QueuedAction, secrets: Mapping[str, str]) -> bool:
+    """Keep an action back that would publish a secret, and return whether it is one."""
+    action = None if queued.released else desk.ledger.action(queued.position)
+    found = () if action is None else leaks.in_action(action, secrets)
+    if found:
+        log.warning("action %s of plan %s is withheld, for it holds %s", queued.id, desk.id, " and ".join(found))
+        _decide(desk, bridge, outbox.withheld(queued, found))
+    return bool(found)
+
+
+async def _attempt(
+    desk: Desk, bridge: LoadedBridge, queued: QueuedAction, context: BridgeContext, secrets: Mapping[str, str]
+) -> None:
     if outbox.too_late(queued, desk.clock()):
         _decide(desk, bridge.name, outbox.dropped(queued, "it came too late to be a quick sign"))
         return
@@ -44,6 +61,8 @@ async def _attempt(desk: Desk, bridge: LoadedBridge, queued: QueuedAction, conte
     earlier = next((receipt for receipt in state.receipts if receipt.action_id == queued.id), None)
     if earlier is not None:  # it arrived, and the end came before that was decided
         _decide(desk, bridge.name, outbox.delivered(queued, earlier))
+        return
+    if _withheld(desk, bridge.name, queued, secrets):
         return
     begun = state.attempts.get(queued.id)
     uncertain = begun is not None or receipts.in_doubt(state, queued)
@@ -89,7 +108,7 @@ def _settle(desk: Desk, bridge: str, queued: QueuedAction, result: Delivered | R
         receipts.save(desk.local, bridge, replace(state, attempts=kept))
     delivery = outbox.refused(
         queued,
-        result.error,
+        leaks.masked(result.error),
         retryable=result.retryable,
         retry_after=result.retry_after,
         now=desk.clock(),

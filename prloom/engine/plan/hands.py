@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -48,7 +48,7 @@ class Hands:
     """Who does what a plan asks for.
 
     Without agents, events are done with once every plugin has seen them. What is due later than `horizon` is left to
-    another time; without one, whatever is due is done.
+    another time; without one, whatever is due is done. `secrets` are values that must not get out by a bridge.
     """
 
     crew: Crew
@@ -57,6 +57,7 @@ class Hands:
     context: Callable[[str], BridgeContext]
     lookup: Callable[[Desk, str], Coroutine[Any, Any, None]]
     spawn: Spawn
+    secrets: Callable[[str], Awaitable[Mapping[str, str]]]
     turns: Turns
     agents: bool = True
     horizon: datetime | None = None

@@ -145,6 +145,6 @@ async def _delivering(desk: Desk, name: str, action_ids: list[str], hands: Hands
     try:
         for ids in [[action_id] for action_id in action_ids] if courtesy else [action_ids]:
             async with turn(name):
-                await delivery.deliver(desk, bridge, ids, hands.context(name))
+                await delivery.deliver(desk, bridge, ids, hands.context(name), await hands.secrets(name))
     finally:
         desk.delivering.discard((name, courtesy))

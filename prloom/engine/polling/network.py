@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 
 from prloom.api.http import Answer, Http, UsesHttp
+from prloom.core import leaks
 from prloom.engine.bus.ledger import Clock
-from prloom.errors import StorageError
+from prloom.errors import PrloomError, StorageError
 from prloom.extensions.bridges import Bridges, LoadedBridge
 from prloom.model.record import Json
 from prloom.storage import paths
@@ -39,6 +41,7 @@ class Network:
         *,
         connect: Connect = Client,
     ) -> None:
+        self._environ = environ
         self._clients = {
             each.name: _OnDemand(each, environ, _Kept(state, each.name), partial(connect, clock=clock))
             for each in bridges.loaded
@@ -56,6 +59,18 @@ class Network:
         left = {} if count.remaining is None else {"remaining": count.remaining}
         return {"total": count.total, "charged": count.charged, **left}
 
+    async def secrets(self, bridge: str) -> dict[str, str]:
+        """Return the values that nothing which leaves by a bridge may hold, each by what it is.
+
+        They are those of the environment, and the tokens of the bridges, of which this one's is looked for if need be.
+        """
+        if bridge in self._clients:
+            with suppress(PrloomError):  # the bridge tells of a token that cannot be used
+                await self._clients[bridge].look_for_token()
+        tokens = {f"the token of {name}": client.token for name, client in self._clients.items()}
+        found = leaks.known(self._environ)
+        return found | {what: token for what, token in tokens.items() if token and token not in found.values()}
+
     async def close(self) -> None:
         """Close all connections."""
         for client in self._clients.values():
@@ -71,6 +86,7 @@ class _OnDemand:
         self._kept = kept
         self._connect = connect
         self._made: Client | None = None
+        self.token: str | None = None
         self._making = asyncio.Lock()
 
     @property
@@ -94,12 +110,16 @@ class _OnDemand:
         if self._made is not None:
             await self._made.close()
 
+    async def look_for_token(self) -> None:
+        await self._client()
+
     async def _client(self) -> Client:
         async with self._making:
             if self._made is None:
                 assert isinstance(self._bridge, UsesHttp)  # noqa: S101 - looked at when this was made
                 needs = self._bridge.http
                 found = await asyncio.to_thread(token.find, needs.token_variables, needs.token_command, self._environ)
+                self.token = found
                 self._made = self._connect(needs, found, remembers=self._kept)
             return self._made
 
