@@ -79,11 +79,13 @@ class Api:
         if early is not None:
             book.append(ledger.asked(request, early, login=login, at=now, faulty=True))
             return early
-        used = self.used(login)
+        used, told = self.used(login), self.world.limits.of(login).told
         response = self.respond(request, now) if here else self.answer_elsewhere(request, now)
         charged = self.used(login) > used
         late = self.script.play("after", what, response)
         outcome = late if late is not None else response
+        if late is not None:
+            self.world.limits.of(login).told = told  # a refusal that did not arrive told nobody
         book.append(ledger.asked(request, outcome, login=login, at=now, charged=charged, faulty=late is not None))
         return outcome
 
