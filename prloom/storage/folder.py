@@ -199,8 +199,11 @@ class Folder:
             raise
         return fd
 
-    def replace(self, name: str, content: bytes, *, mode: int = FILE_MODE) -> None:
-        """Write a file whole: after a crash at any point it is the old one or the new one."""
+    def replace(self, name: str, content: bytes, *, mode: int = FILE_MODE, lasting: bool = True) -> None:
+        """Write a file whole: after a crash at any point it is the old one or the new one.
+
+        One that need not be `lasting` may, for a moment, still be the old one after the machine has crashed.
+        """
         self.stat(name)
         temporary = self.prepare(name, content, mode=mode)
         try:
@@ -208,7 +211,8 @@ class Folder:
         except BaseException:
             self.drop(temporary)
             raise
-        self.sync()
+        if lasting:
+            self.sync()
 
     def prepare(self, name: str, content: bytes, *, mode: int = FILE_MODE) -> str:
         """Write a flushed temporary file that is to become `name`, and return the temporary name."""

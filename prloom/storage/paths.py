@@ -80,3 +80,8 @@ def bridge_deliveries(bridge: str) -> str:
 def bridge_limits(bridge: str) -> str:
     """Return the name of the file of what is known of the limits of a bridge's server."""
     return f"bridge.{bridge}.limits.json"
+
+
+def index(journal: str, number: int) -> str:
+    """Return the name of the table of what stands where in a closed segment, in the bus's state folder."""
+    return f"{journal.partition('.')[0]}-{number:06d}.index"

@@ -119,6 +119,19 @@ class Reader:
                     if fd is not None:
                         yield from _entries(number, lines.each(fd, start))
 
+    def size(self, number: int) -> int | None:
+        """Return the size in bytes of a closed segment, or None if it was taken away."""
+        return self._segments.size(number)
+
+    def part(self, number: int, start: int, stop: int) -> Iterator[Entry]:
+        """Yield the lines of one segment that begin from an offset on and before another one."""
+        with self._open(number) as fd:
+            if fd is not None:
+                for entry in _entries(number, lines.each(fd, start)):
+                    if entry.position.offset >= stop:
+                        return
+                    yield entry
+
     def containing(self, needle: bytes, before: Position | None = None) -> Iterator[Entry]:
         """Yield the lines that contain the bytes, oldest first; `before` ends the search. Nothing else is parsed."""
         for number in self.segments():
