@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prloom.agents import runs
-from prloom.agents.runs import Exit, Process, Watch
+from prloom.agents.runs import Exit, Watch
+from prloom.processes import Process
 
 
 @dataclass(frozen=True)

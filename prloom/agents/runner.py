@@ -18,7 +18,8 @@ from typing import Final
 
 import msgspec
 
-from prloom.agents import environment, fate, processes, registry, runs
+from prloom import processes
+from prloom.agents import environment, fate, registry, runs
 from prloom.agents.agent import Agent, Ending, Request, Result, Status
 from prloom.agents.fate import CutShort, Finished, Running
 from prloom.agents.runs import Exit, Limits, Spec
@@ -132,7 +133,7 @@ async def wait(run: Run) -> Finished | CutShort:
         await _news(run, now)
     _collect(run)
     if isinstance(now, CutShort):
-        await asyncio.to_thread(processes.clean_up, run.id)
+        await asyncio.to_thread(processes.clean_up, environment.RUN_VARIABLE, run.id)
     return now
 
 

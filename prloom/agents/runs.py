@@ -19,6 +19,7 @@ import msgspec
 
 from prloom.agents.agent import EndedBy, Result, Value
 from prloom.errors import AgentError
+from prloom.processes import Process
 
 PROMPT: Final = "prompt.md"
 INVOCATION: Final = "invocation.json"
@@ -60,13 +61,6 @@ class Spec(Value, frozen=True):
     cwd: str
     environment: tuple[str, ...]
     limits: Limits
-
-
-class Process(Value, frozen=True):
-    """A process that can be recognised again: its id alone would soon be another's."""
-
-    pid: int
-    started: str
 
 
 class Watch(Value, frozen=True):

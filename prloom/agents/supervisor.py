@@ -22,10 +22,12 @@ from typing import IO, Final
 
 import msgspec
 
-from prloom.agents import processes, runs
+from prloom import processes
+from prloom.agents import runs
 from prloom.agents.agent import EndedBy
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.runs import Exit, Limits, Spec, Watch
+from prloom.processes import Process
 
 _CHUNK: Final = 1 << 16
 _PAUSE: Final = 0.05
@@ -219,7 +221,7 @@ def supervise(folder: Path) -> Exit:
 def _announce(folder: Path, agent: int) -> None:
     """Write who runs; an agent that is already gone has no identity left, and needs none."""
     me = processes.identity(os.getpid())
-    it = processes.identity(agent) or runs.Process(pid=agent, started="")
+    it = processes.identity(agent) or Process(pid=agent, started="")
     if me is not None:
         runs.replace(folder, runs.SUPERVISOR, runs.encode(Watch(run=folder.name, supervisor=me, agent=it)))
 

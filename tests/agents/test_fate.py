@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from prloom.agents import fate, processes, runs
+from prloom import processes
+from prloom.agents import fate, runs
 from prloom.agents.fate import CutShort, Finished, Running
 from prloom.agents.runs import Exit, Process, Watch
 

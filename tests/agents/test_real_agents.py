@@ -20,8 +20,10 @@ from pathlib import Path
 
 import pytest
 
-from prloom.agents import processes, registry, runner, runs
+from prloom import processes
+from prloom.agents import registry, runner, runs
 from prloom.agents.agent import Request, Result
+from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.runner import Run
 from prloom.agents.runs import Limits
 
@@ -196,7 +198,7 @@ async def test_a_read_only_run_answers_and_changes_nothing(
     assert not [name for name in os.listdir(tmp_path) if name.startswith("SPRUNG-")]
     assert tried.result.session_id
     assert tried.result.usage is not None
-    assert not processes.tagged(tried.run.id)
+    assert not processes.tagged(RUN_VARIABLE, tried.run.id)
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -268,18 +270,18 @@ async def test_a_model_that_never_answers_is_a_silent_run(name: str, start: Star
     tried = await outcome(name, start(name, f"{model.url}/s/hang", silence_seconds=4, grace_seconds=1))
 
     assert (tried.result.status, tried.ended_by) == ("failed", "silence"), explained(tried)
-    assert not processes.tagged(tried.run.id)
+    assert not processes.tagged(RUN_VARIABLE, tried.run.id)
 
 
 async def test_a_stopped_worker_leaves_no_shell_behind(start: Start, model: Server, up: Callable[..., object]) -> None:
     run = start("codex", f"{model.url}/s/sleep", read_only=False, grace_seconds=1)
-    await up(run, lambda: any("4242" in " ".join(each.cmdline()) for each in processes.tagged(run.id)))
+    await up(run, lambda: any("4242" in " ".join(each.cmdline()) for each in processes.tagged(RUN_VARIABLE, run.id)))
 
     runner.stop(run)
     tried = await outcome("codex", run)
 
     assert (tried.result.status, tried.ended_by) == ("interrupted", "terminated"), explained(tried)
-    assert not processes.tagged(run.id)
+    assert not processes.tagged(RUN_VARIABLE, run.id)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

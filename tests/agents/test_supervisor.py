@@ -15,7 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from prloom.agents import processes, runner, runs
+from prloom import processes
+from prloom.agents import runner, runs
+from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.fate import CutShort, Finished
 from prloom.agents.runner import Run
 from prloom.agents.runs import Exit
@@ -279,7 +281,7 @@ async def test_a_killed_supervisor_leaves_no_agent_behind(launch: Launch, up: Ca
     assert isinstance(fate, CutShort)
     assert gone(watch.agent.pid)
     assert gone(int(output(run)))
-    assert not processes.tagged(run.id)
+    assert not processes.tagged(RUN_VARIABLE, run.id)
 
 
 def test_the_supervisor_can_be_started_by_hand(tmp_path: Path) -> None:

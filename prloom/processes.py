@@ -1,4 +1,4 @@
-"""Recognise processes again, find all that a run has started, and end them."""
+"""Recognise processes again, find all that one of them has started, and end them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import psutil
-
-from prloom.agents.environment import RUN_VARIABLE
-from prloom.agents.runs import Process
 
 _PR_SET_CHILD_SUBREAPER: Final = 36  # prctl(2)
 _PAUSE: Final = 0.05
 ENDLESS: Final = 30.0
 """Seconds after which a process that survives SIGKILL (stuck in the kernel) is given up."""
+
+
+class Process(msgspec.Struct, frozen=True):
+    """A process that can be recognised again: its id alone would soon be another's."""
+
+    pid: int
+    started: str
 
 
 def adopt_orphans() -> bool:
@@ -65,20 +70,20 @@ def below(pid: int) -> list[psutil.Process]:
         return []
 
 
-def tagged(run: str) -> list[psutil.Process]:
-    """Return every process of this user that belongs to the run by its environment, and all their descendants."""
+def tagged(variable: str, value: str) -> list[psutil.Process]:
+    """Return every process of this user that has the variable in its environment, and all their descendants."""
     found: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():
-        if process.pid != os.getpid() and _run_of(process) == run:
+        if process.pid != os.getpid() and _variable(process, variable) == value:
             found[process.pid] = process
             found |= {child.pid: child for child in below(process.pid)}
     found.pop(os.getpid(), None)
     return _living(found.values())
 
 
-def _run_of(process: psutil.Process) -> str | None:
+def _variable(process: psutil.Process, name: str) -> str | None:
     try:
-        return process.environ().get(RUN_VARIABLE)
+        return process.environ().get(name)
     except (psutil.Error, OSError):
         return None
 
@@ -120,14 +125,14 @@ def kill_all_below(pid: int) -> None:
         time.sleep(_PAUSE)
 
 
-def clean_up(run: str, *, grace_seconds: float = 2.0) -> int:
-    """End all that is left of a run whose supervisor is gone; return how many processes survived even that.
+def clean_up(variable: str, value: str, *, grace_seconds: float = 2.0) -> int:
+    """End all that has the variable in its environment, its parent being gone; return how many survived even that.
 
     Takes as long as the grace when something does not want to end, so call it in a thread.
     """
     begun = time.monotonic()
     asked: set[int] = set()
-    while left := tagged(run):
+    while left := tagged(variable, value):
         now = time.monotonic()
         if now - begun > grace_seconds + ENDLESS:
             return len(left)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
-from prloom.agents import processes
-from prloom.agents.runs import Process
+from prloom import processes
+from prloom.processes import Process
 
+VARIABLE = "A_RUN"
 SLEEPER = "import signal, time\nprint('up', flush=True)\ntime.sleep(600)"
 STUBBORN = (
     "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(600)"
@@ -25,7 +26,7 @@ def spawn() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     started: list[subprocess.Popen[str]] = []
 
     def start(program: str, run: str = "some-run") -> subprocess.Popen[str]:
-        env = os.environ | {"PRLOOM_RUN": run}
+        env = os.environ | {VARIABLE: run}
         process = subprocess.Popen([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE, text=True)
         started.append(process)
         assert process.stdout is not None
@@ -66,7 +67,7 @@ def test_an_id_that_nobody_has_names_no_process() -> None:
 def test_what_is_left_of_a_run_is_found_by_its_environment(spawn: Callable[..., subprocess.Popen[str]]) -> None:
     mine, other = spawn(SLEEPER, "run-a"), spawn(SLEEPER, "run-b")
 
-    found = [process.pid for process in processes.tagged("run-a")]
+    found = [process.pid for process in processes.tagged(VARIABLE, "run-a")]
 
     assert mine.pid in found
     assert other.pid not in found
@@ -75,7 +76,7 @@ def test_what_is_left_of_a_run_is_found_by_its_environment(spawn: Callable[..., 
 def test_cleaning_up_ends_one_run_and_leaves_the_others_alone(spawn: Callable[..., subprocess.Popen[str]]) -> None:
     mine, other = spawn(SLEEPER, "run-a"), spawn(SLEEPER, "run-b")
 
-    assert processes.clean_up("run-a") == 0
+    assert processes.clean_up(VARIABLE, "run-a") == 0
 
     assert mine.wait(timeout=5) == -15
     assert other.poll() is None
@@ -84,7 +85,7 @@ def test_cleaning_up_ends_one_run_and_leaves_the_others_alone(spawn: Callable[..
 def test_cleaning_up_kills_what_does_not_want_to_end(spawn: Callable[..., subprocess.Popen[str]]) -> None:
     stubborn = spawn(STUBBORN, "run-a")
 
-    assert processes.clean_up("run-a", grace_seconds=0.1) == 0
+    assert processes.clean_up(VARIABLE, "run-a", grace_seconds=0.1) == 0
 
     assert stubborn.wait(timeout=5) == -9
 
@@ -100,10 +101,10 @@ def test_a_child_that_dropped_the_runs_variable_is_ended_with_its_parent(
     )
     (child,) = psutil.Process(parent.pid).children()
 
-    processes.clean_up("run-a", grace_seconds=0.1)
+    processes.clean_up(VARIABLE, "run-a", grace_seconds=0.1)
 
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
 
 def test_cleaning_up_a_run_of_which_nothing_is_left_does_nothing() -> None:
-    assert processes.clean_up("no-such-run") == 0
+    assert processes.clean_up(VARIABLE, "no-such-run") == 0
