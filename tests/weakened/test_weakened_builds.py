@@ -55,8 +55,8 @@ WEAKENINGS = (
     Weakening(
         "P1: an id is known however long ago it came in",
         "prloom/engine/bus/known.py",
-        "        return event_id in self._ids or (self._forgetful and self._written(event_id))\n",
-        "        return event_id in self._ids\n",
+        "        for place in self._candidates(event_id):\n",
+        "        for place in ():\n",
         "engine/plan/test_intake.py",
         "beyond_memory",
     ),

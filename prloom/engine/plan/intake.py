@@ -83,7 +83,7 @@ def _changes(desk: Desk, batch: Batch, sign: Sign) -> tuple[tuple[Change, ...], 
             continue
         if event.id in desk.known or event.id in coming:
             continue
-        desk.known.add(event.id)
+        desk.known.add(event.id, entry.position)
         if intake.own(event, posts):
             continue
         acknowledgement = _acknowledgement(desk, event, coming, sign)
