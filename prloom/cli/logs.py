@@ -13,7 +13,9 @@ _OURS = ("prloom", "prloom_plugins")
 
 class _Clean(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return terminal.clean_block(super().format(record))
+        from prloom.core import leaks  # noqa: PLC0415 - a command that has nothing to tell need not pay for it
+
+        return terminal.clean_block(leaks.masked(super().format(record)))
 
 
 class _Stderr(logging.Handler):

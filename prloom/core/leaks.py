@@ -86,8 +86,13 @@ def _is_long(value: str) -> bool:
 
 def in_action(action: Action, secrets: Mapping[str, str]) -> tuple[str, ...]:
     """Return what secrets an action would publish, in words that say what they are and not what they say."""
-    text = "\n".join(_texts(record.to_wire(action).get("payload")))
-    return in_text(text, secrets)
+    return in_text("\n".join(texts(action)), secrets)
+
+
+def texts(action: Action) -> Iterator[str]:
+    """Yield every text that an action would publish."""
+    payload = record.without(record.to_wire(action)["payload"], "type")
+    return (text for value in payload.values() for text in _texts(value))
 
 
 def in_text(text: str, secrets: Mapping[str, str]) -> tuple[str, ...]:

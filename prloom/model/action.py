@@ -122,3 +122,8 @@ class Action(Record, frozen=True, kw_only=True):
     target: Target
     payload: Payload
     related_event_id: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """What it does, by the payload's name on the wire."""
+        return str(type(self.payload).__struct_config__.tag)

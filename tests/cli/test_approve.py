@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from stage import Stage, said
 
-from prloom.api import Author
+from prloom.api import Author, Refused, Target
 from prloom.storage.folder import Folder
 from prloom.storage.owner import DispatcherLock
 
 EVE = Author("eve", "none")
+KEY = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
+SECRET = "correct-horse-battery"
 EVIL = "\x1b[2J\u202e\nVouched for: everything."
 Prloom = Callable[..., Any]
 
@@ -87,3 +89,72 @@ async def test_the_text_cannot_pass_for_prlooms_words(stage: Stage, prloom: Prlo
 
     assert not set(text) & {"\x1b", "\u202e"}
     assert [line for line in text.splitlines() if line.startswith("Vouched")] == ["Vouched for: h."]
+
+
+@pytest.fixture
+async def withheld(stage: Stage) -> str:
+    """The id of an action that is withheld."""
+    stage.adopt()
+    reply = f"Here:\n{KEY}\x1b[2J and {SECRET}"
+    stage.triager.answer = lambda batch: {
+        "items": [{"eventId": e.id, "verdict": "answered", "reply": reply} for e in batch],
+        "todos": [],
+    }
+    stage.append(said("a", reply_to=Target("forge", {"thread": "a"})))
+    await stage.tick()
+    (action,) = stage.state()["queue"]
+    return str(action)
+
+
+async def test_a_withheld_action_is_shown_without_its_secrets_and_not_sent(
+    stage: Stage, withheld: str, prloom: Prloom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", SECRET)
+
+    ran = prloom("approve", withheld)
+
+    assert (ran.code, ran.out) == (
+        1,
+        f"{withheld}  comment to forge, plan pr-7\n  │ Here:\n  │ [secret]\\x1b[2J and [secret]\n",
+    )
+    assert ran.err == (
+        f"prloom: {withheld}: nothing was sent; if all of it may be public, `prloom approve --release {withheld}`\n"
+    )
+    await stage.tick()
+    assert stage.bridge.posts == []
+
+
+async def test_a_withheld_action_is_released_when_that_is_said(stage: Stage, withheld: str, prloom: Prloom) -> None:
+    ran = prloom("approve", "--release", withheld)
+
+    assert ran.code == 0
+    assert ran.out.endswith(f"Released: {withheld}.\n")
+    await stage.tick()
+    assert len(stage.bridge.posts) == 1
+    assert KEY in stage.bridge.posts[0]
+
+
+async def test_no_command_repeats_what_is_withheld(stage: Stage, withheld: str, prloom: Prloom) -> None:
+    for args in (["status"], ["why", "a"], ["why", withheld], ["events"], ["doctor"], ["retry", withheld]):
+        for form in ([], ["--json"] if args[0] in {"status", "why", "events"} else []):
+            ran = prloom("-v", *args, *form)
+            assert KEY not in ran.out + ran.err
+            assert args[0] not in {"status", "why"} or "withheld, for it holds a GitHub token" in ran.out
+
+
+async def test_the_name_of_an_event_that_is_done_means_its_withheld_actions(
+    stage: Stage, withheld: str, prloom: Prloom
+) -> None:
+    assert prloom("approve", "--release", "a").out.endswith(f"Released: {withheld}.\n")
+
+
+async def test_an_action_that_failed_for_another_reason_is_nothing_to_release(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.bridge.refuse = lambda action: Refused("locked")
+    stage.append(said("a"))
+    await stage.tick()
+    (action,) = stage.state()["queue"]
+
+    assert prloom("approve", "--release", action).err == (
+        f"prloom: {action} is failed, not held; there is nothing to vouch for\n"
+    )

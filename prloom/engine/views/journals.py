@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from prloom.model import record
+from prloom.model.action import Action
 from prloom.model.decision import Decision
 from prloom.model.event import Event
 from prloom.model.position import Cursor, Position
@@ -47,6 +48,12 @@ def events(entries: Iterable[Entry]) -> Iterator[Came]:
         found = _read(entry, "event", Event)
         if found is not None:
             yield Came(*found, entry.position)
+
+
+def action(line: bytes | None) -> Action | None:
+    """Return the action of a line of `actions.jsonl`, or None where there is none."""
+    found = None if line is None else _read(Entry(Position(0, 0), line), "action", Action)
+    return None if found is None else found[1]
 
 
 def behind(journal: Reader, cursor: Cursor) -> Iterator[Entry]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from prloom.engine.views import buses, search, snapshot
+from prloom.engine.views import buses, journals, search, snapshot
 from prloom.engine.views.snapshot import Snapshot
 from prloom.errors import PrloomError
 from prloom.model import event as events
+from prloom.model.action import Action
 from prloom.model.event import Event
 from prloom.model.state import OpenEvent, QueuedAction
+from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.reader import Reader
 
 
 class Target(NamedTuple):
@@ -26,7 +29,7 @@ class Target(NamedTuple):
     def state(self) -> str:
         """The event's state, or the action's."""
         if self.action is not None:
-            return "failed" if self.action.failed else "queued"
+            return ("withheld" if self.action.withheld else "failed") if self.action.failed else "queued"
         return self.event.state if self.event is not None else "pending"
 
 
@@ -57,6 +60,18 @@ def in_state(repository: RepositoryPaths, states: Iterable[str], *, plan: str | 
     )
 
 
+def action(repository: RepositoryPaths, target: Target) -> Action:
+    """Return what a queued action would do; raises PrloomError where its line cannot be read."""
+    bus = buses.open_bus(repository, target.plan)
+    found = None
+    if bus is not None and target.action is not None:
+        with bus:
+            found = journals.action(Reader(bus, paths.ACTIONS).read_at(target.action.position))
+    if found is None or found.id != target.id:
+        raise PrloomError(f"the line of {target.id} in actions.jsonl cannot be read; `prloom doctor` names it")
+    return found
+
+
 def text(repository: RepositoryPaths, target: Target) -> Event:
     """Return what an open event says; raises PrloomError where that is not what came in."""
     opened = target.event
@@ -83,8 +98,8 @@ def _in(of: Snapshot, name: str) -> Iterator[Target]:
     elif name in queue:
         yield Target(of.plan.id, name, action=queue[name])
     else:
-        failed = [action for action in queue.values() if action.failed and action.event_id == name]
-        yield from (Target(of.plan.id, name, action=action) for action in failed)
+        failed = [each for each in queue.values() if each.failed and each.event_id == name]
+        yield from (Target(of.plan.id, each.id, action=each) for each in failed)
 
 
 def _why_not(repository: RepositoryPaths, name: str) -> str:

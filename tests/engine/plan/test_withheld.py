@@ -1,0 +1,155 @@
+"""What would publish a secret is kept back, visibly, until a person has looked at it and released it."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from stage import Stage, said
+
+from prloom.api import PluginContext, Refused, TriageContext
+from prloom.core import requests
+from prloom.core.requests import Request
+from prloom.engine.bus.ledger import Ledger
+from prloom.engine.operator import control
+from prloom.storage.folder import Folder
+
+KEY = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
+
+
+@pytest.fixture
+async def withheld(stage: Stage) -> Stage:
+    """An agent that wants to post a key, in answer to one of two comments."""
+    stage.adopt()
+    stage.triager.answer = lambda batch: {
+        "items": [
+            {"eventId": e.id, "verdict": "answered", "reply": f"It is {KEY}" if e.id == "bad" else "Sure."}
+            for e in batch
+        ],
+        "todos": [],
+    }
+    stage.bridge.news = [said("bad"), said("good")]
+    await stage.tick()
+    return stage
+
+
+def ask(stage: Stage, verb: requests.Verb, *ids: str) -> None:
+    with Folder.make(stage.root, "prloom", ".local") as local:
+        control.ask(local, Request(f"cli-{stage.clock()}-{verb}", verb, ids), stage.clock())
+
+
+def only(stage: Stage) -> dict[str, object]:
+    (action,) = stage.state()["queue"].values()
+    return dict(action)
+
+
+async def test_a_reply_with_a_key_is_not_sent_and_its_neighbour_is(withheld: Stage):
+    assert withheld.bridge.said == ["Sure."]
+    action = only(withheld)
+    assert (action["failed"], action["withheld"], action.get("attempts", 0)) == (True, True, 0)
+    assert action["error"] == f"withheld, for it holds a GitHub token; look at it: `prloom approve {action['id']}`"
+
+
+async def test_neither_the_log_nor_what_is_told_of_it_repeats_the_key(
+    withheld: Stage, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.DEBUG)
+    ask(withheld, "retry", "bad")
+    await withheld.tick()
+
+    assert "is withheld, for it holds a GitHub token" in caplog.text
+    assert KEY not in caplog.text
+    assert KEY not in (withheld.local() / "bus/state/dispatcher.json").read_text()
+    assert KEY not in json.dumps([decision.get("deliveries") for decision in withheld.decisions()])
+
+
+async def test_a_retry_does_not_send_it(withheld: Stage):
+    ask(withheld, "retry", str(only(withheld)["id"]), "bad")
+    await withheld.tick()
+
+    assert withheld.bridge.said == ["Sure."]
+    assert only(withheld)["withheld"]
+
+
+async def test_a_command_in_a_comment_sends_it_neither(withheld: Stage):
+    withheld.append(said("c1", "/prloom retry"), said("c2", "/prloom approve bad"), said("c3", "/prloom approve"))
+    await withheld.tick()
+    await withheld.tick()
+
+    assert not any(KEY in post for post in withheld.bridge.posts)
+    assert only(withheld)["withheld"]
+
+
+async def test_the_operator_releases_it_by_its_own_id(withheld: Stage):
+    ask(withheld, "approve", "bad")
+    await withheld.tick()
+    assert withheld.bridge.said == ["Sure."]
+
+    ask(withheld, "approve", str(only(withheld)["id"]))
+    await withheld.tick()
+
+    assert withheld.bridge.said == ["Sure.", f"It is {KEY}"]
+    assert withheld.state()["queue"] == {}
+
+
+async def test_a_release_outlives_a_refusal_and_a_rebuild(withheld: Stage):
+    withheld.bridge.refuse = lambda action: Refused("busy", retryable=True)
+    ask(withheld, "approve", str(only(withheld)["id"]))
+    await withheld.tick()
+    assert only(withheld)["released"]
+    (withheld.local() / "bus/state/dispatcher.json").unlink()
+    with Folder.make(withheld.local()) as local:
+        Ledger.open(local.make_sub("bus"), withheld.clock).save()
+
+    withheld.bridge.refuse = lambda action: None
+    withheld.clock.advance(hours=1)
+    await withheld.tick()
+
+    assert withheld.bridge.said == ["Sure.", f"It is {KEY}"]
+
+
+async def test_a_value_of_the_environment_is_known_whatever_its_form(stage: Stage, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DEPLOY_PASSWORD", "open sesame and barley")
+    stage.adopt()
+    stage.triager.answer = lambda batch: {
+        "items": [{"eventId": e.id, "verdict": "answered", "reply": "opensesame and-barley!"} for e in batch],
+        "todos": [],
+    }
+    stage.bridge.news = [said("a")]
+
+    await stage.tick()
+
+    assert stage.bridge.said == []
+    assert "it holds the value of DEPLOY_PASSWORD" in str(only(stage)["error"])
+
+
+async def test_a_plugins_action_is_looked_through_too(stage: Stage):
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def tell(plan: str, triage: TriageContext) -> str:
+            for event in triage.events:
+                triage.emit_comment(event.reply_to, f"<!-- {KEY} -->")
+                triage.mark_event_handled(event.id)
+            return plan
+
+    stage.plugin("teller", register)
+    stage.adopt()
+    stage.bridge.news = [said("a")]
+
+    await stage.tick()
+
+    assert stage.bridge.said == []
+    assert only(stage)["withheld"]
+
+
+async def test_what_was_posted_before_the_end_came_is_not_called_withheld(withheld: Stage):
+    action = str(only(withheld)["id"])
+    receipt = {"actionId": action, "at": "2026-01-01T12:00:00.000Z"}
+    file = withheld.local() / "bus/state/bridge.forge.actions.json"
+    file.write_text(json.dumps({"attempts": {}, "receipts": [receipt]}))
+    ask(withheld, "retry", action)
+
+    await withheld.tick()
+
+    assert withheld.state()["queue"] == {}
