@@ -57,21 +57,25 @@ class GithubBridge:
         self._repo = config.repo
         self._acknowledge = config.acknowledge
         self._graphql = urls.graphql(config.api_url)
+        self._missed: set[int] = set()  # a hint for the next poll; what is lost of it is found in its turn
 
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
         """Return what is new on all tracked pull requests; where there are none, nothing is asked."""
         if not self._repo or not any(plan.pr for plan in ctx.plans):
             return Polled()
         try:
-            return await incoming.poll(ctx, self._source(ctx), state)
+            missed = frozenset(self._missed)
+            polled = await incoming.poll(ctx, self._source(ctx), state, missed)
         except HttpError as error:
             raise _clear(error, self._repo) from error
+        self._missed -= missed
+        return polled
 
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         """Carry out one action."""
         if not self._repo:
             return Refused(_NO_REPOSITORY)
-        return await outgoing.deliver(ctx, self._source(ctx), self._graphql, action)
+        return await outgoing.deliver(ctx, self._source(ctx), self._graphql, action, self._missed.add)
 
     def acknowledgement(self, event: Event) -> React | None:
         """Return the reaction by which a comment is acknowledged; GitHub takes none to a review."""

@@ -1,123 +1,69 @@
-"""Find out about checks, of which no list of the whole repository tells, at the price of one request a poll.
+"""Look at the checks and the statuses of single pull requests, and tell which of them failed.
 
-`updated_at` of a pull request does not move with its checks. So one request of each poll is for them: every other time
-for the runs of GitHub Actions, which do have such a list; in between for one of the pull requests, each in its turn,
-and for whether it can be merged. A pull request whose checks are at work is looked at in each poll until they have been
-quiet for a while.
+`updated_at` of a pull request does not move with its checks. So one whose checks are at work is looked at in each poll
+until they have been quiet for a while; after that it has its turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from datetime import datetime, timedelta
+from collections.abc import Sequence
 
 from prloom.api import Answer, BridgeContext, Event, HttpError, iso
 
-from .knowledge import checks, fields
-from .knowledge.checks import Result, Run
-from .knowledge.cursor import Checks, Cursor, Feed, Seen
+from .eyes import Eyes
+from .knowledge import checks
+from .knowledge.checks import Result
+from .knowledge.cursor import Checks, Cursor, Seen
+from .news import News
 from .source import Source
 
-HOT = timedelta(minutes=30)
-"""How long after a push, or after the last change of its checks, a pull request is looked at in each poll."""
-_BLIND = timedelta(hours=6)
-"""How long what the token may not see is not asked for again."""
 _HOT_LOOKS = 10
 _LOGS = 5
 """Logs that are read in one look."""
 _TOLD = 500
 
-Take = Callable[[Iterable[Event]], None]
-
-
-def begin(now: datetime) -> Checks:
-    """Return what is known of the checks of a new head: nothing, and that they will begin soon."""
-    return Checks(hot_until=iso(now + HOT))
-
 
 class Checking:
     """The looks of one poll."""
 
-    def __init__(
-        self, ctx: BridgeContext, source: Source, known: Cursor, take: Take, merge: Callable[[int], Awaitable[None]]
-    ) -> None:
+    def __init__(self, ctx: BridgeContext, source: Source, known: Cursor, news: News, eyes: Eyes) -> None:
         self._ctx = ctx
         self._source = source
         self._known = known
-        self._take = take
-        self._merge = merge
+        self._news = news
+        self._eyes = eyes
         self._now = iso(ctx.now)
 
-    async def elsewhere(self, _: int) -> None:
-        """Make the one request of this poll for what nothing else tells of."""
+    def due(self) -> Sequence[int]:
+        """Return the pull requests to look at in this poll: those that something points to, and the hot."""
         known = self._known
-        known.turn += 1
-        turn = known.turn
-        if self._sees("actions"):
-            if turn % 2:
-                await self._read_actions()
-                return
-            turn //= 2
-        opened = sorted(number for number, seen in known.pull_requests.items() if seen.state == "open")
-        kinds = [kind for kind in ("checks", "status", "merge") if self._sees(kind)]
-        if opened:
-            place = turn % (len(opened) * len(kinds))
-            number, kind = opened[place // len(kinds)], kinds[place % len(kinds)]
-            hot = number in known.checks_due or known.pull_requests[number].checks.hot_until > self._now
-            await (self._merge(number) if kind == "merge" or hot else self._look_at(number, kind))
-
-    def due(self) -> list[int]:
-        """Return the pull requests to look at in this poll besides: those that something points to, and the hot."""
-        known = self._known
-        hot = [
-            number
-            for number, seen in known.pull_requests.items()
-            if seen.state == "open" and seen.checks.hot_until > self._now
-        ]
-        hot.sort(key=lambda number: known.pull_requests[number].checks.at)
+        opened = {number: seen.checks for number, seen in known.pull_requests.items() if seen.state == "open"}
+        hot = [number for number, found in opened.items() if checks.hot(found, self._ctx.now)]
+        hot.sort(key=lambda number: opened[number].at)
         return list(dict.fromkeys([*known.checks_due, *hot[:_HOT_LOOKS]]))
 
     async def look(self, number: int) -> None:
-        """Look at the checks and at the statuses of a pull request's head."""
-        for kind in ("checks", "status"):
-            if self._sees(kind):
-                await self._look_at(number, kind)
-        self._known.checks_due = [due for due in self._known.checks_due if due != number]
+        """Look at the head of a pull request: at everything where something points to it, else at what is hot."""
+        known = self._known
+        hot = checks.hot(known.pull_requests[number].checks, self._ctx.now)
+        for kind in checks.KINDS if number in known.checks_due else hot:
+            if self._eyes.see(kind):
+                await self.look_at(number, kind)
+        known.checks_due = [due for due in known.checks_due if due != number]
 
-    # ---- asking
-
-    async def _read_actions(self) -> None:
-        feed, repository = self._known.actions, self._source.repository
-        try:
-            answer = await self._source.get(repository.runs(), feed.etag)
-        except HttpError as error:
-            self._close_eyes("actions", error)
-            return
-        if answer.unchanged:
-            return
-        runs = fields.items(answer.json(), "workflow_runs")
-        news, newest = checks.changed(runs, feed.since)
-        opened = {seen.head: number for number, seen in self._known.pull_requests.items() if seen.state == "open"}
-        if not self._sees("checks"):
-            for run in news:
-                if run.head in opened:
-                    await self._read_jobs(opened[run.head], run)
-        elif feed.since:  # else it is the first time, and everything is looked at anyway
-            self._known.checks_due += [opened[run.head] for run in news if run.head in opened]
-        feed.since, feed.etag = newest or "0", answer.etag
-
-    async def _read_jobs(self, number: int, run: Run) -> None:
-        """Take a run's jobs for the checks that they are, where the token may see Actions and no checks."""
+    async def of_run(self, number: int, found: Sequence[Result], *, over: bool) -> None:
+        """Take the jobs of a run for the checks that they are."""
         seen = self._known.pull_requests[number]
-        items = await self._source.all(self._source.repository.jobs(run.number), "jobs")
-        await self._tell(number, [checks.job(item) for item in items])
-        seen.checks.running["checks"] = int(not run.over)
+        await self._tell(number, found)
+        seen.checks.running["checks"] = int(not over)
         seen.checks.at = self._now
 
-    async def _look_at(self, number: int, kind: str) -> None:
+    async def look_at(self, number: int, kind: str) -> None:
+        """Look at the "checks" or at the "status" of a pull request's head."""
         seen = self._known.pull_requests[number]
         if seen.state != "open" or not seen.head:
             return
+        seen.looked[kind] = self._known.turn
         try:
             answer = await self._source.get(self._address(seen, kind), seen.checks.tags.get(kind))
             if answer.unchanged:
@@ -126,16 +72,17 @@ class Checking:
             found = await self._results(answer, kind)
         except HttpError as error:
             if error.trouble != "gone":  # the commit: it was replaced, and the list of pull requests will tell
-                self._close_eyes(kind, error)
+                self._eyes.close(kind, error)
             return
         await self._tell(number, found)
+        self._known.use(kind, there=any(result.job is None for result in found))
         self._note(seen.checks, kind, found, answer)
 
-    async def _tell(self, number: int, found: list[Result]) -> None:
+    async def _tell(self, number: int, found: Sequence[Result]) -> None:
         """Make events of the failures that are none yet."""
         seen = self._known.pull_requests[number]
         fresh = [result for result in found if result.failed and result.key not in seen.checks.told]
-        self._take([await self._event(result, number, seen, place) for place, result in enumerate(fresh)])
+        self._news.take([await self._event(result, number, seen, place) for place, result in enumerate(fresh)])
         seen.checks.told = [*seen.checks.told, *(result.key for result in fresh)][-_TOLD:]
 
     def _address(self, seen: Seen, kind: str) -> str:
@@ -157,8 +104,8 @@ class Checking:
             known.tags[kind] = answer.etag
         known.at = self._now
         known.running[kind] = sum(result.running for result in found)
-        if moved or known.running[kind]:
-            known.hot_until = max(known.hot_until, iso(self._ctx.now + HOT))
+        if moved or (known.running[kind] and not known.moved):
+            known.moved = self._now
 
     async def _event(self, result: Result, number: int, seen: Seen, place: int) -> Event:
         log = await self._log(result.job) if result.job is not None and place < _LOGS else ""
@@ -173,17 +120,3 @@ class Checking:
                 raise
             return f"(the log cannot be read: {error})"
         return checks.log_end(answer.content)
-
-    # ---- what the token may not see
-
-    def _sees(self, what: str) -> bool:
-        return self._known.closed_eyes.get(what, "") <= self._now
-
-    def _close_eyes(self, what: str, error: HttpError) -> None:
-        """Leave alone for a while what the token may not see, or what is not there; any other trouble is passed on."""
-        if error.trouble not in {"forbidden", "gone"}:
-            raise error
-        self._known.closed_eyes[what] = iso(self._ctx.now + _BLIND)
-        if what == "checks":  # those of Actions can be read by its runs, from the latest on
-            self._known.actions = Feed()
-        self._ctx.log.warning("%s cannot be seen with this token, and are left alone: %s", what, error)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
-from prloom.api import Event, HttpError, Json
+from prloom.api import HttpError, Json
 
+from . import deletions
 from .knowledge import fields, pulls
-from .knowledge.cursor import Cursor, Seen
+from .knowledge.cursor import Cursor
 from .knowledge.pulls import Facts
+from .news import News
 from .source import Source
 
-LOOKS = 10
+_LOOKS = 10
 """Pull requests that are looked at in one poll; a push to the base concerns all of them."""
 _TRIES = 20
 """How often GitHub is asked while it does not know."""
@@ -19,16 +21,39 @@ _MOST_BASES = 5
 """Base branches that are followed; a push to the repository is taken for one to any other."""
 
 
+def judge(known: Cursor, news: News, item: Json, now: Facts) -> None:
+    """Take what GitHub says of a pull request alone."""
+    if now.state != "open":
+        known.merges_due.pop(now.number, None)
+        return
+    seen = known.pull_requests[now.number]
+    before, seen.conflict = seen.conflict, pulls.conflict(item)
+    if seen.conflict and not before:
+        news.take([pulls.conflicts(now, fields.text(item, "base", "sha"))])
+    _wait(known, now.number)
+
+
+def _wait(known: Cursor, number: int) -> None:
+    """Ask again, for a while, where GitHub has not worked it out; at the end of the queue."""
+    tries = known.merges_due.pop(number, 0)
+    if known.pull_requests[number].conflict is None and tries < _TRIES:
+        known.merges_due[number] = tries + 1
+
+
 class Merging:
     """The looks of one poll. `gone` is told of a pull request that is not there any more."""
 
-    def __init__(
-        self, source: Source, known: Cursor, take: Callable[[Iterable[Event]], None], gone: Callable[[int], None]
-    ) -> None:
+    def __init__(self, source: Source, known: Cursor, news: News, gone: Callable[[int], None]) -> None:
         self._source = source
         self._known = known
-        self._take = take
+        self._news = news
         self._gone = gone
+
+    def due(self) -> Sequence[int]:
+        """Return the pull requests to look at: those that changed, and nothing that was heard says how, as well."""
+        self._known.look_alone(number for number in self._news.moved if number not in self._known.merges_due)
+        self._news.moved.clear()
+        return list(self._known.merges_due)[:_LOOKS]
 
     async def follow(self, _: int) -> None:
         """After a push to the repository, find out whether it was to a base; then its pull requests are due.
@@ -44,8 +69,9 @@ class Merging:
         known.push_seen = False
 
     async def look(self, number: int) -> None:
-        """Ask whether a pull request can be merged."""
+        """Ask whether a pull request can be merged, and by the way how many comments it has."""
         seen = self._known.pull_requests[number]
+        seen.looked["merge"] = self._known.turn
         try:
             answer = await self._source.get(self._source.repository.pull(number), seen.alone)
         except HttpError as error:
@@ -56,28 +82,12 @@ class Merging:
             return
         item = None if answer.unchanged else answer.json()
         now = pulls.facts(item)
-        if now is not None:
-            seen.alone = answer.etag
-            self.judge(item, now, seen)
-        else:
-            self._wait(number, seen)
-
-    def judge(self, item: Json, now: Facts, seen: Seen) -> None:
-        """Take what GitHub says of a pull request alone."""
-        if now.state != "open":
-            self._known.merges_due.pop(now.number, None)
+        if now is None:
+            _wait(self._known, number)
             return
-        before, seen.conflict = seen.conflict, pulls.conflict(item)
-        if seen.conflict and not before:
-            self._take([pulls.conflicts(now, fields.text(item, "base", "sha"))])
-        self._wait(now.number, seen)
-
-    def _wait(self, number: int, seen: Seen) -> None:
-        """Ask again, for a while, where GitHub has not worked it out; at the end of the queue."""
-        due = self._known.merges_due
-        tries = due.pop(number, 0)
-        if seen.conflict is None and tries < _TRIES:
-            due[number] = tries + 1
+        seen.alone = answer.etag
+        deletions.count(self._known, number, item)
+        judge(self._known, self._news, item, now)
 
     async def _moved(self, base: str) -> bool:
         """Whether a branch is not where it was; one that cannot be followed may be anywhere."""

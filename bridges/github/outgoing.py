@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from prloom.api import (
@@ -34,8 +34,10 @@ from .posting import Posting
 from .source import Source
 
 
-async def deliver(ctx: BridgeContext, source: Source, graphql: str, action: Action) -> Delivered | Refused:
-    """Carry out one action; whatever GitHub says to it is the answer."""
+async def deliver(
+    ctx: BridgeContext, source: Source, graphql: str, action: Action, miss: Callable[[int], None]
+) -> Delivered | Refused:
+    """Carry out one action; whatever GitHub says to it is the answer. `miss` is told where a comment is gone."""
     if action.target.target != place.TARGET:
         return Refused(f"the github bridge does not deliver to {action.target.target!r}")
     where = place.read(action.target.token, ctx.plan.pr if ctx.plan else None)
@@ -45,7 +47,11 @@ async def deliver(ctx: BridgeContext, source: Source, graphql: str, action: Acti
     try:
         return await _Carrier(ctx, source, graphql, where, posting).carry_out(action)
     except HttpError as error:
+        posting.missed = error.trouble == "gone"
         return refusals.refused(error, ctx.now, unsure=posting.unsure)
+    finally:
+        if posting.missed:
+            miss(where.pr)
 
 
 @dataclass

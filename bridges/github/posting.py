@@ -19,10 +19,14 @@ _BEHIND_DRAFT = "your account has a draft review on the pull request; submit or 
 
 
 class Posting:
-    """Posts for one action. `unsure` as long as an earlier attempt may have arrived and nobody has looked."""
+    """Posts for one action. `unsure` as long as an earlier attempt may have arrived and nobody has looked.
+
+    `missed`: the thread that it was to be posted in is gone.
+    """
 
     def __init__(self, ctx: BridgeContext, source: Source, action: str, where: Place) -> None:
         self.unsure = ctx.uncertain
+        self.missed = False
         self._source = source
         self._repository = source.repository
         self._action = action
@@ -87,6 +91,7 @@ class Posting:
                 return Refused(_BEHIND_DRAFT, retryable=True, retry_after=refusals.LATER)
             if error.trouble not in {"gone", "refused"}:
                 raise
+            self.missed = error.trouble == "gone"
             return await self._converse(otherwise)
         return await self._shown(answer)
 

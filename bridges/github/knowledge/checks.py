@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from hashlib import sha256
 
-from prloom.api import Author, Event, Json
+from prloom.api import Author, Event, Json, iso, moment
 
 from . import fields, people, place
-from .cursor import Seen
+from .cursor import Checks, Seen
 from .place import Place
+
+KINDS = ("checks", "status")
+HOT = timedelta(minutes=30)
+"""How long after a push, or after the last change of its checks, a pull request is looked at in each poll."""
+_LONGEST = timedelta(hours=6)
+"""How long after its last change what runs is taken to be at work: as long as a job of GitHub Actions may last."""
 
 _BAD = {"failure", "timed_out", "startup_failure", "action_required", "error"}
 _LINES = 150
@@ -81,6 +88,17 @@ def status(item: Json) -> Result:
         url=fields.text(item, "target_url"),
         when=fields.text(item, "updated_at"),
     )
+
+
+def begin(now: datetime) -> Checks:
+    """Return what is known of the checks of a new head: nothing, and that they will begin soon."""
+    return Checks(moved=iso(now))
+
+
+def hot(known: Checks, now: datetime) -> Sequence[str]:
+    """Return what is looked at in each poll: all of it for a while after the last change, and then what still runs."""
+    quiet = now - moment(known.moved) if known.moved else _LONGEST
+    return tuple(kind for kind in KINDS if quiet < HOT or (known.running.get(kind) and quiet < _LONGEST))
 
 
 def latest(results: Sequence[Result]) -> list[Result]:

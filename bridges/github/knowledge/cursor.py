@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
@@ -22,10 +25,22 @@ class Feed(_Part):
     etag: str | None = None
 
 
+class Known(NamedTuple):
+    """Of the last version of a post: the id of its event, the digest of its words, and the pull request it stands on.
+
+    Number 0 stands for none: nobody needs to be told when that post is deleted.
+    """
+
+    event: str
+    words: str
+    pr: int
+
+
 class Checks(_Part):
     """How the checks of a head stood, by what was asked for ("checks", "status"): tags and prints of the answers.
 
-    `told` are the failures that are events already, by their ids. While it is hot, it is looked at by each poll.
+    `told` are the failures that are events already, by their ids; `at` is when they were looked at last, `moved` when
+    something last changed.
     """
 
     tags: dict[str, str] = {}
@@ -33,12 +48,17 @@ class Checks(_Part):
     running: dict[str, int] = {}
     told: list[str] = []
     at: str = ""
-    hot_until: str = ""
+    moved: str = ""
 
 
 class Seen(_Part):
-    """A pull request as it was seen last, and the tags of its reviews and of itself. `conflict` None: unknown."""
+    """A pull request as it was seen last, and the tags of its reviews and of itself. `conflict` None: unknown.
 
+    `plan` is who looks after it, since when. `counts` says how many comments it has, by their kind ("comments",
+    "inline"); `looked` in which turn it was looked at for what.
+    """
+
+    plan: str = ""
     head: str = ""
     base: str = ""
     state: str = "open"
@@ -49,6 +69,8 @@ class Seen(_Part):
     reviews: str | None = None
     alone: str | None = None
     checks: Checks = Checks()
+    counts: dict[str, int] = {}
+    looked: dict[str, int] = {}
 
 
 class Cursor(_Part):
@@ -56,8 +78,9 @@ class Cursor(_Part):
 
     `pushed` is when the repository was pushed to last, `push_seen` that it was since its `bases` (their commits, by
     name) were looked at. `reviews_due`, `merges_due` and `checks_due` are pull requests that are still to be looked at;
-    that of merges counts how often GitHub had not worked it out. `closed_eyes` says until when what the token may not
-    see is not asked for.
+    that of merges counts how often GitHub had not worked it out. `deletions_due` are those that have fewer comments of
+    a kind than they had. `used` is what was seen to be there at all: "actions", "checks" of other apps, "status".
+    `closed_eyes` says until when what the token may not see is not asked for.
     """
 
     comments: Feed = Feed()
@@ -69,25 +92,44 @@ class Cursor(_Part):
     bases: dict[str, str] = {}
     turn: int = 0
     pull_requests: dict[int, Seen] = {}
-    posts: dict[str, tuple[str, str]] = {}
+    posts: dict[str, Known] = {}
     reviews_due: list[int] = []
     merges_due: dict[int, int] = {}
     checks_due: list[int] = []
+    deletions_due: dict[int, list[str]] = {}
+    used: list[str] = []
     closed_eyes: dict[str, str] = {}
 
-    def remember(self, key: str, event_id: str, digest: str) -> None:
+    def remember(self, key: str, post: Known) -> None:
         """Keep the last version of a post; the oldest are forgotten."""
         self.posts.pop(key, None)
-        self.posts[key] = (event_id, digest)
+        self.posts[key] = post
         while len(self.posts) > REMEMBERED:
             del self.posts[next(iter(self.posts))]
 
-    def keep_only(self, tracked: set[int]) -> None:
-        """Forget the pull requests that are looked after no more."""
-        self.pull_requests = {number: seen for number, seen in self.pull_requests.items() if number in tracked}
-        self.reviews_due = [number for number in self.reviews_due if number in tracked]
-        self.merges_due = {number: tries for number, tries in self.merges_due.items() if number in tracked}
-        self.checks_due = [number for number in self.checks_due if number in tracked]
+    def count(self, number: int, kind: str) -> None:
+        """Take note that a pull request has one more comment of a kind, where it is counted."""
+        counts = self.pull_requests[number].counts if number in self.pull_requests else {}
+        if kind in counts:
+            counts[kind] += 1
+
+    def use(self, what: str, *, there: bool) -> None:
+        """Take note that there is such a thing in this repository."""
+        if there and what not in self.used:
+            self.used.append(what)
+
+    def look_alone(self, numbers: Iterable[int]) -> None:
+        """Have pull requests asked for, each alone."""
+        self.merges_due |= dict.fromkeys(numbers, 0)
+
+    def keep_only(self, tracked: Mapping[int, str]) -> None:
+        """Forget the pull requests that are looked after no more, or by another plan than they were."""
+        kept = {number: seen for number, seen in self.pull_requests.items() if tracked.get(number) == seen.plan}
+        self.pull_requests = kept
+        self.reviews_due = [number for number in self.reviews_due if number in kept]
+        self.merges_due = {number: tries for number, tries in self.merges_due.items() if number in kept}
+        self.checks_due = [number for number in self.checks_due if number in kept]
+        self.deletions_due = {number: kinds for number, kinds in self.deletions_due.items() if number in kept}
 
 
 def read(state: Json) -> Cursor:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
-from prloom.api import Json
+from prloom.api import Json, moment
 
 
 def at(value: Json, *path: str) -> Json:
@@ -26,15 +27,23 @@ def number(value: Json, *path: str) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
+def time(text: str) -> datetime | None:
+    """Return the time that a text names, or None where it names none."""
+    try:
+        return moment(text)
+    except ValueError:
+        return None
+
+
 def items(value: Json, *path: str) -> Sequence[Json]:
     """Return the objects of a list, empty where there is none."""
     found = at(value, *path)
     return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
 
 
-def tail_number(url: str) -> int | None:
-    """Return the number at the end of an address (`…/issues/7`), or None."""
-    last = url.rpartition("/")[2]
+def tail_number(url: str, after: str = "/") -> int | None:
+    """Return the number at the end of an address (`…/issues/7`), or of what else has one `after` something; or None."""
+    last = url.rpartition(after)[2]
     return int(last) if last.isascii() and last.isdigit() and len(last) < 16 else None  # noqa: PLR2004 - no number is longer
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import sha256
 
-from prloom.api import Author, Event, Json, moment
+from prloom.api import Author, Event, Json
 
 from . import fields, people, place, wording
+from .cursor import Known
 from .place import Place
 
 _AT_ONCE = timedelta(seconds=2)
@@ -33,8 +34,8 @@ class Post:
     context: Mapping[str, Json] = field(default_factory=dict)
 
 
-Known = tuple[str, str]
-"""Of the last version of a post: the id of its event, and the digest of its words."""
+MARKS = {"comments": "issuecomment-", "inline": "discussion_r"}
+"""How GitHub's links call comments, by their kind."""
 
 
 def comment(item: Json) -> Post | None:
@@ -93,12 +94,36 @@ def news(post: Post, known: Known | None) -> Event | None:
     """
     if known is None:
         return _event(post, event_id(post), _id(post.key) if _edited(post) else None)
-    older, words = known
+    older = known.event
     said = digest(post)
-    if words == said or post.author.bot:
+    if known.words == said or post.author.bot:
         return None
     edited = _id(f"{post.key}@{post.updated}")
     return _event(post, edited if edited != older and _edited(post) else f"{older}~{said}", older)
+
+
+def known(post: Post, event: str) -> Known:
+    """Return what is remembered of a post. A comment of prloom's own review is told of by the review."""
+    return Known(event, digest(post), post.where.pr if post.context.get("remoteId") == post.key else 0)
+
+
+def kind(key: str) -> str:
+    """Return of which kind a post is, by what GitHub's links call it: "comments", "inline", or neither."""
+    return next((name for name, mark in MARKS.items() if key.startswith(mark)), "")
+
+
+def deleted(key: str, known: Known, when: str) -> Event:
+    """Return the event that a post was deleted: nobody says it, and it takes the place of what was said."""
+    return Event(
+        id=_id(f"{key}:deleted"),
+        source=place.TARGET,
+        type="comment_deleted",
+        title="comment deleted",
+        reply_to=place.target(Place(known.pr)),
+        context={"remoteId": key, "supersedes": known.event},
+        created_at=when,
+        pr=known.pr,
+    )
 
 
 def digest(post: Post) -> str:
@@ -113,10 +138,10 @@ def event_id(post: Post) -> str:
 
 def _edited(post: Post) -> bool:
     """Whether the times tell of an edit; now and then GitHub moves the later one a second after the posting."""
-    try:
-        return moment(post.updated) - moment(post.created) > _AT_ONCE
-    except ValueError:
+    created, updated = fields.time(post.created), fields.time(post.updated)
+    if created is None or updated is None:
         return post.updated != post.created
+    return updated - created > _AT_ONCE
 
 
 def _remote(item: Json, number: int) -> str:

@@ -55,6 +55,12 @@ def conflict(item: Json) -> bool | None:
     return None if mergeable is None else mergeable is False
 
 
+def counts(item: Json) -> Mapping[str, int]:
+    """Return how many comments a pull request, shown alone, has of each kind, as far as GitHub tells."""
+    found = {"comments": fields.number(item, "comments"), "inline": fields.number(item, "review_comments")}
+    return {kind: count for kind, count in found.items() if count is not None}
+
+
 def happened(before: Seen | None, now: Facts) -> Sequence[Event]:
     """Return what became of a pull request since it was seen last; at first sight, whether it has ended."""
     events = []

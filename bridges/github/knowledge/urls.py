@@ -106,6 +106,18 @@ class Repository:
         """Return the address of the issue that a pull request is too."""
         return f"{self.root}/issues/{number}"
 
+    def comments_of(self, number: int) -> str:
+        """All comments in the conversation of a pull request."""
+        return listed(f"{self.issue(number)}/comments")
+
+    def inline_of(self, number: int) -> str:
+        """All comments on lines of a pull request."""
+        return listed(f"{self.pull(number)}/comments")
+
+    def post(self, kind: str, number: int | None) -> str:
+        """Return the address of one comment: of the "comments" in conversations, or of the "inline" ones."""
+        return f"{self.root}/{'issues' if kind == 'comments' else 'pulls'}/comments/{number}"
+
     def milestones(self) -> str:
         """All milestones."""
         return f"{self.root}/milestones?state=all&per_page={PAGE}"

@@ -51,6 +51,7 @@ class Desk:
     repo: str = "ada/engine"
     tracked: list[int] = field(default_factory=list)
     state: Any = None
+    adopted: str = "2026-01-01T11:00:00Z"
 
     def __post_init__(self) -> None:
         self.token = self.hub.token(self.login)
@@ -69,7 +70,8 @@ class Desk:
 
     def context(self, *, pr: int | None = None, uncertain: bool = False) -> BridgeContext:
         plans = [
-            TrackedPlan(f"pr-{number}", "topic", Path("/repo/w"), MemoryFiles(), number) for number in self.tracked
+            TrackedPlan(f"pr-{number}", "topic", Path("/repo/w"), MemoryFiles(), number, self.adopted)
+            for number in self.tracked
         ]
         plan = next((plan for plan in plans if plan.pr == pr), None)
         return BridgeContext(

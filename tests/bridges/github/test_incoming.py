@@ -81,6 +81,20 @@ async def test_a_plan_that_begins_anew_hears_everything_anew(desk: Any) -> None:
     assert bodies(await desk.poll()) == bodies(before) == ["one"]
 
 
+async def test_a_plan_that_was_given_up_and_made_anew_between_two_polls_hears_everything_anew(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.comment(pull, "ann", "one")
+    desk.hub.review(pull, "ann", "COMMENTED", "two")
+    before = await desk.poll()
+    assert await desk.poll() == []
+    desk.adopted = "2026-01-01T12:03:00Z"
+
+    after, again = await desk.poll(), await desk.poll()
+
+    assert sorted(bodies(after)) == sorted(bodies(before)) == ["one", "two"]
+    assert again == []
+
+
 async def test_comments_on_issues_and_on_other_pull_requests_are_nobodys(desk: Any) -> None:
     await watched(desk)
     desk.hub.comment(desk.hub.issue(), "ann", "an issue")
@@ -286,14 +300,161 @@ async def test_an_edit_of_a_review_of_which_no_time_tells_is_found_with_the_next
     assert [(event.body, event.supersedes) for event in second] == [("my other view", first.id), ("mine", None)]
 
 
-async def test_what_was_deleted_is_no_trouble(desk: Any) -> None:
+# ---- deletions
+
+
+async def found_deleted(desk: Any, polls: int = 8) -> list[Event]:
+    """Return what the next polls tell of deletions; it is found when the pull request is shown alone."""
+    return [event for _ in range(polls) for event in await desk.poll() if event.type == "comment_deleted"]
+
+
+@pytest.mark.parametrize("kind", ["comment", "inline", "reply"])
+async def test_a_deleted_comment_is_told_once_and_takes_the_place_of_what_it_said(desk: Any, kind: str) -> None:
+    pull = await watched(desk)
+    post = desk.hub.comment(pull, "ann", "one") if kind == "comment" else desk.hub.inline(pull, "ann", "one")
+    if kind == "reply":
+        post = desk.hub.reply_in_thread(post, "eve", "two")
+    said = (await desk.poll())[-1]
+    desk.hub.delete(post)
+
+    (event,), more = await found_deleted(desk), await found_deleted(desk)
+
+    assert (event.title, event.body, event.author, event.pr) == ("comment deleted", "", None, pull.number)
+    assert (event.supersedes, event.id) == (said.id, f"{said.id}:deleted")
+    assert event.context["remoteId"] == said.context["remoteId"]
+    assert more == []
+
+
+async def test_what_is_deleted_after_an_edit_takes_the_place_of_the_edit(desk: Any) -> None:
+    pull = await watched(desk)
+    comment = desk.hub.comment(pull, "ann", "use tabs")
+    await desk.poll()
+    desk.hub.edit(comment, "use spaces")
+    (edit,) = await desk.poll()
+    desk.hub.delete(comment)
+
+    assert [event.supersedes for event in await found_deleted(desk)] == [edit.id]
+
+
+async def test_a_deletion_of_which_the_time_tells_is_found_by_the_next_poll(desk: Any) -> None:
+    desk.hub.world.deletions_told = True
+    pulls = [desk.hub.pull() for _ in range(12)]
+    comments = [desk.hub.comment(pull, "ann", "one") for pull in pulls]
+    desk.track(*pulls)
+    await desk.poll()
+    for comment in comments[:5]:
+        desk.hub.delete(comment)
+
+    assert [event.pr for event in await found_deleted(desk, polls=1)] == [pull.number for pull in pulls[:5]]
+
+
+async def test_a_deletion_is_found_although_another_comment_came_meanwhile(desk: Any) -> None:
+    pull = await watched(desk)
+    comment = desk.hub.comment(pull, "ann", "one")
+    (said,) = await desk.poll()
+    desk.hub.delete(comment)
+    desk.hub.comment(pull, "ann", "two")
+
+    assert [event.supersedes for event in await found_deleted(desk)] == [said.id]
+
+
+async def test_a_comment_that_nobody_heard_is_not_missed_when_it_goes(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.delete(desk.hub.comment(pull, "ann", "never mind"))
+
+    assert await found_deleted(desk) == []
+
+
+async def test_what_was_said_before_the_pull_request_was_looked_after_is_missed_too(desk: Any) -> None:
+    pull = desk.hub.pull()
+    comments = [desk.hub.comment(pull, "ann", str(number)) for number in range(130)]
+    desk.track(pull)
+    before = await desk.poll()
+    for comment in comments[3:120:60]:
+        desk.hub.delete(comment)
+
+    assert {event.supersedes for event in await found_deleted(desk)} == {before[3].id, before[63].id}
+
+
+@pytest.mark.parametrize("trouble", [BAD_GATEWAY, TIMEOUT, GARBAGE, TRUNCATED, answer(403, "no")], ids=repr)
+@pytest.mark.parametrize(
+    ("of", "skip"), [("*/issues/1/comments", 0), ("*/issues/1/comments", 1), ("*/issues/comments/*", 0)]
+)
+async def test_where_not_all_could_be_asked_nothing_is_taken_for_deleted(
+    desk: Any, trouble: Any, of: str, skip: int
+) -> None:
+    pull = await watched(desk)
+    comments = [desk.hub.comment(pull, "ann", str(number)) for number in range(130)]
+    await desk.poll()
+    desk.hub.delete(comments[70])
+    desk.hub.before_next(trouble, on=f"GET {of}", skip=skip)
+    desk.requests()
+
+    told = [event.supersedes for event in await found_deleted(desk)]
+
+    assert told == [f"github:issuecomment-{comments[70].id}"]
+    assert (
+        len([asked for asked in desk.requests() if "/issues/1/comments" in asked or "/issues/comments/" in asked]) > 3
+    )
+
+
+async def test_a_list_that_is_behind_deletes_nothing(desk: Any) -> None:
+    """What the list of all comments told of may be missing for a moment in the pull request's own."""
+    pull = await watched(desk)
+    comments = [desk.hub.comment(pull, "ann", str(number)) for number in range(3)]
+    await desk.poll()
+    desk.hub.delete(comments[0])
+    kept = desk.hub.world.comments_of(pull)
+    own = f"GET */issues/{pull.number}/comments"
+    desk.hub.before_next(lambda: [desk.hub.world.comments.pop(each.id) for each in kept], on=own)
+    desk.hub.after_next(lambda: desk.hub.world.comments.update({each.id: each for each in kept}), on=own)
+
+    assert [event.supersedes for event in await found_deleted(desk)] == [f"github:issuecomment-{comments[0].id}"]
+
+
+async def test_what_is_forgotten_is_not_taken_for_deleted(desk: Any) -> None:
+    pull = await watched(desk)
+    comments = [desk.hub.comment(pull, "ann", str(number)) for number in range(5)]
+    await desk.poll()
+    for comment in comments[:3]:
+        desk.state["posts"].pop(f"issuecomment-{comment.id}")
+    desk.hub.delete(comments[0])
+    desk.hub.delete(comments[4])
+
+    assert [event.supersedes for event in await found_deleted(desk)] == [f"github:issuecomment-{comments[4].id}"]
+
+
+async def test_more_deletions_than_one_poll_looks_into_are_all_told(new_desk: NewDesk) -> None:
+    desk = new_desk(rules=NONE)
+    pull = await watched(desk)
+    comments = [desk.hub.comment(pull, "ann", str(number)) for number in range(70)]
+    await desk.poll()
+    for comment in comments:
+        desk.hub.delete(comment)
+
+    assert len({event.supersedes for event in await found_deleted(desk)}) == 70
+
+
+async def test_nothing_is_deleted_on_a_pull_request_that_is_gone(desk: Any) -> None:
     pull = await watched(desk)
     comment = desk.hub.comment(pull, "ann", "one")
     await desk.poll()
     desk.hub.delete(comment)
-    desk.hub.comment(pull, "ann", "two")
+    desk.hub.before_next(lambda: desk.hub.delete(pull), on=f"GET */issues/{pull.number}/comments")
 
-    assert bodies(await desk.poll()) == ["two"]
+    assert types([event for _ in range(12) for event in await desk.poll()]) == ["pr_closed"]
+
+
+async def test_who_answers_a_comment_that_is_gone_has_it_missed_by_the_next_poll(desk: Any) -> None:
+    pulls = [desk.hub.pull() for _ in range(12)]
+    roots = [desk.hub.inline(pull, "ann", "why?") for pull in pulls]
+    desk.track(*pulls)
+    said = await desk.poll()
+    for event, root in zip(said[:3], roots[:3], strict=True):
+        desk.hub.delete(root)
+        await desk.say(event.reply_to)
+
+    assert [event.supersedes for event in await found_deleted(desk, polls=1)] == [event.id for event in said[:3]]
 
 
 # ---- many
@@ -462,9 +623,8 @@ async def test_a_check_that_fails_is_told_with_the_end_of_its_log(desk: Any, con
     log = "\n".join([*(f"line {number}" for number in range(500)), "##[error]1 failed", "Post job cleanup."])
     desk.hub.check(pull, "tests", conclusion, log=log)
 
-    events = [*await desk.poll(), *await desk.poll()]
+    (event,) = [event for _ in range(4) for event in await desk.poll()]
 
-    (event,) = events
     assert (event.type, event.severity, event.context["check"]) == ("check_failed", "error", "tests")
     assert event.body.splitlines()[-2:] == ["line 499", "##[error]1 failed"]
     assert len(event.body.splitlines()) == 150
@@ -534,7 +694,7 @@ async def test_a_check_that_was_told_is_not_told_again_when_another_ends(desk: A
 async def test_checks_that_begin_to_change_are_looked_at_in_each_poll(desk: Any) -> None:
     pulls = [await watched(desk) for _ in range(3)]
     desk.hub.status(pulls[1], "nightly", "success")
-    for _ in range(2 * 3 * 3):
+    for _ in range(8 * 3):
         await desk.poll()
     desk.hub.status(pulls[1], "nightly", "failure", "broken")
 
@@ -545,7 +705,7 @@ async def test_a_check_that_fails_long_after_the_push_is_found_in_its_turn(desk:
     pulls = [await watched(desk) for _ in range(3)]
     desk.hub.status(pulls[1], "nightly", "failure", "broken")
 
-    told = [event for _ in range(2 * 3 * 3) for event in await desk.poll()]
+    told = [event for _ in range(8 * 3) for event in await desk.poll()]
 
     assert types(told) == ["check_failed"]
 

@@ -24,7 +24,7 @@ from bridges.github.knowledge import (
     urls,
     wording,
 )
-from bridges.github.knowledge.cursor import REMEMBERED, Cursor, Seen
+from bridges.github.knowledge.cursor import REMEMBERED, Cursor, Known, Seen
 from bridges.github.knowledge.place import Place
 from prloom.api import HttpError, Refused, marked, marker
 
@@ -318,7 +318,7 @@ def test_the_end_of_a_log_is_plain_text_up_to_its_last_error() -> None:
 
 def test_a_cursor_survives_the_disk() -> None:
     known = Cursor(pushed="x", turn=3, merges_due={7: 2}, pull_requests={7: Seen(head="abc", conflict=None)})
-    known.remember("issuecomment-1", "github:issuecomment-1", "d")
+    known.remember("issuecomment-1", Known("github:issuecomment-1", "d", 7))
 
     assert cursor.read(json.loads(json.dumps(cursor.write(known)))) == known
 
@@ -326,7 +326,7 @@ def test_a_cursor_survives_the_disk() -> None:
 def test_a_cursor_is_bounded() -> None:
     known = Cursor()
     for number in range(3 * REMEMBERED):
-        known.remember(f"issuecomment-{number}", f"github:issuecomment-{number}", "d")
+        known.remember(f"issuecomment-{number}", Known(f"github:issuecomment-{number}", "d", 7))
 
     assert len(known.posts) == REMEMBERED
     assert f"issuecomment-{3 * REMEMBERED - 1}" in known.posts

@@ -1,0 +1,33 @@
+"""Know what the token may see, and leave alone for a while what it may not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from prloom.api import BridgeContext, HttpError, iso
+
+from .knowledge.cursor import Cursor, Feed
+
+_BLIND = timedelta(hours=6)
+"""How long what the token may not see is not asked for again."""
+
+
+class Eyes:
+    """What can be seen in this poll: "actions", "checks", "status"."""
+
+    def __init__(self, ctx: BridgeContext, known: Cursor) -> None:
+        self._ctx = ctx
+        self._known = known
+
+    def see(self, what: str) -> bool:
+        """Whether it may be asked for."""
+        return self._known.closed_eyes.get(what, "") <= iso(self._ctx.now)
+
+    def close(self, what: str, error: HttpError) -> None:
+        """Leave alone for a while what the token may not see, or what is not there; any other trouble is passed on."""
+        if error.trouble not in {"forbidden", "gone"}:
+            raise error
+        self._known.closed_eyes[what] = iso(self._ctx.now + _BLIND)
+        if what == "checks":  # those of Actions can be read by its runs, from the latest on
+            self._known.actions = Feed()
+        self._ctx.log.warning("%s cannot be seen with this token, and are left alone: %s", what, error)

@@ -1,0 +1,121 @@
+"""See pull requests: all of them by their list, one for the first time, its reviews, and its end."""
+
+from __future__ import annotations
+
+from prloom.api import BridgeContext, HttpError, iso
+
+from . import merging
+from .knowledge import checks, fields, posts, pulls, urls
+from .knowledge.cursor import Cursor, Seen
+from .knowledge.posts import Post
+from .knowledge.pulls import Facts
+from .news import News
+from .source import Source
+
+
+class Sights:
+    """How pull requests are seen in one poll, and remembered."""
+
+    def __init__(self, ctx: BridgeContext, source: Source, known: Cursor, news: News) -> None:
+        self._ctx = ctx
+        self._source = source
+        self._known = known
+        self._news = news
+
+    async def read_list(self) -> None:
+        """Read the list of all pull requests, as far as they changed since it was read last."""
+        known = self._known
+        feed = known.pulls
+        answer = await self._source.get(self._source.repository.pulls_latest(), feed.etag)
+        if answer.unchanged:
+            return
+        etag, newest, pushed = answer.etag, feed.since, known.pushed
+        while True:
+            page = [now for item in fields.items(answer.json()) if (now := pulls.facts(item)) is not None]
+            newest = max([newest, *(now.updated for now in page)])
+            pushed = max([pushed, *(now.pushed for now in page)])
+            for now in page:
+                self._see(now)
+            if not feed.since or answer.next_page is None or not page or page[-1].updated < feed.since:
+                break
+            answer = await self._source.get(answer.next_page)
+        known.push_seen |= pushed != known.pushed
+        feed.since, feed.etag, known.pushed = newest, etag, pushed
+
+    def _see(self, now: Facts) -> None:
+        """Compare a pull request with how it was seen last."""
+        seen = self._known.pull_requests.get(now.number)
+        if seen is None or seen.updated == now.updated:
+            return
+        self._news.moved.add(now.number)
+        self._news.take(pulls.happened(seen, now))
+        self._known.reviews_due.append(now.number)
+        self._keep(now, seen)
+
+    def _keep(self, now: Facts, seen: Seen) -> None:
+        """Remember how a pull request was seen; what changed its commits has to be looked at anew."""
+        if seen.head != now.head or seen.base != now.base or (seen.state != "open" and now.state == "open"):
+            self._known.look_alone([now.number])
+        if seen.head != now.head:
+            seen.checks = checks.begin(self._ctx.now)
+            self._known.checks_due.append(now.number)
+        seen.head, seen.base, seen.state, seen.updated = now.head, now.base, now.state, now.updated
+        seen.fork, seen.author = now.fork, now.author
+
+    async def first(self, number: int, plan: str) -> None:
+        """Read all that was said on a pull request before this plan looked after it."""
+        repository, known = self._source.repository, self._known
+        try:
+            answer = await self._source.get(repository.pull(number))
+        except HttpError as error:
+            if error.trouble != "gone":
+                raise
+            self.end(number, plan)
+            return
+        item = answer.json()
+        now = pulls.facts(item)
+        if now is None:
+            raise HttpError(f"#{number}: the answer is no pull request", trouble="unknown")
+        comments = await self._source.all(repository.comments_of(number))
+        inline = await self._source.all(repository.inline_of(number))
+        seen = Seen(head=now.head, base=now.base, state=now.state, updated=now.updated, conflict=False, plan=plan)
+        seen.fork, seen.author, seen.alone = now.fork, now.author, answer.etag
+        reviews = await self._reviews(number, seen)
+        known.pull_requests[number] = seen
+        self._news.take(pulls.happened(None, now))
+        self._news.hear([*map(posts.comment, comments), *map(posts.inline, inline), *reviews], anew=True)
+        read = {"comments": len(comments), "inline": len(inline)}
+        seen.counts = {kind: max(count, read[kind]) for kind, count in pulls.counts(item).items()}
+        seen.looked["merge"] = known.turn
+        merging.judge(known, self._news, item, now)
+        if now.state == "open":
+            known.checks_due.append(number)
+
+    def end(self, number: int, plan: str = "") -> None:
+        """Take note that a pull request is gone: GitHub says so, while it shows the repository."""
+        seen = self._known.pull_requests.setdefault(number, Seen(plan=plan))
+        if seen.state != "closed":
+            self._news.take([pulls.gone(number, iso(self._ctx.now))])
+        seen.state = "closed"
+
+    async def read_reviews(self, number: int) -> None:
+        """Read the reviews of a pull request."""
+        seen = self._known.pull_requests[number]
+        try:
+            found = await self._reviews(number, seen)
+        except HttpError as error:
+            if error.trouble != "gone":
+                raise
+            self.end(number)
+            found = []
+        self._known.reviews_due = [due for due in self._known.reviews_due if due != number]
+        self._news.hear(found)
+
+    async def _reviews(self, number: int, seen: Seen) -> list[Post | None]:
+        """Return the reviews of a pull request; none where nothing changed since they were read last."""
+        answer = await self._source.get(urls.listed(f"{self._source.repository.pull(number)}/reviews"), seen.reviews)
+        if answer.unchanged:
+            return []
+        found = await self._source.rest(answer)
+        seen.reviews = answer.etag if answer.next_page is None else None  # the tag is that of one page
+        return [posts.review(item, number) for item in found]
