@@ -81,6 +81,7 @@ class MemoryStore:
         with self._lock:
             self.expire()
             now = self.now()
+            self._make_due(ask.topics, now)
             delivery = next(self._ready(ask.topics, now), None)
             if delivery is None:
                 return None
@@ -90,6 +91,12 @@ class MemoryStore:
             self._claims[claim.id] = claim
             self._worked.add(leased.topic)
             return Taken(claim=claim, message=self._messages[claim.message_id], delivery=leased)
+
+    def _make_due(self, topics: Sequence[str], now: datetime) -> None:
+        """Have what is due stay so, whatever the clock says later."""
+        for each in tuple(self._deliveries.values()):
+            if each.topic in topics and each.available_at is not None and each.available_at <= now:
+                self._deliveries[each.message_id] = msgspec.structs.replace(each, available_at=None)
 
     def _ready(self, topics: Sequence[str], now: datetime) -> Iterator[Delivery]:
         busy = {each.concurrency_key for each in self._deliveries.values() if each.state == "leased"} - {None}

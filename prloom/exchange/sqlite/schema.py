@@ -69,12 +69,13 @@ CREATE TABLE clock (boot TEXT NOT NULL, started INTEGER NOT NULL) STRICT;
 CREATE TABLE worked (topic TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tracked (
-    conversation_id TEXT PRIMARY KEY,
+    seq INTEGER PRIMARY KEY,
+    conversation_id TEXT NOT NULL UNIQUE,
     token TEXT,
     taken_until INTEGER,
     told INTEGER NOT NULL DEFAULT 0
-) STRICT, WITHOUT ROWID;
-CREATE INDEX tracked_open ON tracked (conversation_id) WHERE told = 0;
+) STRICT;
+CREATE INDEX tracked_open ON tracked (seq) WHERE told = 0;
 """
 
 

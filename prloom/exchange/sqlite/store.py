@@ -103,9 +103,9 @@ class SqliteStore:
     # ---- people
 
     def cancel(self, message_id: str, reason: str) -> Message:
+        self.expire()
         with self._connection.writing() as db:
             now = self._time.now(db)
-            claiming.expire(db, now, self._backoff)
             entry = reading.entry(db, message_id)
             standing.check_cancel(entry)
             reply = claiming.cancel(db, entry, rules.cancelled(entry.delivery, now, reason), now)
@@ -113,8 +113,8 @@ class SqliteStore:
         return reply
 
     def retry(self, message_id: str) -> Delivery:
+        self.expire()
         with self._connection.writing() as db:
-            claiming.expire(db, self._time.now(db), self._backoff)
             entry = reading.entry(db, message_id)
             standing.check_retry(entry)
             again = rules.retried(entry.delivery)

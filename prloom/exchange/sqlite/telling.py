@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 def open_ones(db: sqlite3.Connection, now: datetime) -> Iterator[tuple[str, Outcome]]:
     """Yield name and outcome of each tracked conversation that ended and that nobody has in hand; only reads."""
     names = db.execute(
-        "SELECT conversation_id FROM tracked WHERE told = 0 AND (taken_until IS NULL OR taken_until <= ?)"
-        " ORDER BY conversation_id",
+        "SELECT conversation_id FROM tracked WHERE told = 0 AND (taken_until IS NULL OR taken_until <= ?) ORDER BY seq",
         (rows.micros(now),),
     ).fetchall()
     for (name,) in names:

@@ -1,0 +1,192 @@
+"""Whatever is done in whatever order, the database stands as the twin in memory does."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from prloom.exchange.errors import ExchangeError
+from prloom.exchange.exchange import Exchange
+from prloom.exchange.held import HeldClaim
+from prloom.exchange.memory import MemoryStore
+from prloom.exchange.protocol import Selection, Store
+from prloom.exchange.sqlite.store import SqliteStore
+
+TOPICS = ("a", "b", "a.failed")
+WAYS: dict[str, Callable[[HeldClaim], Any]] = {
+    "complete": lambda held: held.complete("done"),
+    "complete on b": lambda held: held.complete("done", topic="b"),
+    "fail": lambda held: held.fail("broke"),
+    "fail, to be tried again": lambda held: held.fail("died", retry=True),
+    "time out": lambda held: held.time_out("late"),
+    "hand back": lambda held: held.hand_back(),
+    "renew": lambda held: held.renew(),
+}
+ALL = Selection(limit=10_000)
+EXAMPLES = int(os.environ.get("PRLOOM_MODEL_EXAMPLES", "60"))
+some = st.integers(0, 30)
+
+
+class World:
+    """One store with the claims that were got from it, and what it looks like from outside, ids aside."""
+
+    def __init__(self, store: Store) -> None:
+        self.exchange = Exchange(store)
+        self.held: list[HeldClaim] = []
+
+    def message(self, number: int) -> str | None:
+        messages = self.exchange.store.read(ALL)
+        return messages[number % len(messages)].id if messages else None
+
+    def looks(self) -> list[Any]:
+        store = self.exchange.store
+        messages = store.read(ALL)
+        place: dict[str | None, int | None] = {None: None} | {each.id: n for n, each in enumerate(messages)}
+        looks: list[Any] = []
+        for each in messages:
+            entry = store.entry(each.id)
+            stands = entry.delivery
+            looks.append((each.topic, each.body, place[each.parent_id], place[each.conversation_id], each.created_at))
+            looks.append((dict(each.metadata), stands.state, stands.ending, stands.attempts, stands.max_attempts))
+            looks.append((stands.key, stands.concurrency_key, stands.ended_at, stands.reply))
+            looks.append(stands.available_at is None or stands.available_at <= store.now())
+            looks.extend(
+                (place[c.message_id], c.status, c.attempt, c.claimed_at, c.lease_until, c.completed_at, c.error)
+                for c in entry.claims
+            )
+        return [*looks, store.stats(), sorted(store.worked(TOPICS)), [store.look([t]).ready for t in TOPICS]]
+
+
+class Model(RuleBasedStateMachine):
+    """Does the same in both worlds, and compares what came of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.time = datetime(2026, 11, 21, 12, tzinfo=UTC)
+        self.memory = World(MemoryStore(clock=lambda: self.time))
+        self.stores: list[SqliteStore] = []
+        self.sqlite = World(self.opened())
+
+    def opened(self) -> SqliteStore:
+        self.stores.append(SqliteStore(Path(self.folder.name) / "exchange.db", clock=lambda: self.time))
+        return self.stores[-1]
+
+    def both(self, does: Callable[[World], Any]) -> None:
+        one, two = self.outcome(does, self.memory), self.outcome(does, self.sqlite)
+        assert one == two
+
+    def outcome(self, does: Callable[[World], Any], world: World) -> Any:
+        try:
+            return does(world)
+        except ExchangeError as error:
+            return type(error)
+
+    @rule(
+        topic=st.sampled_from(TOPICS),
+        body=st.sampled_from("xy"),
+        parent=st.none() | some,
+        key=st.sampled_from([None, None, "k", "l"]),
+        concurrency_key=st.sampled_from([None, None, "tree"]),
+        delay=st.sampled_from([None, None, timedelta(seconds=20)]),
+        max_attempts=st.sampled_from([None, 1, 2]),
+        track=st.booleans(),
+    )
+    def publish(self, topic: str, body: str, parent: int | None, **more: Any) -> None:
+        def does(world: World) -> str:
+            parent_id = None if parent is None else world.message(parent) or "nobody"
+            return world.exchange.publish(topic, body, parent=parent_id, **more).body
+
+        self.both(does)
+
+    @rule(topics=st.lists(st.sampled_from(TOPICS), min_size=1, unique=True), max_attempts=st.integers(1, 3))
+    def claim(self, topics: list[str], max_attempts: int) -> None:
+        def does(world: World) -> Any:
+            held = world.exchange.claim(topics, instance="i", lease=timedelta(seconds=50), max_attempts=max_attempts)
+            if held is None:
+                return None
+            world.held.append(held)
+            return held.message.body, held.message.created_at, held.claim.attempt
+
+        self.both(does)
+
+    @rule(which=some, way=st.sampled_from(sorted(WAYS)))
+    def settle(self, which: int, way: str) -> None:
+        def does(world: World) -> Any:
+            if not world.held:
+                return None
+            done = WAYS[way](world.held[-1 - which % len(world.held)])
+            claim = done if way == "renew" else done.claim
+            return claim.status, claim.lease_until, way == "renew" or done.reply is None
+
+        self.both(does)
+
+    @rule(which=some)
+    def cancel(self, which: int) -> None:
+        self.both(lambda world: world.exchange.cancel(world.message(which) or "nobody").topic)
+
+    @rule(which=some)
+    def retry(self, which: int) -> None:
+        self.both(lambda world: world.exchange.retry(world.message(which) or "nobody").state)
+
+    @rule(which=some)
+    def check(self, which: int) -> None:
+        def does(world: World) -> Any:
+            name = world.message(which)
+            return world.exchange.check(world.exchange.message(name).conversation_id).outcome if name else None
+
+        self.both(does)
+
+    @rule()
+    def tell(self) -> None:
+        def does(world: World) -> Any:
+            ended = world.exchange.take_ended(timedelta(seconds=20))
+            if ended:
+                assert world.exchange.told(ended[0])
+            return sorted(each.outcome for each in ended)
+
+        one, two = self.outcome(does, self.memory), self.outcome(does, self.sqlite)
+        assert one == two
+
+    @rule(seconds=st.sampled_from([1, 30, 60, -30, 4000]))
+    def wait(self, seconds: int) -> None:
+        self.time += timedelta(seconds=seconds)
+
+    @rule()
+    def expire(self) -> None:
+        self.both(lambda world: world.exchange.store.expire())
+
+    @rule()
+    def prune(self) -> None:
+        self.both(lambda world: world.exchange.prune(timedelta(hours=1)))
+
+    @rule()
+    def crash(self) -> None:
+        """Lose the process: nothing is closed, and what was claimed stays so."""
+        store = self.opened()
+        self.sqlite.exchange = Exchange(store)
+        for held in self.sqlite.held:
+            held._store = store
+
+    @invariant()
+    def alike(self) -> None:
+        assert self.sqlite.looks() == self.memory.looks()
+
+    def teardown(self) -> None:
+        for store in self.stores:
+            store.close()
+        self.folder.cleanup()
+
+
+Model.TestCase.settings = settings(
+    max_examples=EXAMPLES, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestModel = Model.TestCase
