@@ -1,0 +1,82 @@
+"""Measure prloom's promises of speed and print them as one table: `make bench`, or `python benchmarks --help`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import appending
+import catching_up
+import commands
+import history
+import idle
+import latency
+from harness import TINY, Figure, Row, Sizes, document, table
+
+ROWS: tuple[Row, ...] = (
+    *appending.ROWS,
+    *history.ROWS,
+    *catching_up.ROWS,
+    *idle.ROWS,
+    *latency.ROWS,
+    *commands.ROWS,
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print the table, and return 0 whatever the figures are: they are there to be read."""
+    given = _arguments(argv)
+    sizes = TINY if given.tiny else Sizes()
+    sizes = sizes if given.rounds is None else _with_rounds(sizes, given.rounds)
+    figures: list[Figure] = []
+    before = os.getloadavg()[0]
+    for row in ROWS:
+        if given.only and row.name not in given.only:
+            continue
+        begun = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="prloom-bench-", dir=given.folder) as folder:
+            measured = tuple(row.measure(sizes, Path(folder)))
+        figures += measured
+        print(f"{row.name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+    machine = _machine(before)
+    if given.json is not None:
+        given.json.write_text(json.dumps(document(figures, machine, sizes), indent=2, ensure_ascii=False) + "\n")
+    print("\n".join(table(figures)))
+    print(f"\n{'; '.join(f'{key} {value}' for key, value in machine.items())}.")
+    return 0
+
+
+def _arguments(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python benchmarks", description=__doc__)
+    parser.add_argument("--tiny", action="store_true", help="only see that everything can be measured")
+    parser.add_argument("--rounds", type=int, help="rounds of each measurement (default: 9)")
+    parser.add_argument("--only", action="append", metavar="ROW", choices=[row.name for row in ROWS])
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results for programs into a file")
+    parser.add_argument("--folder", type=Path, metavar="FOLDER", help="where the temporary folders are made")
+    return parser.parse_args(argv)
+
+
+def _with_rounds(sizes: Sizes, rounds: int) -> Sizes:
+    from dataclasses import replace  # noqa: PLC0415 - seldom needed
+
+    return replace(sizes, rounds=rounds)
+
+
+def _machine(load_before: float) -> dict[str, object]:
+    return {
+        "Python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count() or 0,
+        "load before and after": f"{load_before:.1f}, {os.getloadavg()[0]:.1f}",
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,64 @@
+"""What commands cost as whole processes, beside the smallest program that has click."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import rig
+from harness import Figure, Row, Sizes, alternate, blank, compared, timed
+
+YARDSTICK = (sys.executable, "-c", "import click")
+_LIMITS = {100: 2.5, 300: 3.0}
+_ROUNDS = 21
+
+
+def measure(sizes: Sizes, folder: Path) -> Iterator[Figure]:
+    """Measure `prloom --help`, and `prloom status` with many plans."""
+    prloom = str(Path(sys.executable).with_name("prloom"))
+    rounds = _ROUNDS if sizes.rounds > 1 else 1
+    yard = '`python -c "import click"`'
+    empty = prepared(folder / "empty", 0)
+    yield _figure(blank("help", "`prloom --help`", yard, 1.3), (prloom, "--help"), empty, rounds)
+    for plans in sizes.plans:
+        root = prepared(folder / str(plans), plans)
+        figure = blank(f"status {plans}", f"`prloom status` with {plans} plans", yard, _LIMITS.get(plans, 3.0))
+        yield _figure(figure, (prloom, "status"), root, rounds)
+
+
+def _figure(figure: Figure, command: Sequence[str], cwd: Path, rounds: int) -> Figure:
+    paired = alternate(timed(lambda: _run(command, cwd)), timed(lambda: _run(YARDSTICK, cwd)), rounds)
+    return compared(figure, paired)
+
+
+def _run(command: Sequence[str], cwd: Path) -> None:
+    subprocess.run(command, cwd=cwd, stdout=subprocess.DEVNULL, check=True, env=rig.environ(cwd))
+
+
+def prepared(root: Path, plans: int) -> Path:
+    """Make a repository with many plans, each with a deferred event, as a dispatcher leaves it."""
+    (root / ".git").mkdir(parents=True)
+    for number in range(plans):
+        local = root / f"prloom/.local/worktrees/pr-{number}/prloom/.local"
+        (local / "bus/state").mkdir(parents=True)
+        plan = {"id": f"pr-{number}", "branch": f"b{number}", "title": "A title", "status": "active", "pr": number}
+        (local / "state.json").write_text(json.dumps(plan))
+        (local / "plan.md").write_text("# A title\n\n## TODO\n\n- [x] one\n- [ ] two\n")
+        (local / "bus/events.jsonl").write_text("")
+        (local / "bus/decisions.jsonl").write_text("")
+        (local / "bus/state/dispatcher.json").write_text(json.dumps({"seq": 0, "open": {"e": _deferred()}}))
+    return root
+
+
+def _deferred() -> Mapping[str, object]:
+    """Return an open event that waits."""
+    times = dict.fromkeys(("firstDeferredAt", "deferredUntil", "deadline"), rig.AT)
+    wait = {"owner": "quiet_period", "reason": "waiting", "attempts": 1, "onExpire": "park", **times}
+    event = {"id": "e", "state": "deferred", "position": [1, 0], "type": "pr_comment", "source": "github", "digest": ""}
+    return {**event, "since": rig.AT, "deferral": wait}
+
+
+ROWS = (Row("commands", measure),)

@@ -1,0 +1,149 @@
+"""What it costs when nothing happens: ticks of many plans, and polls of many pull requests."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import rig
+from appending import CountingDisk
+from fake_github import STRICT, Clock, Hub
+from harness import Figure, Row, Sizes, alternate, blank, compared
+from history import handle_all
+from rig import one_round
+from stage import Stage
+
+from prloom.api import BridgeContext, TrackedPlan
+from prloom.engine.dispatcher import Dispatcher
+from prloom.engine.watch import Watcher
+from prloom.extensions import bridges
+from prloom.testing.bridge_scene import MemoryFiles
+from prloom.transport.client import Client
+
+_TICKS = 20
+_ROOT = Path(__file__).parents[1]
+
+
+# ---- a tick
+
+
+def tick(sizes: Sizes, folder: Path) -> Iterator[Figure]:
+    """Tick where nothing is new, in a real repository, with the file watch on."""
+    plans = [f"plan-{number}" for number in range(max(sizes.plans))]
+    root = rig.repository(folder / "repository", plans)
+    for plan in plans:
+        rig.append(root, range(1), plan)
+    looping = rig.Looping()
+    disk = CountingDisk()
+    dispatcher = looping.run(_at_rest(root, disk))
+    files = [os.fspath(rig.bus(root, plan) / "events.jsonl") for plan in plans]
+    try:
+        paired = alternate(partial(_ticks, looping, dispatcher), partial(_stats, files), sizes.rounds)
+        opened, flushed = looping.run(_touched(dispatcher, disk))
+    finally:
+        looping.run(dispatcher._stop())  # noqa: SLF001
+        looping.close()
+    work = f"idle tick of {len(plans)} plans"
+    yield compared(blank("idle tick", work, f"{len(plans)} `os.stat`", 2), paired)
+    yield Figure("idle tick touches", f"{work}: files opened and flushes", "count", 0, opened + flushed, unit="")
+    share = 100 * paired.subject  # of a second, which is how often a tick is
+    yield Figure("idle share", f"{work}: share of a core", "a tick each second", 1, share, unit="%")
+
+
+async def _at_rest(root: Path, disk: CountingDisk) -> Dispatcher:
+    stage = Stage(root)
+    stage.disk = disk
+    stage.bridges = []
+    stage.plugin("handler", handle_all)
+    dispatcher = stage.dispatcher()
+    await dispatcher._crew.start()  # noqa: SLF001
+    dispatcher._watcher = Watcher()  # noqa: SLF001
+    for _ in range(3):
+        await one_round(dispatcher)
+        stage.clock.advance(seconds=10)
+    return dispatcher
+
+
+def _ticks(looping: rig.Looping, dispatcher: Dispatcher) -> float:
+    return float(looping.run(_ticking(dispatcher))) / _TICKS
+
+
+async def _ticking(dispatcher: Dispatcher) -> float:
+    """Tick as `run` does: with the question when something is due next."""
+    begun = time.perf_counter()
+    for _ in range(_TICKS):
+        dispatcher._tick_on()  # noqa: SLF001
+        dispatcher._next()  # noqa: SLF001
+    return time.perf_counter() - begun
+
+
+def _stats(files: list[str]) -> float:
+    begun = time.perf_counter()
+    for _ in range(_TICKS):
+        for file in files:
+            os.stat(file)  # noqa: PTH116 - the yardstick is the call itself
+    return (time.perf_counter() - begun) / _TICKS
+
+
+async def _touched(dispatcher: Dispatcher, disk: CountingDisk) -> tuple[int, int]:
+    """Return how many files idle ticks opened, and how many flushes they made."""
+    seen: list[object] = []
+    listening = [True]
+    sys.addaudithook(lambda event, args: seen.append(args[0]) if listening[0] and event == "open" else None)
+    before = disk.flushes
+    for _ in range(_TICKS):
+        dispatcher._tick_on()  # noqa: SLF001
+    listening[0] = False
+    return len(seen), disk.flushes - before
+
+
+# ---- a poll
+
+
+def poll(sizes: Sizes, folder: Path) -> Iterator[Figure]:
+    """Count the requests of an idle poll of GitHub, for many pull requests and for one."""
+    many, one = (asyncio.run(_polled(count)) for count in (sizes.pulls, 1))
+    work = f"idle poll, {sizes.pulls} pull requests: requests"
+    yield Figure("idle poll", work, f"1 pull request: {one[0]}", 4, max(many[0], one[0]), unit="")
+    same = abs(many[0] - one[0])
+    yield Figure("idle poll difference", f"{work} more than for 1", "count", 0, same, unit="")
+    yield Figure("idle poll charged", f"idle poll, {sizes.pulls} pull requests: charged", "count", 0, many[1], unit="")
+
+
+async def _polled(count: int) -> tuple[int, int]:
+    """Return the most requests that one idle poll made, and how many of all were charged."""
+    clock = Clock()
+    hub = Hub(clock, limits=STRICT)
+    loaded = bridges.load(
+        {"github": {"repo": "ada/engine", "api_url": hub.api_url}, "local": {"enabled": False}}, repo_root=_ROOT
+    )
+    bridge: Any = loaded.loaded[0].bridge
+
+    async def sleep(seconds: float) -> None:
+        clock.now += timedelta(seconds=seconds)
+
+    client = Client(bridge.http, hub.token("ada"), clock=clock, sleep=sleep, transport=hub.transport())
+    plans = tuple(
+        TrackedPlan(f"pr-{pull.number}", "topic", Path("/repo/w"), MemoryFiles(), pull.number)
+        for pull in (hub.pull() for _ in range(count))
+    )
+    state, totals, charged = None, [], []
+    for _ in range(40):
+        clock.now += timedelta(minutes=1)
+        polled = await bridge.events(BridgeContext(Path("/repo"), plans, clock.now, http=client), state)
+        state = polled.state
+        totals.append(client.count.total)
+        charged.append(client.count.charged)
+    settled = 20
+    steps = [after - before for before, after in zip(totals[settled:], totals[settled + 1 :], strict=False)]
+    return max(steps), charged[-1] - charged[settled]
+
+
+ROWS = (Row("idle tick", tick), Row("idle poll", poll))
