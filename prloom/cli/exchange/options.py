@@ -1,0 +1,60 @@
+"""The options that publishing commands share, and the draft that they make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from prloom.cli.exchange.durations import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from prloom.exchange.exchange import Exchange
+    from prloom.exchange.message import Draft, Message
+
+_ATTEMPTS = 5  # times that a publication is tried whose outcome is unknown
+
+
+def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    for each in given:
+        if "=" not in each:
+            raise click.BadParameter(f"{each} sets nothing; write KEY=VALUE", ctx, param)
+    return dict(tuple(each.split("=", 1)) for each in given)  # type: ignore[misc]
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option("--parent", metavar="ID", help="The message that this one follows; its conversation is this one's."),
+    click.option("--conversation", metavar="ID", help="The conversation that it belongs to."),
+    click.option("--producer", metavar="P", help="Who publishes it."),
+    click.option(
+        "--meta", "metadata", multiple=True, metavar="K=V", callback=_pairs, help="Metadata; may be repeated."
+    ),
+    click.option("--delay", type=duration, help="How long nobody may work on it yet."),
+    click.option("--key", metavar="K", help="Publishing again with this key gives the same message."),
+    click.option("--concurrency-key", metavar="K", help="Of all messages with it, one is worked on at a time."),
+    click.option("--max-attempts", type=click.IntRange(1, 1_000_000), metavar="N", help="How often it may be tried."),
+    click.option("--track/--no-track", default=True, help="Whether `notify` tells of its end.  [default: it does]"),
+)
+
+
+def of_a_message(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say more about a message than its topic and body."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def publish(exchange: Exchange, topic: str, body: str, **about: Any) -> Message:  # noqa: ANN401 - click's options
+    """Publish a message; where its outcome is unknown, the very same is published again, which makes no second one."""
+    from prloom.exchange import drafting  # noqa: PLC0415 - `--help` needs none
+    from prloom.exchange.errors import OutcomeUnknownError  # noqa: PLC0415
+
+    draft: Draft = drafting.draft(topic, body, **about)
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return exchange.publish_all([draft])[0]
+        except OutcomeUnknownError:
+            continue
+    return exchange.publish_all([draft])[0]

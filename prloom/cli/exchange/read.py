@@ -1,0 +1,120 @@
+"""`prloom exchange read`: print messages, and follow what comes."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import terminal
+from prloom.cli.exchange import bodies, places
+from prloom.cli.options import Options, json_option, pass_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from prloom.exchange.exchange import Exchange
+    from prloom.exchange.message import Message
+
+_PAGE = 100  # messages at a time: bodies may be long
+
+
+@click.command(
+    "read",
+    epilog="Examples:  prloom exchange read --topic upper.completed   |   prloom exchange read --follow --json",
+)
+@click.option("--topic", metavar="T", help="Only messages on this topic.")
+@click.option("--conversation", metavar="C", help="Only messages of this conversation.")
+@click.option("--since", metavar="ID", help="Only messages that were published after this one.")
+@click.option("--follow", is_flag=True, help="Go on with what is published from now on, until interrupted.")
+@click.option("--body", "only_bodies", is_flag=True, help="Print the bodies and nothing else.")
+@places.database_option
+@json_option
+@pass_options
+def command(
+    given: Options,
+    /,
+    topic: str | None,
+    conversation: str | None,
+    since: str | None,
+    database: str | None,
+    *,
+    follow: bool,
+    only_bodies: bool,
+    as_json: bool,
+) -> None:
+    """Print messages in the order of their publication.
+
+    In a pipe bodies are printed as they are; on a terminal nothing in them is obeyed. --json prints one document, and
+    with --follow one for each message, on a line of its own.
+    """
+    if topic is not None and conversation is not None:
+        raise click.UsageError("say --topic or --conversation, not both")
+    with places.opened(given, database) as exchange:
+        if since is not None:
+            exchange.message(since)  # a mistyped one is told before anything is waited for
+        found = _messages(exchange, topic=topic, conversation=conversation, since=since, follow=follow)
+        if as_json and not follow:
+            _document(found)
+        else:
+            _each(found, _as_json if as_json else _body if only_bodies else _for_people)
+
+
+def _messages(
+    exchange: Exchange, *, topic: str | None, conversation: str | None, since: str | None, follow: bool
+) -> Iterator[Message]:
+    from contextlib import closing  # noqa: PLC0415 - `--help` needs none
+
+    from prloom.exchange import listening  # noqa: PLC0415
+
+    with closing(exchange.store.listen()) as listener:
+        while True:
+            page = exchange.read(topic=topic, conversation=conversation, since=since, limit=_PAGE)
+            yield from page
+            since = page[-1].id if page else since
+            if not page and not follow:
+                return
+            if not page:
+                listening.wait(listener, exchange.pause(listener, ()))
+
+
+def _each(messages: Iterable[Message], show: Callable[[Message], None]) -> None:
+    for message in messages:
+        show(message)
+        sys.stdout.flush()
+
+
+def _document(messages: Iterable[Message]) -> None:
+    """Print one document, a message at a time, for there may be many."""
+    between = '{"messages": ['
+    for message in messages:
+        click.echo(between)
+        click.echo(_encoded(message), nl=False)
+        between = ","
+    click.echo("]}" if between == "," else between + "]}")
+
+
+def _as_json(message: Message) -> None:
+    click.echo(_encoded(message))
+
+
+def _encoded(message: Message) -> str:
+    import json  # noqa: PLC0415 - only `--json` needs them
+
+    import msgspec  # noqa: PLC0415
+
+    return json.dumps(msgspec.to_builtins(message, str_keys=True))
+
+
+def _for_people(message: Message) -> None:
+    about = [terminal.paint(message.id, "strong"), terminal.paint(message.topic, "name")]
+    about += [terminal.clock(message.created_at)]
+    about += [f"by {terminal.clean(message.producer)}"] if message.producer else []
+    about += [f"answers {terminal.clean(message.parent_id)}"] if message.parent_id else []
+    click.echo("  ".join(about))
+    bodies.show(message.body, whole_lines=True)
+
+
+def _body(message: Message) -> None:
+    bodies.show(message.body)

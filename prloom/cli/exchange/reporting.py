@@ -1,0 +1,45 @@
+"""Tell on stderr what a worker does: a line for each message, and on a terminal one more when it begins."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import terminal
+from prloom.cli.exchange import outcomes
+from prloom.exchange.worker.news import Told, Trouble
+
+if TYPE_CHECKING:
+    from prloom.exchange.worker.news import News
+
+
+def tell(news: News) -> None:
+    """Print the news; a stderr that nobody reads ends no work."""
+    if isinstance(news, Told) and news.how == "began" and not sys.stderr.isatty():
+        return
+    with suppress(OSError):
+        click.echo(f"{terminal.clock(datetime.now(UTC))}  {line(news)}", err=True)
+
+
+def line(news: News) -> str:
+    """Return the news as one line."""
+    match news:
+        case Trouble(error=error, pause=pause):
+            wait = terminal.duration(timedelta(seconds=pause))
+            return f"{terminal.paint('trouble', 'bad')}: {terminal.clean(error)}; trying again in {wait}"
+        case Told():
+            where = f"{terminal.paint(news.topic, 'name')} {news.message_id} attempt {news.attempt}"
+            how = terminal.paint(news.how.replace("_", " "), outcomes.ROLES.get(news.how, "dim"))
+            return f"{where}: {how}{_about(news)}"
+
+
+def _about(told: Told) -> str:
+    if told.how == "began":
+        return ""
+    took = f" in {terminal.duration(timedelta(seconds=told.seconds))}"
+    why = f": {terminal.clean(told.why)}" if told.why else ""
+    return f"{took}{why}{f' -> {told.reply}' if told.reply else ''}"

@@ -1,0 +1,85 @@
+"""`prloom exchange run`: run a command for each message of a topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli.exchange import outcomes, places, reporting
+from prloom.cli.exchange.durations import duration
+from prloom.cli.options import Options, pass_options
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from prloom.exchange.worker.news import Told
+
+_FAILED = 1
+
+
+@click.command(
+    "run",
+    epilog="Example:  prloom exchange run upper --success-topic shouted -- tr a-z A-Z",
+)
+@click.argument("topic")
+@click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
+@click.option("--topic", "more_topics", multiple=True, metavar="T", help="Another topic to work on; may be repeated.")
+@click.option("--success-topic", metavar="T", help="Where replies go.  [default: TOPIC.completed]")
+@click.option("--failure-topic", metavar="T", help="Where failures go.  [default: TOPIC.failed]")
+@click.option("--timeout", type=duration, default="60s", show_default=True, help="How long the command may run.")
+@click.option("--lease", type=duration, default="90s", show_default=True, help="How long a silent worker has a claim.")
+@click.option("--group", metavar="NAME", default="default", show_default=True, help="What these workers are called.")
+@click.option("--concurrency", type=click.IntRange(1, 1000), default=1, show_default=True, metavar="N", help="Workers.")
+@click.option("--once", is_flag=True, help="Wait for one message, handle it, and exit by how that went.")
+@click.option(
+    "--max-attempts",
+    type=click.IntRange(1, 1_000_000),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="How often a message is tried that says nothing of it itself.",
+)
+@click.option("--retry-failures", is_flag=True, help="Try a message again also where the command itself failed.")
+@click.option("--grace", type=duration, default="5s", show_default=True, help="How long it may go on when stopped.")
+@places.database_option
+@pass_options
+def command(
+    given: Options,
+    /,
+    topic: str,
+    argv: tuple[str, ...],
+    more_topics: tuple[str, ...],
+    database: str | None,
+    *,
+    concurrency: int,
+    once: bool,
+    **limits: str | timedelta | int | bool | None,
+) -> None:
+    """Claim messages on TOPIC and run COMMAND for each: its stdin is the body, its stdout the reply.
+
+    Exit code 0 makes a reply on the success topic, another one on the failure topic, and running too long one on
+    TOPIC.timed_out. A command that cannot be started, or whose worker dies, is tried again. Ctrl-C or SIGTERM ends the
+    worker: what it is at is finished within the grace, or handed back. Ctrl-C twice hands it back at once.
+    """
+    if once and concurrency > 1:
+        raise click.UsageError("--once handles one message; leave out --concurrency")
+    from prloom.exchange.worker.host import Host  # noqa: PLC0415 - `--help` needs none
+    from prloom.exchange.worker.terms import Terms, checked  # noqa: PLC0415
+
+    terms = checked(Terms(topics=(topic, *more_topics), command=argv, **limits))  # type: ignore[arg-type]
+    with places.opened(given, database) as exchange:
+        name = places.name_of(exchange, database)
+    host = Host(terms, lambda: places.opened(given, name), name=name, tell=reporting.tell)
+    if concurrency > 1:
+        host.work_with(concurrency)
+        raise KeyboardInterrupt
+    told = host.work(once=once)
+    if told is None:
+        raise KeyboardInterrupt
+    raise click.exceptions.Exit(_code(told))
+
+
+def _code(told: Told) -> int:
+    """Return the exit code of `--once`; what is to be tried again, or is in other hands, did not end here."""
+    return outcomes.CODES.get(outcomes.of_status(told.how), _FAILED)
