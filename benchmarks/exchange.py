@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import resource
 import sqlite3
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from prloom.exchange import ids
+from prloom.exchange import drafting, ids
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.sqlite.store import SqliteStore
 
 ROUNDS = 11
+IDLE = timedelta(seconds=10)
 BODY = "x" * 200
 FORK = multiprocessing.get_context("fork")
 
@@ -136,7 +135,7 @@ def compete(folder: Path, count: int, seconds: float = 1.5) -> list[list[float]]
     path = folder / "exchange.db"
     with Exchange(SqliteStore(path)) as exchange:
         for _ in range(40):
-            exchange.publish_all([one_draft() for _ in range(250)])
+            exchange.publish_all([drafting.draft("t", BODY) for _ in range(250)])
     start = time.time() + 0.3
     with FORK.Pool(count) as pool:
         return pool.starmap(_compete, [(path, start, start + seconds)] * count)
@@ -159,29 +158,24 @@ def _compete(path: Path, start: float, end: float) -> list[float]:
 def idle(folder: Path) -> None:
     """Count what twenty workers write, and what they cost, while there is nothing to do for ten seconds."""
     path = folder / "exchange.db"
-    watch = SqliteStore(path)
-    db = sqlite3.connect(path)
-    started = FORK.Barrier(21)
-    several = [FORK.Process(target=_idle, args=(path, started)) for _ in range(20)]
-    for each in several:
-        each.start()
-    started.wait()
-    written = db.execute("PRAGMA data_version").fetchone()
-    for each in several:
-        each.join()
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    changed = db.execute("PRAGMA data_version").fetchone() != written
-    watch.close()
-    print(f"20 idle workers: {'something' if changed else 'nothing'} written", end="; ")
-    print(f"{100 * (used.ru_utime + used.ru_stime) / 10:.2f} % of a core, starting and ending included (target 1)")
+    store = SqliteStore(path)
+    watch = sqlite3.connect(path)
+    written = watch.execute("PRAGMA data_version").fetchone()
+    with FORK.Pool(20) as pool:
+        used = pool.map(_idle, [path] * 20, chunksize=1)
+    changed = watch.execute("PRAGMA data_version").fetchone() != written
+    store.close()
+    share = 100 * sum(used) / IDLE.total_seconds()
+    print(f"20 idle workers: {'something' if changed else 'nothing'} written; {share:.2f} % of a core (target 1)")
 
 
-def _idle(path: Path, started: object) -> None:
+def _idle(path: Path) -> float:
+    """Wait for work, and return the processor's time that it took, in seconds, less that of beginning to."""
     with Exchange(SqliteStore(path)) as exchange:
-        exchange.claim("t")
-        started.wait()  # type: ignore[attr-defined]
-        for _ in exchange.claims("t", patience=timedelta(seconds=10)):
-            sys.exit("there was nothing to claim")
+        assert list(exchange.claims("t", patience=timedelta(0))) == []  # noqa: S101 (there is nothing to claim)
+        begun = time.process_time()
+        assert list(exchange.claims("t", patience=IDLE)) == []  # noqa: S101 (likewise)
+        return time.process_time() - begun
 
 
 def claim_and_complete(exchange: Exchange) -> None:
@@ -189,13 +183,6 @@ def claim_and_complete(exchange: Exchange) -> None:
     held = exchange.claim("t")
     assert held is not None  # noqa: S101 (enough was published)
     held.complete("done")
-
-
-def one_draft() -> object:
-    """Return a draft."""
-    from prloom.exchange import drafting  # noqa: PLC0415 (the loop's own)
-
-    return drafting.draft("t", BODY)
 
 
 def finished(path: Path, count: int) -> None:
