@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from prloom.core import backoff, deferral, marker
+from prloom.core import backoff, deferral, hush, marker
 from prloom.core.backoff import Backoff
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Thread, Todo
@@ -193,7 +193,8 @@ def reply(event: Event, opened: OpenEvent, text: str | None, plan_target: Target
         return []
     ident = marker.action_id(event.id, OWNER, opened.actions)
     target = event.reply_to or plan_target
-    return [Action(id=ident, target=target, payload=Comment(text.strip()), related_event_id=event.id)]
+    said = hush.hush(text.strip(), to=event.author.login if event.author else None)
+    return [Action(id=ident, target=target, payload=Comment(said), related_event_id=event.id)]
 
 
 def failed(event: OpenEvent, reason: str, *, now: datetime, policy: Backoff, alone: bool) -> Change:

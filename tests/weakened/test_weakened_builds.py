@@ -284,6 +284,30 @@ WEAKENINGS = (
         "transport/test_client.py",
         "to_another_host or on_another_host",
     ),
+    Weakening(
+        "GitHub: what a list that is behind lacks is not taken for deleted",
+        "bridges/github/deletions.py",
+        "                if await self._gone(",
+        "                if True or await self._gone(",
+        "bridges/github/test_incoming.py",
+        "list_that_is_behind",
+    ),
+    Weakening(
+        "GitHub: a plan made anew between two polls hears what was said before",
+        "bridges/github/knowledge/cursor.py",
+        "if tracked.get(number) == seen.plan}",
+        "if number in tracked}",
+        "bridges/github/test_incoming.py",
+        "given_up_and_made_anew",
+    ),
+    Weakening(
+        "an agent's words notify and command nobody but the one whom they answer",
+        "prloom/core/triage.py",
+        "    said = hush.hush(text.strip(), to=event.author.login if event.author else None)\n",
+        "    said = text.strip()\n",
+        "core/test_hush.py",
+        "of_the_agent",
+    ),
 )
 
 

@@ -1,0 +1,113 @@
+"""What an agent says notifies nobody but the one whom it answers, and commands no bot."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prloom.core import triage
+from prloom.core.hush import hush
+from prloom.model.action import Comment
+from prloom.model.event import Author, Event, Target
+from prloom.model.position import Position
+from prloom.model.state import OpenEvent
+
+QUIET = "\u200b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["@ada/everybody", "thanks, @eve!", "(@eve)", "**@eve**", "@dependabot merge", "> @eve said", "/@eve", "@eve_corp"],
+)
+def test_who_is_not_answered_is_not_notified(text: str) -> None:
+    said = hush(text, to="ann")
+
+    assert said == text.replace("@", f"@{QUIET}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Thanks, @ann!",
+        "@Ann: done",
+        "ann@example.com",
+        "see https://example.com/@eve/why",
+        "use `@property` there",
+        "``a ` @eve`` is code",
+        "```python\n@property\ndef x(self): ...\n```",
+        "~~~\n@eve\n```\n@eve\n~~~",
+        "an @ alone",
+    ],
+)
+def test_what_notifies_nobody_else_stays_as_it_is(text: str) -> None:
+    assert hush(text, to="ann") == text
+
+
+def test_where_nobody_is_answered_nobody_is_notified() -> None:
+    assert hush("@ann", to=None) == f"@{QUIET}ann"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`` @eve `",
+        "```x``` @eve",
+        "```\ncode\n```\n@eve",
+        "```\ncode\n````\n@eve",
+        "    ```\n@eve",
+        "`a` @eve `b`",
+        "a `\n` @eve `",
+        "- a `\n- @eve ` b",
+        "\\` @eve \\`",
+        "<!--\n\n```\n-->\n@eve",
+        "<details>\n```\n@eve\n```\n</details>",
+        "text\x0c```\n@eve",
+    ],
+)
+def test_what_only_looks_like_code_hides_no_mention(text: str) -> None:
+    assert hush(text, to="ann") == text.replace("@", f"@{QUIET}")
+
+
+@pytest.mark.parametrize("text", ["/merge", "  /approve now", "\t/lgtm", "/close!", "```\n/merge\n```", "a\r\n/merge"])
+def test_no_line_begins_with_a_command(text: str) -> None:
+    assert hush(text, to="ann") == text.replace("/", "\\/", 1)
+
+
+@pytest.mark.parametrize("text", ["and/or", "/usr/bin/env", "say /merge", "> /merge", "// no", "/", "/etc.conf", "1/2"])
+def test_a_stroke_that_commands_nothing_stays_as_it_is(text: str) -> None:
+    assert hush(text, to="ann") == text
+
+
+@given(
+    st.lists(st.sampled_from(["@", "eve", "`", "```", "~~~", "\n", "/", "merge", " ", "\r\n", "https://x/"])).map(
+        "".join
+    )
+)
+def test_nothing_is_lost_and_twice_is_as_good_as_once(text: str) -> None:
+    said = hush(text, to="ann")
+
+    assert said.replace(QUIET, "").replace("\\/", "/") == text
+    assert hush(said, to="ann") == said
+    assert not any(line.lstrip(" \t").startswith("/merge ") for line in said.splitlines())
+
+
+@pytest.mark.parametrize("text", ["` `` " * 100_000, "@a-" * 300_000, " " * 10**6, "```\n" * 200_000, "@" * 10**6])
+def test_no_text_takes_long(text: str) -> None:
+    began = perf_counter()
+    hush(text, to="ann")
+
+    assert perf_counter() - began < 20
+
+
+def test_a_reply_of_the_agent_is_hushed() -> None:
+    event = Event(id="e", source="github", type="pr_comment", title="t", author=Author("ann"))
+    opened = OpenEvent(
+        id="e", state="pending", position=Position(1, 0), type="pr_comment", source="github", digest="", since=""
+    )
+
+    (action,) = triage.reply(event, opened, "@ann @eve\n/merge", Target("github", None))
+
+    assert action.payload == Comment(f"@ann @{QUIET}eve\n\\/merge")
