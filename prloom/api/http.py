@@ -96,9 +96,11 @@ class Http(Protocol):
 class HttpNeeds:
     """What a bridge needs of its client.
 
-    The token is the first of these environment variables that is set, else what the command prints; `headers` go with
-    every request. `writes_per_minute` and `writes_per_hour` bound what is written, `pause` is the least time between
-    two writes, in seconds; `points_per_minute` bounds everything: a request is one point, one that writes five.
+    The token is the first of these environment variables that is set (before `NAME`, `NAME_FILE`: the path of a file
+    that holds it), else what the command prints; one that is not accepted any more is looked for again. For a bridge
+    that names any of these, nothing is sent without a token. `headers` go with every request. `writes_per_minute` and
+    `writes_per_hour` bound what is written, `pause` is the least time between two writes, in seconds;
+    `points_per_minute` bounds everything: a request is one point, one that writes five.
     """
 
     base_url: str

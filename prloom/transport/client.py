@@ -84,6 +84,10 @@ class Client:
             headers={"user-agent": "prloom", **needs.headers},
         )
 
+    def renew(self, token: str) -> None:
+        """Show another token from now on; raises PrloomError for one that no header can hold."""
+        self._token = _checked(token)
+
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()

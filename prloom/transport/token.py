@@ -1,23 +1,72 @@
-"""Find the token of a bridge: in the environment, or from the program that keeps it."""
+"""Find the token of a bridge: in a file, in the environment, or from the program that keeps it."""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from prloom.errors import PrloomError
 
 LIMIT = timedelta(seconds=10)
+"""How long the program that keeps it may take."""
+LARGEST = 16 * 1024
+"""Bytes of a file that may be a token."""
+FILE = "_FILE"
+"""After a variable's name: the variable that names a file with the token."""
 
 
-def find(variables: tuple[str, ...], command: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
-    """Return the first token there is: of the variables in their order, else what the command prints; None for none."""
+class NoTokenError(PrloomError):
+    """There is no token where one was looked for; the text says where one can be put."""
+
+
+class Token(NamedTuple):
+    """A token, and in words where it is from."""
+
+    text: str
+    source: str
+
+    def __repr__(self) -> str:
+        return f"Token({self.source!r})"
+
+
+def find(variables: tuple[str, ...], command: tuple[str, ...], environ: Mapping[str, str]) -> Token:
+    """Return the first token there is: of the variables in their order, else what the command prints.
+
+    `NAME_FILE` comes before `NAME`, and whoever sets it means that file: where it holds none, nothing else is tried.
+    Raises NoTokenError.
+    """
     for name in variables:
-        if token := environ.get(name, "").strip():
-            return token
-    return _printed(command, environ) if command else None
+        if path := environ.get(name + FILE, "").strip():
+            return Token(_written(path, name + FILE), f"the file {path} ({name}{FILE})")
+        if text := environ.get(name, "").strip():
+            return Token(text, name)
+    places = [f"set {variables[0]}, or name a file with one in {variables[0]}{FILE}"] if variables else []
+    if command:
+        text, trouble = _printed(command, environ)
+        if text:
+            return Token(text, f"`{' '.join(command)}`")
+        places.append(f"see to it that `{' '.join(command)}` prints one ({trouble})")
+    raise NoTokenError(f"there is no token: {', or '.join(places)}")
 
 
-def _printed(command: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
+def _written(path: str, variable: str) -> str:
+    try:
+        with Path(path).open(encoding="ascii") as file:
+            text = file.read(LARGEST).strip()
+    except OSError as error:
+        raise NoTokenError(f"{variable} names {path}, which cannot be read: {error.strerror}; mend it") from error
+    except ValueError as error:
+        raise NoTokenError(f"{variable} names {path}, which holds no token; write one there") from error
+    if not text:
+        raise NoTokenError(f"{variable} names {path}, which is empty; write a token there")
+    return text
+
+
+def _printed(command: tuple[str, ...], environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return what the command prints, and where that is nothing, what went wrong."""
     try:
         ended = subprocess.run(
             command,
@@ -28,6 +77,9 @@ def _printed(command: tuple[str, ...], environ: Mapping[str, str]) -> str | None
             timeout=LIMIT.total_seconds(),
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return ended.stdout.strip() or None if ended.returncode == 0 else None
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError) as error:
+        missing = isinstance(error, FileNotFoundError)
+        return "", "it is not installed" if missing else f"it could not be run: {type(error).__name__}"
+    if ended.returncode != 0:
+        return "", f"it ended with {ended.returncode}"
+    return ended.stdout.strip(), "it prints nothing"

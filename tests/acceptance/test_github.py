@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from github_project import Project
+from stage import until
 
 from prloom.api import marked
 
@@ -69,16 +71,65 @@ async def test_a_pull_request_that_is_not_there_is_one_clear_line(project: Proje
     assert told.stderr == "prloom: github has no pull request #4711, or the token may not see it\n"
 
 
-async def test_a_token_that_is_not_accepted_stops_this_bridge_with_one_clear_line(project: Project):
+async def test_a_token_that_is_not_accepted_stops_this_bridge_with_one_clear_line_and_the_others_go_on(
+    project: Project,
+):
     await project.run("adopt", str(project.pull.number))
-    project.repository.env["GITHUB_TOKEN"] = "ghp_nonsense"
+    good, project.repository.env["GITHUB_TOKEN"] = project.repository.env["GITHUB_TOKEN"], "ghp_nonsense"
 
     await project.run("start", "--once")
 
-    document = json.loads((await project.run("status", "--json")).stdout)
-    (github,) = [bridge for bridge in document["bridges"] if bridge["name"] == "github"]
-    assert "401" in github["error"]
+    document = await project.status()
+    bridges = {bridge["name"]: bridge for bridge in document["bridges"]}
+    assert "401" in bridges["github"]["error"]
+    assert "\n" not in bridges["github"]["error"]
+    assert bridges["local"]["error"] is None
     assert "ghp_nonsense" not in json.dumps(document)
+    assert len(project.hub.asked) - before_it(project) == 1
+
+    project.repository.env["GITHUB_TOKEN"] = good
+    await project.run("start", "--once")
+    assert [bridge["error"] for bridge in (await project.status())["bridges"]] == [None, None]
+
+
+def before_it(project: Project) -> int:
+    """Return how many requests were not refused for their token."""
+    return sum(asked.outcome != 401 for asked in project.hub.asked)
+
+
+async def test_a_token_that_was_renewed_is_taken_up_by_a_dispatcher_at_work(project: Project, tmp_path: Path):
+    file = tmp_path / "token"
+    old = project.repository.env.pop("GITHUB_TOKEN")
+    file.write_text(old)
+    project.repository.env["GITHUB_TOKEN_FILE"] = str(file)
+    await project.run("adopt", str(project.pull.number))
+    async with project.at_work():
+        await until(lambda: any(asked.outcome == 200 and asked.path.endswith("/pulls") for asked in project.hub.asked))
+        file.write_text(project.hub.token("prloom"))
+        project.hub.revoke(old)
+        project.hub.comment(project.pull, "ann", "Please make it faster")
+        await project.run("poll")
+
+        await until(lambda: len(project.replies) == 1)
+
+    assert [bridge["error"] for bridge in (await project.status())["bridges"]] == [None, None]
+
+
+async def test_without_a_token_nothing_is_asked_and_one_line_says_what_to_do(project: Project):
+    await project.run("adopt", str(project.pull.number))
+    project.hub.asked.clear()
+    del project.repository.env["GITHUB_TOKEN"]
+
+    told = await project.run("adopt", "4711", code=1)
+    await project.run("start", "--once")
+
+    first, rest = "prloom: there is no token: set GH_ENTERPRISE_TOKEN, or name a file with one in ", "prints one ("
+    assert told.stderr.startswith(first)
+    assert rest in told.stderr
+    assert told.stderr.count("\n") == 1
+    (github,) = [each for each in (await project.status())["bridges"] if each["name"] == "github"]
+    assert f"prloom: {github['error']}\n" == told.stderr
+    assert project.hub.asked == []
 
 
 async def test_a_dispatcher_that_is_started_anew_asks_nothing_before_it_may(project: Project):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,22 @@ class Project:
 
     async def run(self, *args: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         return await asyncio.to_thread(self.repository.run, *args, code=code)
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """Have `prloom start` at work."""
+        running = await asyncio.create_subprocess_exec(
+            *self.repository.command("start"),
+            cwd=self.repository.root,
+            env=self.repository.env,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            yield
+        finally:
+            running.terminate()
+            await asyncio.wait_for(running.wait(), 60)
 
     @property
     def replies(self) -> list[str]:

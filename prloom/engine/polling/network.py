@@ -6,9 +6,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
+from datetime import datetime, timedelta
 
-from prloom.api.http import Answer, Http, UsesHttp
+from prloom.api.http import Answer, Http, HttpError, HttpNeeds, UsesHttp
 from prloom.core import leaks
 from prloom.engine.bus.ledger import Clock
 from prloom.errors import PrloomError, StorageError
@@ -19,11 +19,16 @@ from prloom.storage.document import Document
 from prloom.storage.folder import Folder
 from prloom.transport import token
 from prloom.transport.client import Client, Count
+from prloom.transport.token import NoTokenError, Token
 
 log = logging.getLogger(__name__)
 
 Connect = Callable[..., Client]
 """How a client is made: as `Client` is, for what a bridge needs and with its token."""
+LOOKED_AGAIN = timedelta(seconds=5)
+"""After which a token is looked for again that is missing or was not accepted: that may start a program."""
+SHOWN_AGAIN = timedelta(minutes=1)
+"""After which a token is shown to the server again that it did not accept."""
 
 
 class Network:
@@ -43,7 +48,7 @@ class Network:
     ) -> None:
         self._environ = environ
         self._clients = {
-            each.name: _OnDemand(each, environ, _Kept(state, each.name), partial(connect, clock=clock))
+            each.name: _OnDemand(each, environ, clock, _Kept(state, each.name), connect)
             for each in bridges.loaded
             if _speaks_http(each)
         }
@@ -78,16 +83,27 @@ class Network:
 
 
 class _OnDemand:
-    """A client that is made for its first request: a bridge that is never asked starts no program for a token."""
+    """A client that is made for its first request: a bridge that is never asked starts no program for a token.
 
-    def __init__(self, bridge: LoadedBridge, environ: Mapping[str, str], kept: _Kept, connect: Connect) -> None:
+    A token that its server does not accept any more (they expire) is looked for again. The same one is not shown again
+    before a while: GitHub locks out who insists.
+    """
+
+    def __init__(
+        self, bridge: LoadedBridge, environ: Mapping[str, str], clock: Clock, kept: _Kept, connect: Connect
+    ) -> None:
+        self._name = bridge.name
         self._bridge = bridge.bridge
         self._environ = environ
+        self._clock = clock
         self._kept = kept
         self._connect = connect
         self._made: Client | None = None
-        self.token: str | None = None
-        self._making = asyncio.Lock()
+        self._token: Token | None = None
+        self._missing: str | None = None
+        self._looked_at: datetime | None = None
+        self._refused_at: datetime | None = None
+        self._looking = asyncio.Lock()
 
     @property
     def count(self) -> Count:
@@ -104,24 +120,82 @@ class _OnDemand:
     ) -> Answer:
         """Send a request; see `prloom.api.http.Http`."""
         client = await self._client()
+        shown = self._token
+        try:
+            return await client.request(method, url, body=body, etag=etag, headers=headers)
+        except HttpError as error:
+            if error.trouble != "unauthorized" or shown is None or not await self._renewed(client, shown):
+                raise
         return await client.request(method, url, body=body, etag=etag, headers=headers)
 
     async def close(self) -> None:
         if self._made is not None:
             await self._made.close()
 
+    @property
+    def token(self) -> str | None:
+        return None if self._token is None else self._token.text
+
     async def look_for_token(self) -> None:
         await self._client()
 
     async def _client(self) -> Client:
-        async with self._making:
+        async with self._looking:
             if self._made is None:
-                assert isinstance(self._bridge, UsesHttp)  # noqa: S101 - looked at when this was made
-                needs = self._bridge.http
-                found = await asyncio.to_thread(token.find, needs.token_variables, needs.token_command, self._environ)
-                self.token = found
-                self._made = self._connect(needs, found, remembers=self._kept)
+                self._token = await self._found()
+                self._made = self._connect(self._needs, self.token, clock=self._clock, remembers=self._kept)
+            elif self._refused_at is not None and not await self._look(self._made):
+                if self._clock() - self._refused_at < SHOWN_AGAIN:
+                    text = f"the token of {self._source} was not accepted at {self._refused_at:%H:%M:%S} UTC (401)"
+                    raise HttpError(f"nothing was sent: {text}", trouble="unauthorized", status=401)
+                self._refused_at = None
             return self._made
+
+    async def _renewed(self, client: Client, shown: Token) -> bool:
+        """Whether there is another token now than the one that was shown and not accepted."""
+        async with self._looking:
+            if self._token != shown:
+                return True  # somebody else looked meanwhile
+            self._refused_at, self._looked_at = self._clock(), None
+            if await self._look(client):
+                return True
+            log.warning("bridge %s: the token of %s is not accepted (401)", self._name, self._source)
+            return False
+
+    async def _look(self, client: Client) -> bool:
+        """Look for a token again; return whether it is another one."""
+        found = await self._found()
+        if found is None or found == self._token:
+            return False
+        client.renew(found.text)
+        self._token, self._refused_at = found, None
+        log.info("bridge %s: goes on with another token, of %s", self._name, self._source)
+        return True
+
+    async def _found(self) -> Token | None:
+        """Return the bridge's token; None where it asks for none. Raises NoTokenError where there is none."""
+        needs, now = self._needs, self._clock()
+        if not needs.token_variables and not needs.token_command:
+            return None
+        if self._looked_at is not None and now - self._looked_at < LOOKED_AGAIN:
+            if self._missing is not None:
+                raise NoTokenError(self._missing)
+            return self._token
+        self._looked_at, self._missing = now, None
+        try:
+            return await asyncio.to_thread(token.find, needs.token_variables, needs.token_command, self._environ)
+        except NoTokenError as error:
+            self._missing = str(error)
+            raise
+
+    @property
+    def _needs(self) -> HttpNeeds:
+        assert isinstance(self._bridge, UsesHttp)  # noqa: S101 - looked at when this was made
+        return self._bridge.http
+
+    @property
+    def _source(self) -> str:
+        return "nobody" if self._token is None else self._token.source
 
 
 class _Kept:
