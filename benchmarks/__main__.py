@@ -15,6 +15,7 @@ from pathlib import Path
 import appending
 import catching_up
 import commands
+import exchange
 import history
 import idle
 import latency
@@ -27,6 +28,7 @@ ROWS: tuple[Row, ...] = (
     *idle.ROWS,
     *latency.ROWS,
     *commands.ROWS,
+    *exchange.ROWS,
 )
 
 

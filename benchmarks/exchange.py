@@ -1,150 +1,183 @@
-"""Measure the exchange's SQLite store against bare statements on the same disk, alternating in one run.
-
-`python benchmarks/exchange.py [NAME…]` prints a line for each of: publish, work, history, workers, idle. Figures of one
-run are medians of rounds in which the subject and the yardstick take turns; only the ratios mean anything.
-"""
+"""What the exchange costs on SQLite: against bare statements on the same disk, as durable as its own."""
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import sqlite3
 import statistics
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from harness import Figure, Row, Sizes, alternate, blank, compared, span, timed
 
 from prloom.exchange import drafting, ids
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.sqlite.store import SqliteStore
 
-ROUNDS = 11
-IDLE = timedelta(seconds=10)
-BODY = "x" * 200
-FORK = multiprocessing.get_context("fork")
+_MANY = 100
+"""Messages in one measure: one alone is as long as the disk's mood."""
+_BODY = "x" * 200
+_CROWD = 4
+_IDLE = 20
+_FORK = multiprocessing.get_context("fork")
 
 
-class Yardstick:
-    """Bare transactions on a table with a primary key, durable as the exchange's are."""
+class Bare:
+    """Transactions of one statement on a table with a primary key."""
 
     def __init__(self, path: Path) -> None:
-        self.db = sqlite3.connect(path, isolation_level=None)
-        self.db.execute("PRAGMA journal_mode = WAL")
-        self.db.execute("PRAGMA synchronous = FULL")
-        self.db.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, topic TEXT, body TEXT, state TEXT)")
+        self._db = sqlite3.connect(path, isolation_level=None)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, topic TEXT, body TEXT, state TEXT)")
 
     def insert(self) -> int | None:
-        """Insert one row in one transaction."""
-        return self._write("INSERT INTO rows (topic, body, state) VALUES ('t', ?, 'ready')", BODY).lastrowid
+        """Insert a row."""
+        return self._write("INSERT INTO rows (topic, body, state) VALUES ('t', ?, 'ready')", _BODY)
 
-    def update(self, row: int | None, state: str) -> None:
-        """Update one row in one transaction."""
-        self._write("UPDATE rows SET state = ? WHERE id = ?", state, row)
+    def work(self) -> None:
+        """Insert a row and update it twice."""
+        row = self.insert()
+        for state in ("leased", "done"):
+            self._write("UPDATE rows SET state = ? WHERE id = ?", state, row)
 
-    def _write(self, statement: str, *values: object) -> sqlite3.Cursor:
-        self.db.execute("BEGIN IMMEDIATE")
-        cursor = self.db.execute(statement, values)
-        self.db.execute("COMMIT")
-        return cursor
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
 
-
-def timed(work: Callable[[], None], count: int) -> float:
-    """Return how often a second the work is done."""
-    begun = time.perf_counter()
-    for _ in range(count):
-        work()
-    return count / (time.perf_counter() - begun)
+    def _write(self, statement: str, *values: object) -> int | None:
+        self._db.execute("BEGIN IMMEDIATE")
+        row = self._db.execute(statement, values).lastrowid
+        self._db.execute("COMMIT")
+        return row
 
 
-def alternating(subject: Callable[[], None], yardstick: Callable[[], None], count: int) -> tuple[float, float, float]:
-    """Return the medians of subject and yardstick a second, and of their ratio round by round."""
-    timed(subject, count // 4)
-    timed(yardstick, count // 4)
-    pairs = []
-    for number in range(ROUNDS):
-        if number % 2:
-            two = timed(yardstick, count)
-            pairs.append((timed(subject, count), two))
-        else:
-            pairs.append((timed(subject, count), timed(yardstick, count)))
-    ratio = statistics.median(one / two for one, two in pairs)
-    return statistics.median(one for one, _ in pairs), statistics.median(two for _, two in pairs), ratio
+def publish(sizes: Sizes, folder: Path) -> Iterator[Figure]:
+    """Publish; bare: insert."""
+    bare = Bare(folder / "bare.db")
+    with Exchange(SqliteStore(folder / "exchange.db")) as exchange:
+        yield _rated(
+            blank("exchange-publish", "publish, SQLite", "bare INSERT transaction, as a rate", 0.6, sense="at least"),
+            _often(lambda: exchange.publish("t", _BODY)),
+            _often(bare.insert),
+            sizes,
+        )
+    bare.close()
 
 
-def publish(folder: Path) -> None:
-    """Measure publishing against a bare insert."""
-    exchange, bare = Exchange(SqliteStore(folder / "exchange.db")), Yardstick(folder / "bare.db")
-    one, two, ratio = alternating(lambda: void(exchange.publish("t", BODY)), lambda: void(bare.insert()), 400)
-    print(f"publish: {one:.0f}/s, bare insert {two:.0f}/s, ratio {ratio:.2f} (target 0.6)")
+def work(sizes: Sizes, folder: Path) -> Iterator[Figure]:
+    """Claim, complete and reply; bare: insert and update twice."""
+    bare = Bare(folder / "bare.db")
+    with Exchange(SqliteStore(folder / "exchange.db")) as exchange:
+        _publish(exchange, (sizes.rounds + 1) * _MANY)
+        yield _rated(
+            blank(
+                "exchange-work",
+                "claim + complete + reply, SQLite",
+                "bare INSERT + 2 UPDATE, a transaction each, as a rate",
+                0.5,
+                sense="at least",
+            ),
+            _often(lambda: _work(exchange)),
+            _often(bare.work),
+            sizes,
+        )
+    bare.close()
 
 
-def work(folder: Path) -> None:
-    """Measure claiming, completing and replying against an insert and two updates."""
-    exchange, bare = Exchange(SqliteStore(folder / "exchange.db")), Yardstick(folder / "bare.db")
-    for _ in range(ROUNDS + 1):
-        for _ in range(200):
-            exchange.publish("t", BODY)
-
-    def yardstick() -> None:
-        row = bare.insert()
-        bare.update(row, "leased")
-        bare.update(row, "done")
-
-    one, two, ratio = alternating(lambda: claim_and_complete(exchange), yardstick, 200)
-    print(f"claim + complete + reply: {one:.0f}/s, insert + 2 updates {two:.0f}/s, ratio {ratio:.2f} (target 0.5)")
-
-
-def history(folder: Path) -> None:
-    """Measure the same on a million finished messages against none."""
-    full, empty = (Exchange(SqliteStore(folder / name)) for name in ("full.db", "empty.db"))
-    finished(folder / "full.db", 1_000_000)
-    for exchange in (full, empty):
-        for _ in range((ROUNDS + 1) * 200):
-            exchange.publish("t", BODY)
-    one, two, ratio = alternating(lambda: claim_and_complete(full), lambda: claim_and_complete(empty), 200)
-    print(
-        f"claim + complete + reply with 1M finished: {one:.0f}/s, with none {two:.0f}/s, ratio {ratio:.2f} (target 0.9)"
-    )
-    one, two, ratio = alternating(lambda: void(full.publish("t", BODY)), lambda: void(empty.publish("t", BODY)), 200)
-    print(f"publish with 1M finished: {one:.0f}/s, with none {two:.0f}/s, ratio {ratio:.2f}")
-    begun = time.perf_counter()
-    full.stats()
-    print(f"stats with 1M finished: {time.perf_counter() - begun:.2f} s")
+def history(sizes: Sizes, folder: Path) -> Iterator[Figure]:
+    """Claim, complete and reply, and publish, with a long history and with none."""
+    with (
+        Exchange(SqliteStore(folder / "full.db")) as full,
+        Exchange(SqliteStore(folder / "empty.db")) as empty,
+    ):
+        _finished(folder / "full.db", sizes.old)
+        for each in (full, empty):
+            _publish(each, (sizes.rounds + 1) * _MANY)
+        work = f"claim + complete + reply with {sizes.old:,} finished messages"
+        figure = blank("exchange-history", work, "the same with none, as a rate", 0.9, sense="at least")
+        yield _rated(figure, _often(lambda: _work(full)), _often(lambda: _work(empty)), sizes)
+        figure = replace(figure, work=f"publish with {sizes.old:,} finished messages")
+        subject, yardstick = (_often(lambda each=each: each.publish("t", _BODY)) for each in (full, empty))
+        yield _rated(figure, subject, yardstick, sizes)
 
 
-def workers(folder: Path) -> None:
-    """Measure how fairly four workers share the work, and how long one waits for a claim."""
-    alone = [statistics.median(compete(folder / f"alone{number}", 1)[0]) for number in range(3)]
-    fair, late = [], []
-    for number in range(ROUNDS):
-        waits = compete(folder / f"four{number}", 4)
-        fair.append(min(map(len, waits)) / (sum(map(len, waits)) / 4))
+def crowd(sizes: Sizes, folder: Path) -> Iterator[Figure]:
+    """Let four workers compete, and one work alone, in turn."""
+    alone, late, fair = [], [], []
+    for number in range(sizes.rounds):
+        alone.append(statistics.median(_compete(folder / f"one{number}", 1)[0]))
+        waits = _compete(folder / f"several{number}", _CROWD)
+        fair.append(min(map(len, waits)) * _CROWD / sum(map(len, waits)))
         late.append(statistics.quantiles([each for some in waits for each in some], n=100)[98])
-    p50, p99 = statistics.median(alone), statistics.median(late)
-    print(f"4 workers: slowest share {statistics.median(fair):.2f} of fair (worst round {min(fair):.2f}; target 0.5)")
-    print(
-        f"4 workers: claim p99 {1000 * p99:.1f} ms, one worker's p50 {1000 * p50:.2f} ms, {p99 / p50:.0f} x (target 60)"
-    )
+    share = blank("exchange-crowd", f"slowest of {_CROWD} workers", "its fair share", 0.5, sense="at least")
+    yield replace(share, value=statistics.median(fair), subject_took=f"{min(fair):.2f} in the worst round")
+    wait = blank("exchange-crowd", f"p99 of a claim, {_CROWD} workers", "one worker's p50", 60)
+    ratio = statistics.median(one / other for one, other in zip(late, alone, strict=True))
+    one, other = span(statistics.median(late)), span(statistics.median(alone))
+    yield replace(wait, value=ratio, subject_took=one, yardstick_took=other)
 
 
-def compete(folder: Path, count: int, seconds: float = 1.5) -> list[list[float]]:
+def idle(sizes: Sizes, folder: Path) -> Iterator[Figure]:
+    """Count what twenty workers write, and what they cost, while there is nothing to do."""
+    path = folder / "exchange.db"
+    seconds = 1 if sizes.rounds == 1 else 10
+    store = SqliteStore(path)
+    watch = sqlite3.connect(path)
+    before = watch.execute("PRAGMA data_version").fetchone()[0]
+    with _FORK.Pool(_IDLE) as pool:
+        used = pool.starmap(_idle, [(path, seconds)] * _IDLE, chunksize=1)
+    written = watch.execute("PRAGMA data_version").fetchone()[0] - before
+    watch.close()
+    store.close()
+    work = f"{_IDLE} idle workers for {seconds} s"
+    yield Figure("exchange-idle", work, "write transactions", 0, written, unit="")
+    yield Figure("exchange-idle", work, "a core", 1, 100 * sum(used) / seconds, unit="%")
+
+
+def _rated(figure: Figure, subject: Callable[[], object], yardstick: Callable[[], object], sizes: Sizes) -> Figure:
+    paired = alternate(timed(yardstick), timed(subject), sizes.rounds)  # a rate is the inverse of a time
+    each = replace(compared(figure, paired))
+    return replace(each, subject_took=span(paired.yardstick / _MANY), yardstick_took=span(paired.subject / _MANY))
+
+
+def _often(work: Callable[[], object]) -> Callable[[], object]:
+    def several() -> None:
+        for _ in range(_MANY):
+            work()
+
+    return several
+
+
+def _publish(exchange: Exchange, count: int) -> None:
+    for _ in range(0, count, _MANY):
+        exchange.publish_all([drafting.draft("t", _BODY) for _ in range(_MANY)])
+
+
+def _work(exchange: Exchange) -> None:
+    held = exchange.claim("t")
+    assert held is not None  # noqa: S101 (enough was published)
+    held.complete("done")
+
+
+def _compete(folder: Path, count: int, seconds: float = 1.0) -> list[list[float]]:
     """Let so many workers claim and complete for some time; return each one's waits for a claim, in seconds."""
     folder.mkdir()
     path = folder / "exchange.db"
     with Exchange(SqliteStore(path)) as exchange:
-        for _ in range(40):
-            exchange.publish_all([drafting.draft("t", BODY) for _ in range(250)])
+        _publish(exchange, 10_000)
     start = time.time() + 0.3
-    with FORK.Pool(count) as pool:
-        return pool.starmap(_compete, [(path, start, start + seconds)] * count)
+    with _FORK.Pool(count) as pool:
+        return pool.starmap(_competitor, [(path, start, start + seconds)] * count, chunksize=1)
 
 
-def _compete(path: Path, start: float, end: float) -> list[float]:
+def _competitor(path: Path, start: float, end: float) -> list[float]:
     waits = []
     with Exchange(SqliteStore(path)) as exchange:
-        time.sleep(start - time.time())
+        time.sleep(max(start - time.time(), 0))
         while time.time() < end:
             begun = time.perf_counter()
             held = exchange.claim("t")
@@ -155,45 +188,23 @@ def _compete(path: Path, start: float, end: float) -> list[float]:
     return waits
 
 
-def idle(folder: Path) -> None:
-    """Count what twenty workers write, and what they cost, while there is nothing to do for ten seconds."""
-    path = folder / "exchange.db"
-    store = SqliteStore(path)
-    watch = sqlite3.connect(path)
-    written = watch.execute("PRAGMA data_version").fetchone()
-    with FORK.Pool(20) as pool:
-        used = pool.map(_idle, [path] * 20, chunksize=1)
-    changed = watch.execute("PRAGMA data_version").fetchone() != written
-    store.close()
-    share = 100 * sum(used) / IDLE.total_seconds()
-    print(f"20 idle workers: {'something' if changed else 'nothing'} written; {share:.2f} % of a core (target 1)")
-
-
-def _idle(path: Path) -> float:
+def _idle(path: Path, seconds: int) -> float:
     """Wait for work, and return the processor's time that it took, in seconds, less that of beginning to."""
     with Exchange(SqliteStore(path)) as exchange:
         assert list(exchange.claims("t", patience=timedelta(0))) == []  # noqa: S101 (there is nothing to claim)
         begun = time.process_time()
-        assert list(exchange.claims("t", patience=IDLE)) == []  # noqa: S101 (likewise)
+        assert list(exchange.claims("t", patience=timedelta(seconds=seconds))) == []  # noqa: S101 (likewise)
         return time.process_time() - begun
 
 
-def claim_and_complete(exchange: Exchange) -> None:
-    """Do a worker's part for one message."""
-    held = exchange.claim("t")
-    assert held is not None  # noqa: S101 (enough was published)
-    held.complete("done")
-
-
-def finished(path: Path, count: int) -> None:
+def _finished(path: Path, count: int) -> None:
     """Put finished messages into the database, each with its claim, as fast as can be."""
     now = int(datetime.now(UTC).timestamp() * 1_000_000)
-    names = [(ids.new(), ids.new()) for _ in range(count)]
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("BEGIN")
     db.executemany(
         "INSERT INTO messages (id, topic, body, created_at, conversation_id, metadata) VALUES (?, 't', ?, ?, ?, '{}')",
-        ((name, BODY, now, name) for name, _ in names),
+        ((name, _BODY, now, name) for name in (ids.new() for _ in range(count))),
     )
     db.execute(
         "INSERT INTO deliveries (seq, topic, state, ending, attempts, ended_at, reply)"
@@ -202,28 +213,17 @@ def finished(path: Path, count: int) -> None:
     db.executemany(
         "INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)"
         " VALUES (?, ?, 'g', 'i', 0, 0, 'completed', 1)",
-        ((claim, number + 1) for number, (_, claim) in enumerate(names)),
+        ((ids.new(), number + 1) for number in range(count)),
     )
     db.execute("COMMIT")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
 
 
-def void(_: object) -> None:
-    """Drop a result."""
-
-
-ALL: dict[str, Callable[[Path], None]] = {each.__name__: each for each in (publish, work, history, workers, idle)}
-
-
-def main() -> None:
-    """Measure what is named, or all."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*ALL, []], metavar="NAME")
-    for name in parser.parse_args().names or ALL:
-        with tempfile.TemporaryDirectory() as folder:
-            ALL[name](Path(folder))
-
-
-if __name__ == "__main__":
-    main()
+ROWS = (
+    Row("exchange-publish", publish),
+    Row("exchange-work", work),
+    Row("exchange-history", history),
+    Row("exchange-crowd", crowd),
+    Row("exchange-idle", idle),
+)
