@@ -39,11 +39,12 @@ from prloom.model.action import (
     UpsertPlan,
 )
 from prloom.model.decision import Deferral
-from prloom.model.event import Author, Event, Target
+from prloom.model.event import NOTICES, Author, Event, Target
 from prloom.model.record import Json, iso, moment
 
 __all__ = [
     "HOOKS",
+    "NOTICES",
     "PLAN_TARGET",
     "Acknowledges",
     "Action",

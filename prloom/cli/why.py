@@ -54,7 +54,8 @@ def _lines(life: Life) -> Iterator[str]:
 
 def _about(life: Life) -> Iterator[str]:
     event = life.event
-    author = f"by {terminal.clean(event.author.login)}" if event.author else "by the operator"
+    nobody = f"told by {terminal.clean(event.source)}" if event.notice else "by the operator"
+    author = f"by {terminal.clean(event.author.login)}" if event.author else nobody
     trust = f" ({terminal.clean(event.author.trust)})" if event.author and event.author.trust else ""
     plan = f"plan {terminal.clean(life.plan)}" if life.plan else "the repository as a whole"
     yield f"{layout.shown_id(event.id)}  {terminal.clean(event.type)} {author}{trust}, {plan}"

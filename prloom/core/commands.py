@@ -8,7 +8,7 @@ from datetime import datetime
 
 from prloom.core import markdown, trust
 from prloom.model import record
-from prloom.model.event import Event
+from prloom.model.event import NOTICES, Event
 from prloom.model.position import Position
 from prloom.model.state import DispatchState, OpenEvent
 
@@ -21,9 +21,6 @@ BUILT_IN: Mapping[str, str] = {
     "help": "list the commands",
 }
 """The commands of `/prloom`, which no plugin can shadow, each with what it does."""
-
-_SAYS_NOTHING = ("pr_closed", "pr_merged")
-"""Types whose text, if they have any, is not what their author has just said."""
 
 _LISTED = 20
 """Waits of one kind that the answer to `/prloom status` lists; a forge limits the length of a comment."""
@@ -54,7 +51,7 @@ class Command:
 def parse(event: Event) -> Command | None:
     """Return the command that a comment is, or None."""
     said = event.type.startswith("pr_") or event.type == "review_feedback"
-    if not said or event.type in _SAYS_NOTHING:
+    if not said or event.type in NOTICES:  # whose text, if they have any, is not what somebody has just said
         return None
     first_line = event.body.lstrip().partition("\n")[0]
     if not first_line.startswith("/"):

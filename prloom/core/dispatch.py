@@ -45,7 +45,14 @@ class Triage:
     event_ids: tuple[str, ...]
 
 
-Step = Obey | Show | Triage
+@dataclass(frozen=True)
+class Finish:
+    """End these notices, which every plugin has seen: they need no agent."""
+
+    event_ids: tuple[str, ...]
+
+
+Step = Obey | Show | Triage | Finish
 
 
 def steps(
@@ -65,6 +72,7 @@ def steps(
     found: list[Step] = []
     shown: dict[tuple[str, str, str], list[str]] = {}
     ready: list[OpenEvent] = []
+    over: list[str] = []
     for event, command in sorted(pending, key=lambda pair: pair[0].position):
         if event.id in busy or event.state != "pending" or event.run is not None:
             continue
@@ -73,11 +81,15 @@ def steps(
             found.append(step)
         elif not paused:
             turn = next_turn(event, roster)
-            if turn is None:
+            if turn is None and event.notice:
+                over.append(event.id)
+            elif turn is None:
                 ready.append(event)
             else:
                 shown.setdefault((*turn, event.id if event.id in alone else ""), []).append(event.id)
     found += [Show(plugin, hook, tuple(ids)) for (hook, plugin, _), ids in shown.items()]
+    if over:
+        found.append(Finish(tuple(over)))
     if ready and not triaging:
         found.append(batch(ready))
     return tuple(found)

@@ -89,12 +89,17 @@ def intake(event: Event, position: Position) -> Intake:
         author=event.author.login if event.author else None,
         created_at=event.created_at,
         written_at=event.written_at,
+        notice=event.notice,
     )
 
 
 def superseded(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str]) -> Change | None:
-    """Return the end of the event that this one is an edit of, if that one is still open or comes in just now."""
+    """Return the end of the event that this one takes the place of, if that is still open or comes in just now.
+
+    It is an edit of it, or tells that its comment was deleted.
+    """
     older = event.supersedes
     if older is None or older == event.id or (older not in opened and older not in coming):
         return None
-    return Change(event_id=older, verdict="superseded", state="superseded", reason=f"edited: {event.id}")
+    what = "its comment was deleted" if event.deletes else "edited"
+    return Change(event_id=older, verdict="superseded", state="superseded", reason=f"{what}: {event.id}")

@@ -80,6 +80,7 @@ def _admitted(change: Change, at: str) -> OpenEvent:
         created_at=intake.created_at,
         written_at=intake.written_at,
         acknowledgement=intake.acknowledgement,
+        notice=intake.notice,
     )
 
 

@@ -42,7 +42,8 @@ class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What the projection keeps of an event that came in: where its line is, and enough to list it.
 
     `written_at` is when its text got the form that it has; an edit is younger than the comment. `acknowledgement` is
-    the sign that its author gets if the event is let in; only a held one has yet to get it.
+    the sign that its author gets if the event is let in; only a held one has yet to get it. A `notice` tells that
+    something happened, and needs no answer.
     """
 
     position: Position
@@ -53,6 +54,7 @@ class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
     created_at: str | None = None
     written_at: str | None = None
     acknowledgement: Action | None = None
+    notice: bool = False
 
 
 class Change(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -128,8 +130,9 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     `seq` counts the decisions of one bus without gaps. `stage` is the step of an event's life that decided, `by` who.
     `courtesies` are those of its actions that only acknowledge: everything else goes before them, and their failure is
-    nobody's trouble. `cursor` is how far `events.jsonl` is read once this decision stands. A `snapshot` opens a new
-    segment of the log: the whole state, so that nothing older is needed to rebuild it.
+    nobody's trouble. `cursor` is how far `events.jsonl` is read once this decision stands. `plan_status` is what the
+    plan is from now on. A `snapshot` opens a new segment of the log: the whole state, so that nothing older is needed
+    to rebuild it.
     """
 
     seq: int
@@ -148,5 +151,6 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     duration_ms: int | None = None
     note: str | None = None
     paused: bool | None = None
+    plan_status: str | None = None
     rebase_requested: bool | None = None
     snapshot: Mapping[str, Json] | None = None

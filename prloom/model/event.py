@@ -9,6 +9,11 @@ from msgspec import Meta, field
 
 from prloom.model.record import Json, Record
 
+NOTICES = ("pr_pushed", "pr_closed", "pr_merged", "pr_reopened", "comment_deleted", "checks_changed")
+"""Types of events that, without an author and a body, tell only that something happened: they need no answer."""
+
+_DELETED = "comment_deleted"
+
 Severity = Literal["info", "warning", "error"]
 EventId = Annotated[str, Meta(min_length=1, max_length=512)]
 
@@ -49,6 +54,16 @@ class Event(Record, frozen=True, kw_only=True):
         """The id of the event that this one is an edit of (`context.supersedes`)."""
         older = self.context.get("supersedes")
         return older if isinstance(older, str) else None
+
+    @property
+    def notice(self) -> bool:
+        """Whether the event only tells that something happened: nobody's words, and nobody who waits for an answer."""
+        return self.type in NOTICES and self.author is None and not self.body.strip()
+
+    @property
+    def deletes(self) -> str | None:
+        """The id of the event whose comment was deleted, if it is that what this one tells."""
+        return self.supersedes if self.type == _DELETED and self.notice else None
 
     @property
     def written_at(self) -> str | None:

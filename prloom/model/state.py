@@ -19,7 +19,7 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     wait. `seen` and `passed` name the plugins whose onEvent and beforeTriage turn is over. `failures` counts triage
     runs that did not settle it; `actions` counts the actions it has caused, from which the next one's id is derived.
     `written_at` is when its text got its present form. `vouched` says that its author is not trusted, only its text.
-    `acknowledgement` is what a held event's author gets once it is let in.
+    `acknowledgement` is what a held event's author gets once it is let in. A `notice` is for plugins, not for agents.
     """
 
     id: str
@@ -44,6 +44,7 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     failures: int = 0
     actions: int = 0
     acknowledgement: Action | None = None
+    notice: bool = False
 
 
 class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):

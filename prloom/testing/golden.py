@@ -107,8 +107,13 @@ def _others() -> Iterable[tuple[str, Event]]:
     base = {"base": "main", "files": ["src/app.py"]}
     yield "merge conflict", _plain("merge_conflict", title="conflicts with main", severity="warning", context=base)
     yield "merge conflict, files unknown", _plain("merge_conflict", context={"base": "main", "files": None})
-    yield "pull request closed", _plain("pr_closed", title="closed by ann", author=Author("ann", "write"))
-    yield "pull request merged", _plain("pr_merged", title="merged by ann", context={"commit": "1a2b3c4d5e6f"})
+    yield "pull request closed", _plain("pr_closed", title="closed without being merged")
+    yield "pull request merged", _plain("pr_merged", title="merged", context={"commit": "1a2b3c4d5e6f"})
+    yield "pull request reopened", _plain("pr_reopened", title="reopened")
+    pushed = {"before": "1a2b3c4d5e6f", "commit": "6f5e4d3c2b1a"}
+    yield "new commits", _plain("pr_pushed", title="new commits: 1a2b3c4 → 6f5e4d3", context=pushed)
+    deleted = {"supersedes": "golden:deleted"}
+    yield "comment deleted", _plain("comment_deleted", title="comment deleted", context=deleted)
     yield "feedback from the local file", a_request("Rename it.", file="src/app.py", line=12)
     yield "feedback from the local file, without a place", a_request("Explain the cache.\n\nIn the README, say.")
     yield "event of a type that nobody knows", an_event(type="deployment_finished", source="my-ci", body="ok")

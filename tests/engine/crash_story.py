@@ -62,7 +62,7 @@ START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 PLAN = "story"
 CONFIG = loading.load(Path("/nowhere"), {})
 ROUNDS = 6
-A_POLL = 4
+A_POLL = 5
 SOON_AFTER = (1, 2, 3, 5, 8, 13, 21)
 """Changes of the second telling before which it is killed again."""
 
@@ -78,6 +78,7 @@ def remote_events() -> tuple[Event, ...]:
         )
 
     return (
+        Event(id="merged", source="story", type="pr_merged", title="merged", pr=7),
         said("note", "!note this"),
         said("later", "!later please"),
         said("question", "why?"),
@@ -89,7 +90,7 @@ def remote_events() -> tuple[Event, ...]:
     )
 
 
-EXPECTED_DONE = {"handled": 2, "triaged": 6, "superseded": 1}
+EXPECTED_DONE = {"handled": 3, "triaged": 6, "superseded": 1}
 
 
 class KillingDisk(WatchedDisk):
@@ -326,13 +327,15 @@ def wrong(root: Path) -> list[str]:
     own = json.loads((local / "plugin-state/counter.json").read_text())
     shown = {key: value for key, value in shared.items() if key.startswith("shown")}
     # The first wording is shown to nobody, but where half of a batch was written, and the edit came after the crash.
-    seen = 8 if "shown old" in shown else 7
+    seen = 9 if "shown old" in shown else 8
     if (
         own["events"] != seen
         or shared["events"] != seen
         or any(times != (2 if key == "shown later" else 1) for key, times in shown.items())
     ):
         found.append(f"counters: {own}, {shared}")
+    if json.loads((local / "state.json").read_text())["status"] != "merged":
+        found.append("state.json: the plan is not merged")
     if (local / "plan.md").read_text().count("TODO rename it") != 1:
         found.append("plan.md: not exactly one TODO")
     return found + list(rebuilt(local, state))

@@ -205,6 +205,14 @@ WEAKENINGS = (
         "p7_a_strangers_text",
     ),
     Weakening(
+        "P10: a notice costs no agent",
+        "prloom/core/dispatch.py",
+        "            if turn is None and event.notice:\n",
+        "            if turn is None and not event.type:\n",
+        "engine/plan/test_notices.py",
+        "costs_no_agent",
+    ),
+    Weakening(
         "P7: a stranger is not acknowledged before somebody vouches",
         "prloom/engine/plan/intake.py",
         '        if changes[-1].state == "pending" and acknowledgement is not None:\n',

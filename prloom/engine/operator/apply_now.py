@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from prloom.core import requests
 from prloom.core.requests import Request
-from prloom.engine.bus import history
+from prloom.engine.bus import history, plans
 from prloom.engine.bus.guard import Guard
 from prloom.engine.bus.ledger import Clock, Ledger
+from prloom.engine.bus.plan_state import PlanState
 from prloom.engine.bus.plan_text import PlanFile
 from prloom.engine.bus.stores import Stores
 from prloom.engine.operator import control
@@ -98,9 +99,14 @@ def _benches(repository: RepositoryPaths, plan_ids: Collection[str], clock: Cloc
             local = closing.enter_context(_folder(repository, plan_id, guard))
             bus = local.make_sub(paths.BUS)
             stores = Stores(local.make_sub(paths.PLUGIN_STATE), "plan", partial(history.writes, bus, "plan"))
-            benches.append(Bench(plan_id, Ledger.open(bus, clock, (PlanFile(local), stores, shared))))
+            effects = (PlanFile(local), stores, shared, _plan_state(local))
+            benches.append(Bench(plan_id, Ledger.open(bus, clock, effects)))
         shared.settle()
         yield tuple(benches)
+
+
+def _plan_state(local: Folder) -> PlanState:
+    return PlanState(lambda edit: plans.change(local, plans.load(local), edit))
 
 
 def _folder(repository: RepositoryPaths, plan_id: str, guard: Guard) -> Folder:

@@ -19,6 +19,7 @@ from prloom.engine.bus import history, plans
 from prloom.engine.bus.files import PlanFolder
 from prloom.engine.bus.known import Known
 from prloom.engine.bus.ledger import Clock, Ledger
+from prloom.engine.bus.plan_state import PlanState
 from prloom.engine.bus.plan_text import PlanFile
 from prloom.engine.bus.stores import Stores
 from prloom.engine.plan.rules import Rules
@@ -86,7 +87,7 @@ class Desk:
 
     def _open(self) -> None:
         bus = self.local.make_sub(paths.BUS)
-        self.ledger = Ledger.open(bus, self.clock, (self.text, self.stores, self.shared))
+        self.ledger = Ledger.open(bus, self.clock, (self.text, self.stores, self.shared, PlanState(self.edit)))
         self.known = Known(self.ledger.events, self.ledger.state.cursor)
 
     @property

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from functools import partial
 from typing import assert_never
 
-from prloom.core import commands, dispatch, verdicts
+from prloom.core import commands, dispatch, notices, verdicts
 from prloom.core.commands import Command
-from prloom.core.dispatch import Obey, Roster, Show, Step, Triage
+from prloom.core.dispatch import Finish, Obey, Roster, Show, Step, Triage
 from prloom.engine.plan import hooks, obey
 from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.hands import Hands
@@ -60,6 +60,8 @@ def _begin(desk: Desk, step: Step, roster: Roster, hands: Hands) -> None:
         case Show(event_ids=ids):
             shown = partial(hooks.show, desk, step, hands.crew[step.plugin], hands.triager.services(desk))
             hands.begin(desk, ids, shown)
+        case Finish(event_ids=ids):
+            desk.ledger.commit("notice", "prloom", changes=notices.finished(ids))
         case Triage(event_ids=ids) if not hands.agents:
             _finish(desk, ids)
         case Triage():

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from prloom.core import acknowledging, deferral, intake, trust
+from prloom.core import acknowledging, deferral, intake, notices, trust
 from prloom.core.backoff import Backoff
 from prloom.core.intake import Ledger as OwnPosts
 from prloom.core.trust import Held, Trusted, Unknown
@@ -46,13 +46,16 @@ def take_in(desk: Desk, sign: Sign) -> bool:
         return False
     if batch.skipped:
         log.warning("plan %s: %d lines of events.jsonl are too long to be events", desk.id, batch.skipped)
-    changes, signs = _changes(desk, batch, sign)
+    changes, signs, told = _changes(desk, batch, sign)
+    queue = state.queue.values()
     desk.ledger.commit(
         "intake",
         "prloom",
         changes=changes,
         actions=signs,
         courtesies=tuple(action.id for action in signs),
+        deliveries=tuple(end for event in told for end in notices.withdrawn(event, queue)),
+        plan_status=notices.status(told) if desk.id else None,
         cursor=batch.cursor,
     )
     desk.known.advance(batch.cursor)
@@ -70,11 +73,12 @@ def _mend(desk: Desk, batch: Batch) -> None:
         desk.torn = None
 
 
-def _changes(desk: Desk, batch: Batch, sign: Sign) -> tuple[tuple[Change, ...], tuple[Action, ...]]:
-    """Return what becomes of each event of a batch, and the acknowledgements; remember the events' ids."""
+def _changes(desk: Desk, batch: Batch, sign: Sign) -> tuple[tuple[Change, ...], tuple[Action, ...], tuple[Event, ...]]:
+    """Return what becomes of each event of a batch, the acknowledgements, and the notices; remember the events' ids."""
     posts = own_posts(desk)
     changes: list[Change] = []
     signs: dict[str, Action] = {}
+    told: list[Event] = []
     coming: set[str] = set()
     for entry in batch.entries:
         event = entries.event(entry.line)
@@ -95,7 +99,8 @@ def _changes(desk: Desk, batch: Batch, sign: Sign) -> tuple[tuple[Change, ...], 
         if changes[-1].state == "pending" and acknowledgement is not None:
             signs[event.id] = acknowledgement
         coming.add(event.id)
-    return tuple(changes), tuple(signs.values())
+        told += [event] if event.notice else []
+    return tuple(changes), tuple(signs.values()), tuple(told)
 
 
 def _acknowledgement(desk: Desk, event: Event, coming: Collection[str], sign: Sign) -> Action | None:

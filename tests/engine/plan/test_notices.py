@@ -1,0 +1,323 @@
+"""Notices: what only happened is for plugins, moves the plan's status, and costs no agent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from stage import Stage, said, until
+
+from prloom.api import NOTICES, Author, Comment, Event, HookContext, PluginContext, Refused, TriageContext
+from prloom.core.requests import Request
+from prloom.engine.operator import apply_now, control
+from prloom.engine.views import status, why
+from prloom.storage.folder import Folder
+
+
+def told(kind: str, event_id: str = "", **fields: Any) -> Event:
+    return said(event_id or kind, body="", **{"type": kind, "title": kind, **fields})
+
+
+def deleted(comment: str, **fields: Any) -> Event:
+    return told("comment_deleted", f"{comment}:gone", context={"supersedes": comment}, **fields)
+
+
+def plan_status(stage: Stage) -> str:
+    (plan,) = status.read(stage.paths, stage.clock()).plans
+    return plan.status
+
+
+@pytest.mark.parametrize("kind", NOTICES)
+async def test_a_notice_is_shown_to_every_plugin_and_costs_no_agent(stage: Stage, kind: str):
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("onEvent")
+        def seen(event: Event, ctx: HookContext) -> None: ...
+
+        @ctx.hook("beforeTriage")
+        def look(plan: str, triage: TriageContext) -> None: ...
+
+    stage.adopt()
+    host = stage.plugin("watcher", register)
+    stage.bridge.news = [told(kind)]
+
+    await stage.tick()
+
+    assert [call.hook for call in host.calls] == ["onEvent", "beforeTriage"]
+    assert stage.triager.batches == []
+    assert stage.state()["done"] == {"handled": 1}
+    last = why.document(why.find(stage.paths, kind)).steps[-1]
+    assert (last.stage, last.by, last.verdict) == ("notice", "prloom", "handled")
+    assert last.reason == "a notice, shown to every plugin; nobody waits for an answer"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        told("merge_conflict"),
+        told("pr_merged", author=Author("ann", "write")),
+        said("e", body="I merged it because of this.", type="pr_merged"),
+    ],
+    ids=["another type", "by somebody", "with words"],
+)
+async def test_what_may_want_an_answer_goes_to_the_agent(stage: Stage, event: Event):
+    stage.adopt()
+    stage.bridge.news = [event]
+
+    await stage.tick()
+
+    assert stage.triager.batches == [(event.id,)]
+
+
+async def test_a_plugin_may_put_a_notice_off_and_answer_it(stage: Stage):
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def later(plan: str, triage: TriageContext) -> None:
+            (event,) = triage.events
+            if triage.deferral(event.id) is None:
+                triage.mark_event_deferred(event.id, "when it is calm", 60_000)
+            else:
+                triage.emit_comment(event.reply_to, "Thank you.")
+                triage.mark_event_handled(event.id, "thanked")
+
+    stage.adopt()
+    stage.plugin("thanks", register)
+    stage.bridge.news = [told("pr_merged")]
+    await stage.tick()
+    assert stage.open()["pr_merged"]["state"] == "deferred"
+
+    stage.clock.advance(minutes=1)
+    await stage.tick()
+
+    assert stage.bridge.said == ["Thank you."]
+    assert stage.state()["done"] == {"handled": 1}
+
+
+async def test_a_notice_does_not_keep_a_comment_from_the_agent(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a"), told("pr_pushed"), said("b")]
+
+    await stage.tick()
+
+    assert stage.triager.batches == [("a", "b")]
+    assert stage.state()["done"] == {"triaged": 2, "handled": 1}
+
+
+# ---- the plan's status
+
+
+async def test_the_plan_is_what_its_pull_request_has_become_and_its_comments_are_still_answered(stage: Stage):
+    stage.adopt()
+    found = []
+    for kind in ("pr_closed", "pr_reopened", "pr_merged"):
+        stage.bridge.news += [told(kind)]
+        await stage.tick()
+        found.append(plan_status(stage))
+    stage.bridge.news.append(said("late"))
+    await stage.tick()
+
+    assert found == ["closed", "active", "merged"]
+    assert stage.bridge.said == ["re late"]
+
+
+async def test_of_several_in_one_poll_the_last_counts(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [told("pr_closed"), told("pr_reopened"), told("pr_pushed")]
+
+    await stage.tick()
+
+    assert plan_status(stage) == "active"
+
+
+async def test_an_error_of_the_plan_leaves_its_status(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [told("pr_merged")]
+    async with stage.rounds() as again:
+        await again()
+        state = json.loads((stage.local() / "state.json").read_text())
+        assert state["status"] == "merged"
+
+
+async def test_a_kill_before_the_status_is_written_leaves_it_to_the_next_start(stage: Stage):
+    local = stage.adopt()
+    stage.bridge.news = [told("pr_merged")]
+    await stage.tick()
+    log = local / "bus/decisions.jsonl"
+    log.write_text(log.read_text().splitlines(keepends=True)[0])  # killed right after the intake's record
+    (local / "bus/state/dispatcher.json").unlink()
+    state = json.loads((local / "state.json").read_text())
+    (local / "state.json").write_text(json.dumps({**state, "status": "active"}))
+
+    await stage.tick()
+
+    assert plan_status(stage) == "merged"
+    assert stage.state()["done"] == {"handled": 1}
+
+
+async def test_a_command_beside_no_dispatcher_writes_the_status_that_a_kill_left_undone(stage: Stage):
+    local = stage.adopt()
+    stage.bridge.news = [said("held", author=Author("eve", "none")), told("pr_merged")]
+    await stage.tick()
+    log = local / "bus/decisions.jsonl"
+    log.write_text(log.read_text().splitlines(keepends=True)[0])
+    (local / "bus/state/dispatcher.json").unlink()
+    state = json.loads((local / "state.json").read_text())
+    (local / "state.json").write_text(json.dumps({**state, "status": "active"}))
+    with Folder.make(stage.root, "prloom", ".local") as folder:
+        control.ask(folder, Request("cli-1", "drop", ("held",), reason="spam"), stage.clock())
+
+    assert apply_now.carry_out(stage.paths, stage.clock) is None
+
+    assert plan_status(stage) == "merged"
+
+
+async def test_a_notice_about_the_repository_is_no_plans(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [told("pr_merged", pr=None)]
+
+    await stage.tick()
+
+    assert plan_status(stage) == "active"
+
+
+# ---- deletions
+
+
+async def test_a_comment_that_is_deleted_while_it_waits_is_answered_by_nobody(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a", author=Author("eve", "none"))]
+    await stage.tick()
+    stage.bridge.news.append(deleted("a"))
+
+    await stage.tick()
+
+    assert stage.fate("a") == ["held", "superseded"]
+    assert stage.open() == {}
+    steps = why.document(why.find(stage.paths, "a")).steps
+    assert steps[-1].reason == "its comment was deleted: a:gone"
+    assert stage.state()["done"] == {"superseded": 1, "handled": 1}
+
+
+async def test_a_comment_that_comes_and_goes_between_two_polls_is_answered_by_nobody(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a"), deleted("a")]
+
+    await stage.tick()
+
+    assert stage.triager.batches == []
+    assert stage.state()["done"] == {"superseded": 1, "handled": 1}
+
+
+async def test_an_agents_answer_to_a_comment_that_was_deleted_meanwhile_is_not_posted(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a"), said("b")]
+    thinking, go_on = asyncio.Event(), asyncio.Event()
+
+    async def think() -> None:
+        thinking.set()
+        await asyncio.wait_for(go_on.wait(), 60)
+
+    stage.triager.before = think
+    async with stage.running():
+        await asyncio.wait_for(thinking.wait(), 60)
+        stage.append(deleted("a"))
+        await until(lambda: "superseded" in stage.fate("a"))
+        go_on.set()
+        await until(lambda: stage.bridge.said == ["re b"])
+
+    assert stage.fate("a")[-1] == "superseded"
+    assert stage.bridge.said == ["re b"]
+
+
+async def test_a_run_of_nothing_but_a_deleted_comment_is_settled_all_the_same(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a")]
+    thinking, go_on = asyncio.Event(), asyncio.Event()
+
+    async def think() -> None:
+        thinking.set()
+        await asyncio.wait_for(go_on.wait(), 60)
+
+    stage.triager.before = think
+    async with stage.running():
+        await asyncio.wait_for(thinking.wait(), 60)
+        stage.append(deleted("a"))
+        await until(lambda: "superseded" in stage.fate("a"))
+        stage.triager.before = None
+        go_on.set()
+        stage.append(said("b"))
+        await until(lambda: stage.bridge.said == ["re b"])
+
+
+async def test_a_reply_that_is_not_out_yet_goes_with_the_comment_that_it_answers(stage: Stage):
+    stage.adopt()
+    stage.bridge.refuse = lambda action: Refused("busy", retryable=True)
+    stage.bridge.news = [said("a"), said("b")]
+    await stage.tick()
+    stage.bridge.refuse = lambda action: None
+    stage.bridge.news.append(deleted("a"))
+    await stage.tick()
+
+    stage.clock.advance(minutes=1)
+    await stage.tick()
+
+    assert stage.bridge.said == ["re b"]
+    assert stage.state()["queue"] == {}
+    steps = why.document(why.find(stage.paths, "a")).steps
+    assert [step.reason for step in steps if step.verdict == "dropped"] == ["its comment was deleted: a:gone"]
+    assert stage.fate("a")[-1] == "triaged"
+
+
+async def test_a_reply_that_failed_is_no_alarm_any_more_when_its_comment_is_deleted(stage: Stage):
+    stage.adopt()
+    stage.bridge.refuse = lambda action: Refused("locked")
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+    assert status.read(stage.paths, stage.clock()).totals.actions_failed == 1
+    stage.bridge.news.append(deleted("a"))
+
+    await stage.tick()
+
+    assert status.read(stage.paths, stage.clock()).totals.actions_failed == 0
+
+
+async def test_a_reply_that_is_on_its_way_while_its_comment_is_deleted_is_known_for_prlooms_own(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a")]
+    sending, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly(what: str) -> None:
+        if what == "actions":
+            sending.set()
+            await asyncio.wait_for(go_on.wait(), 60)
+
+    stage.bridge.waits = slowly
+    async with stage.running():
+        await asyncio.wait_for(sending.wait(), 60)
+        stage.append(deleted("a"))
+        await until(lambda: any(each.get("deliveries") for each in stage.decisions()))
+        go_on.set()
+        await until(lambda: stage.decisions()[-1]["stage"] == "deliver")
+        (post,) = stage.bridge.posts
+        stage.append(said("own", body=post), said("b", body="/prloom help"))
+        await until(lambda: "b" in json.dumps(stage.decisions()[-1]))
+
+    assert stage.fate("own") == []
+    assert stage.fate("a")[-1] == "triaged"
+
+
+async def test_only_what_nobody_says_can_take_a_comment_back(stage: Stage):
+    stage.adopt()
+    stage.bridge.refuse = lambda action: Refused("busy", retryable=True)
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+    stage.bridge.refuse = lambda action: None
+    stage.bridge.news.append(deleted("a", author=Author("eve", "none")))
+    await stage.tick()
+
+    stage.clock.advance(minutes=1)
+    await stage.tick()
+
+    assert stage.bridge.said == ["re a"]
+    assert isinstance(stage.bridge.actions_seen[0].payload, Comment)
