@@ -11,10 +11,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import postgres_server
 import pytest
 
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.memory import MemoryStore
+from prloom.exchange.postgres.store import PostgresStore
 from prloom.exchange.protocol import Store
 from prloom.exchange.sqlite.store import SqliteStore
 
@@ -60,7 +62,22 @@ def _sqlite(folder: Path, clock: Clock) -> Store:
     return SqliteStore(folder / "exchange.db", clock=clock)
 
 
-STORES: dict[str, Callable[[], Callable[[Path, Clock], Store]]] = {"memory": _memory, "sqlite": lambda: _sqlite}
+def _postgres() -> Callable[[Path, Clock], Store]:
+    url = postgres_server.url()
+    return lambda folder, clock: PostgresStore(postgres_server.at(url, folder), clock=clock)
+
+
+STORES: dict[str, Callable[[], Callable[[Path, Clock], Store]]] = {
+    "memory": _memory,
+    "postgres": _postgres,
+    "sqlite": lambda: _sqlite,
+}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _servers() -> Iterator[None]:
+    yield
+    postgres_server.end()
 
 
 @pytest.fixture

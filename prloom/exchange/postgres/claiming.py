@@ -1,0 +1,219 @@
+"""Claim messages, and end claims.
+
+A message that is leased changes only together with its active claim, by whoever has locked that claim's row; one that
+is ready only by whoever has locked its own. Claiming passes by what others have locked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prloom.exchange import rules, standing
+from prloom.exchange.claim import Claim, Look, Settled
+from prloom.exchange.errors import ClaimOverError
+from prloom.exchange.postgres import publishing, rows
+from prloom.exchange.protocol import Taken
+
+if TYPE_CHECKING:
+    from prloom.exchange.claim import Ask, Delivery, Entry, Settlement
+    from prloom.exchange.message import Message
+    from prloom.exchange.postgres.transaction import Row, Transaction
+    from prloom.exchange.rules import Backoff, Verdict
+
+_CLOCK = "WITH clock AS MATERIALIZED (SELECT coalesce(%s::timestamptz, clock_timestamp()) AS now)"
+_READY = (
+    "d.state = 'ready' AND d.available_at IS NULL AND (d.concurrency_key IS NULL OR NOT EXISTS (SELECT FROM deliveries"
+    " AS busy WHERE busy.state = 'leased' AND busy.concurrency_key = d.concurrency_key))"
+)
+_DELAYED = "topic = ANY(%s::text[]) AND state = 'ready' AND available_at IS NOT NULL"
+_OVERDUE = "EXISTS (SELECT FROM claims WHERE status = 'active' AND lease_until <= clock.now)"
+
+LOOK = f"""{_CLOCK}
+SELECT clock.now,
+    EXISTS (SELECT FROM deliveries AS d WHERE d.topic = ANY(%s::text[]) AND {_READY}),
+    least((SELECT min(available_at) FROM deliveries WHERE {_DELAYED}),
+        (SELECT min(lease_until) FROM claims WHERE status = 'active'))
+FROM clock"""  # noqa: S608 (texts of ours)
+OVERDUE = f"{_CLOCK} SELECT {_OVERDUE} FROM clock"  # noqa: S608 (likewise)
+DUE = f"""{_CLOCK}
+UPDATE deliveries SET available_at = NULL WHERE seq IN (
+    SELECT seq FROM deliveries, clock WHERE {_DELAYED} AND available_at <= clock.now
+    FOR UPDATE OF deliveries SKIP LOCKED
+) RETURNING 1"""  # noqa: S608 (likewise)
+
+# Of several topics, the one whose first message was published first is tried first. Only one row is ever locked: a
+# lock on the first of each would hide those from others for a moment, who would then go to sleep.
+_NEXT = f"""{_CLOCK}
+SELECT clock.now, {_OVERDUE} OR EXISTS (SELECT FROM deliveries WHERE {_DELAYED} AND available_at <= clock.now), next.*
+FROM clock LEFT JOIN LATERAL (
+    SELECT pg_current_xact_id()::text, taken.* FROM (
+        SELECT t.topic FROM unnest(%s::text[]) AS t (topic) CROSS JOIN LATERAL (
+            SELECT d.seq FROM deliveries AS d WHERE d.topic = t.topic AND {_READY} ORDER BY d.seq LIMIT 1
+        ) AS head ORDER BY head.seq
+    ) AS topics CROSS JOIN LATERAL (
+        SELECT d.seq, d.topic, d.state, d.ending, d.available_at, d.attempts, d.max_attempts, d.key, d.concurrency_key,
+            d.ended_at, d.reply
+        FROM deliveries AS d WHERE d.topic = topics.topic AND {_READY} ORDER BY d.seq LIMIT 1 FOR UPDATE SKIP LOCKED
+    ) AS taken LIMIT 1
+) AS next ON true"""  # noqa: S608 (likewise)
+
+_MESSAGE = f"SELECT {rows.MESSAGE} FROM messages AS m WHERE m.seq = %s"  # noqa: S608 (likewise)
+_WORKED = "INSERT INTO worked (topic) VALUES (%s) ON CONFLICT DO NOTHING"
+_SAVE = (
+    "UPDATE deliveries SET state = %s, ending = %s, available_at = %s, attempts = %s, max_attempts = %s, ended_at = %s"
+    " WHERE seq = %s"
+)
+_PUT = (
+    "INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
+)
+_CLAIM = (
+    f"SELECT d.seq, m.conversation_id, c.reply_id, {rows.CLAIM}, {rows.DELIVERY} FROM claims AS c"  # noqa: S608
+    " JOIN messages AS m ON m.seq = c.message JOIN deliveries AS d ON d.seq = c.message"
+)
+_HEAD_WIDTH = 3
+_ENDED = "UPDATE claims SET status = %s, completed_at = %s, error = %b, reply_id = %s WHERE id = %s"
+RENEW = f"""{_CLOCK}
+UPDATE claims AS c SET lease_until = clock.now + %s FROM clock, messages AS m
+WHERE c.id = %s AND c.status = 'active' AND c.lease_until > clock.now AND m.seq = c.message RETURNING {rows.CLAIM}"""  # noqa: S608 (likewise)
+_MOST_EXPIRED = 100  # in one transaction
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """Something has to be done before anything is claimed: leases are over, or delays."""
+
+
+def look(row: Row) -> Look:
+    """Return what a row of LOOK says."""
+    now, ready, next_at = row
+    return Look(ready=ready or (next_at is not None and next_at <= now), next_at=next_at)
+
+
+def take(tx: Transaction, ask: Ask, *, upkeep: bool) -> Taken | Upkeep | None:
+    """Claim the next message by publication; with `upkeep`, only if nothing is to be done before."""
+    topics = list(ask.topics)
+    row = tx.one(_NEXT, tx.clock, topics, topics)
+    assert row is not None  # noqa: S101 (the clock has one row)
+    now, due, number, seq, *stands = row
+    tx.began(now, number)
+    if due and upkeep:
+        return Upkeep()
+    if seq is None:
+        return None
+    body = tx.ask(_MESSAGE, seq)
+    found = body.fetchone()
+    if found is None:
+        return None
+    message = rows.message(found)
+    leased = rules.claimed(rows.delivery((message.id, *stands)), ask.max_attempts)
+    claim = standing.claim(leased, ask, now)
+    save(tx, seq, leased)
+    _put(tx, seq, claim)
+    tx.ask(_WORKED, leased.topic)
+    return Taken(claim=claim, message=message, delivery=leased)
+
+
+def find(tx: Transaction, claim_id: str) -> Claim | None:
+    """Return a claim, if there is such a one."""
+    row = tx.one(f"{_CLAIM} WHERE c.id = %s", rows.asked(claim_id))
+    return None if row is None else rows.claim(row[_HEAD_WIDTH:])
+
+
+def settle(tx: Transaction, claim_id: str, settlement: Settlement, policy: Backoff) -> Settled:
+    """End a claim as its holder says; raises ClaimOverError."""
+    row = tx.one(f"{_CLAIM} WHERE c.id = %s FOR UPDATE OF c", rows.asked(claim_id))
+    if row is None:
+        raise ClaimOverError(standing.over(claim_id, None))
+    claim = rows.claim(row[_HEAD_WIDTH:])
+    if claim.status != "active" and rules.same(claim, settlement):
+        return Settled(claim=claim, reply=None if row[2] is None else publishing.find(tx, row[2]))
+    if claim.status != "active" or claim.lease_until <= tx.now:
+        raise ClaimOverError(standing.over(claim_id, claim))
+    return _end(tx, row, rules.settled(settlement, _delivery(row), tx.now, policy))
+
+
+def expire(tx: Transaction, policy: Backoff) -> int:
+    """End claims whose lease is over, some at a time; those that somebody has in hand at this moment are his."""
+    over = tx.ask(
+        f"{_CLAIM} WHERE c.status = 'active' AND c.lease_until <= %s ORDER BY c.lease_until, c.seq LIMIT %s"
+        " FOR UPDATE OF c SKIP LOCKED",
+        tx.now,
+        _MOST_EXPIRED,
+    ).fetchall()
+    for row in over:
+        _end(tx, row, rules.expired(rows.claim(row[_HEAD_WIDTH:]), _delivery(row), tx.now, policy))
+    return len(over)
+
+
+def lock(tx: Transaction, message_id: str) -> int | None:
+    """Let nobody else change how a message stands, and return its number; None where there is no such message."""
+    name = rows.asked(message_id)
+    tx.ask(
+        "SELECT FROM claims AS c JOIN messages AS m ON m.seq = c.message"
+        " WHERE m.id = %s AND c.status = 'active' FOR UPDATE OF c",
+        name,
+    )
+    row = tx.one(
+        "SELECT d.seq FROM deliveries AS d JOIN messages AS m ON m.seq = d.seq WHERE m.id = %s FOR UPDATE OF d", name
+    )
+    return None if row is None else int(row[0])
+
+
+def cancel(tx: Transaction, seq: int, entry: Entry, verdict: Verdict) -> Message:
+    """End a message and its claim, if it has one, and return what is published about that."""
+    assert verdict.reply is not None  # noqa: S101 (cancelling always tells)
+    reply = publishing.new(tx, verdict.reply, entry.message, tx.now)
+    for claim in entry.claims:
+        if claim.status == "active":
+            tx.ask(_ENDED, verdict.status, tx.now, rows.blob(verdict.error), None, claim.id)
+    save(tx, seq, verdict.delivery)
+    return reply
+
+
+def save(tx: Transaction, seq: int, delivery: Delivery) -> None:
+    """Write how a message stands."""
+    tx.ask(
+        _SAVE,
+        delivery.state,
+        delivery.ending,
+        delivery.available_at,
+        delivery.attempts,
+        delivery.max_attempts,
+        delivery.ended_at,
+        seq,
+    )
+
+
+def _end(tx: Transaction, row: Row, verdict: Verdict) -> Settled:
+    seq, conversation_id, _ = row[:_HEAD_WIDTH]
+    claim = rows.claim(row[_HEAD_WIDTH:])
+    ended = standing.ended(claim, verdict, tx.now)
+    reply = None
+    if verdict.reply is not None:
+        parent = publishing.ancestor(claim.message_id, conversation_id, tx.now)
+        reply = publishing.new(tx, verdict.reply, parent, tx.now)
+    reply_id = None if reply is None else reply.id
+    tx.ask(_ENDED, ended.status, tx.now, rows.blob(ended.error), reply_id, ended.id)
+    save(tx, seq, verdict.delivery)
+    tx.news = True
+    return Settled(claim=ended, reply=reply)
+
+
+def _delivery(row: Row) -> Delivery:
+    return rows.delivery(row[_HEAD_WIDTH + rows.CLAIM_WIDTH :])
+
+
+def _put(tx: Transaction, seq: int, claim: Claim) -> None:
+    tx.ask(
+        _PUT,
+        claim.id,
+        seq,
+        claim.worker_group,
+        claim.worker_instance_id,
+        claim.claimed_at,
+        claim.lease_until,
+        claim.status,
+        claim.attempt,
+    )

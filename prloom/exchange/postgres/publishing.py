@@ -1,0 +1,132 @@
+"""Put messages into the database, inside a transaction that has a share of the order of publication."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prloom.exchange import standing
+from prloom.exchange.errors import UnknownMessageError
+from prloom.exchange.message import Message
+from prloom.exchange.postgres import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from prloom.exchange.message import Draft
+    from prloom.exchange.postgres.transaction import Transaction
+
+_BY_ID = f"SELECT {rows.MESSAGE} FROM messages AS m WHERE m.id = %s"  # noqa: S608 (columns of ours)
+_BY_IDS = f"SELECT {rows.MESSAGE} FROM messages AS m WHERE m.id = ANY(%s::text[])"  # noqa: S608 (likewise)
+_BY_KEYS = (
+    f"SELECT d.key, {rows.MESSAGE} FROM unnest(%s::text[], %s::text[]) AS k (topic, key)"  # noqa: S608 (likewise)
+    " JOIN deliveries AS d ON d.topic = k.topic AND d.key = k.key JOIN messages AS m ON m.seq = d.seq"
+)
+_PARENTS = "SELECT id, conversation_id, created_at FROM messages WHERE id = ANY(%s::text[])"
+_PUT = """
+WITH m AS (
+    INSERT INTO messages (id, topic, body, created_at, parent_id, conversation_id, producer, metadata)
+    VALUES (%s, %s, %b, %s, %s, %s, %s, %s) RETURNING seq, topic, created_at
+)
+INSERT INTO deliveries (seq, topic, created_at, state, available_at, max_attempts, key, concurrency_key, reply)
+SELECT seq, topic, created_at, %s, %s, %s, %s, %s, %s FROM m
+"""
+_TRACK = "INSERT INTO tracked (conversation_id) VALUES (%s) ON CONFLICT DO NOTHING"
+
+
+def put(tx: Transaction, drafts: Sequence[Draft]) -> tuple[Message, ...]:
+    """Store the drafts' messages, or return the ones that they are already.
+
+    Whoever publishes the same id or key at this moment makes this transaction fail, and it finds theirs the next time.
+    """
+    known = _Known(tx, drafts)
+    published = []
+    for draft in drafts:
+        message = known.same(draft)
+        if message is None:
+            message = new(tx, draft, known.parent(draft), tx.now)
+            known.add(draft, message)
+        if draft.track:
+            track(tx, message.conversation_id)
+        published.append(message)
+    tx.news = True
+    return tuple(published)
+
+
+def new(tx: Transaction, draft: Draft, parent: Message | None, now: datetime) -> Message:
+    """Store a draft's message, which is not there yet; of the parent only its conversation matters."""
+    made = standing.message(draft, parent, now)
+    stands = standing.delivery(draft, now)
+    tx.ask(
+        _PUT,
+        made.id,
+        made.topic,
+        rows.blob(made.body),
+        made.created_at,
+        made.parent_id,
+        made.conversation_id,
+        made.producer,
+        rows.metadata(made.metadata),
+        stands.state,
+        stands.available_at,
+        stands.max_attempts,
+        stands.key,
+        stands.concurrency_key,
+        stands.reply,
+    )
+    tx.news = True
+    return made
+
+
+def find(tx: Transaction, message_id: str) -> Message:
+    """Return the message; raises UnknownMessageError."""
+    row = tx.one(_BY_ID, rows.asked(message_id))
+    if row is None:
+        raise UnknownMessageError(standing.unknown(message_id))
+    return rows.message(row)
+
+
+def track(tx: Transaction, conversation_id: str) -> None:
+    """Have it told once when the conversation has ended."""
+    tx.ask(_TRACK, conversation_id)
+
+
+def ancestor(message_id: str, conversation_id: str, created_at: datetime) -> Message:
+    """Return a message as far as its children need it: without what may be a body of 100 MB."""
+    return Message(id=message_id, topic="", body="", created_at=created_at, conversation_id=conversation_id)
+
+
+class _Known:
+    """What the drafts may be already, and their parents: asked for all at once."""
+
+    def __init__(self, tx: Transaction, drafts: Sequence[Draft]) -> None:
+        keyed = [draft for draft in drafts if draft.key is not None]
+        parents = [rows.asked(draft.parent_id) for draft in drafts if draft.parent_id is not None]
+        ids = tx.ask(_BY_IDS, [draft.id for draft in drafts])
+        keys = tx.ask(_BY_KEYS, [each.topic for each in keyed], [each.key for each in keyed]) if keyed else None
+        found = tx.ask(_PARENTS, parents) if parents else None
+        self._by_id = {row[0]: rows.message(row) for row in ids}
+        self._by_key = {(row[2], row[0]): rows.message(row[1:]) for row in keys or ()}
+        self._parents = {row[0]: ancestor(*row) for row in found or ()}
+
+    def same(self, draft: Draft) -> Message | None:
+        """Return the message that the draft is already; raises KeyTakenError for a key of another body."""
+        if draft.id in self._by_id:
+            return self._by_id[draft.id]
+        known = None if draft.key is None else self._by_key.get((draft.topic, draft.key))
+        return None if known is None else standing.same_body(draft, known)
+
+    def parent(self, draft: Draft) -> Message | None:
+        """Return the draft's parent; raises UnknownMessageError."""
+        if draft.parent_id is None:
+            return None
+        parent = self._by_id.get(draft.parent_id) or self._parents.get(draft.parent_id)
+        if parent is None:
+            raise UnknownMessageError(standing.unknown(draft.parent_id))
+        return parent
+
+    def add(self, draft: Draft, message: Message) -> None:
+        """Know this one too: a later draft may be its child, or have its key."""
+        self._by_id[message.id] = message
+        if draft.key is not None:
+            self._by_key[draft.topic, draft.key] = message

@@ -1,0 +1,133 @@
+"""Read messages, their history, and how topics stand."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from prloom.exchange import standing
+from prloom.exchange.claim import Claim, Entry, TopicStats
+from prloom.exchange.errors import UnknownMessageError
+from prloom.exchange.postgres import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from prloom.exchange.postgres.transaction import Row, Transaction
+    from prloom.exchange.protocol import Selection
+
+_JOINED = "FROM messages AS m JOIN deliveries AS d ON d.seq = m.seq"
+_ENTRIES = f"SELECT {rows.MESSAGE}, {rows.DELIVERY} {_JOINED}"
+_OUTLINES = (
+    f"SELECT {rows.WITHOUT_BODY}, {rows.DELIVERY} {_JOINED} WHERE m.conversation_id = ANY(%s::text[]) ORDER BY m.seq"
+)
+_CLAIMS = f"SELECT {rows.CLAIM} FROM claims AS c JOIN messages AS m ON m.seq = c.message"  # noqa: S608 (columns of ours)
+_NEWEST = "SELECT coalesce(max(seq), 0) FROM messages"
+_SEQ = "SELECT seq FROM messages WHERE id = %s"
+ANY_OF = "SELECT FROM messages WHERE conversation_id = %s LIMIT 1"
+WORKED = "SELECT topic FROM worked WHERE topic = ANY(%s::text[])"
+STATS = """
+SELECT s.*, %s - oldest.created_at FROM (
+    SELECT topic, count(*) FILTER (WHERE state = 'ready') AS ready,
+        count(*) FILTER (WHERE state = 'ready' AND available_at > %s) AS delayed,
+        count(*) FILTER (WHERE state = 'leased') AS leased, count(*) FILTER (WHERE state = 'done') AS done,
+        count(*) FILTER (WHERE state = 'dead') AS dead, count(*) FILTER (WHERE created_at > since.t) AS published,
+        count(*) FILTER (WHERE ended_at > since.t) AS ended, min(seq) FILTER (WHERE state = 'ready') AS first
+    FROM deliveries, (SELECT %s::timestamptz AS t) AS since GROUP BY topic
+) AS s LEFT JOIN deliveries AS oldest ON oldest.seq = s.first ORDER BY s.topic
+"""
+
+
+def bounds(tx: Transaction, selection: Selection) -> tuple[int, int]:
+    """Return up to which number no message can come any more, nobody publishing now, and after which to read."""
+    newest = tx.ask(_NEWEST)
+    since = None if selection.since is None else tx.ask(_SEQ, rows.asked(selection.since))
+    (last,) = newest.fetchone() or (0,)
+    if since is None:
+        return last, 0
+    row = since.fetchone()
+    if row is None:
+        raise UnknownMessageError(standing.unknown(selection.since or ""))
+    return last, row[0]
+
+
+def messages(selection: Selection, newest: int | None, since: int) -> tuple[str, list[object]]:
+    """Return the statement, and its values, for messages that are asked for, by publication.
+
+    `newest` is the number up to which no message can come any more.
+    """
+    wheres = ["m.seq > %s"]
+    values: list[object] = [since]
+    if newest is not None:
+        wheres.append("m.seq <= %s")
+        values.append(newest)
+    if selection.topic is not None:
+        wheres.append("m.topic = %s")
+        values.append(rows.asked(selection.topic))
+    if selection.conversation_id is not None:
+        wheres.append("m.conversation_id = %s")
+        values.append(rows.asked(selection.conversation_id))
+    if selection.replies_to is not None:
+        wheres.append("m.parent_id = %s AND (SELECT reply FROM deliveries AS d WHERE d.seq = m.seq)")
+        values.append(rows.asked(selection.replies_to))
+    values.append(selection.limit)
+    where = " AND ".join(wheres)
+    return f"SELECT {rows.MESSAGE} FROM messages AS m WHERE {where} ORDER BY m.seq LIMIT %s", values  # noqa: S608 (ours)
+
+
+def entry(tx: Transaction, message_id: str) -> Entry:
+    """Return a message with its claims; raises UnknownMessageError."""
+    name = rows.asked(message_id)
+    found, claims = (
+        tx.ask(f"{_ENTRIES} WHERE m.id = %s", name),
+        tx.ask(f"{_CLAIMS} WHERE m.id = %s ORDER BY c.seq", name),
+    )
+    row = found.fetchone()
+    if row is None:
+        raise UnknownMessageError(standing.unknown(message_id))
+    return _entry(row, tuple(map(rows.claim, claims)))
+
+
+def conversation(tx: Transaction, conversation_id: str) -> tuple[Entry, ...]:
+    """Return a conversation's messages with their claims."""
+    name = rows.asked(conversation_id)
+    found = tx.ask(f"{_ENTRIES} WHERE m.conversation_id = %s ORDER BY m.seq", name)
+    by_message: dict[str, list[Claim]] = defaultdict(list)
+    for each in map(rows.claim, tx.ask(f"{_CLAIMS} WHERE m.conversation_id = %s ORDER BY c.seq", name)):
+        by_message[each.message_id].append(each)
+    return tuple(_entry(row, tuple(by_message[row[0]])) for row in found)
+
+
+def outlines(tx: Transaction, names: Sequence[str]) -> dict[str, list[Entry]]:
+    """Return conversations as far as their outcome goes: without bodies and claims."""
+    found: dict[str, list[Entry]] = defaultdict(list)
+    for row in tx.ask(_OUTLINES, list(names)):
+        each = _entry(row, ())
+        found[each.message.conversation_id].append(each)
+    return found
+
+
+def worked(tx: Transaction, conversations: Iterable[Sequence[Entry]]) -> frozenset[str]:
+    """Return those of the conversations' topics that were ever claimed from."""
+    topics = sorted({entry.message.topic for entries in conversations for entry in entries})
+    return frozenset(topic for (topic,) in tx.ask(WORKED, topics))
+
+
+def stats(row: Row) -> TopicStats:
+    """Return what a row of STATS says."""
+    topic, ready, delayed, leased, done, dead, published, ended, _, age = row
+    return TopicStats(
+        topic=topic,
+        ready=ready,
+        delayed=delayed,
+        leased=leased,
+        done=done,
+        dead=dead,
+        oldest_ready_age=age,
+        published_per_minute=standing.per_minute(published),
+        ended_per_minute=standing.per_minute(ended),
+    )
+
+
+def _entry(row: Row, claims: tuple[Claim, ...]) -> Entry:
+    return Entry(message=rows.message(row), delivery=rows.delivery(row[rows.MESSAGE_WIDTH :]), claims=claims)

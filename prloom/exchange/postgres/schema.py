@@ -1,0 +1,144 @@
+"""The tables of an exchange in PostgreSQL, by version, and how a database comes to have them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import psycopg
+from psycopg import sql
+
+from prloom.exchange.errors import StoreError
+
+if TYPE_CHECKING:
+    from prloom.exchange.postgres.address import Address
+
+# What changes stands apart from the bodies, which do not. Every index that claiming needs is partial, so that none of
+# them grows with history. What may hold NUL characters, which PostgreSQL's text refuses, is bytea (UTF-8).
+_FIRST = """
+CREATE TABLE messages (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text COLLATE "C" NOT NULL UNIQUE,
+    topic text COLLATE "C" NOT NULL,
+    body bytea NOT NULL,
+    created_at timestamptz NOT NULL,
+    parent_id text COLLATE "C",
+    conversation_id text COLLATE "C" NOT NULL,
+    producer text,
+    metadata text NOT NULL
+);
+CREATE INDEX messages_topic ON messages (topic, seq);
+CREATE INDEX messages_conversation ON messages (conversation_id, seq);
+CREATE INDEX messages_parent ON messages (parent_id, seq) WHERE parent_id IS NOT NULL;
+
+CREATE TABLE deliveries (
+    seq bigint PRIMARY KEY,
+    topic text COLLATE "C" NOT NULL,
+    created_at timestamptz NOT NULL,
+    state text NOT NULL CHECK (state IN ('ready', 'leased', 'done', 'dead')),
+    ending text,
+    available_at timestamptz,
+    attempts integer NOT NULL DEFAULT 0,
+    max_attempts integer,
+    key text COLLATE "C",
+    concurrency_key text COLLATE "C",
+    ended_at timestamptz,
+    reply boolean NOT NULL,
+    CHECK ((state IN ('done', 'dead')) = (ending IS NOT NULL))
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX deliveries_ready ON deliveries (topic, seq) WHERE state = 'ready' AND available_at IS NULL;
+CREATE INDEX deliveries_delayed ON deliveries (topic, available_at) WHERE state = 'ready' AND available_at IS NOT NULL;
+CREATE UNIQUE INDEX deliveries_key ON deliveries (topic, key) WHERE key IS NOT NULL;
+CREATE UNIQUE INDEX deliveries_concurrent ON deliveries (concurrency_key)
+    WHERE state = 'leased' AND concurrency_key IS NOT NULL;
+
+CREATE TABLE claims (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text COLLATE "C" NOT NULL UNIQUE,
+    message bigint NOT NULL,
+    worker_group text NOT NULL,
+    worker_instance_id text NOT NULL,
+    claimed_at timestamptz NOT NULL,
+    lease_until timestamptz NOT NULL,
+    status text NOT NULL CHECK (status IN ('active', 'completed', 'failed', 'timed_out', 'expired', 'cancelled')),
+    completed_at timestamptz,
+    attempt integer NOT NULL,
+    error bytea,
+    reply_id text COLLATE "C"
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX claims_message ON claims (message, seq);
+CREATE UNIQUE INDEX claims_active ON claims (message) WHERE status = 'active';
+CREATE INDEX claims_lease ON claims (lease_until) WHERE status = 'active';
+
+CREATE TABLE worked (topic text COLLATE "C" PRIMARY KEY);
+
+CREATE TABLE tracked (
+    conversation_id text COLLATE "C" PRIMARY KEY,
+    token text COLLATE "C",
+    taken_until timestamptz,
+    told boolean NOT NULL DEFAULT false
+);
+CREATE INDEX tracked_open ON tracked (conversation_id) WHERE NOT told;
+"""
+
+SCRIPTS = (_FIRST,)
+"""What leads from each version to the next; a script that was ever released does not change."""
+
+_TABLE_OF_VERSIONS = """
+CREATE TABLE exchange_versions (version integer PRIMARY KEY, made_at timestamptz NOT NULL DEFAULT clock_timestamp())
+"""
+_HAS_VERSIONS = "SELECT to_regclass(%s) IS NOT NULL"
+_HAS_ANYTHING = (
+    "SELECT EXISTS (SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %s)"
+)
+
+
+def bring_up(db: psycopg.Connection, address: Address, scripts: tuple[str, ...] = SCRIPTS) -> None:
+    """See to it that the tables are there, of this version; raises StoreError, having changed nothing.
+
+    Programs that open at once take turns at it, and only one finds something to do.
+    """
+    if _version(db, address, len(scripts)) == len(scripts):
+        return
+    try:
+        with db.transaction():
+            db.execute("SELECT pg_advisory_xact_lock(%s)", (address.key("schema"),))
+            _migrate(db, address, scripts)
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise StoreError(
+            f"{address.shown}: {address.without_password(str(error))}; have an owner of the database say "
+            f'`CREATE SCHEMA {address.schema} AUTHORIZATION "{db.info.user}"`'
+        ) from error
+
+
+def _migrate(db: psycopg.Connection, address: Address, scripts: tuple[str, ...]) -> None:
+    version = _version(db, address, len(scripts))
+    if version == 0:
+        if _one(db, _HAS_ANYTHING, address.schema):
+            raise StoreError(
+                f"{address.shown}: schema {address.schema} is another program's, and no exchange; "
+                "name another one with ?schema=NAME"
+            )
+        if not _one(db, "SELECT to_regnamespace(%s) IS NOT NULL", address.schema):
+            db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(address.schema)))
+        db.execute(_TABLE_OF_VERSIONS)
+    for number in range(version, len(scripts)):
+        db.execute(scripts[number].encode())
+        db.execute("INSERT INTO exchange_versions (version) VALUES (%s)", (number + 1,))
+
+
+def _version(db: psycopg.Connection, address: Address, known: int) -> int:
+    if not _one(db, _HAS_VERSIONS, f"{address.schema}.exchange_versions"):
+        return 0
+    row = db.execute("SELECT coalesce(max(version), 0) FROM exchange_versions").fetchone()
+    version = 0 if row is None else int(row[0])
+    if version > known:
+        raise StoreError(
+            f"{address.shown} was written by a newer prloom (schema {version}, this one knows {known}); "
+            "update this prloom"
+        )
+    return version
+
+
+def _one(db: psycopg.Connection, question: str, about: str) -> bool:
+    row = db.execute(question.encode(), (about,)).fetchone()
+    return row is not None and bool(row[0])

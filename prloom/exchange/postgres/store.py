@@ -1,0 +1,193 @@
+"""Keep an exchange in a PostgreSQL database."""
+
+# ruff: noqa: D102 (what each method does is said in the protocol)
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from prloom.exchange import rules, standing
+from prloom.exchange.errors import ClaimOverError, UnknownMessageError
+from prloom.exchange.postgres import address, claiming, pruning, publishing, reading, rows, telling
+from prloom.exchange.postgres.connection import PATIENCE, Connection
+from prloom.exchange.postgres.wake import Ears
+from prloom.exchange.protocol import PAGE, Selection
+from prloom.exchange.rules import Backoff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from prloom.exchange.claim import Ask, Claim, Delivery, Ended, Entry, Look, Settled, Settlement, TopicStats
+    from prloom.exchange.message import Draft, Message
+    from prloom.exchange.postgres.transaction import Transaction
+    from prloom.exchange.protocol import Listener, Taken
+
+_PRUNED_AT_ONCE = 100  # conversations; others write between
+
+
+class PostgresStore:
+    """Implements `prloom.exchange.protocol.Store`; any number of machines, processes and threads may use one schema.
+
+    A lost connection is made anew, for as long as `patience`, and what was not committed is done again. Whether a
+    commit whose answer was lost stands is asked of the server.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        backoff: Backoff | None = None,
+        patience: timedelta = PATIENCE,
+    ) -> None:
+        """Open the exchange, making its schema where there is none; raises StoreError for what is no exchange.
+
+        The time is the server's, unless a clock is given.
+        """
+        self._clock = clock
+        self._backoff = backoff or Backoff()
+        self._connection = Connection(address.read(url), clock=clock, patience=patience)
+        self._ears = Ears(self._connection.address)
+
+    def now(self) -> datetime:
+        if self._clock is not None:
+            return self._clock()
+        ((now,),) = self._connection.once("SELECT clock_timestamp()")
+        assert isinstance(now, datetime)  # noqa: S101 (PostgreSQL's own function)
+        return now
+
+    # ---- publishing
+
+    def publish(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
+        return self._connection.write(lambda tx: publishing.put(tx, drafts))
+
+    # ---- claiming
+
+    def claim(self, ask: Ask) -> Taken | None:
+        taken = self._connection.write(lambda tx: claiming.take(tx, ask, upkeep=True), lock="none")
+        if isinstance(taken, claiming.Upkeep):
+            self.expire()
+            self._connection.once(claiming.DUE, self._given(), list(ask.topics))
+            taken = self._connection.write(lambda tx: claiming.take(tx, ask, upkeep=False), lock="none")
+        assert not isinstance(taken, claiming.Upkeep)  # noqa: S101 (it was not asked for)
+        return taken
+
+    def renew(self, claim_id: str, lease: timedelta) -> Claim:
+        renewed = self._connection.once(claiming.RENEW, self._given(), lease, rows.asked(claim_id))
+        if not renewed:
+            known = self._connection.read(lambda tx: claiming.find(tx, claim_id))
+            raise ClaimOverError(standing.over(claim_id, known))
+        return rows.claim(renewed[0])
+
+    def settle(self, claim_id: str, settlement: Settlement) -> Settled:
+        return self._connection.write(lambda tx: claiming.settle(tx, claim_id, settlement, self._backoff))
+
+    def expire(self) -> int:
+        expired = 0
+        while self._connection.once(claiming.OVERDUE, self._given())[0][0]:
+            some = self._connection.write(lambda tx: claiming.expire(tx, self._backoff))
+            if some == 0:
+                break  # others are about to
+            expired += some
+        return expired
+
+    def look(self, topics: Sequence[str]) -> Look:
+        several = list(topics)
+        return claiming.look(self._connection.once(claiming.LOOK, self._given(), several, several)[0])
+
+    # ---- people
+
+    def cancel(self, message_id: str, reason: str) -> Message:
+        self.expire()
+
+        def work(tx: Transaction) -> Message:
+            seq = claiming.lock(tx, message_id)
+            entry = reading.entry(tx, message_id)
+            assert seq is not None  # noqa: S101 (the entry is there)
+            standing.check_cancel(entry)
+            return claiming.cancel(tx, seq, entry, rules.cancelled(entry.delivery, tx.now, reason))
+
+        return self._connection.write(work)
+
+    def retry(self, message_id: str) -> Delivery:
+        self.expire()
+
+        def work(tx: Transaction) -> Delivery:
+            seq = claiming.lock(tx, message_id)
+            entry = reading.entry(tx, message_id)
+            assert seq is not None  # noqa: S101 (the entry is there)
+            standing.check_retry(entry)
+            again = rules.retried(entry.delivery)
+            claiming.save(tx, seq, again)
+            tx.news = True
+            return again
+
+        return self._connection.write(work)
+
+    def prune(self, older_than: timedelta) -> int:
+        self.expire()
+        before = self.now() - older_than
+        names = [name for (name,) in self._connection.once(pruning.OLD, before)]
+        removed = 0
+        for first in range(0, len(names), _PRUNED_AT_ONCE):
+            work = partial(pruning.remove, names=names[first : first + _PRUNED_AT_ONCE], before=before)
+            removed += self._connection.write(work, lock="exclusive")
+        return removed
+
+    # ---- reading
+
+    def message(self, message_id: str) -> Message:
+        return self._connection.read(lambda tx: publishing.find(tx, message_id))
+
+    def read(self, selection: Selection) -> tuple[Message, ...]:
+        newest, since = None, 0
+        if selection.replies_to is None or selection.since is not None:
+            newest, since = self._connection.read_in_order(lambda tx: reading.bounds(tx, selection))
+        statement, values = reading.messages(selection, newest, since)
+        return tuple(map(rows.message, self._connection.once(statement, *values)))
+
+    def entry(self, message_id: str) -> Entry:
+        return self._connection.read(lambda tx: reading.entry(tx, message_id))
+
+    def conversation(self, conversation_id: str) -> tuple[Entry, ...]:
+        return self._connection.read(lambda tx: reading.conversation(tx, conversation_id))
+
+    def worked(self, topics: Sequence[str]) -> frozenset[str]:
+        return frozenset(topic for (topic,) in self._connection.once(reading.WORKED, list(topics)))
+
+    def stats(self) -> tuple[TopicStats, ...]:
+        now = self.now()
+        return tuple(map(reading.stats, self._connection.once(reading.STATS, now, now, now - standing.RATE_WINDOW)))
+
+    # ---- telling
+
+    def track(self, conversation_id: str) -> None:
+        def work(tx: Transaction) -> None:
+            if tx.one(reading.ANY_OF, rows.asked(conversation_id)) is None:
+                raise UnknownMessageError(standing.unknown(conversation_id, "conversation"))
+            publishing.track(tx, conversation_id)
+
+        self._connection.write(work)
+
+    def take_ended(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
+        now = self.now()
+        found = self._connection.read(lambda tx: telling.ended(tx, now, limit))
+        return self._connection.write(lambda tx: telling.take(tx, found, lease)) if found else ()
+
+    def told(self, ended: Ended) -> bool:
+        name, token = rows.asked(ended.conversation_id), rows.asked(ended.token)
+        return bool(self._connection.once(telling.TOLD, name, token))
+
+    # ---- waking
+
+    def listen(self) -> Listener:
+        return self._ears.listen()
+
+    def close(self) -> None:
+        self._ears.close()
+        self._connection.close()
+
+    def _given(self) -> datetime | None:
+        return None if self._clock is None else self._clock()

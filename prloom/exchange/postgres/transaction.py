@@ -1,0 +1,94 @@
+"""One transaction on the server: its statements go out without waiting for one another's answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import psycopg
+
+Row: TypeAlias = tuple[Any, ...]
+Lock: TypeAlias = Literal["none", "shared", "exclusive"]
+"""What a transaction is to the order of publication. Whoever publishes has a share of a lock, so that whoever reads
+(or prunes) can wait until nobody does, and then knows that no message with a lower number will come yet."""
+
+_BEGIN = {
+    "shared": "SELECT clock_timestamp(), pg_current_xact_id()::text, pg_advisory_xact_lock_shared(%s)",
+    "exclusive": "SELECT clock_timestamp(), pg_current_xact_id()::text, pg_advisory_xact_lock(%s)",
+}
+
+
+class Transaction:
+    """What works inside a write. `number` is how the server knows it by, also when the connection is gone."""
+
+    def __init__(self, db: psycopg.Connection, clock: Callable[[], datetime] | None) -> None:
+        self._db = db
+        self._clock = clock
+        self._begun: psycopg.Cursor | None = None
+        self._end: psycopg.Cursor | None = None
+        self._now: datetime | None = None
+        self._number: str | None = None
+        self.news = False
+
+    def begin(self, lock: Lock, key: int) -> None:
+        """Begin it, before anything else: whoever holds a row already must not wait for the lock."""
+        self._db.execute("BEGIN")
+        if lock != "none":
+            self._begun = self.ask(_BEGIN[lock], key)
+
+    def began(self, now: datetime, number: str | None) -> None:
+        """Note what a first statement of another kind found out."""
+        self._now, self._number = now, number
+
+    def ask(self, statement: str, *values: object) -> psycopg.Cursor:
+        """Send a statement; its answer is waited for when it is fetched."""
+        return self._db.execute(statement.encode(), values, binary=True)
+
+    def one(self, statement: str, *values: object) -> Row | None:
+        """Return a statement's first row."""
+        return self.ask(statement, *values).fetchone()
+
+    def commit(self, channel: str) -> None:
+        """Send the end of it; listeners are told afterwards, so that they find what they were told of."""
+        self._read()  # whether it stands can be asked of the server by its number alone
+        self._end = self._db.execute("COMMIT")
+        if self.news:
+            # Outside the transaction: inside, all that commit would queue behind one another's flush to disk.
+            self._db.execute("SELECT pg_notify(%s, '')", (channel,))
+
+    @property
+    def clock(self) -> datetime | None:
+        """The time that was given instead of the server's, for statements."""
+        return None if self._clock is None else self._clock()
+
+    @property
+    def now(self) -> datetime:
+        """The time at the transaction's beginning."""
+        self._read()
+        assert self._now is not None  # noqa: S101 (a write without a lock says so itself, by `began`)
+        return self._clock() if self._clock is not None else self._now
+
+    @property
+    def number(self) -> str | None:
+        """The server's number for it, if it was given one."""
+        return self._number
+
+    @property
+    def committing(self) -> bool:
+        """Whether its end was sent."""
+        return self._end is not None
+
+    @property
+    def committed(self) -> bool:
+        """Whether the server said that it stands."""
+        return self._end is not None and self._end.statusmessage == "COMMIT"
+
+    def _read(self) -> None:
+        if self._begun is not None:
+            row = self._begun.fetchone()
+            self._begun = None
+            if row is not None:
+                self._now, self._number = row[0], row[1]
