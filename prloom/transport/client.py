@@ -14,7 +14,8 @@ import httpx
 from prloom.api.http import Answer, HttpError, HttpNeeds, Trouble
 from prloom.errors import PrloomError
 from prloom.model.record import Json
-from prloom.transport import limits, memory
+from prloom.transport import content, limits, memory
+from prloom.transport.content import TooLargeError, UnreadableError
 from prloom.transport.limits import Bounds
 from prloom.transport.memory import Memory
 
@@ -81,7 +82,7 @@ class Client:
             timeout=TIMEOUT.total_seconds(),
             follow_redirects=False,
             transport=transport,
-            headers={"user-agent": "prloom", **needs.headers},
+            headers={"user-agent": "prloom", "accept-encoding": content.ACCEPTED, **needs.headers},
         )
 
     def renew(self, token: str) -> None:
@@ -138,11 +139,21 @@ class Client:
                 asyncio.timeout(WHOLE.total_seconds()),
                 self._http.stream(method, url, json=body, headers=headers) as response,
             ):
-                content = await _bounded(response)
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, TimeoutError, ValueError) as error:
+                assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - the client is one
+                whole = await content.read(response.stream, response.headers.get("content-encoding", ""), LARGEST)
+        except TooLargeError:
+            raise HttpError(f"{_path(url)}: the answer is larger than {LARGEST} bytes", trouble="unknown") from None
+        except (
+            httpx.HTTPError,
+            httpx.InvalidURL,
+            httpx.StreamError,
+            UnreadableError,
+            TimeoutError,
+            ValueError,
+        ) as error:
             text = self._discreet(f"{method} {_path(url)}: {type(error).__name__}: {error}")
             raise HttpError(text, trouble="unknown") from None  # the cause may quote what it was about to send
-        return Answer(response.status_code, url, {k.lower(): v for k, v in response.headers.items()}, content)
+        return Answer(response.status_code, url, {k.lower(): v for k, v in response.headers.items()}, whole)
 
     async def _wait(self, method: str, url: str) -> None:
         """Wait for our turn under the server's limits; where that takes long, say when to come again."""
@@ -212,16 +223,6 @@ def _checked(token: str | None) -> str | None:
     if token and not (token.isascii() and token.isprintable() and " " not in token):
         raise PrloomError("the token has a space or a character that no token has; set it anew, without line ends")
     return token or None
-
-
-async def _bounded(response: httpx.Response) -> bytes:
-    parts, size = [], 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > LARGEST:
-            raise HttpError(f"{_path(str(response.url))}: the answer is larger than {LARGEST} bytes", trouble="unknown")
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _trouble(status: int) -> Trouble:

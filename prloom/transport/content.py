@@ -1,0 +1,64 @@
+"""Take in the content of an answer, unpacked, and never more of it than a bound allows."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncIterable
+
+ACCEPTED = "gzip"
+"""What an answer may be packed with, and that once: of what is packed twice, a kilobyte can be a terabyte."""
+
+_PIECE = 65_536
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+class TooLargeError(Exception):
+    """There is more than the bound allows."""
+
+
+class UnreadableError(Exception):
+    """It is packed in a way that was not asked for, or not as it should be."""
+
+
+async def read(parts: AsyncIterable[bytes], encoding: str, most: int) -> bytes:
+    """Return the content, unpacked; raises TooLargeError beyond so many bytes, and UnreadableError.
+
+    `encoding` is that of the `content-encoding` header (RFC 9110, 8.4).
+    """
+    match encoding.strip().lower():
+        case "" | "identity":
+            return await _plain(parts, most)
+        case "gzip" | "x-gzip":
+            return await _unpacked(parts, most)
+        case _:
+            raise UnreadableError(f"it is packed as {encoding[:40]!r}, which nobody asked for")
+
+
+async def _plain(parts: AsyncIterable[bytes], most: int) -> bytes:
+    content = bytearray()
+    async for part in parts:
+        content += part
+        if len(content) > most:
+            raise TooLargeError
+    return bytes(content)
+
+
+async def _unpacked(parts: AsyncIterable[bytes], most: int) -> bytes:
+    content = bytearray()
+    unpacker = zlib.decompressobj(_GZIP)
+    started = False
+    async for part in parts:
+        started = started or bool(part)
+        rest, full = part, False
+        while (rest or full) and not unpacker.eof:
+            try:
+                piece = unpacker.decompress(rest, _PIECE)
+            except zlib.error as error:
+                raise UnreadableError(f"it is no gzip: {error}") from error
+            content += piece
+            if len(content) > most:
+                raise TooLargeError
+            rest, full = unpacker.unconsumed_tail, len(piece) == _PIECE
+    if started and not unpacker.eof:
+        raise UnreadableError("its gzip ends in the middle")
+    return bytes(content)
