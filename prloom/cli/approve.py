@@ -36,7 +36,7 @@ def command(given: Options, events: tuple[str, ...], *, release: bool) -> None:
         if target.state not in {"held", "withheld"}:
             raise PrloomError(f"{target.id} is {target.state}, not held; there is nothing to vouch for")
     held = [target for target in found if target.event is not None]
-    withheld = [target for target in found if target.event is None]
+    withheld = [target._replace(id=target.action.id) for target in found if target.action is not None]
     for target in held:
         _show(targets.text(where, target), target.plan)
     for target in withheld:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from binascii import crc32
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prloom.errors import StorageError
 from prloom.storage import asides, locks, wire
+from prloom.storage.envelope import SCHEMA_VERSION
 from prloom.storage.folder import READ_LIMIT
 
 if TYPE_CHECKING:
@@ -14,6 +16,15 @@ if TYPE_CHECKING:
     from prloom.storage.folder import Folder
 
 LABEL = "corrupt"
+
+CHECK = "$check"
+"""The last key of a document that prloom wrote: the CRC-32 of all that stands before it, as eight digits.
+
+Damage that leaves valid JSON is noticed by it. It does not say who wrote the document; a program that writes one in
+a form of its own needs none.
+"""
+_CHECKED = b'\n  "$check": "%08x"\n}\n'
+_SIZE = len(_CHECKED % 0)
 
 
 class Loaded(NamedTuple):
@@ -52,8 +63,7 @@ class Document:
         content = self.folder.read_bytes(self.name, limit=self.limit)
         if content is None:
             return Loaded(None)
-        value = wire.decode(content)
-        return Loaded(None, value.reason) if isinstance(value, wire.Unreadable) else Loaded(value)
+        return self._read(content)
 
     def load(self) -> Loaded:
         """Read the document; one that cannot be read is set aside as `<name>.corrupt-<UTC time>`."""
@@ -79,6 +89,19 @@ class Document:
             self.folder.replace(self.name, self._encode(value))
         return value
 
+    def _read(self, content: bytes) -> Loaded:
+        value = wire.decode(content)
+        if isinstance(value, wire.Unreadable):
+            return Loaded(None, value.reason)
+        value.pop(CHECK, None)
+        version = value.get("schemaVersion")
+        if isinstance(version, int) and version > SCHEMA_VERSION:
+            raise StorageError(
+                f"{self.path} has the schemaVersion {version}, and this prloom knows {SCHEMA_VERSION}; "
+                "it is left as it is: update prloom"
+            )
+        return Loaded(value) if _is_whole(content) else Loaded(None, f"it is not what was written, says its {CHECK}")
+
     def _load(self) -> Loaded:
         found = self.peek()
         if found.reason is None:
@@ -87,7 +110,16 @@ class Document:
         return found._replace(aside=self.folder.where(aside))
 
     def _encode(self, value: Mapping[str, Any]) -> bytes:
-        content = wire.encode(value, pretty=True)
+        text = wire.encode(value, pretty=True)[: -len(b"\n}\n")] if value else b"{"
+        content = text + (b"," if value else b"") + _CHECKED % crc32(text)
         if len(content) > self.limit:
             raise StorageError(f"{self.path} would have {len(content)} bytes, more than {self.limit}; keep less in it")
         return content
+
+
+def _is_whole(content: bytes) -> bool:
+    """Whether a document is what was written, as far as its end tells."""
+    if content[-_SIZE - 1 :].lstrip(b",{")[:14] != _CHECKED[:14]:
+        return True
+    text = content[:-_SIZE].removesuffix(b",")
+    return content[-_SIZE:] == _CHECKED % crc32(text)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import multiprocessing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ import pytest
 
 from prloom.errors import StorageError, UnsafePathError
 from prloom.storage import wire
-from prloom.storage.document import Document, Loaded
+from prloom.storage.document import CHECK, Document, Loaded
 from prloom.storage.faulty import FullDisk
 from prloom.storage.folder import Folder
 
@@ -35,7 +36,7 @@ def test_what_is_saved_is_loaded(folder: Folder) -> None:
 def test_a_document_is_readable_by_people(folder: Folder) -> None:
     Document(folder, NAME).save({"a": 1, "b": [2]})
 
-    assert folder.read_bytes(NAME) == b'{\n  "a": 1,\n  "b": [\n    2\n  ]\n}\n'
+    assert folder.read_bytes(NAME) == b'{\n  "a": 1,\n  "b": [\n    2\n  ],\n  "$check": "66ec6d38"\n}\n'
 
 
 def test_a_missing_document_is_none_and_no_error(folder: Folder) -> None:
@@ -217,4 +218,49 @@ def test_what_is_not_json_is_an_error_of_the_caller(folder: Folder) -> None:
 def test_a_saved_document_is_json_to_everybody(folder: Folder) -> None:
     Document(folder, NAME).save({"a": "</script>\u2028\x7f\x1b["})
 
-    assert msgspec.json.decode(folder.read_bytes(NAME) or b"") == {"a": "</script>\u2028\x7f\x1b["}
+    read = msgspec.json.decode(folder.read_bytes(NAME) or b"")
+    assert {**read, CHECK: 0} == {"a": "</script>\u2028\x7f\x1b[", CHECK: 0}
+
+
+@pytest.mark.parametrize(
+    "value", [{}, {"a": 1}, {"cursor": [1, 20, 0], "text": "ä ☃ \u0000", "deep": {"b": [None, 1.5]}}]
+)
+def test_no_flipped_byte_goes_unnoticed_and_no_cut(folder: Folder, value: dict[str, object]) -> None:
+    document = Document(folder, NAME)
+    document.save(value)
+    sound = folder.read_bytes(NAME) or b""
+    body = sound.rindex(b'  "$check"')
+
+    for at in range(len(sound)):
+        for flip in (1, 2, 4, 8, 16, 32, 64, 128):
+            put(folder, sound[:at] + bytes([sound[at] ^ flip]) + sound[at + 1 :])
+            found = document.peek()
+            assert found.value is None if at < body else found.value in (None, value, {**value, **(found.value or {})})
+        put(folder, sound[:at])
+        assert document.peek().value is None or sound[:at] == sound.rstrip()
+
+
+def test_what_another_program_wrote_in_its_own_form_needs_no_check(folder: Folder) -> None:
+    Document(folder, NAME).save({"a": 1, "b": 2})
+    written = json.loads(folder.read_bytes(NAME) or b"")
+
+    for form in (json.dumps({**written, "a": 3}), json.dumps({**written, "a": 3}, indent=2), '{"a": 3, "b": 2}\n'):
+        put(folder, form.encode())
+        assert Document(folder, NAME).load() == Loaded({"a": 3, "b": 2})
+
+
+def test_a_newer_schema_is_refused_and_left_as_it_is(folder: Folder) -> None:
+    content = b'{"schemaVersion": 2, "anything": {}}'
+    put(folder, content)
+
+    for use in (
+        Document(folder, NAME).peek,
+        Document(folder, NAME).load,
+        lambda: Document(folder, NAME).update(lambda _: {}),
+    ):
+        with pytest.raises(
+            StorageError, match=r"dispatcher.json has the schemaVersion 2, and this prloom knows 1; it is"
+        ):
+            use()
+    assert folder.read_bytes(NAME) == content
+    assert folder.names() == (NAME,)

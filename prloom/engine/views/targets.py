@@ -67,7 +67,7 @@ def action(repository: RepositoryPaths, target: Target) -> Action:
     if bus is not None and target.action is not None:
         with bus:
             found = journals.action(Reader(bus, paths.ACTIONS).read_at(target.action.position))
-    if found is None or found.id != target.id:
+    if found is None or target.action is None or found.id != target.action.id:
         raise PrloomError(f"the line of {target.id} in actions.jsonl cannot be read; `prloom doctor` names it")
     return found
 
@@ -99,7 +99,7 @@ def _in(of: Snapshot, name: str) -> Iterator[Target]:
         yield Target(of.plan.id, name, action=queue[name])
     else:
         failed = [each for each in queue.values() if each.failed and each.event_id == name]
-        yield from (Target(of.plan.id, each.id, action=each) for each in failed)
+        yield from (Target(of.plan.id, name, action=each) for each in failed)
 
 
 def _why_not(repository: RepositoryPaths, name: str) -> str:
