@@ -7,9 +7,26 @@ import click
 from prloom.cli import options, terminal
 from prloom.cli.options import Options, pass_options
 
+_DIGITS = 12  # more than any forge has counted to
+
+
+def _number(ctx: click.Context, param: click.Parameter, given: str | None) -> int | None:
+    """Return the number of a pull request, as people write it."""
+    if given is None:
+        return None
+    digits = given.removeprefix("#")
+    if not (digits.isascii() and digits.isdecimal() and digits.strip("0")) or len(digits) > _DIGITS:
+        shown = terminal.clean(given)
+        raise click.UsageError(
+            f"{shown} is no number of a pull request; "
+            f"a branch without one is adopted by `prloom adopt --branch {shown}`",
+            ctx,
+        )
+    return int(digits)
+
 
 @click.command()
-@click.argument("pr", type=click.IntRange(min=1), required=False)
+@click.argument("pr", callback=_number, required=False)
 @click.option("--branch", metavar="B", help="Look after a branch that has no pull request on a forge.")
 @click.option("--plan", "plan_id", metavar="ID", help="The plan's id; by default made from the branch or the number.")
 @click.option("--preset", metavar="NAME", help="Work on it by this preset of prloom.toml.")

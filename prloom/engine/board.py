@@ -17,7 +17,7 @@ from prloom.engine.plan.rules import Rules, rules
 from prloom.errors import ConfigError, PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
-from prloom.storage import paths
+from prloom.storage import asides, paths
 from prloom.storage.disk import REAL, Disk
 from prloom.storage.document import Document
 from prloom.storage.folder import Folder
@@ -66,6 +66,7 @@ class Board:
         self._lock = DispatcherLock(self.local)
         self._lock.acquire()
         try:
+            asides.tidy(self.local, (paths.PLUGIN_STATE_GLOBAL,))
             everywhere = partial(history.everywhere, repository, self._guard)
             self._shared = Stores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
             plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
@@ -176,10 +177,12 @@ class Board:
             raise PrloomError(problem)
         local = Folder.open(worktree, *paths.LOCAL, disk=self._disk)
         if local is None:
-            raise PrloomError(f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt the pull request again")
+            raise PrloomError(f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt its branch or pull request again")
         plan = plans.load(local)
         if plan.id != plan_id:
-            raise PrloomError(f"{local.where(paths.PLAN_STATE)} is of plan {plan.id!r}; adopt the pull request again")
+            raise PrloomError(
+                f"{local.where(paths.PLAN_STATE)} is of plan {plan.id!r}; adopt its branch or pull request again"
+            )
         return self._desk(plan, local, _for_preset(plan, general))
 
     def _desk(self, plan: Plan, local: Folder, of: Rules) -> Desk:

@@ -47,6 +47,18 @@ def sweep(folder: Folder, now: float | None = None, *, older_than: float = _STAL
     return tuple(swept)
 
 
+def tidy(folder: Folder, *below: tuple[str, ...]) -> None:
+    """Remove what crashes left in a folder and in those below it that are there; what cannot be looked at is left."""
+    with suppress(StorageError):
+        sweep(folder)
+    for names in below:
+        with suppress(StorageError):
+            found = folder.sub(*names)
+            if found is not None:
+                with found:
+                    sweep(found)
+
+
 def _free_name(folder: Folder, name: str, label: str) -> str:
     """Choose a name under the folder's lock, so that no other process chooses the same."""
     first = aside = f"{name}.{label}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"

@@ -42,7 +42,7 @@ def test_each_finding_has_its_place_and_its_fix_and_an_error_is_exit_code_1(soun
 
     assert ran.code == 1
     assert ran.out.startswith("  error    plan pr-7: ")
-    assert "\n           fix: adopt the pull request again\n" in ran.out
+    assert "\n           fix: adopt its branch or pull request again\n" in ran.out
     assert ran.out.endswith("\n\n1 to mend, 0 to know.\n")
     assert "\x1b" not in ran.out
 

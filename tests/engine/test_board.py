@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from prloom.engine.board import Board
 from prloom.engine.plan.rules import rules
 from prloom.errors import AlreadyRunningError, PrloomError, StorageError
 from prloom.storage.faulty import NotingDisk
+from prloom.storage.folder import TEMPORARY
 
 
 @pytest.fixture
@@ -163,3 +165,21 @@ def test_what_could_not_be_told_is_told_again(stage: Stage, board: Board, tmp_pa
     board.publish([{"name": "p"}], [], stage.clock())
 
     assert json.loads(target.read_text())["plugins"] == [{"name": "p"}]
+
+
+async def test_what_crashes_left_half_written_is_cleared_away_when_a_board_is_opened(stage: Stage):
+    local = stage.adopt()
+    top = stage.root / "prloom/.local"
+    (top / "bus/state").mkdir(parents=True)
+    (local / "bus/state").mkdir(parents=True)
+    folders = [top, top / "bus/state", local, local / "bus", local / "bus/state"]
+    old, new = [[each / f".{name}.x{TEMPORARY}" for each in folders] for name in ("old", "new")]
+    for file in (*old, *new):
+        file.write_text("half")
+    for file in old:
+        os.utime(file, (0, 0))
+
+    await stage.tick()
+
+    assert [file for file in old if file.exists()] == []
+    assert [file for file in new if not file.exists()] == []

@@ -35,12 +35,12 @@ def load(local: Folder) -> Plan:
     found = document.peek()
     if found.value is None:
         reason = found.reason or "there is none"
-        raise StorageError(f"{document.path} cannot be read: {reason}; adopt the pull request again")
+        raise StorageError(f"{document.path} cannot be read: {reason}; adopt its branch or pull request again")
     try:
         return record.from_wire(Plan, found.value)
     except msgspec.ValidationError as error:
         raise StorageError(
-            f"{document.path} cannot be used: {error}; mend it or adopt the pull request again"
+            f"{document.path} cannot be used: {error}; mend it or adopt its branch or pull request again"
         ) from error
 
 

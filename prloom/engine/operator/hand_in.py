@@ -42,5 +42,5 @@ def _local(repository: RepositoryPaths, plan_id: str) -> Folder:
         raise PrloomError(problem)
     local = Folder.open(worktree, *paths.LOCAL)
     if local is None:
-        raise PrloomError(f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt the pull request again")
+        raise PrloomError(f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt its branch or pull request again")
     return local

@@ -28,7 +28,7 @@ from prloom.model import record
 from prloom.model.event import Target
 from prloom.model.plan import Plan
 from prloom.model.position import Cursor
-from prloom.storage import paths
+from prloom.storage import asides, paths
 from prloom.storage.folder import Folder
 
 log = logging.getLogger(__name__)
@@ -83,6 +83,7 @@ class Desk:
         self._rested = timedelta(0)
         self._troubles = 0
         self._anew = False
+        asides.tidy(local, (paths.BUS,), (paths.BUS, paths.BUS_STATE), (paths.PLUGIN_STATE,))
         self._open()
 
     def _open(self) -> None:

@@ -57,10 +57,11 @@ async def _attempt(desk: Desk, step: Show, plugin: Plugin, services: Services) -
             return
         suspected = desk.suspects.issuperset(step.event_ids)
         if len(step.event_ids) > 1 or (failure.kind == "died" and not suspected):
-            log.warning("plugin %s: %s; each event is shown to it alone", plugin.key, failure)
+            log.warning("plugin %s: %s; each event is shown to it alone", plugin.key, plugin.unnamed(failure))
             _suspect(desk, step, deadly=failure.kind == "died")
             return
-        plugin.failed(f"{step.hook} failed on {', '.join(step.event_ids)}: {failure}", desk.clock(), step.event_ids)
+        what = f"{step.hook} failed on {', '.join(step.event_ids)}: {plugin.unnamed(failure)}"
+        plugin.failed(what, desk.clock(), step.event_ids)
         _fail(desk, step, plugin, str(failure), duration_ms=_ms(started))
     else:
         plugin.worked()
@@ -91,7 +92,7 @@ async def _run(desk: Desk, step: Show, plugin: Plugin, services: Services, *, st
                 outcome = await _outcome(plugin, call, services, desk.rules.hook_timeout)
             except HookFailed as failure:
                 pause = _pause(failure, others=plugin.inside if closed else 0, again=again)
-                log.info("plugin %s: %s runs again: %s", plugin.key, step.hook, failure)
+                log.info("plugin %s: %s runs again: %s", plugin.key, step.hook, plugin.unnamed(failure))
             else:
                 if not _overtaken(desk, plugin, call, outcome):
                     _commit(desk, plugin, call, outcome, duration_ms=_ms(started))

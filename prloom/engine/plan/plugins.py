@@ -46,10 +46,14 @@ class Plugin:
             self.registered = await self.host.start()
         except Exception as error:  # noqa: BLE001 - whatever a plugin does, the others go on
             self.error = str(error)
-            log.warning("plugin %s is not used: %s", self.key, error)
+            log.warning("plugin %s is not used: %s", self.key, self.unnamed(error))
         else:
             for warning in self.registered.warnings:
                 log.warning("%s", warning)
+
+    def unnamed(self, error: Exception) -> str:
+        """Return what an error says of this plugin, for where its name stands already."""
+        return str(error).removeprefix(f"plugin {self.key}").removeprefix(":").strip()
 
     def failed(self, reason: str, now: datetime, event_ids: Collection[str]) -> None:
         """Count a failure; many in a row switch the plugin off for a while.

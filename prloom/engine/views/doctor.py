@@ -48,13 +48,14 @@ def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
     except StorageError as error:
         yield _unsafe(error, repository.root.joinpath(*paths.LOCAL))
         return
+    found = snapshot.every(repository)
     if local is not None:
         with local:
-            refused = published.unopened(local)
+            refused = published.unopened(local, [each.plan for each in found])
             yield from _folders(local, (paths.PLUGIN_STATE_GLOBAL,), now)
             yield from _lock(local, now)
             yield from _published(local)
-    for each in snapshot.every(repository):
+    for each in found:
         if each.plan.id != snapshot.REPOSITORY:
             yield from _plan(each, refused.get(each.plan.id), now)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from prloom.engine.views.document import Dispatcher
 from prloom.errors import StorageError
 from prloom.model import record
+from prloom.model.plan import Plan
 from prloom.model.record import Json, Record
 from prloom.storage import owner, paths
 from prloom.storage.document import Document
@@ -39,10 +40,18 @@ def of(local: Folder, name: str, key: str, shape: type[R]) -> tuple[R, ...]:
         return ()
 
 
-def unopened(local: Folder) -> Mapping[str, str]:
-    """Return why the dispatcher could not open a plan when it last tried, by plan."""
-    told = _told(local, paths.PLANS).get("unreadable")
-    return {name: why for name, why in told.items() if isinstance(why, str)} if isinstance(told, dict) else {}
+def unopened(local: Folder, plans: Iterable[Plan]) -> Mapping[str, str]:
+    """Return why the dispatcher could not open these plans when it last tried, by plan.
+
+    What it told of one that was adopted since, or again, is over.
+    """
+    told = _told(local, paths.PLANS)
+    refused, at = told.get("unreadable"), told.get("at")
+    if not isinstance(refused, dict):
+        return {}
+    since = {plan.id: plan.created_at or "" for plan in plans}
+    over = {name for name, created in since.items() if isinstance(at, str) and created > at}
+    return {name: why for name, why in refused.items() if isinstance(why, str) and name not in over}
 
 
 def _told(local: Folder, name: str) -> Mapping[str, Json]:

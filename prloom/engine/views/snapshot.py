@@ -67,7 +67,7 @@ def of_plan(repository: RepositoryPaths, trees: Folder, plan_id: str) -> Snapsho
     unreadable = Snapshot(Plan(id=plan_id, branch="", status=UNREADABLE, blocked=True), worktree)
     local = _part(lambda: trees.sub(plan_id, *paths.LOCAL), None, errors)
     if local is None:
-        why = errors or [f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt the pull request again"]
+        why = errors or [f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt its branch or pull request again"]
         return unreadable._replace(error=why[0])
     with local:
         return Snapshot(
@@ -82,7 +82,9 @@ def of_plan(repository: RepositoryPaths, trees: Folder, plan_id: str) -> Snapsho
 def _plan(local: Folder, plan_id: str) -> Plan:
     plan = plans.load(local)
     if plan.id != plan_id:
-        raise StorageError(f"{local.where(paths.PLAN_STATE)} is of plan {plan.id!r}; adopt the pull request again")
+        raise StorageError(
+            f"{local.where(paths.PLAN_STATE)} is of plan {plan.id!r}; adopt its branch or pull request again"
+        )
     return plan
 
 

@@ -41,7 +41,7 @@ def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None)
     if local is None:
         return build(repository, tuple(plan_status(each, now) for each in shown), Dispatcher(), (), ())
     with local:
-        refused = published.unopened(local)
+        refused = published.unopened(local, [each.plan for each in shown])
         return build(
             repository,
             tuple(plan_status(each, now, refused=refused.get(each.plan.id)) for each in shown),

@@ -136,3 +136,26 @@ def test_a_trial_that_fails_keeps_the_plugin_off_for_longer():
 
     assert one.breaker.off_until is not None
     assert one.breaker.off_until - first > timedelta(seconds=100)
+
+
+async def test_the_log_names_a_plugin_once(stage: Stage, caplog: pytest.LogCaptureFixture):
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def bad(plan: str, triage: Any) -> None:
+            raise RuntimeError("boom")
+
+    stage.adopt()
+    stage.plugin("bad", register)
+    stage.bridge.news = [said("a"), said("b")]
+
+    await stage.tick()
+
+    lines = [record.getMessage() for record in caplog.records if "boom" in record.getMessage()]
+    assert len(lines) == 3  # in company, and then each of the two alone
+    assert [line.count("plugin bad") for line in lines] == [1, 1, 1]
+
+
+async def test_the_log_names_a_plugin_once_that_cannot_be_loaded(caplog: pytest.LogCaptureFixture):
+    await started(Plugin("broken", "test", Unloadable("broken", lambda ctx: None), "defer"))
+
+    assert "plugin broken is not used: could not be loaded: line 3" in caplog.text

@@ -12,8 +12,11 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
+from prloom.engine.bus import plans
 from prloom.engine.bus.ledger import Ledger
 from prloom.engine.views import status
+from prloom.model import record
+from prloom.model.plan import Plan
 from prloom.storage import locks
 from prloom.storage.folder import Folder
 from prloom.storage.owner import DispatcherLock
@@ -374,10 +377,10 @@ def bad_snapshot(local: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "said_of_it"),
     [
-        (broken_json, "state.json cannot be read: Input data was truncated; adopt the pull request again"),
+        (broken_json, "state.json cannot be read: Input data was truncated; adopt its branch or pull request again"),
         (wrong_state, "state.json cannot be used: Expected `str`, got `int` - at `$.id`"),
         (linked_state, "state.json is a symbolic link, and prloom does not go through it"),
-        (anothers_state, "state.json is of plan 'pr-7'; adopt the pull request again"),
+        (anothers_state, "state.json is of plan 'pr-7'; adopt its branch or pull request again"),
         (bad_snapshot, "decisions.jsonl cannot be followed: Expected `int`, got `str`"),
         (linked_bus, "bus is a symbolic link, and prloom does not go through it"),
         (piped_log, "decisions.jsonl is a pipe, and prloom does not go through it"),
@@ -414,6 +417,18 @@ async def test_why_the_dispatcher_could_not_open_a_plan_is_shown(stage: Stage) -
     await stage.tick()
 
     assert "no preset careful is configured" in read(stage)["plans"][0]["lastError"]
+
+
+async def test_why_it_could_not_be_opened_is_over_once_the_plan_is_adopted_again(stage: Stage) -> None:
+    local = stage.adopt(preset="careful")
+    await stage.tick()
+    stage.clock.advance(minutes=1)
+
+    with Folder.make(local) as folder:
+        plans.save(folder, Plan(id="pr-7", branch="pr-7", created_at=record.iso(stage.clock())))
+
+    assert read(stage)["plans"][0]["lastError"] is None
+    assert read(stage)["plans"][0]["blocked"] is False
 
 
 # What else is shown.
