@@ -21,7 +21,7 @@ _BY_KEY = (
 )
 _PUT_MESSAGE = (
     "INSERT INTO messages (id, topic, body, created_at, parent_id, conversation_id, producer, metadata)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
 )
 _PUT_DELIVERY = (
     "INSERT INTO deliveries (seq, topic, state, available_at, max_attempts, key, concurrency_key, reply)"
@@ -31,7 +31,7 @@ _PUT_DELIVERY = (
 
 def put(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message:
     """Store a draft's message, or return the one that it is already."""
-    message = _known(db, draft) or _new(db, draft, now)
+    message = (_by_key(db, draft) if draft.key is not None else None) or _new(db, draft, now) or find(db, draft.id)
     if draft.track:
         track(db, message.conversation_id)
     return message
@@ -50,21 +50,17 @@ def track(db: sqlite3.Connection, conversation_id: str) -> None:
     db.execute("INSERT INTO tracked (conversation_id) VALUES (?) ON CONFLICT DO NOTHING", (conversation_id,))
 
 
-def _known(db: sqlite3.Connection, draft: Draft) -> Message | None:
-    row = db.execute(_BY_ID, (draft.id,)).fetchone()
-    if row is not None:
-        return rows.message(row)
-    if draft.key is None:
-        return None
+def _by_key(db: sqlite3.Connection, draft: Draft) -> Message | None:
     row = db.execute(_BY_KEY, (draft.topic, draft.key)).fetchone()
     return None if row is None else standing.same_body(draft, rows.message(row))
 
 
-def _new(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message:
+def _new(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message | None:
+    """Store a new message; None where this very draft is stored already."""
     parent = None if draft.parent_id is None else find(db, draft.parent_id)
     made = standing.message(draft, parent, now)
     stands = standing.delivery(draft, now)
-    seq = db.execute(
+    cursor = db.execute(
         _PUT_MESSAGE,
         (
             made.id,
@@ -76,11 +72,13 @@ def _new(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message:
             made.producer,
             rows.metadata(made.metadata),
         ),
-    ).lastrowid
+    )
+    if cursor.rowcount == 0:
+        return None
     db.execute(
         _PUT_DELIVERY,
         (
-            seq,
+            cursor.lastrowid,
             stands.topic,
             stands.state,
             rows.optional_micros(stands.available_at),

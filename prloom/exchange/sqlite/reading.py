@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from prloom.exchange import rules, standing
@@ -21,6 +21,21 @@ if TYPE_CHECKING:
 _MESSAGE_WIDTH = 8
 _ENTRIES = f"SELECT {rows.MESSAGE}, {rows.DELIVERY} FROM messages AS m JOIN deliveries AS d USING (seq)"  # noqa: S608
 _CLAIMS = f"SELECT {rows.CLAIM} FROM claims AS c JOIN messages AS m ON m.seq = c.message"  # noqa: S608
+_STATS = """
+SELECT topic, ready, delayed, leased, done, dead, ended, (SELECT created_at FROM messages WHERE seq = first_ready)
+FROM (
+    SELECT
+        topic,
+        sum(state = 'ready') AS ready,
+        sum(state = 'ready' AND available_at IS NOT NULL AND available_at > ?) AS delayed,
+        sum(state = 'leased') AS leased,
+        sum(state = 'done') AS done,
+        sum(state = 'dead') AS dead,
+        sum(ended_at IS NOT NULL AND ended_at > ?) AS ended,
+        min(CASE WHEN state = 'ready' THEN seq END) AS first_ready
+    FROM deliveries GROUP BY topic
+) ORDER BY topic
+"""
 
 
 def messages(db: sqlite3.Connection, selection: Selection) -> tuple[Message, ...]:
@@ -80,11 +95,36 @@ def outcome(db: sqlite3.Connection, entries: Sequence[Entry]) -> Outcome:
 
 def stats(db: sqlite3.Connection, now: datetime) -> tuple[TopicStats, ...]:
     """Return how each topic stands."""
-    by_topic: dict[str, list[Entry]] = defaultdict(list)
-    for row in db.execute(f"{_ENTRIES} ORDER BY m.seq"):
-        each = _entry(row, ())
-        by_topic[each.message.topic].append(each)
-    return tuple(standing.stats(topic, by_topic[topic], now) for topic in sorted(by_topic))
+    since = rows.micros(now - standing.RATE_WINDOW)
+    published = _published(db, since)
+    return tuple(
+        _topic_stats(row, now, published[row[0]]) for row in db.execute(_STATS, (rows.micros(now), since)).fetchall()
+    )
+
+
+def _topic_stats(row: rows.Row, now: datetime, published: int) -> TopicStats:
+    topic, ready, delayed, leased, done, dead, ended, oldest = row
+    return TopicStats(
+        topic=topic,
+        ready=ready,
+        delayed=delayed,
+        leased=leased,
+        done=done,
+        dead=dead,
+        oldest_ready_age=None if oldest is None else now - rows.moment(oldest),
+        published_per_minute=standing.per_minute(published),
+        ended_per_minute=standing.per_minute(ended),
+    )
+
+
+def _published(db: sqlite3.Connection, since: int) -> Counter[str]:
+    """Count what was published lately, reading back from the newest message."""
+    counted: Counter[str] = Counter()
+    for topic, created_at in db.execute("SELECT topic, created_at FROM messages ORDER BY seq DESC"):
+        if created_at <= since:
+            break
+        counted[topic] += 1
+    return counted
 
 
 def seq(db: sqlite3.Connection, message_id: str) -> int:

@@ -62,7 +62,6 @@ CREATE TABLE claims (
 ) STRICT;
 CREATE INDEX claims_message ON claims (message);
 CREATE UNIQUE INDEX claims_active ON claims (message) WHERE status = 'active';
-CREATE INDEX claims_lease ON claims (lease_until) WHERE status = 'active';
 
 CREATE TABLE clock (boot TEXT NOT NULL, started INTEGER NOT NULL) STRICT;
 
