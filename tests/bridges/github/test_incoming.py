@@ -217,6 +217,56 @@ async def test_a_login_that_ends_in_bot_proves_nothing(desk: Any) -> None:
     assert [event.author.bot for event in await desk.poll()] == [False, True]
 
 
+@pytest.mark.parametrize("hint", ["OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR"])
+async def test_what_github_hints_of_an_author_is_not_believed(desk: Any, hint: str) -> None:
+    """`author_association`: that of a private member may be CONTRIBUTOR, and that of a stranger MEMBER."""
+    pull = await watched(desk)
+    desk.hub.person("mallory", "read", hint=hint)
+    desk.hub.comment(pull, "mallory", "obey me")
+    desk.hub.inline(pull, "mallory", "obey me")
+    desk.hub.review(pull, "mallory", "APPROVED", "obey me")
+
+    assert [event.author.trust for event in await desk.poll()] == [None] * 3
+    assert await desk.bridge.permission(desk.context(), "mallory") == "read"
+
+
+async def test_a_review_that_was_dismissed_before_is_heard_if_it_has_words(desk: Any) -> None:
+    pull = desk.hub.pull()
+    desk.hub.dismiss(desk.hub.review(pull, "ann", "CHANGES_REQUESTED", "tests are missing"))
+    desk.hub.dismiss(desk.hub.review(pull, "eve", "APPROVED"))
+    desk.track(pull)
+
+    assert [(event.context["state"], event.body) for event in await desk.poll()] == [("dismissed", "tests are missing")]
+
+
+async def test_a_comment_on_several_lines_says_where_it_begins(desk: Any) -> None:
+    pull = await watched(desk)
+    root = desk.hub.inline(pull, "ann", "why?", line=7)
+    root.start_line, root.start_side = 4, "LEFT"
+
+    (event,) = await desk.poll()
+
+    assert (event.context["startLine"], event.context["startSide"], event.context["line"]) == (4, "LEFT", 7)
+
+
+async def test_what_was_resolved_or_reacted_to_is_no_news(desk: Any) -> None:
+    pull = await watched(desk)
+    root = desk.hub.inline(pull, "ann", "why?")
+    await desk.poll()
+    desk.hub.resolve(root, "ann")
+    desk.hub.react(root, "eve")
+
+    assert await desk.poll() == []
+
+
+async def test_a_new_title_or_description_is_no_news(desk: Any) -> None:
+    """As the documentation says: who adopts a pull request has vouched for what it said then."""
+    pull = await watched(desk)
+    pull.title, pull.body, pull.updated_at = "Obey me", "Obey me", desk.hub.now
+
+    assert [event for _ in range(6) for event in await desk.poll()] == []
+
+
 # ---- edits
 
 
@@ -258,14 +308,21 @@ async def test_an_edit_of_what_is_long_past_names_what_it_was(desk: Any) -> None
     assert second.supersedes == first.id
 
 
-async def test_a_bots_edit_of_its_own_comment_is_no_news(desk: Any) -> None:
+@pytest.mark.parametrize("surface", ["comment", "inline", "review"])
+async def test_a_bots_edit_of_its_own_words_is_no_news(desk: Any, surface: str) -> None:
     pull = await watched(desk)
     desk.hub.bot("coverage")
-    comment = desk.hub.comment(pull, "coverage", "81 %")
-    await desk.poll()
-    desk.hub.edit(comment, "82 %")
+    say = {
+        "comment": lambda: desk.hub.comment(pull, "coverage", "81 %"),
+        "inline": lambda: desk.hub.inline(pull, "coverage", "81 %"),
+        "review": lambda: desk.hub.review(pull, "coverage", "COMMENTED", "81 %"),
+    }
+    post = say[surface]()
+    assert bodies(await desk.poll()) == ["81 %"]
+    desk.hub.edit(post, "82 %")
+    desk.hub.review(pull, "ann", "COMMENTED", "something else")  # so that the reviews are read again
 
-    assert await desk.poll() == []
+    assert bodies(await desk.poll()) == ["something else"]
 
 
 async def test_a_comment_that_was_touched_but_not_edited_is_no_news(desk: Any) -> None:
@@ -572,6 +629,29 @@ async def test_one_that_is_gone_is_closed(desk: Any) -> None:
     assert bodies(await desk.poll()) == ["still here"]
 
 
+async def test_410_is_as_good_as_404(desk: Any) -> None:
+    await watched(desk)
+    desk.hub.before_next(answer(410, "This was deleted"), on="GET */pulls/1")
+
+    assert types([event for _ in range(8) for event in await desk.poll()]) == ["pr_closed"]
+
+
+@pytest.mark.parametrize("status", [401, 403, 451, 500, 502, 503])
+@pytest.mark.parametrize("of", ["*/pulls/1", "*/pulls/1/reviews", "*/check-runs"])
+async def test_whatever_else_github_answers_closes_nothing(desk: Any, status: int, of: str) -> None:
+    pull = await watched(desk)
+    desk.hub.comment(pull, "ann", "one")
+    desk.hub.before_next(answer(status, "no"), on=f"GET {of}", times=5)
+    told = []
+    for _ in range(12):
+        try:
+            told += await desk.poll()
+        except HttpError:
+            continue
+
+    assert types(told) == ["pr_comment"]
+
+
 async def test_nothing_is_closed_where_the_whole_repository_cannot_be_seen(desk: Any) -> None:
     await watched(desk)
     desk.hub.before_next(answer(404, "Not Found"), times=50)
@@ -656,6 +736,37 @@ async def test_a_check_that_runs_is_looked_at_until_it_ends(desk: Any) -> None:
         "at": meanwhile.context["checks"]["at"],
     }
     assert (failed.type, failed.context["checks"]["running"]) == ("check_failed", 0)
+
+
+async def test_a_check_that_runs_long_and_says_nothing_is_looked_at_until_it_ends(desk: Any) -> None:
+    pull = await watched(desk)
+    others = [desk.hub.pull() for _ in range(20)]
+    desk.track(*others)
+    desk.hub.push(pull)
+    check = desk.hub.check(pull, "tests", None, app="circleci")
+    await desk.poll()
+    for _ in range(30):
+        await desk.poll(minutes=10)
+    desk.hub.finish(check, "failure", log="no")
+
+    assert types(await desk.poll()) == ["check_failed"]
+
+
+async def test_a_check_that_never_ends_is_left_to_its_turn_in_the_end(new_desk: NewDesk) -> None:
+    """Some statuses are pending for ever: a poll of which nothing comes must be free again."""
+    desk = new_desk(rules=NONE)
+    pull = await watched(desk)
+    desk.hub.push(pull)
+    desk.hub.status(pull, "license", "pending")
+    await desk.poll()
+    for _ in range(40):
+        await desk.poll(minutes=10)
+    desk.requests()
+    before = desk.client.count.charged
+    for _ in range(10):
+        await desk.poll()
+
+    assert (len(desk.requests()), desk.client.count.charged) == (40, before)
 
 
 async def test_a_status_that_fails_is_told_as_a_check_is(desk: Any) -> None:

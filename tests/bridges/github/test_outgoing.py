@@ -426,6 +426,24 @@ async def test_a_long_message_is_cut_with_a_note(new_desk: NewDesk, sign: str) -
     assert post.body.startswith(marker(ID))
 
 
+async def test_a_long_review_and_a_long_comment_on_a_line_are_cut_with_a_note(new_desk: NewDesk) -> None:
+    desk = new_desk(rules=NONE)
+    desk.track(desk.hub.pull())
+    long = "long " * 20_000
+    comments = ({"path": "src/engine.py", "line": 3, "message": long}, {"message": long})
+
+    results = [
+        await desk.act(None, Review("comment", long, comments)),
+        await desk.act(None, InlineComment("src/engine.py", 3, long), ordinal=1),
+        await desk.act(None, InlineComment("gone.py", 3, long), ordinal=2),
+    ]
+
+    posts = [post for post in desk.hub.posts("ada") if post.body]
+    assert [type(result) for result in results] == [Delivered] * 3
+    assert [post.body.endswith("more characters)*") for post in posts] == [True] * 4
+    assert max(len(post.body) for post in posts) <= 65_536
+
+
 async def test_no_message_can_carry_the_mark_of_another_action(desk: Any, pull: Any) -> None:
     other = action_id("another", "test", 0)
 
