@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "poll": Lazy("prloom.cli.poll", "Ask the sources for feedback now."),
     "plugins": Lazy("prloom.cli.plugins", "List, switch, make and test plugins."),
     "bridges": Lazy("prloom.cli.bridges", "List the bridges."),
+    "exchange": Lazy("prloom.cli.exchange", "A durable queue of messages and claims, for any program."),
     "doctor": Lazy("prloom.cli.doctor", "Find what is wrong, and say how to mend it."),
     "demo": Lazy("prloom.cli.demo", "See it all at work on a throw-away repository."),
 }

@@ -1,0 +1,110 @@
+"""`prloom exchange notify`: tell once when a conversation has ended."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import terminal
+from prloom.cli.exchange import outcomes, places
+from prloom.cli.options import Options, pass_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prloom.exchange.claim import Ended
+    from prloom.exchange.exchange import Exchange
+
+_SECONDS = 60  # that a command for one conversation may take; then another notifier may take its place
+
+
+@click.command("notify", epilog="Example:  prloom exchange notify --command 'notify-send prloom'")
+@click.argument("conversations", nargs=-1, metavar="[CONVERSATION]...")
+@click.option("--once", is_flag=True, help="Tell of those that have ended by now, and exit.")
+@click.option("--command", "line", metavar="CMD", help="Run this for each, instead of a line and a bell on stderr.")
+@places.database_option
+@pass_options
+def command(
+    given: Options, /, conversations: tuple[str, ...], line: str | None, database: str | None, *, once: bool
+) -> None:
+    """Tell once about each tracked conversation that ended, whoever asks, however many notifiers there are.
+
+    What `publish` and `request` begin is tracked unless they say --no-track; a CONVERSATION named here is from now on.
+    CMD is run without a shell, with the ids and the outcome as JSON on its stdin, and in PRLOOM_CONVERSATION_ID and
+    PRLOOM_OUTCOME. Where it fails, it is run again a minute later.
+    """
+    argv = _argv(line)
+    with places.opened(given, database) as exchange:
+        for name in conversations:
+            exchange.track(name)
+        failed = _tell_of_all(exchange, argv) if once else _go_on(exchange, argv)
+    raise click.exceptions.Exit(1 if failed else 0)
+
+
+def _argv(line: str | None) -> Sequence[str]:
+    import shlex  # noqa: PLC0415 - only a command needs it
+
+    try:
+        argv = shlex.split(line or "")
+    except ValueError as error:
+        raise click.UsageError(f"--command cannot be read: {error}") from None
+    if line is not None and not argv:
+        raise click.UsageError("--command is empty; name a program")
+    return argv
+
+
+def _go_on(exchange: Exchange, argv: Sequence[str]) -> bool:
+    from contextlib import closing  # noqa: PLC0415 - `--help` needs none
+
+    from prloom.exchange import listening  # noqa: PLC0415
+
+    with closing(exchange.store.listen()) as listener:
+        while True:
+            _tell_of_all(exchange, argv)
+            listening.wait(listener, exchange.pause(listener, ()))
+
+
+def _tell_of_all(exchange: Exchange, argv: Sequence[str]) -> bool:
+    """Tell of each that has ended; return whether one could not be told of."""
+    from datetime import timedelta  # noqa: PLC0415 - `--help` needs none
+
+    failed = False
+    # One at a time: each is told before its lease is over, however long the ones before it take.
+    while taken := exchange.take_ended(timedelta(seconds=2 * _SECONDS), 1):
+        if _told(taken[0], argv):
+            exchange.told(taken[0])
+        else:
+            failed = True
+    return failed
+
+
+def _told(ended: Ended, argv: Sequence[str]) -> bool:
+    if argv:
+        return _run(ended, argv)
+    how = terminal.paint(ended.outcome.replace("_", " "), outcomes.ROLES[ended.outcome])
+    bell = "\a" if sys.stderr.isatty() else ""
+    click.echo(f"{bell}{terminal.clean(ended.conversation_id)}  {how}", err=True)
+    return True
+
+
+def _run(ended: Ended, argv: Sequence[str]) -> bool:
+    """Run the command; whether it says that it told."""
+    import json  # noqa: PLC0415 - only a command needs them
+    import os  # noqa: PLC0415
+    import subprocess  # noqa: PLC0415
+
+    about = {"conversationId": ended.conversation_id, "outcome": ended.outcome}
+    environ = os.environ | {"PRLOOM_CONVERSATION_ID": ended.conversation_id, "PRLOOM_OUTCOME": ended.outcome}
+    try:
+        done = subprocess.run(
+            argv, input=json.dumps(about), env=environ, text=True, timeout=_SECONDS, check=False, stdout=sys.stderr
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        why = error.strerror if isinstance(error, OSError) else f"it took longer than {_SECONDS} s"
+    else:
+        why = f"exit code {done.returncode}" if done.returncode else ""
+    if why:
+        click.echo(f"prloom: {argv[0]} did not tell of {terminal.clean(ended.conversation_id)}: {why}", err=True)
+    return not why

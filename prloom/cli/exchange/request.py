@@ -1,0 +1,61 @@
+"""`prloom exchange request`: publish a message, wait for its reply, and print that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from prloom.cli.exchange import bodies, options, outcomes, places, replying
+from prloom.cli.exchange.durations import duration
+from prloom.cli.options import Options, pass_options
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+
+@click.command(
+    "request",
+    epilog="Example:  prloom exchange request review 'Is app.py sound?' --wait 10m",
+)
+@click.argument("topic")
+@click.argument("body", required=False)
+@click.option("--success-topic", metavar="T", help="A message there that follows this one is its reply.")
+@click.option("--failure-topic", metavar="T", help="The same, and it says that the work failed.")
+@click.option("--wait", "patience", type=duration, help="How long to wait.  [default: for ever]")
+@options.of_a_message
+@places.database_option
+@pass_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    given: Options,
+    /,
+    topic: str,
+    body: str | None,
+    database: str | None,
+    *,
+    success_topic: str | None,
+    failure_topic: str | None,
+    patience: timedelta | None,
+    **about: Any,  # noqa: ANN401 - click's options, which are the draft's
+) -> None:
+    """Publish a message on TOPIC, print its ids on stderr, wait for the first reply to it, and print that.
+
+    Exits as `check` does: 0 where the work succeeded, 3 where it failed, 4 timed out, 6 dead, 7 cancelled, and 5 where
+    no reply came in time. The work goes on then, and stderr says how to look later.
+    """
+    text = bodies.given(body, ctx)
+    with places.opened(given, database) as exchange:
+        message = options.publish(exchange, topic, text, **about)
+        click.echo(f"message {message.id}  conversation {message.conversation_id}", err=True)
+        try:
+            reply = replying.wait(exchange, message, success_topic, failure_topic, patience)
+        except KeyboardInterrupt:
+            click.echo(replying.later(message, database), err=True)
+            raise
+    if reply is None:
+        click.echo(f"no reply yet; {replying.later(message, database)}", err=True)
+        raise click.exceptions.Exit(outcomes.CODES["pending"])
+    bodies.show(reply.body)
+    raise click.exceptions.Exit(outcomes.CODES[replying.outcome(reply, failure_topic)])

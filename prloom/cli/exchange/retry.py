@@ -1,0 +1,22 @@
+"""`prloom exchange retry`: have a message worked on again."""
+
+from __future__ import annotations
+
+import click
+
+from prloom.cli.exchange import places
+from prloom.cli.options import Options, pass_options
+
+
+@click.command("retry", epilog="Example:  prloom exchange retry 01m805j8em2w6qz6mjew")
+@click.argument("message")
+@places.database_option
+@pass_options
+def command(given: Options, /, message: str, database: str | None) -> None:
+    """Have a MESSAGE worked on again, at once and with all its attempts before it.
+
+    It failed, timed out, was cancelled, is dead, or waits for its next try.
+    """
+    with places.opened(given, database) as exchange:
+        delivery = exchange.retry(message)
+    click.echo(f"{delivery.message_id} is ready again on {delivery.topic}.")
