@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 from prloom.exchange import drafting
-from prloom.exchange.claim import DEFAULT_ATTEMPTS, DEFAULT_LEASE
 from prloom.exchange.protocol import PAGE, Selection
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from prloom.exchange.exchange import Checked, Exchange
     from prloom.exchange.held import HeldClaim
     from prloom.exchange.message import Draft, Message, Metadata
+    from prloom.exchange.options import Publishing, Working
     from prloom.exchange.protocol import Listener
 
 
@@ -87,76 +87,21 @@ class AsyncExchange:
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
 
-    async def publish(
-        self,
-        topic: str,
-        body: str,
-        *,
-        parent: str | None = None,
-        conversation: str | None = None,
-        producer: str | None = None,
-        metadata: Metadata | None = None,
-        delay: timedelta | None = None,
-        key: str | None = None,
-        concurrency_key: str | None = None,
-        max_attempts: int | None = None,
-        track: bool = False,
-    ) -> Message:
-        """Publish a message, and return it as it stands when it is on disk; see `Exchange.publish`."""
-        return await asyncio.to_thread(
-            self.exchange.publish,
-            topic,
-            body,
-            parent=parent,
-            conversation=conversation,
-            producer=producer,
-            metadata=metadata,
-            delay=delay,
-            key=key,
-            concurrency_key=concurrency_key,
-            max_attempts=max_attempts,
-            track=track,
-        )
+    async def publish(self, topic: str, body: str, **options: Unpack[Publishing]) -> Message:
+        """Publish a message, and return it when it is on disk; see `Exchange.publish`."""
+        return await asyncio.to_thread(self.exchange.publish, topic, body, **options)
 
     async def publish_all(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
         """Publish drafts in this order, all or none."""
         return await asyncio.to_thread(self.exchange.publish_all, drafts)
 
-    async def claim(
-        self,
-        topics: str | Iterable[str],
-        *,
-        group: str = "default",
-        instance: str | None = None,
-        lease: timedelta = DEFAULT_LEASE,
-        max_attempts: int = DEFAULT_ATTEMPTS,
-        success_topic: str | None = None,
-        failure_topic: str | None = None,
-    ) -> AsyncHeldClaim | None:
+    async def claim(self, topics: str | Iterable[str], **options: Unpack[Working]) -> AsyncHeldClaim | None:
         """Claim the next message of these topics; None where none is ready."""
-        held = await asyncio.to_thread(
-            self.exchange.claim,
-            topics,
-            group=group,
-            instance=instance,
-            lease=lease,
-            max_attempts=max_attempts,
-            success_topic=success_topic,
-            failure_topic=failure_topic,
-        )
+        held = await asyncio.to_thread(self.exchange.claim, topics, **options)
         return None if held is None else AsyncHeldClaim(held)
 
     async def claims(
-        self,
-        topics: str | Iterable[str],
-        *,
-        group: str = "default",
-        instance: str | None = None,
-        lease: timedelta = DEFAULT_LEASE,
-        max_attempts: int = DEFAULT_ATTEMPTS,
-        success_topic: str | None = None,
-        failure_topic: str | None = None,
-        patience: timedelta | None = None,
+        self, topics: str | Iterable[str], *, patience: timedelta | None = None, **options: Unpack[Working]
     ) -> AsyncIterator[AsyncHeldClaim]:
         """Yield claims as messages come, for ever, or until none came for as long as `patience`."""
         wanted = drafting.checked_topics(topics)
@@ -164,15 +109,7 @@ class AsyncExchange:
         try:
             end = _end(patience)
             while True:
-                held = await self.claim(
-                    wanted,
-                    group=group,
-                    instance=instance,
-                    lease=lease,
-                    max_attempts=max_attempts,
-                    success_topic=success_topic,
-                    failure_topic=failure_topic,
-                )
+                held = await self.claim(wanted, **options)
                 if held is not None:
                     yield held
                     end = _end(patience)
@@ -184,16 +121,10 @@ class AsyncExchange:
             listener.close()
 
     async def request(
-        self,
-        topic: str,
-        body: str,
-        *,
-        patience: timedelta | None = None,
-        parent: str | None = None,
-        key: str | None = None,
+        self, topic: str, body: str, *, patience: timedelta | None = None, **options: Unpack[Publishing]
     ) -> Message | None:
         """Publish a message and return the first reply to it; None where none came in time (the work goes on)."""
-        published = await self.publish(topic, body, parent=parent, key=key)
+        published = await self.publish(topic, body, **options)
         return await self.wait_for_reply(published.id, patience=patience)
 
     async def wait_for_reply(self, message_id: str, *, patience: timedelta | None = None) -> Message | None:
@@ -222,6 +153,32 @@ class AsyncExchange:
         return await asyncio.to_thread(
             self.exchange.read, topic=topic, conversation=conversation, since=since, limit=limit
         )
+
+    async def follow(
+        self,
+        *,
+        topic: str | None = None,
+        conversation: str | None = None,
+        since: str | None = None,
+        patience: timedelta | None = None,
+    ) -> AsyncIterator[Message]:
+        """Yield messages by publication, and then as they come; see `Exchange.follow`."""
+        listener = await asyncio.to_thread(self.exchange.store.listen)
+        try:
+            end = _end(patience)
+            while True:
+                found = await self.read(topic=topic, conversation=conversation, since=since)
+                for message in found:
+                    since = message.id
+                    yield message
+                if found:
+                    end = _end(patience)
+                elif end is not None and time.monotonic() >= end:
+                    return
+                else:
+                    await wait(listener, await asyncio.to_thread(self.exchange.pause, listener, (), end))
+        finally:
+            listener.close()
 
     async def inspect(self, message_id: str) -> Entry:
         """Return a message with how it stands and all its claims; raises UnknownMessageError."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import socket
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from prloom.exchange import ids
-from prloom.exchange.claim import Completed, Failed, HandedBack, TimedOut
+from prloom.exchange.claim import DEFAULT_ATTEMPTS, DEFAULT_LEASE, Ask, Completed, Failed, HandedBack, TimedOut
 from prloom.exchange.errors import ExchangeError
 from prloom.exchange.message import Draft
 
@@ -37,7 +39,7 @@ def draft(
     max_attempts: int | None = None,
     track: bool = False,
 ) -> Draft:
-    """Return the draft of a message, or raise ExchangeError for what no message can be."""
+    """Return the draft of a message, or raise ExchangeError for what no message can be; see `Publishing`."""
     return Draft(
         id=ids.new(),
         topic=checked_topic(topic),
@@ -52,6 +54,35 @@ def draft(
         max_attempts=checked_attempts(max_attempts),
         track=track,
     )
+
+
+def asked(
+    topics: str | Iterable[str],
+    *,
+    group: str = "default",
+    instance: str | None = None,
+    lease: timedelta = DEFAULT_LEASE,
+    max_attempts: int = DEFAULT_ATTEMPTS,
+    success_topic: str | None = None,
+    failure_topic: str | None = None,
+) -> Ask:
+    """Return what a worker asks for, or raise ExchangeError for what no worker can; see `Working`."""
+    for topic in (success_topic, failure_topic):
+        if topic is not None:
+            checked_topic(topic)
+    checked_attempts(max_attempts)
+    return Ask(
+        topics=checked_topics(topics),
+        group=checked_name("group", group),
+        instance=an_instance() if instance is None else checked_name("instance", instance),
+        lease=checked_lease(lease),
+        max_attempts=max_attempts,
+    )
+
+
+def an_instance() -> str:
+    """Return a name for a worker that no other has: host, process, and a random part."""
+    return f"{socket.gethostname()}-{os.getpid()}-{ids.new()[-6:]}"
 
 
 def checked_topic(topic: str) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
-from prloom.exchange import drafting, ids, listening, rules, standing
-from prloom.exchange.claim import DEFAULT_ATTEMPTS, DEFAULT_LEASE, Ask, Entry, Outcome, TopicStats
+from prloom.exchange import drafting, listening, repeating, rules, standing
+from prloom.exchange.claim import Entry, Outcome, TopicStats
 from prloom.exchange.errors import UnknownMessageError
 from prloom.exchange.held import HeldClaim
 from prloom.exchange.message import Value
@@ -19,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from prloom.exchange.claim import Delivery, Ended
-    from prloom.exchange.message import Draft, Message, Metadata
+    from prloom.exchange.message import Draft, Message
+    from prloom.exchange.options import Publishing, Working
     from prloom.exchange.protocol import Listener, Store
 
 RECHECK = timedelta(seconds=5)
@@ -45,97 +44,42 @@ class Exchange:
 
     # ---- publishing
 
-    def publish(
-        self,
-        topic: str,
-        body: str,
-        *,
-        parent: str | None = None,
-        conversation: str | None = None,
-        producer: str | None = None,
-        metadata: Metadata | None = None,
-        delay: timedelta | None = None,
-        key: str | None = None,
-        concurrency_key: str | None = None,
-        max_attempts: int | None = None,
-        track: bool = False,
-    ) -> Message:
-        """Publish a message, and return it as it stands when it is on disk.
+    def publish(self, topic: str, body: str, **options: Unpack[Publishing]) -> Message:
+        """Publish a message, and return it when it is on disk; `Publishing` lists the options.
 
-        `key`: publishing on this topic with this key again returns the first message; with another body it is a
-        KeyTakenError. `concurrency_key`: of all messages with it, at most one is worked on at a time. `track`: the
-        conversation's end is told to a notifier. Raises UnknownMessageError for an unknown parent, ExchangeError for
+        Raises UnknownMessageError for an unknown parent, KeyTakenError for a key of another body, and ExchangeError for
         what no message can be.
         """
-        made = drafting.draft(
-            topic,
-            body,
-            parent=parent,
-            conversation=conversation,
-            producer=producer,
-            metadata=metadata,
-            delay=delay,
-            key=key,
-            concurrency_key=concurrency_key,
-            max_attempts=max_attempts,
-            track=track,
-        )
-        return self.store.publish([made])[0]
+        return self.publish_all([drafting.draft(topic, body, **options)])[0]
 
     def publish_all(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
         """Publish drafts from `prloom.exchange.draft` in this order, all or none."""
-        return self.store.publish(drafts)
+        return repeating.surely(lambda: self.store.publish(drafts))
 
     # ---- working
 
-    def claim(
-        self,
-        topics: str | Iterable[str],
-        *,
-        group: str = "default",
-        instance: str | None = None,
-        lease: timedelta = DEFAULT_LEASE,
-        max_attempts: int = DEFAULT_ATTEMPTS,
-        success_topic: str | None = None,
-        failure_topic: str | None = None,
-    ) -> HeldClaim | None:
-        """Claim the next message of these topics, the one published first; None where none is ready.
-
-        `max_attempts` holds for messages whose publisher set none.
-        """
-        ask = asked(topics, group=group, instance=instance, lease=lease, max_attempts=max_attempts)
+    def claim(self, topics: str | Iterable[str], **options: Unpack[Working]) -> HeldClaim | None:
+        """Claim the next message of these topics, the one published first; None where none is ready."""
+        ask = drafting.asked(topics, **options)
         taken = self.store.claim(ask)
         if taken is None:
             return None
-        return HeldClaim(self.store, taken, lease=lease, success_topic=success_topic, failure_topic=failure_topic)
+        success, failure = options.get("success_topic"), options.get("failure_topic")
+        return HeldClaim(self.store, taken, lease=ask.lease, success_topic=success, failure_topic=failure)
 
     def claims(
-        self,
-        topics: str | Iterable[str],
-        *,
-        group: str = "default",
-        instance: str | None = None,
-        lease: timedelta = DEFAULT_LEASE,
-        max_attempts: int = DEFAULT_ATTEMPTS,
-        success_topic: str | None = None,
-        failure_topic: str | None = None,
-        patience: timedelta | None = None,
+        self, topics: str | Iterable[str], *, patience: timedelta | None = None, **options: Unpack[Working]
     ) -> Iterator[HeldClaim]:
-        """Yield claims as messages come, for ever, or until none came for as long as `patience` (nothing: drain)."""
+        """Yield claims as messages come, for ever, or until none came for as long as `patience` (nothing: drain).
+
+        What is neither settled nor handed back comes to another worker when its lease is over.
+        """
         wanted = drafting.checked_topics(topics)
         listener = self.store.listen()
         try:
             end = _end(patience)
             while True:
-                held = self.claim(
-                    wanted,
-                    group=group,
-                    instance=instance,
-                    lease=lease,
-                    max_attempts=max_attempts,
-                    success_topic=success_topic,
-                    failure_topic=failure_topic,
-                )
+                held = self.claim(wanted, **options)
                 if held is not None:
                     yield held
                     end = _end(patience)
@@ -159,16 +103,10 @@ class Exchange:
     # ---- asking
 
     def request(
-        self,
-        topic: str,
-        body: str,
-        *,
-        patience: timedelta | None = None,
-        parent: str | None = None,
-        key: str | None = None,
+        self, topic: str, body: str, *, patience: timedelta | None = None, **options: Unpack[Publishing]
     ) -> Message | None:
         """Publish a message and return the first reply to it; None where none came in time (the work goes on)."""
-        published = self.publish(topic, body, parent=parent, key=key)
+        published = self.publish(topic, body, **options)
         return self.wait_for_reply(published.id, patience=patience)
 
     def wait_for_reply(self, message_id: str, *, patience: timedelta | None = None) -> Message | None:
@@ -197,6 +135,35 @@ class Exchange:
         """Return messages by publication, those after the message `since`, at most `limit`."""
         self.store.expire()
         return self.store.read(Selection(topic=topic, conversation_id=conversation, since=since, limit=limit))
+
+    def follow(
+        self,
+        *,
+        topic: str | None = None,
+        conversation: str | None = None,
+        since: str | None = None,
+        patience: timedelta | None = None,
+    ) -> Iterator[Message]:
+        """Yield messages by publication, and then as they come, for ever or until none came for as long as `patience`.
+
+        It goes on from the last message that it saw; where that is pruned meanwhile, UnknownMessageError is raised.
+        """
+        listener = self.store.listen()
+        try:
+            end = _end(patience)
+            while True:
+                found = self.read(topic=topic, conversation=conversation, since=since)
+                for message in found:
+                    since = message.id
+                    yield message
+                if found:
+                    end = _end(patience)
+                elif end is not None and time.monotonic() >= end:
+                    return
+                else:
+                    listening.wait(listener, self.pause(listener, (), end))
+        finally:
+            listener.close()
 
     def inspect(self, message_id: str) -> Entry:
         """Return a message with how it stands and all its claims; raises UnknownMessageError."""
@@ -255,23 +222,6 @@ class Exchange:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def asked(topics: str | Iterable[str], *, group: str, instance: str | None, lease: timedelta, max_attempts: int) -> Ask:
-    """Return what a worker asks for, checked."""
-    drafting.checked_attempts(max_attempts)
-    return Ask(
-        topics=drafting.checked_topics(topics),
-        group=drafting.checked_name("group", group),
-        instance=an_instance() if instance is None else drafting.checked_name("instance", instance),
-        lease=drafting.checked_lease(lease),
-        max_attempts=max_attempts,
-    )
-
-
-def an_instance() -> str:
-    """Return a name for this worker that no other has: host, process, and a random part."""
-    return f"{socket.gethostname()}-{os.getpid()}-{ids.new()[-6:]}"
 
 
 def _end(patience: timedelta | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
-from prloom.exchange import drafting
+from prloom.exchange import drafting, repeating
 from prloom.exchange.claim import Claim, Completed, Failed, HandedBack, Settled, TimedOut
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ class HeldClaim:
 
     def settle(self, settlement: Completed | Failed | TimedOut | HandedBack) -> Settled:
         """End the claim as a value says, such as one from `prloom.exchange.replies`."""
-        self.settled = self._store.settle(self.claim.id, drafting.checked_settlement(settlement))
+        checked = drafting.checked_settlement(settlement)
+        self.settled = repeating.surely(lambda: self._store.settle(self.claim.id, checked))
         return self.settled
 
     def __enter__(self) -> Self:

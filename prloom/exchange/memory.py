@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -219,18 +220,9 @@ class MemoryStore:
         with self._lock:
             order = list(self._messages)
             first = 0 if selection.since is None else order.index(self.message(selection.since).id) + 1
-            chosen = (self._messages[each] for each in order[first:])
-            return tuple(each for each in chosen if self._fits(each, selection))[: selection.limit]
-
-    def _fits(self, message: Message, selection: Selection) -> bool:
-        return (
-            selection.topic in {None, message.topic}
-            and selection.conversation_id in {None, message.conversation_id}
-            and (
-                selection.replies_to is None
-                or (message.parent_id == selection.replies_to and self._deliveries[message.id].reply)
-            )
-        )
+            later = (self._messages[each] for each in order[first:])
+            fitting = (each for each in later if standing.fits(each, self._deliveries[each.id], selection))
+            return tuple(islice(fitting, selection.limit))
 
     def entry(self, message_id: str) -> Entry:
         with self._lock:

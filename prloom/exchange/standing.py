@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from prloom.exchange.claim import Ask, Entry
     from prloom.exchange.message import Draft
+    from prloom.exchange.protocol import Selection
     from prloom.exchange.rules import Verdict
 
 RATE_WINDOW = timedelta(minutes=5)
@@ -96,6 +97,15 @@ def over(claim_id: str, claim: Claim | None) -> str:
 def unknown(message_id: str, what: str = "message") -> str:
     """Say that there is no such message or conversation."""
     return f"there is no {what} {message_id!r} here; see what there is with `prloom exchange read`"
+
+
+def fits(message: Message, delivery: Delivery, selection: Selection) -> bool:
+    """Whether a message is among those to be read, their place and number aside."""
+    return (
+        selection.topic in {None, message.topic}
+        and selection.conversation_id in {None, message.conversation_id}
+        and (selection.replies_to is None or (message.parent_id == selection.replies_to and delivery.reply))
+    )
 
 
 def check_cancel(entry: Entry) -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from prloom import processes
-from prloom.exchange import exchange as front
+from prloom.exchange import drafting
 from prloom.exchange.errors import StoreError
 from prloom.exchange.worker.bell import Bell
 from prloom.exchange.worker.guard import Guard
@@ -46,7 +46,7 @@ class Host:
 
     def work(self, *, once: bool = False, leash: int | None = None) -> Told | None:
         """Work in this process until asked to stop (None), or until one message is done with (`once`)."""
-        worker = front.an_instance()
+        worker = drafting.an_instance()
         guard = Guard(worker)
         place = Place(worker=worker, exchange=self._name, adopted=processes.adopt_orphans())
         bell = Bell(leash)
