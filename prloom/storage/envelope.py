@@ -66,4 +66,6 @@ def _known(found: Envelope) -> Envelope | Unreadable:
 
 
 def _newer(version: int) -> Unreadable:
-    return Unreadable(f"its schemaVersion is {version}, and this prloom knows {SCHEMA_VERSION}; update prloom")
+    return Unreadable(
+        f"its schemaVersion is {version}, and this prloom knows {SCHEMA_VERSION}; update prloom", newer=True
+    )

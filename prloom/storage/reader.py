@@ -95,6 +95,13 @@ class Reader:
             found = lines.one(fd, position.offset).lines
         return found[0][1] if found and found[0][0] == position.offset else None
 
+    def stands(self, cursor: Cursor) -> bool:
+        """Whether a cursor is behind a line, as it was when it was made; False where the file was cut or replaced."""
+        if not cursor.offset:
+            return True
+        with self._open(cursor.segment) as fd:
+            return fd is not None and os.pread(fd, 1, cursor.offset - 1) == b"\n"
+
     def tail(self, room: int) -> Iterator[Entry]:
         """Yield the complete lines among the journal's last `room` bytes, oldest first, across segments."""
         wanted: list[tuple[int, int]] = []

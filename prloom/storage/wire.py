@@ -8,9 +8,10 @@ _encoder = msgspec.json.Encoder()
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """Bytes that mean nothing to this program, and why."""
+    """Bytes that mean nothing to this program, and why; `newer` ones are sound, and mean something to a later one."""
 
     reason: str
+    newer: bool = False
 
 
 def encode(value: object, *, pretty: bool = False) -> bytes:

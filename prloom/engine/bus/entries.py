@@ -10,9 +10,11 @@ import msgspec
 from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision
-from prloom.model.event import Event
+from prloom.model.event import Event, digest
+from prloom.model.state import OpenEvent
 from prloom.storage import envelope
 from prloom.storage.journal import Journal
+from prloom.storage.reader import Reader
 from prloom.storage.wire import Unreadable
 
 
@@ -29,6 +31,25 @@ def action(line: bytes | None) -> Action | None:
 def decision(line: bytes | None) -> Decision | None:
     """Return the decision of a journal line, or None where the line is none."""
     return None if line is None else _read(Decision, line, "decision")
+
+
+def find(journal: Reader, opened: OpenEvent) -> Event | None:
+    """Return an open event as it came in, to the letter: where it stood, or wherever a changed file has it."""
+    found = event(journal.read_at(opened.position))
+    if _is(found, opened):
+        return found
+    lines = (event(entry.line) for entry in journal.containing(msgspec.json.encode(opened.id)))
+    return next((each for each in lines if _is(each, opened)), None)
+
+
+def _is(found: Event | None, opened: OpenEvent) -> bool:
+    return found is not None and found.id == opened.id and digest(found) == opened.digest
+
+
+def newer(line: bytes) -> str | None:
+    """Return why a line is left to a newer prloom, or None where it is not."""
+    found = envelope.decode(line)
+    return found.reason if isinstance(found, Unreadable) and found.newer else None
 
 
 def written_at(line: bytes) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Find in the decision logs alone what a plugin wrote to its stores."""
+"""Find in the decision logs alone what a plugin wrote to its stores, and what was taken in."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from prloom.engine.bus import entries, plans
 from prloom.engine.bus.guard import Guard
 from prloom.errors import PrloomError
 from prloom.model.decision import Scope, StateWrite
+from prloom.model.position import Position
 from prloom.storage import paths
 from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
@@ -31,6 +32,15 @@ def writes(bus: Folder, scope: Scope, plugin: str) -> tuple[StateWrite, ...]:
                 found.clear()
             found.append(write)
     return tuple(found)
+
+
+def taken_in(bus: Folder) -> Iterator[tuple[str, Position]]:
+    """Yield every event that a bus's log says was taken in, with the place where its line stood."""
+    for entry in Reader(bus, paths.DECISIONS).containing(b'"intake":'):
+        decision = entries.decision(entry.line)
+        for change in () if decision is None else decision.changes:
+            if change.intake is not None:
+                yield change.event_id, change.intake.position
 
 
 def everywhere(repository: RepositoryPaths, guard: Guard, plugin: str) -> Iterator[StateWrite]:

@@ -16,7 +16,7 @@ from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision
-from prloom.model.event import Event, digest
+from prloom.model.event import Event
 from prloom.model.position import Cursor, Position
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.storage import asides, envelope, lines, paths
@@ -112,10 +112,9 @@ class Ledger:
         cached = self._cache.get(opened.id)
         if cached is not None:
             return cached
-        found = entries.event(self.events.read_at(opened.position))
-        if found is None or found.id != opened.id or digest(found) != opened.digest:
-            return None
-        self._cache[opened.id] = found
+        found = entries.find(self.events, opened)
+        if found is not None:
+            self._cache[opened.id] = found
         return found
 
     def action(self, position: Position) -> Action | None:
@@ -203,10 +202,14 @@ class Ledger:
         """
         standing = self._standing()
         last = None
-        for entry in _rest(self._decisions, self.state.log):
-            decision, at = entries.decision(entry.line), entries.written_at(entry.line)
+        cut = not self._decisions.stands(self.state.log)
+        start = Cursor(self._decisions.segments()[0]) if cut else self.state.log
+        for entry in _rest(self._decisions, start):
+            decision, at = self._decision(entry.line), entries.written_at(entry.line)
             if decision is None or at is None:
                 log.warning("%s has a line that cannot be read; `prloom doctor` names it", self._decisions.path)
+                continue
+            if cut and decision.seq <= self.state.seq:
                 continue
             end = _behind(entry.position, entry.line, self.state.log)
             self._fold(decision, at, end, standing)
@@ -214,6 +217,20 @@ class Ledger:
         if last is not None:
             self._bring_up(last)
         self.state = replace(self.state, outbox=self._actions.end())
+        if cut:
+            self._begin_anew()
+
+    def _decision(self, line: bytes) -> Decision | None:
+        newer = entries.newer(line)
+        if newer is not None:
+            raise StorageError(f"{self._decisions.path} has a decision that is not understood: {newer}")
+        return entries.decision(line)
+
+    def _begin_anew(self) -> None:
+        """Keep what is known beside a log that was cut or replaced: in a snapshot, with which a new segment begins."""
+        log.warning("%s was cut or replaced; what was decided before stands all the same", self._decisions.path)
+        self.state = replace(self.state, log=self._decisions.end())
+        self._rotate_decisions()
 
     def _standing(self) -> dict[str, Position]:
         """Return where the actions stand that a crash left in the outbox without the projection knowing."""

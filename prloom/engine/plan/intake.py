@@ -12,7 +12,8 @@ from prloom.core import acknowledging, deferral, intake, notices, trust
 from prloom.core.backoff import Backoff
 from prloom.core.intake import Ledger as OwnPosts
 from prloom.core.trust import Held, Trusted, Unknown
-from prloom.engine.bus import entries, receipts
+from prloom.engine.bus import entries, history, receipts
+from prloom.engine.bus.known import Known
 from prloom.engine.plan.desk import Desk
 from prloom.model.action import Action, React
 from prloom.model.decision import Change
@@ -20,6 +21,7 @@ from prloom.model.event import Event
 from prloom.model.position import Position
 from prloom.model.record import iso
 from prloom.model.state import OpenEvent
+from prloom.storage import paths
 from prloom.storage.reader import Batch
 
 log = logging.getLogger(__name__)
@@ -44,6 +46,8 @@ def take_in(desk: Desk, sign: Sign) -> bool:
     _mend(desk, batch)
     if batch.cursor == state.cursor:
         return False
+    if batch.gap or not desk.ledger.events.stands(state.cursor):
+        batch = _anew(desk)
     if batch.skipped:
         log.warning("plan %s: %d lines of events.jsonl are too long to be events", desk.id, batch.skipped)
     changes, signs, told = _changes(desk, batch, sign)
@@ -60,6 +64,18 @@ def take_in(desk: Desk, sign: Sign) -> bool:
     )
     desk.known.advance(batch.cursor)
     return True
+
+
+def _anew(desk: Desk) -> Batch:
+    """Read a journal that was cut or replaced from its beginning; what was taken in before is known by the log."""
+    log.warning("plan %s: events.jsonl was cut or replaced; it is read again from its beginning", desk.id)
+    end = desk.ledger.events.end()
+    start = end._replace(offset=0)
+    desk.known = Known(desk.ledger.events, start)
+    with desk.local.make_sub(paths.BUS) as bus:
+        for event_id, position in history.taken_in(bus):
+            desk.known.add(event_id, position)
+    return desk.ledger.events.read(start, limit_lines=LINES)
 
 
 def _mend(desk: Desk, batch: Batch) -> None:

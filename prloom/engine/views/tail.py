@@ -29,7 +29,10 @@ def folded(bus: Folder, state: DispatchState | None) -> DispatchState:
     if state is None:
         # The newest segment is enough: it begins with the whole state.
         state = DispatchState(log=Cursor(max(log.segments(), default=1)))
-    for said in journals.decisions(journals.behind(log, state.log)):
+    cut = not log.stands(state.log)  # by somebody, beneath us: what was decided before stands all the same
+    for said in journals.decisions(journals.behind(log, Cursor(log.segments()[0]) if cut else state.log)):
+        if cut and said.decision.seq <= state.seq:
+            continue
         try:
             state = projection.fold(
                 state, said.decision, at=said.ts, end=state.log, outbox=_Nowhere(), tail=state.outbox
