@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "retry": Lazy("prloom.cli.retry", "Make waiting events due now."),
     "approve": Lazy("prloom.cli.approve", "Vouch for held events."),
     "drop": Lazy("prloom.cli.drop", "Put events aside for good, with a reason."),
+    "forget": Lazy("prloom.cli.forget", "Stop looking after a pull request or branch."),
     "poll": Lazy("prloom.cli.poll", "Ask the sources for feedback now."),
     "plugins": Lazy("prloom.cli.plugins", "List, switch, make and test plugins."),
     "bridges": Lazy("prloom.cli.bridges", "List the bridges."),

@@ -11,7 +11,7 @@ from prloom.model.decision import Change, Delivery
 from prloom.model.event import Event
 from prloom.model.state import DispatchState, OpenEvent
 
-Verb = Literal["retry", "approve", "drop", "poll"]
+Verb = Literal["retry", "approve", "drop", "poll", "forget"]
 
 SOURCE = "cli"
 """The source of a request's event in `control.jsonl`."""
@@ -23,6 +23,8 @@ OPERATOR = "operator"
 @dataclass(frozen=True)
 class Request:
     """One request: `retry`, `approve` and `drop` name events (or actions); `poll` may name plans.
+
+    `forget` asks for nothing but to be read: by then the dispatcher has let go of a plan that is none any more.
 
     `states` widens a retry to all events in these states. `digests` are the texts that an approval vouches for, by
     event: where the event has another text, the approval is void.

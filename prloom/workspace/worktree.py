@@ -56,16 +56,22 @@ def remove(repo: Repository, path: Path, *, with_branch: bool = False) -> None:
     """
     worktree = _at(repo, path)
     branch = checkout.branch(worktree) if with_branch else None
-    if (reason := checkout.locked(worktree)) is not None:
-        raise WorkspaceError(f"{shown(str(path))} is locked ({shown(reason) or 'no reason given'}); unlock it first")
-    if found := unsaved.work(worktree, repo.root, but=branch):
-        what = "; ".join(found)
-        raise WorkspaceError(f"{shown(str(path))} holds work that is nowhere else ({what}); push or discard it first")
+    refuse_to_lose_work(repo, path, but=branch)
     sha = checkout.head(worktree)
     # git's own look for changes would go into submodules, and take prloom's folder for one where it is not excluded.
     git.run(["worktree", "remove", "--force", "--", worktree.path], cwd=repo.root, limit=CHECKOUT_LIMIT)
     if branch is not None:
         _delete_branch(repo, branch, sha)
+
+
+def refuse_to_lose_work(repo: Repository, path: Path, *, but: str | None = None) -> None:
+    """Raise WorkspaceError where the worktree is locked, or holds work that is nowhere else but on branch `but`."""
+    worktree = _at(repo, path)
+    if (reason := checkout.locked(worktree)) is not None:
+        raise WorkspaceError(f"{shown(str(path))} is locked ({shown(reason) or 'no reason given'}); unlock it first")
+    if found := unsaved.work(worktree, repo.root, but=but):
+        what = "; ".join(found)
+        raise WorkspaceError(f"{shown(str(path))} holds work that is nowhere else ({what}); push or discard it first")
 
 
 def head(repo: Repository, path: Path) -> str:

@@ -31,9 +31,20 @@ PATIENCE = timedelta(days=1)
 """How long a request waits for a plan that cannot be used."""
 
 
-def ask(local: Folder, request: Request, now: datetime) -> None:
-    """Append a request to `prloom/.local/control.jsonl`; the dispatcher carries it out, now or when it starts."""
-    entries.append(Journal(local, paths.CONTROL), (requests.to_event(request, record.iso(now)),), now)
+def ask(local: Folder, request: Request, now: datetime) -> Cursor:
+    """Append a request to `prloom/.local/control.jsonl`; the dispatcher carries it out, now or when it starts.
+
+    Return a place behind it.
+    """
+    journal = Journal(local, paths.CONTROL)
+    entries.append(journal, (requests.to_event(request, record.iso(now)),), now)
+    return journal.end()
+
+
+def was_read(local: Folder, asked: Cursor) -> bool:
+    """Whether the dispatcher has read, and carried out, what stands before a place."""
+    told = Document(local.make_sub(paths.BUS, paths.BUS_STATE), _FILE).peek().value or {}
+    return _cursor(told.get("cursor")) >= asked
 
 
 def request_id(now: datetime) -> str:

@@ -1,0 +1,87 @@
+"""Stop looking after a plan: its worktree goes, with all that prloom knows of it; its branch stays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+
+from prloom.core.requests import Request
+from prloom.engine.operator import control
+from prloom.engine.views import snapshot
+from prloom.errors import AlreadyRunningError, PrloomError, StorageError
+from prloom.storage import paths
+from prloom.storage.folder import Folder
+from prloom.storage.owner import DispatcherLock
+from prloom.storage.paths import RepositoryPaths
+from prloom.workspace import worktree
+from prloom.workspace.repository import Repository
+
+PATIENCE = timedelta(seconds=30)
+"""How long a running dispatcher may take to let go of the plan."""
+
+_ASIDE = f"{paths.PLAN_STATE}.forgotten"
+_LOOK = 0.05  # seconds between two looks
+
+Pause = Callable[[float], None]
+
+
+def forget(
+    repo: Repository, where: RepositoryPaths, plan_id: str, *, patience: timedelta = PATIENCE, pause: Pause = time.sleep
+) -> None:
+    """Give up a plan. Raises PrloomError, and leaves it as it was, where work would be lost or an agent is at work.
+
+    Without its `state.json` it is no plan any more: a running dispatcher lets go of it, and only then is it removed.
+    """
+    path = where.worktree(plan_id)
+    worktree.refuse_to_lose_work(repo, path)
+    _refuse_while_an_agent_works(where, plan_id)
+    own = Folder.open(path, *paths.LOCAL)
+    if own is None:
+        raise PrloomError(f"there is no {path.joinpath(*paths.LOCAL)}; remove the worktree with `git worktree remove`")
+    with own, Folder.make(where.root, *paths.LOCAL) as local, _alone(local) as alone:
+        own.rename(paths.PLAN_STATE, _ASIDE)
+        try:
+            if not alone:
+                _have_let_go(local, plan_id, patience, pause)
+            worktree.remove(repo, path)
+        except BaseException:
+            with suppress(StorageError):
+                own.rename(_ASIDE, paths.PLAN_STATE)
+            raise
+
+
+@contextmanager
+def _alone(local: Folder) -> Iterator[bool]:
+    """Keep dispatchers from starting; tell whether there is none."""
+    lock = DispatcherLock(local, quiet=True)
+    try:
+        lock.acquire()
+    except AlreadyRunningError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def _have_let_go(local: Folder, plan_id: str, patience: timedelta, pause: Pause) -> None:
+    """Wait until the running dispatcher has looked which plans there are: it does so before it reads requests."""
+    now = datetime.now(UTC)
+    asked = control.ask(local, Request(control.request_id(now), "forget", reason=plan_id), now)
+    end = time.monotonic() + patience.total_seconds()
+    while not control.was_read(local, asked):
+        if time.monotonic() > end:
+            raise PrloomError(
+                f"the dispatcher has not let go of plan {plan_id} within {patience.total_seconds():.0f} s; "
+                f"see `prloom status`, or stop it and try again"
+            )
+        pause(_LOOK)
+
+
+def _refuse_while_an_agent_works(where: RepositoryPaths, plan_id: str) -> None:
+    (found,) = [each for each in snapshot.every(where) if each.plan.id == plan_id]
+    if any(event.run for event in found.bus.state.open.values()):
+        raise PrloomError(f"an agent is at work on plan {plan_id}; wait for its end, which takes a dispatcher")
