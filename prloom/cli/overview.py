@@ -141,7 +141,9 @@ def _section(title: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def _bridge(bridge: BridgeStatus, now: datetime) -> list[str]:
     asked = f"asked {layout.when(bridge.last_poll_at, now)}" if bridge.last_poll_at else "never asked"
-    spent = f", {bridge.requests.total} requests, {bridge.requests.charged} charged" if bridge.requests.total else ""
+    requests = bridge.requests
+    left = "" if requests.remaining is None else f", {requests.remaining} left"
+    spent = f", {requests.total} requests, {requests.charged} charged{left}" if requests.total else ""
     row = [terminal.paint(terminal.clean(bridge.name), "name"), asked + spent]
     if bridge.error is not None:
         well = f", well {layout.when(bridge.last_ok_at, now)}" if bridge.last_ok_at else ""

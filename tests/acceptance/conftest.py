@@ -28,3 +28,4 @@ async def project(tmp_path: Path) -> AsyncIterator[Project]:
     async with serve(hub) as at:
         yield Project(repository, hub, at.api_url, tmp_path / "origin.git")
     hub.verify()
+    assert hub.complaints == []

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from fake_github import BAD_GATEWAY
 from github_project import Project
 from stage import until
 
@@ -21,6 +22,7 @@ async def test_a_comment_on_a_pull_request_is_answered_there_once(project: Proje
     project.hub.comment(project.pull, "ann", "Please make it faster")
 
     await project.run("start", "--once")
+    project.hub.asked.clear()
     await project.run("start", "--once")
 
     (reply,) = project.replies
@@ -32,7 +34,42 @@ async def test_a_comment_on_a_pull_request_is_answered_there_once(project: Proje
     assert plan["events"]["triaged"] == 1
     (github,) = [bridge for bridge in document["bridges"] if bridge["name"] == "github"]
     assert github["error"] is None
-    assert github["requests"]["total"] >= 1
+    left = project.hub.world.limits.overview("prloom", "core", project.hub.clock())["remaining"]
+    asked, charged = len(project.hub.asked), project.hub.charged
+    assert github["requests"] == {"total": asked, "charged": charged, "remaining": left}
+    assert asked > charged
+
+
+async def test_a_reply_whose_posting_github_answered_with_502_appears_once(project: Project):
+    toml = project.repository.root / "prloom.toml"
+    toml.write_text(toml.read_text() + '[backoff]\ninitial = "1s"\n')
+    await project.run("adopt", str(project.pull.number))
+    project.hub.comment(project.pull, "ann", "Please make it faster")
+    project.hub.after_next(BAD_GATEWAY, on="POST */issues/*/comments")
+
+    async with project.at_work():
+        await until(lambda: project.state.get("delivered") == 1)
+
+    assert len(project.replies) == 1
+    assert (await project.plan())["actions"] == {"queued": 0, "delivered": 1, "failed": []}
+
+
+async def test_a_locked_conversation_fails_that_action_only_and_a_check_that_failed_is_heard_with_its_log(
+    project: Project,
+):
+    await project.run("adopt", str(project.pull.number))
+    project.hub.comment(project.pull, "ann", "Please make it faster")
+    project.hub.lock(project.pull)
+    project.hub.check(project.pull, "tests", "failure", log="assert 1 == 2")
+
+    await project.run("start", "--once")
+
+    failed = (await project.plan())["actions"]["failed"]
+    assert ["locked" in each["error"].lower() for each in failed] == [True, True]
+    assert (await project.bridge())["error"] is None
+    assert [each.saw_token for each in project.hub.elsewhere] == [False]
+    events = json.loads((await project.run("events", "--json")).stdout)["events"]
+    assert sorted(event["type"] for event in events) == ["check_failed", "pr_comment"]
 
 
 async def test_a_strangers_comment_is_held_and_nothing_is_said(project: Project):
@@ -127,7 +164,7 @@ async def test_without_a_token_nothing_is_asked_and_one_line_says_what_to_do(pro
     assert told.stderr.startswith(first)
     assert rest in told.stderr
     assert told.stderr.count("\n") == 1
-    (github,) = [each for each in (await project.status())["bridges"] if each["name"] == "github"]
+    github = await project.bridge()
     assert f"prloom: {github['error']}\n" == told.stderr
     assert project.hub.asked == []
 
@@ -143,5 +180,5 @@ async def test_a_dispatcher_that_is_started_anew_asks_nothing_before_it_may(proj
 
     assert project.hub.asked[told:] == []
     assert project.hub.complaints == []
-    (github,) = [each for each in (await project.status())["bridges"] if each["name"] == "github"]
+    github = await project.bridge()
     assert "was not sent: a limit of the server allows it at" in github["error"]

@@ -52,6 +52,13 @@ class Project:
             await asyncio.wait_for(running.wait(), 60)
 
     @property
+    def state(self) -> Mapping[str, Any]:
+        """Return what `dispatcher.json` says of the plan; nothing where nothing was ever decided."""
+        file = f"prloom/.local/worktrees/pr-{self.pull.number}/prloom/.local/bus/state/dispatcher.json"
+        path = self.repository.root / file
+        return json.loads(path.read_text()) if path.exists() else {}
+
+    @property
     def replies(self) -> list[str]:
         return [post.body for post in self.hub.posts(by="prloom")]
 
@@ -59,6 +66,11 @@ class Project:
         """Return the status document."""
         document: Mapping[str, Any] = json.loads((await self.run("status", "--json")).stdout)
         return document
+
+    async def bridge(self) -> Mapping[str, Any]:
+        """Return what the status document says of the bridge to GitHub."""
+        (github,) = [bridge for bridge in (await self.status())["bridges"] if bridge["name"] == "github"]
+        return github
 
     async def plan(self) -> Mapping[str, Any]:
         """Return the one plan's part of the status document."""

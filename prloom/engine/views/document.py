@@ -108,10 +108,11 @@ class PlanStatus(Record, frozen=True, kw_only=True):
 
 
 class Requests(Record, frozen=True, kw_only=True):
-    """How many requests a bridge has made, and how many of them were charged against its limit."""
+    """How many requests a bridge has made, how many were charged against its limit, and what is left of that."""
 
     total: int = 0
     charged: int = 0
+    remaining: int | None = None
 
 
 class BridgeStatus(Record, frozen=True, kw_only=True):
