@@ -85,7 +85,7 @@ async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -
     assert list(plan["actions"]) == ["queued", "delivered", "failed"]
     assert list(plan["actions"]["failed"][0]) == ["id", "error"]
     assert list(document["bridges"][0]) == ["name", "lastPollAt", "lastOkAt", "error", "requests"]
-    assert list(document["bridges"][0]["requests"]) == ["total", "charged"]
+    assert list(document["bridges"][0]["requests"]) == ["total", "charged", "remaining"]
     assert list(document["plugins"][0]) == ["name", "source", "loaded", "error", "hooks"]
 
 
@@ -479,7 +479,7 @@ async def test_bridges_and_plugins_are_shown_as_the_dispatcher_last_knew_them(st
             "lastPollAt": "2026-01-01T12:00:00.000Z",
             "lastOkAt": None,
             "error": "OSError: the source is down",
-            "requests": {"total": 0, "charged": 0},
+            "requests": {"total": 0, "charged": 0, "remaining": None},
         },
     ]
     assert document["plugins"] == [
