@@ -24,14 +24,15 @@ class Turn:
     The file is also what listeners watch: `poke` writes a byte to it.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, patience: float = PATIENCE) -> None:
         self.path = path
+        self._patience = patience
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         self._fd = os.open(path, flags, 0o600)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the turn; raises StoreBusyError after half a minute."""
+        """Hold the turn; raises StoreBusyError where that takes longer than one is patient (seconds)."""
         self._take()
         try:
             yield
@@ -55,12 +56,12 @@ class Turn:
             try:
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                end = end or time.monotonic() + PATIENCE
+                end = end or time.monotonic() + self._patience
             else:
                 return
             if time.monotonic() >= end:
                 raise StoreBusyError(
-                    f"{self.path} is held by another process for {PATIENCE:g} s; see who, and try again"
+                    f"{self.path} is held by another process for {self._patience:g} s; see who, and try again"
                 )
             time.sleep(pause)
             # Who waits longer asks more often, so nobody is overtaken for long.

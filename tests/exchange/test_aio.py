@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from prloom.exchange import connect_async
+from prloom.exchange.aio import AsyncExchange
+from prloom.exchange.errors import ClaimOverError
+from prloom.exchange.exchange import Exchange
+from prloom.exchange.memory import MemoryStore
+
+NOTHING = timedelta(0)
+LONG = timedelta(minutes=1)
+
+
+async def test_a_request_is_answered_by_a_worker_of_another_connection(tmp_path: Path):
+    async def upper(exchange: AsyncExchange) -> None:
+        async for claim in exchange.claims("work", patience=LONG):
+            await claim.renew()
+            await claim.complete(claim.message.body.upper(), metadata={"n": 1})
+            return
+
+    async with connect_async(tmp_path / "exchange.db") as here, connect_async(tmp_path / "exchange.db") as there:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(upper(there))
+            reply = await here.request("work", "x", patience=LONG, track=True)
+
+        assert reply is not None
+        assert reply.body == "X"
+        assert reply.parent_id is not None
+        assert (await here.check(reply.conversation_id)).outcome == "success"
+        assert (await here.inspect(reply.parent_id)).delivery.state == "done"
+        assert await here.message(reply.id) == reply
+        assert [each.topic for each in await here.stats()] == ["work", "work.completed"]
+        (ended,) = await here.take_ended()
+        assert await here.told(ended)
+        assert await here.prune(NOTHING) == 2
+
+
+async def test_waiting_lets_other_tasks_run_and_ends_when_cancelled():
+    exchange = AsyncExchange(Exchange(MemoryStore()))
+    waiting = asyncio.create_task(anext(exchange.claims("work")))
+    await asyncio.sleep(0)
+
+    await exchange.publish("work", "x")
+
+    claim = await asyncio.wait_for(waiting, 60)
+    assert claim.message.body == "x"
+    again = asyncio.create_task(anext(exchange.claims("work")))
+    await asyncio.sleep(0)
+    again.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await again
+
+
+async def test_following_yields_what_comes():
+    exchange = AsyncExchange(Exchange(MemoryStore()))
+    await exchange.publish("work", "1")
+    followed = exchange.follow(topic="work", patience=LONG)
+    seen = [(await anext(followed)).body]
+    await exchange.publish("work", "2")
+
+    seen.append((await anext(followed)).body)
+
+    assert seen == ["1", "2"]
+    await followed.aclose()
+    assert [each.body async for each in exchange.follow(patience=NOTHING)] == ["1", "2"]
+
+
+async def test_each_ending_can_be_awaited():
+    exchange = AsyncExchange(Exchange(MemoryStore()))
+    topics = []
+    for _ in range(4):
+        await exchange.publish("work", "x")
+    for how in ("fail", "time_out", "hand_back"):
+        claim = await exchange.claim("work")
+        assert claim is not None
+        settled = await (claim.hand_back() if how == "hand_back" else getattr(claim, how)("why"))
+        topics.append(settled.reply and settled.reply.topic)
+    assert topics == ["work.failed", "work.timed_out", None]
+
+    published = await exchange.publish("other", "x")
+    await exchange.track(published.id)
+    assert (await exchange.cancel(published.id)).topic == "other.cancelled"
+    assert (await exchange.retry(published.id)).state == "ready"
+    assert len(await exchange.read(topic="work", limit=2)) == 2
+
+
+async def test_a_block_hands_back_or_tries_again():
+    exchange = AsyncExchange(Exchange(MemoryStore()))
+    published = await exchange.publish("work", "x")
+    claim = await exchange.claim("work")
+    assert claim is not None
+    with pytest.raises(ZeroDivisionError):
+        async with claim:
+            1 / 0  # noqa: B018
+
+    assert (await exchange.inspect(published.id)).claims[0].error == "ZeroDivisionError: division by zero"
+    with pytest.raises(ClaimOverError):
+        await claim.complete("late")
+    await exchange.close()

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from prloom.exchange.exchange import DEAF_RECHECK, RECHECK, Exchange
+from prloom.exchange.listening import Pokes
+from prloom.exchange.memory import MemoryStore
+from prloom.exchange.sqlite.store import SqliteStore
+
+NOTHING = timedelta(0)
+LONG = timedelta(minutes=1)
+
+
+@contextmanager
+def both(folder: Path) -> Iterator[tuple[Exchange, Exchange]]:
+    """Two clients of one exchange."""
+    path = folder / "exchange.db"
+    with Exchange(SqliteStore(path)) as here, Exchange(SqliteStore(path)) as there:
+        yield here, there
+
+
+def answering(exchange: Exchange, topic: str = "work") -> threading.Thread:
+    """Answer one message in a thread of its own."""
+
+    def work() -> None:
+        for held in exchange.claims(topic, patience=LONG):
+            held.complete(held.message.body.upper())
+            return
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def test_a_request_waits_for_its_own_reply(tmp_path: Path):
+    with both(tmp_path) as (here, there):
+        other = here.publish("work.completed", "somebody else's")
+        thread = answering(there)
+
+        reply = here.request("work", "x", patience=LONG)
+
+        thread.join()
+        assert reply is not None
+        assert (reply.body, reply.topic) == ("X", "work.completed")
+        assert reply.id != other.id
+
+
+def test_a_message_that_somebody_publishes_below_a_request_is_not_its_reply():
+    exchange = Exchange(MemoryStore())
+    request = exchange.publish("work", "x")
+    exchange.publish("news", "half done", parent=request.id)
+
+    assert exchange.wait_for_reply(request.id, patience=NOTHING) is None
+
+
+def test_a_request_that_nobody_answers_in_time_goes_on():
+    exchange = Exchange(MemoryStore())
+
+    assert exchange.request("work", "x", patience=NOTHING) is None
+    assert exchange.stats()[0].ready == 1
+
+
+def test_a_request_whose_last_worker_died_is_answered_by_its_death(clock):
+    exchange = Exchange(MemoryStore(clock=clock))
+    request = exchange.publish("work", "x", max_attempts=1)
+    exchange.claim("work", lease=LONG)
+    clock.pass_(minutes=2)
+
+    reply = exchange.wait_for_reply(request.id, patience=NOTHING)
+
+    assert reply is not None
+    assert reply.topic == "work.dead"
+
+
+def test_following_goes_on_where_it_was_and_hears_what_comes(tmp_path: Path):
+    with both(tmp_path) as (here, there):
+        first = here.publish("work", "1")
+        here.publish("work", "2")
+        followed = here.follow(topic="work", since=first.id, patience=LONG)
+        seen = [next(followed).body]
+        there.publish("other", "no")
+        thread = threading.Thread(target=there.publish, args=("work", "3"))
+        thread.start()
+
+        seen.append(next(followed).body)
+
+        thread.join()
+        assert seen == ["2", "3"]
+        followed.close()
+
+
+def test_following_ends_when_nothing_came_for_a_while():
+    exchange = Exchange(MemoryStore())
+    exchange.publish("work", "x")
+
+    assert [message.body for message in exchange.follow(patience=NOTHING)] == ["x"]
+
+
+def test_one_waits_no_longer_than_until_something_is_due(clock):
+    exchange = Exchange(MemoryStore(clock=clock))
+    listener = exchange.store.listen()
+    assert exchange.pause(listener, ["work"]) == RECHECK
+    exchange.publish("work", "x", delay=timedelta(seconds=2))
+
+    assert exchange.pause(listener, ["work"]) == timedelta(seconds=2)
+    assert exchange.pause(listener, ["other"]) == RECHECK
+    clock.pass_(seconds=9)
+    assert exchange.pause(listener, ["work"]) == NOTHING
+    exchange.close()
+
+
+def test_one_looks_more_often_where_nothing_can_be_heard():
+    class Deaf:
+        def fileno(self) -> int | None:
+            return None
+
+        def drain(self) -> None: ...
+
+        def close(self) -> None: ...
+
+    assert Exchange(MemoryStore()).pause(Deaf(), ["work"]) == DEAF_RECHECK
+
+
+def test_a_poke_that_nobody_takes_is_kept_and_many_are_one():
+    pokes = Pokes()
+    listener = pokes.listen()
+    for _ in range(100_000):
+        pokes.poke()
+
+    listener.drain()
+
+    listener.close()
+    listener.close()
+    pokes.close()
+
+
+def test_an_idle_worker_writes_nothing(tmp_path: Path):
+    with both(tmp_path) as (here, there):
+        here.publish("later", "x", delay=LONG)
+        here.publish("other", "x")
+        here.claim("other")
+        here.publish("tracked", "x", track=True)
+        db = there.store._connection._db  # type: ignore[attr-defined]
+        before = db.execute("PRAGMA data_version").fetchone()
+
+        assert list(here.claims(["work", "later"], patience=NOTHING)) == []
+        here.store.expire()
+        here.take_ended()
+        here.stats()
+
+        assert db.execute("PRAGMA data_version").fetchone() == before
+        here.publish("work", "x")
+        assert db.execute("PRAGMA data_version").fetchone() != before
