@@ -14,6 +14,7 @@ from pathlib import Path
 
 from prloom.api.bridge import Acknowledges, Bridge, BridgeContext, Delivered, Permissions, Polled, Refused
 from prloom.api.context import Services
+from prloom.api.http import HttpNeeds, UsesHttp
 from prloom.config import stages
 from prloom.config.models import Config
 from prloom.core import verdicts
@@ -61,6 +62,7 @@ async def decisions(
             triager=Abstainer(config, board),
             rules=general,
             clock=clock,
+            environ=environ,
         )
         await dispatcher.once()
         refused |= board.unreadable
@@ -69,12 +71,16 @@ async def decisions(
 
 
 class Silent:
-    """A bridge that listens but does not speak."""
+    """A bridge that listens but does not speak; over HTTP, if that is how it listens."""
+
+    http: HttpNeeds
 
     def __init__(self, bridge: Bridge) -> None:
         self.name = bridge.name
         self.targets = bridge.targets
         self._bridge = bridge
+        if isinstance(bridge, UsesHttp):
+            self.http = bridge.http
 
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
         """Ask the real bridge: reading changes nothing."""
