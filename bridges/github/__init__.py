@@ -109,7 +109,10 @@ class GithubBridge:
 
     async def pull_request(self, ctx: BridgeContext, number: int) -> PullRequest | None:
         """Return the pull request, or None where GitHub says that there is none."""
-        return await forge.read(self._source(ctx), number)
+        try:
+            return await forge.read(self._source(ctx), number)
+        except HttpError as error:
+            raise _clear(error, self._repo) from error
 
     def _source(self, ctx: BridgeContext) -> Source:
         if not self._repo:
@@ -125,7 +128,7 @@ def create(config: Config) -> GithubBridge:
 
 
 def _clear(error: HttpError, repo: str) -> HttpError:
-    """Return the error of a whole poll in words that say what to do."""
+    """Return the error of a whole poll, or of the first question of all, in words that say what to do."""
     said = {
         "unauthorized": _REJECTED,
         "gone": f"GitHub shows no repository {repo} to this token; mend `repo`, or give the token access ({error})",

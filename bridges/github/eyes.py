@@ -13,7 +13,7 @@ _BLIND = timedelta(hours=6)
 
 
 class Eyes:
-    """What can be seen in this poll: "actions", "checks", "status"."""
+    """What can be seen in this poll: "actions", "checks", "status", "branches"."""
 
     def __init__(self, ctx: BridgeContext, known: Cursor) -> None:
         self._ctx = ctx

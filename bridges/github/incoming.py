@@ -76,7 +76,7 @@ class _Look:
     async def at_single(self) -> None:
         """Ask about single pull requests what the lists do not tell; what this leaves undone is due still."""
         known, news, eyes = self._known, self._news, Eyes(self._ctx, self._known)
-        merging = Merging(self._source, known, news, self._sights.end)
+        merging = Merging(self._source, known, news, eyes, self._sights.end)
         checking = Checking(self._ctx, self._source, known, news, eyes)
         deletions = Deletions(self._ctx, self._source, known, news)
         turns = Turns(self._ctx, known, eyes, Runs(self._source, known, checking, eyes), checking, merging)

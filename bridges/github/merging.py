@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from prloom.api import HttpError, Json
 
 from . import deletions
+from .eyes import Eyes
 from .knowledge import fields, pulls
 from .knowledge.cursor import Cursor
 from .knowledge.pulls import Facts
@@ -43,10 +44,11 @@ def _wait(known: Cursor, number: int) -> None:
 class Merging:
     """The looks of one poll. `gone` is told of a pull request that is not there any more."""
 
-    def __init__(self, source: Source, known: Cursor, news: News, gone: Callable[[int], None]) -> None:
+    def __init__(self, source: Source, known: Cursor, news: News, eyes: Eyes, gone: Callable[[int], None]) -> None:
         self._source = source
         self._known = known
         self._news = news
+        self._eyes = eyes
         self._gone = gone
 
     def due(self) -> Sequence[int]:
@@ -92,13 +94,13 @@ class Merging:
     async def _moved(self, base: str) -> bool:
         """Whether a branch is not where it was; one that cannot be followed may be anywhere."""
         bases = self._known.bases
-        if base not in bases and len(bases) >= _MOST_BASES:
+        if (base not in bases and len(bases) >= _MOST_BASES) or not self._eyes.see("branches"):
             return True
         try:
             answer = await self._source.get(self._source.repository.branch(base))
         except HttpError as error:
-            if error.trouble not in {"forbidden", "gone"}:
-                raise
+            if error.trouble != "gone":  # the branch
+                self._eyes.close("branches", error)
             return True
         before, bases[base] = bases.get(base), fields.text(answer.json(), "commit", "sha")
         return before not in {None, bases[base]}

@@ -70,7 +70,7 @@ def run(item: Json) -> Result:
         key=f"check-{number}@{done}",
         name=fields.text(item, "name"),
         conclusion=(fields.text(item, "conclusion") or "neutral") if over else "",
-        said="\n\n".join(part for part in output if part.strip()),
+        said="\n\n".join(dict.fromkeys(part for part in output if part.strip())),
         url=fields.text(item, "html_url"),
         when=done or fields.text(item, "started_at"),
         job=number if by_actions else None,

@@ -1057,6 +1057,22 @@ async def test_a_push_to_a_branch_that_is_no_base_is_not_looked_into(new_desk: N
     assert len([each for each in desk.requests() if each.startswith(asked)]) >= 10
 
 
+async def test_a_token_that_may_not_see_branches_is_refused_that_once_in_six_hours(new_desk: NewDesk) -> None:
+    desk = new_desk(rules=NONE)
+    desk.token = desk.hub.token("ada", permissions={"metadata": "read", "pull_requests": "write"})
+    desk.client = desk.connect()
+    pull = await watched(desk)
+    desk.hub.conflict(pull)
+    told = []
+    for _ in range(5):
+        desk.hub.branch("main")
+        desk.hub.comment(pull, "ann", "hm")
+        told += await desk.poll(minutes=30)
+
+    assert len([asked for asked in desk.requests() if "/branches/main -> 403" in asked]) == 1
+    assert "merge_conflict" in types(told)
+
+
 async def test_a_token_that_is_revoked_meanwhile_ends_the_poll(new_desk: NewDesk) -> None:
     desk = new_desk(rules=NONE)
     desk.track(*(desk.hub.pull() for _ in range(50)))

@@ -748,6 +748,13 @@ async def test_a_pull_request_from_a_fork_is_known_as_one_even_if_the_fork_is_go
     assert (read.fork, read.ref, read.head, read.title) == (True, "refs/pull/1/head", pull.head.sha, "A gift")
 
 
+async def test_a_token_that_is_no_good_is_said_clearly_where_a_pull_request_is_asked_for_too(desk: Any) -> None:
+    desk.hub.revoke(desk.token)
+
+    with pytest.raises(Exception, match=r"^GitHub does not accept the token \(401\); set GITHUB_TOKEN"):
+        await desk.bridge.pull_request(desk.context(), 1)
+
+
 async def test_one_that_is_not_there_is_none_and_one_that_cannot_be_asked_for_is_not(desk: Any) -> None:
     assert await desk.bridge.pull_request(desk.context(), 99) is None
     desk.hub.before_next(BAD_GATEWAY)
