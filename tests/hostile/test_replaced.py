@@ -1,0 +1,129 @@
+"""A bus whose files were cut, replaced, or written by a newer prloom."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from stage import Stage, said
+
+from prloom.api import Author
+from prloom.engine.views import status
+
+
+def lines(file: Path) -> list[str]:
+    return file.read_text().splitlines(keepends=True)
+
+
+@pytest.fixture
+async def played(stage: Stage) -> Stage:
+    """Two answered events, and one that waits."""
+    stage.adopt()
+    stage.append(said("a"), said("h", "let me in", author=Author("eve", "none")), said("b"))
+    await stage.tick()
+    assert stage.bridge.said == ["re a", "re b"]
+    return stage
+
+
+async def test_events_behind_a_cut_are_taken_in_and_none_is_answered_twice(
+    played: Stage, caplog: pytest.LogCaptureFixture
+):
+    bus = played.local() / "bus/events.jsonl"
+    bus.write_text("".join(lines(bus)[1:]))
+    played.append(said("c", "a text of another length"))
+
+    await played.tick()
+
+    assert played.bridge.said == ["re a", "re b", "re c"]
+    assert "events.jsonl was cut or replaced; it is read again from its beginning" in caplog.text
+
+
+async def test_events_of_a_file_that_took_the_place_of_the_bus_are_taken_in(played: Stage):
+    bus = played.local() / "bus/events.jsonl"
+    kept = bus.read_text()
+    bus.unlink()
+    played.append(said("new", "x" * 10))
+    await played.tick()
+    bus.unlink()
+    played.append(said("longer", "y" * 4000))
+    with bus.open("a") as file:
+        file.write(kept)
+
+    await played.tick()
+
+    assert played.bridge.said == ["re a", "re b", "re new", "re longer"]
+
+
+async def test_an_event_that_waits_is_found_where_its_line_stands_now(played: Stage):
+    bus = played.local() / "bus/events.jsonl"
+    bus.write_text("".join(reversed(lines(bus))))
+    played.append(said("v", "/prloom approve h", author=Author("ann", "write")))
+
+    await played.tick()
+    await played.tick()
+
+    assert "re h" in played.bridge.said
+    assert played.open() == {}
+
+
+@pytest.mark.parametrize("kept", [0, 1, 3])
+async def test_a_decision_log_that_was_cut_undoes_nothing(played: Stage, kept: int, caplog: pytest.LogCaptureFixture):
+    log = played.local() / "bus/decisions.jsonl"
+    before = played.state()
+    log.write_text("".join(lines(log)[:kept]))
+
+    await played.tick()
+    played.append(said("c"))
+    await played.tick()
+
+    assert "decisions.jsonl was cut or replaced; what was decided before stands all the same" in caplog.text
+    assert played.bridge.said == ["re a", "re b", "re c"]
+    assert played.open().keys() == before["open"].keys()
+    assert played.state()["done"] == {"triaged": before["done"]["triaged"] + 1}
+
+
+async def test_what_was_decided_before_a_cut_is_in_the_log_again(played: Stage):
+    log = played.local() / "bus/decisions.jsonl"
+    log.write_text("")
+    await played.tick()
+    state = played.state()
+    (played.local() / "bus/state/dispatcher.json").unlink()
+
+    await played.tick()
+
+    assert {**played.state(), "$check": ""} == {**state, "$check": ""}
+    assert played.bridge.said == ["re a", "re b"]
+
+
+async def test_the_decisions_of_a_newer_prloom_are_refused_and_left_as_they_are(played: Stage):
+    log = played.local() / "bus/decisions.jsonl"
+    with log.open("a") as file:
+        file.write(json.dumps({"ts": "", "kind": "decision", "schemaVersion": 2, "data": {"anything": 1}}) + "\n")
+    before = {path: path.read_bytes() for path in (played.local() / "bus").rglob("*") if path.is_file()}
+    played.bridge.news = [said("c")]
+
+    await played.tick()
+
+    assert {path: path.read_bytes() for path in before} == before
+    assert played.bridge.said == ["re a", "re b"]
+    (plan,) = status.read(played.paths, played.clock()).plans
+    assert plan.blocked
+    assert "its schemaVersion is 2, and this prloom knows 1; update prloom" in str(plan.last_error)
+
+
+@pytest.mark.parametrize("name", ["bus/state/dispatcher.json", "state.json", "bus/state/bridge.forge.actions.json"])
+async def test_a_state_of_a_newer_prloom_is_refused_and_left_as_it_is(played: Stage, name: str):
+    file = played.local() / name
+    content = json.dumps({"schemaVersion": 2, "anything": 1})
+    file.write_text(content)
+    played.append(said("c"))
+
+    await played.tick()
+
+    assert file.read_text() == content
+    assert played.bridge.said == ["re a", "re b"]
+    (plan,) = status.read(played.paths, played.clock()).plans
+    assert "has the schemaVersion 2, and this prloom knows 1; it is left as it is: update prloom" in str(
+        plan.last_error
+    )
