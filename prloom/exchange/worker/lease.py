@@ -34,7 +34,7 @@ class Lease:
         self._ring = ring
         self._until = since + self._seconds
         self._renew_at = since + self._pause
-        self._thread: threading.Thread | None = None
+        self._busy = False
         self._lost = ""
 
     def lost(self, now: float) -> str:
@@ -45,15 +45,13 @@ class Lease:
 
     def tend(self, now: float) -> None:
         """Begin to renew it, if it is time."""
-        busy = self._thread is not None and self._thread.is_alive()
-        if not busy and not self.lost(now) and now >= self._renew_at:
-            self._thread = threading.Thread(target=self._renew, name="renewal", daemon=True)
-            self._thread.start()
+        if not self._busy and not self.lost(now) and now >= self._renew_at:
+            self._busy = True
+            threading.Thread(target=self._renew, name="renewal", daemon=True).start()
 
     def next(self) -> float:
-        """Return when to look again."""
-        busy = self._thread is not None and self._thread.is_alive()
-        return self._until if busy else min(self._renew_at, self._until)
+        """Return when to look again; that is sooner where the bell rings."""
+        return self._until if self._busy else min(self._renew_at, self._until)
 
     def _renew(self) -> None:
         begun = time.monotonic()
@@ -66,4 +64,6 @@ class Lease:
         else:
             self._until = begun + self._seconds
             self._renew_at = begun + self._pause
-        self._ring()
+        finally:
+            self._busy = False
+            self._ring()

@@ -1,0 +1,171 @@
+"""Commands of every kind under the real worker host: fed, read, bounded, ended, and settled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HUNDRED_MB = 100_000_000
+
+# Starts a program in a session of its own with nothing in its environment, orphans it, and says its id.
+ESCAPES = """
+import os, signal, sys, time
+read, write = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        code = "import os, sys, time; os.write(int(sys.argv[1]), b'.'); os.close(int(sys.argv[1])); time.sleep(600)"
+        os.set_inheritable(write, True)
+        open("escaped", "w").write(str(os.getpid()))
+        os.execve(sys.executable, [sys.executable, "-S", "-c", code, str(write)], {})
+    os._exit(0)
+os.close(write)
+os.wait()
+os.read(read, 1)
+"""
+
+
+def test_what_a_command_prints_is_the_reply_and_belongs_to_the_conversation(desk: Any):
+    first = desk.exchange.publish("other", "before")
+    asked = desk.exchange.publish("jobs", "hello", parent=first.id)
+
+    told = desk.once("--success-topic", "shouted", command=["tr", "a-z", "A-Z"])
+
+    reply = desk.reply(asked)
+    assert (reply.topic, reply.body, reply.parent_id) == ("shouted", "HELLO", asked.id)
+    assert reply.conversation_id == first.id
+    about = {"status": "completed", "plugin": "tr", "exit_code": 0, "stdout": "HELLO", "stderr": ""}
+    assert reply.metadata == about
+    assert told.count("\n") == 1
+    assert f"jobs {asked.id} attempt 1: completed in" in told
+
+
+@pytest.mark.parametrize(
+    ("script", "body"),
+    [
+        ("echo out; echo err >&2; exit 7", "err\n"),
+        ("echo out; exit 7", "out\n"),
+        ("echo ' ' >&2; exit 7", "command exited with code 7"),
+        ("exit 7", "command exited with code 7"),
+    ],
+)
+def test_a_commands_own_failure_is_final_and_its_reply_says_what_it_said(script: str, body: str, desk: Any):
+    asked = desk.exchange.publish("jobs", "x")
+
+    desk.once("--failure-topic", "broken", command=["sh", "-c", script], code=3)
+
+    reply, entry = desk.reply(asked), desk.entry(asked)
+    assert (reply.topic, reply.body, reply.metadata["exit_code"]) == ("broken", body, 7)
+    assert (entry.delivery.ending, entry.claims[0].error) == ("failed", "command exited with code 7")
+
+
+def test_a_worker_that_is_told_so_tries_a_failed_message_again(desk: Any):
+    asked = desk.exchange.publish("jobs", "x")
+
+    desk.once("--retry-failures", command=["sh", "-c", "exit $((2 - PRLOOM_ATTEMPT))"], code=1)
+    desk.once("--retry-failures", command=["sh", "-c", "exit $((2 - PRLOOM_ATTEMPT))"])
+
+    assert [claim.status for claim in desk.entry(asked).claims] == ["failed", "completed"]
+
+
+def test_a_command_that_is_missing_is_tried_again_until_the_message_is_dead(desk: Any):
+    asked = desk.exchange.publish("jobs", "x", max_attempts=2)
+
+    told = desk.once(command=["no-such-program"], code=1)
+    waits = desk.entry(asked)
+    desk.once(command=["no-such-program"], code=6)
+
+    assert "retrying" in told
+    assert "no-such-program could not be started: No such file or directory" in told
+    assert waits.delivery.state == "ready"
+    assert waits.delivery.available_at is not None
+    assert desk.entry(asked).delivery.state == "dead"
+    assert desk.reply(asked).topic == "jobs.dead"
+
+
+def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(desk: Any, gone: Callable[[int], bool]):
+    asked = desk.exchange.publish("jobs", "x")
+    program = desk.program(
+        ESCAPES + "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('half', flush=True)\ntime.sleep(600)\n"
+    )
+
+    desk.once("--timeout", "1s", command=program, code=4)
+
+    reply = desk.reply(asked)
+    assert (reply.topic, reply.body) == ("jobs.timed_out", "command timed out after 1 seconds")
+    assert (reply.metadata["status"], reply.metadata["stdout"]) == ("timed_out", "half\n")
+    assert gone(int((desk.folder / "escaped").read_text()))
+
+
+def test_what_a_command_leaves_running_is_ended_before_the_reply_is_there(desk: Any, gone: Callable[[int], bool]):
+    asked = desk.exchange.publish("jobs", "x")
+
+    desk.once("--timeout", "50s", command=desk.program(ESCAPES + "print('done')\n"))
+
+    assert desk.reply(asked).body == "done\n"
+    assert gone(int((desk.folder / "escaped").read_text()))
+
+
+def test_a_background_job_that_holds_the_pipes_holds_up_nothing(desk: Any):
+    asked = desk.exchange.publish("jobs", "x")
+
+    desk.once("--timeout", "50s", command=["sh", "-c", "sleep 600 & echo done"])
+
+    assert desk.reply(asked).body == "done\n"
+
+
+def test_a_hundred_megabytes_go_in_and_come_out_whole(desk: Any):
+    body = "0123456789abcde\n" * (HUNDRED_MB // 16)
+    asked = desk.exchange.publish("jobs", body)
+
+    desk.once("--timeout", "50s", command=["cat"])
+
+    reply = desk.reply(asked)
+    assert reply.body == body
+    assert len(reply.metadata["stdout"]) < 17_000
+    assert "characters cut" in reply.metadata["stdout"]
+
+
+@pytest.mark.parametrize(("command", "code"), [(["sleep", "600"], 4), (["true"], 0)])
+def test_a_command_that_never_reads_neither_hangs_nor_escapes_its_time(command: list[str], code: int, desk: Any):
+    desk.exchange.publish("jobs", "x" * 20_000_000)
+
+    desk.once("--timeout", "1s", command=command, code=code)
+
+
+def test_a_command_that_floods_does_not_escape_its_time_nor_fill_the_memory(desk: Any):
+    asked = desk.exchange.publish("jobs", "x")
+    worker = desk.start("--once", "--timeout", "2s", command=["sh", "-c", "yes & exec yes >&2"])
+
+    _, status, used = os.wait4(worker.pid, 0)
+    worker.returncode = os.waitstatus_to_exitcode(status)
+
+    assert worker.returncode == 4
+    assert used.ru_maxrss < 700 * 1024
+    assert len(desk.reply(asked).metadata["stderr"]) < 17_000
+
+
+def test_what_is_no_utf_8_is_replaced(desk: Any):
+    asked = desk.exchange.publish("jobs", "x")
+
+    desk.once(command=["printf", r"a\377b\0c"])
+
+    assert desk.reply(asked).body == "a\ufffdb\0c"
+
+
+def test_a_command_knows_its_message_and_where_to_publish_more(desk: Any):
+    asked = desk.exchange.publish("jobs", "x", metadata={"pr-number": 7, "draft": False, "who": "a\0b"})
+    script = (
+        'echo "$PRLOOM_MESSAGE_ID $PRLOOM_TOPIC $PRLOOM_CONVERSATION_ID $PRLOOM_ATTEMPT $HERITAGE'
+        ' $PRLOOM_META_PR_NUMBER $PRLOOM_META_DRAFT $PRLOOM_META_WHO [$PRLOOM_META_OLD] $PRLOOM_EXCHANGE"'
+    )
+
+    desk.once(command=["env", "HERITAGE=yes", "sh", "-c", script])
+
+    here = Path(desk.folder, "jobs.db")
+    assert desk.reply(asked).body == f"{asked.id} jobs {asked.id} 1 yes 7 false a\ufffdb [] {here}\n"
