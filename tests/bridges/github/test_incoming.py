@@ -1033,6 +1033,20 @@ async def test_one_new_comment_costs_one_request_that_is_charged_and_its_pull_re
     assert (len(desk.requests()), desk.client.count.charged - before) == (4, 0)
 
 
+async def test_a_change_without_words_costs_two_requests_more_and_two_that_are_charged(new_desk: NewDesk) -> None:
+    desk = new_desk(rules=NONE)
+    pulls = [desk.hub.pull() for _ in range(50)]
+    desk.track(*pulls)
+    for _ in range(3):
+        await desk.poll()
+    desk.requests()
+    desk.hub.label(pulls[7], "bug")
+    before = desk.client.count.charged
+
+    assert await desk.poll() == []
+    assert (len(desk.requests()), desk.client.count.charged - before) == (6, 2)
+
+
 async def test_a_push_to_a_branch_that_is_no_base_is_not_looked_into(new_desk: NewDesk) -> None:
     desk = new_desk(rules=NONE)
     pulls = [desk.hub.pull() for _ in range(50)]
