@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import sqlite3
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from prloom.exchange.errors import StoreError
+from prloom.exchange.exchange import Exchange
+from prloom.exchange.sqlite.store import SqliteStore
+from prloom.exchange.sqlite.turn import Turn
+
+NOTHING = timedelta(0)
+
+
+def refusing(path: Path, what: str) -> None:
+    """Have the database fail at one kind of write."""
+    db = sqlite3.connect(path)
+    db.execute(f"CREATE TRIGGER refuse BEFORE {what} BEGIN SELECT RAISE (ABORT, 'the disk broke'); END")
+    db.close()
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["INSERT ON messages", "INSERT ON deliveries", "UPDATE ON claims", "UPDATE ON deliveries"],
+)
+def test_a_claim_that_cannot_be_settled_whole_is_not_settled_at_all(tmp_path: Path, what: str):
+    with Exchange(SqliteStore(tmp_path / "exchange.db")) as exchange:
+        published = exchange.publish("work", "x")
+        held = exchange.claim("work")
+        assert held is not None
+        refusing(tmp_path / "exchange.db", what)
+
+        with pytest.raises(StoreError, match=r"exchange\.db: the disk broke"):
+            held.complete("y")
+
+        entry = exchange.inspect(published.id)
+        assert exchange.read() == (published,)
+        assert (entry.delivery.state, entry.claims[0].status) == ("leased", "active")
+
+
+@pytest.mark.parametrize("what", ["INSERT ON claims", "UPDATE ON deliveries"])
+def test_a_message_that_cannot_be_claimed_whole_stays_ready(tmp_path: Path, what: str):
+    with Exchange(SqliteStore(tmp_path / "exchange.db")) as exchange:
+        published = exchange.publish("work", "x")
+        refusing(tmp_path / "exchange.db", what)
+
+        with pytest.raises(StoreError, match="the disk broke"):
+            exchange.claim("work")
+
+        entry = exchange.inspect(published.id)
+        assert (entry.delivery.state, entry.claims) == ("ready", ())
+
+
+@pytest.mark.timeout(20)
+def test_looking_waits_for_nobodys_turn_to_write(tmp_path: Path):
+    path = tmp_path / "exchange.db"
+    with Exchange(SqliteStore(path)) as exchange:
+        exchange.publish("other", "x", track=True)
+        exchange.claim("other")
+        turn = Turn(f"{path}-lock")
+
+        with turn.held(), Exchange(SqliteStore(path)) as another:
+            for each in (exchange, another):
+                assert list(each.claims("work", patience=NOTHING)) == []
+                assert each.store.expire() == 0
+                assert each.take_ended() == ()
+                assert len(each.stats()) == len(each.read()) == 1
+
+        turn.close()
+
+
+def test_a_body_of_megabytes_goes_in_and_comes_out(tmp_path: Path):
+    body = "ä" * 5_000_000
+    with Exchange(SqliteStore(tmp_path / "exchange.db")) as exchange:
+        exchange.publish("work", body)
+
+        held = exchange.claim("work")
+
+        assert held is not None
+        assert held.message.body == body
