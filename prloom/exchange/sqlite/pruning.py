@@ -26,7 +26,7 @@ def remove(db: sqlite3.Connection, names: Sequence[str], before: datetime) -> in
     """Remove those of the conversations that may go, and return how many messages they had."""
     removed = 0
     for name in names:
-        entries = reading.conversation(db, name)
+        entries = reading.outline(db, name)
         if entries and standing.prunable(entries, reading.worked(db, [each.message.topic for each in entries]), before):
             _remove(db, name)
             removed += len(entries)

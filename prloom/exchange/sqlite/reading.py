@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MESSAGE_WIDTH = 8
 _ENTRIES = f"SELECT {rows.MESSAGE}, {rows.DELIVERY} FROM messages AS m JOIN deliveries AS d USING (seq)"  # noqa: S608
+_OUTLINES = _ENTRIES.replace("m.body", "''")
 _CLAIMS = f"SELECT {rows.CLAIM} FROM claims AS c JOIN messages AS m ON m.seq = c.message"  # noqa: S608
 _STATS = """
 SELECT topic, ready, delayed, leased, done, dead, ended, (SELECT created_at FROM messages WHERE seq = first_ready)
@@ -80,6 +81,12 @@ def conversation(db: sqlite3.Connection, conversation_id: str) -> tuple[Entry, .
         claims[each.message_id].append(each)
     found = db.execute(f"{_ENTRIES} WHERE m.conversation_id = ? ORDER BY m.seq", (conversation_id,))
     return tuple(_entry(row, tuple(claims[row[0]])) for row in found)
+
+
+def outline(db: sqlite3.Connection, conversation_id: str) -> tuple[Entry, ...]:
+    """Return a conversation's messages without their bodies and claims: enough to say how it stands."""
+    found = db.execute(f"{_OUTLINES} WHERE m.conversation_id = ? ORDER BY m.seq", (conversation_id,))
+    return tuple(_entry(row, ()) for row in found)
 
 
 def worked(db: sqlite3.Connection, topics: Sequence[str]) -> frozenset[str]:

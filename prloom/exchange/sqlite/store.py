@@ -163,7 +163,7 @@ class SqliteStore:
 
     def track(self, conversation_id: str) -> None:
         with self._connection.writing() as db:
-            if not reading.conversation(db, conversation_id):
+            if not reading.outline(db, conversation_id):
                 raise UnknownMessageError(standing.unknown(conversation_id, "conversation"))
             publishing.track(db, conversation_id)
 

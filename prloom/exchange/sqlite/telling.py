@@ -21,7 +21,7 @@ def open_ones(db: sqlite3.Connection, now: datetime) -> Iterator[tuple[str, Outc
         (rows.micros(now),),
     ).fetchall()
     for (name,) in names:
-        outcome = reading.outcome(db, reading.conversation(db, name))
+        outcome = reading.outcome(db, reading.outline(db, name))
         if outcome != "pending":
             yield name, outcome
 
