@@ -19,6 +19,7 @@ import msgspec
 
 from prloom.agents.agent import EndedBy, Result, Value
 from prloom.errors import AgentError
+from prloom.model import record
 from prloom.processes import Process
 
 PROMPT: Final = "prompt.md"
@@ -200,6 +201,6 @@ def load(folder: Path, name: str, kind: type[_T]) -> _T | None:
     if content is None:
         return None
     try:
-        return msgspec.json.decode(content, type=kind)
+        return record.decode(kind, content)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None

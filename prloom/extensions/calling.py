@@ -14,6 +14,7 @@ from prloom.api.context import HookContext, Services, TriageContext
 from prloom.api.plugin import Handler, Registrations
 from prloom.errors import ExtensionError
 from prloom.extensions import faults
+from prloom.model import record
 from prloom.model.hook import HookCall, Outcome, Writes
 
 COMMAND = "command:/"
@@ -143,7 +144,7 @@ def _joined_writes(first: Writes, second: Writes) -> Writes:
 def _carried(key: str, hook: str, outcome: Outcome) -> Outcome:
     """Return the outcome as it arrives when it is sent; raises for what was built by hand and is not what it says."""
     try:
-        return msgspec.json.decode(msgspec.json.encode(outcome), type=Outcome)
+        return record.decode(Outcome, msgspec.json.encode(outcome))
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise ExtensionError(f"plugin {key}: {hook}: what it asks for is not valid: {error}") from error
 

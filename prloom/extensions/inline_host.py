@@ -22,6 +22,7 @@ from prloom.extensions.host_protocol import RunAgent
 from prloom.extensions.hosting import START_LIMIT, HookFailed, Registered
 from prloom.extensions.in_flight import InFlight
 from prloom.extensions.plugin_log import PluginLog
+from prloom.model import record
 from prloom.model.event import Event
 from prloom.model.hook import HookCall, Outcome
 from prloom.model.record import Json
@@ -52,7 +53,7 @@ class InlineHost:
         made = await self._living_for(call)
         deadline = Deadline(limit)
         flight = InFlight(services, deadline)
-        own = msgspec.json.decode(msgspec.json.encode(call), type=HookCall)  # the plugin may change what it is given
+        own = record.decode(HookCall, msgspec.json.encode(call))  # the plugin may change what it is given
         local = _Local(self.key, flight, asyncio.get_running_loop())
         try:
             async with deadline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, TypeVar
@@ -12,6 +13,12 @@ Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, or lists and string-keyed mappings of these."""
 
 R = TypeVar("R", bound="Record")
+T = TypeVar("T")
+
+# When msgspec (0.22) first meets a kind it works out how to read it, and two threads that do so at once end the process
+# by a segmentation fault. So the first reading of a kind is one at a time.
+_known: set[type] = set()
+_getting_to_know = threading.Lock()
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -25,7 +32,24 @@ def to_wire(record: Record) -> dict[str, Json]:
 
 def from_wire(kind: type[R], value: Json) -> R:
     """Return the value as a record of this kind; raises msgspec.ValidationError, whose text names the field."""
-    return msgspec.convert(value, kind)
+    if kind in _known:
+        return msgspec.convert(value, kind)
+    with _getting_to_know:
+        try:
+            return msgspec.convert(value, kind)
+        finally:
+            _known.add(kind)
+
+
+def decode(kind: type[T], content: bytes) -> T:
+    """Return the value of this kind that JSON tells; raises msgspec.ValidationError or msgspec.DecodeError."""
+    if kind in _known:
+        return msgspec.json.decode(content, type=kind)
+    with _getting_to_know:
+        try:
+            return msgspec.json.decode(content, type=kind)
+        finally:
+            _known.add(kind)
 
 
 def without(mapping: Mapping[str, Any], *keys: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from prloom.errors import ExtensionError
 from prloom.extensions import calling, hosting, loading, settings
 from prloom.extensions.discovery import Found
 from prloom.extensions.hosting import Host, Registered
+from prloom.model import record
 from prloom.model.hook import HookCall, Outcome
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ class Direct:
     def run(self, call: HookCall, services: Services) -> Outcome:
         """Run one hook; raises ExtensionError, whose cause is what the plugin raised."""
         made = self._living()
-        own = msgspec.json.decode(msgspec.json.encode(call), type=HookCall)  # the plugin may change what it is given
+        own = record.decode(HookCall, msgspec.json.encode(call))  # the plugin may change what it is given
         return _outside_loops(lambda: calling.run_hook(self.key, made, own, services))
 
     def stop(self) -> None:

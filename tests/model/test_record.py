@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -224,3 +226,43 @@ def test_times_that_we_wrote_are_ordered_as_their_texts_are(first: datetime, sec
         assert record.iso(first) <= record.iso(second)
     else:
         assert record.iso(first) >= record.iso(second)
+
+
+AT_ONCE = """
+import sys, threading
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from prloom.model import record
+from prloom.model.record import Record
+
+sys.setswitchinterval(1e-6)
+fields = [(f"f{number}", Literal["a", "b"] | None, None) for number in range(20)]
+for number in range(60):
+    inner = msgspec.defstruct(f"Inner{number}", fields, bases=(Record,), frozen=True, kw_only=True)
+    more = [("a", inner), ("b", Mapping[str, inner] | None, None)]
+    outer = msgspec.defstruct(f"Outer{number}", more, bases=(Record,), frozen=True, kw_only=True)
+    begin = threading.Barrier(2)
+
+    def one(kind=outer, begin=begin):
+        begin.wait()
+        record.from_wire(kind, {"a": {"f1": "a"}})
+
+    def other(kind=outer, begin=begin):
+        begin.wait()
+        record.decode(kind, b'{"a": {"f1": "a"}}')
+
+    threads = [threading.Thread(target=each) for each in (one, other)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_two_threads_may_read_a_kind_for_the_first_time_at_once():
+    ended = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
