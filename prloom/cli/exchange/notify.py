@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from prloom.exchange.claim import Ended
     from prloom.exchange.exchange import Exchange
 
-_SECONDS = 60  # that a command for one conversation may take; then another notifier may take its place
+_SECONDS = 60  # that a command for one conversation may take
 
 
 @click.command("notify", epilog="Example:  prloom exchange notify --command 'notify-send prloom'")
@@ -33,7 +33,7 @@ def command(
 
     What `publish` and `request` begin is tracked unless they say --no-track; a CONVERSATION named here is from now on.
     CMD is run without a shell, with the ids and the outcome as JSON on its stdin, and in PRLOOM_CONVERSATION_ID and
-    PRLOOM_OUTCOME. Where it fails, it is run again a minute later.
+    PRLOOM_OUTCOME. Where it fails, it is run again two minutes later.
     """
     argv = _argv(line)
     with places.opened(given, database) as exchange:
@@ -98,11 +98,9 @@ def _run(ended: Ended, argv: Sequence[str]) -> bool:
     about = {"conversationId": ended.conversation_id, "outcome": ended.outcome}
     environ = os.environ | {"PRLOOM_CONVERSATION_ID": ended.conversation_id, "PRLOOM_OUTCOME": ended.outcome}
     try:
-        done = subprocess.run(
-            argv, input=json.dumps(about), env=environ, text=True, timeout=_SECONDS, check=False, stdout=sys.stderr
-        )
+        done = subprocess.run(argv, input=json.dumps(about), env=environ, text=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        why = error.strerror if isinstance(error, OSError) else f"it took longer than {_SECONDS} s"
+        why = f"it took longer than {_SECONDS} s" if isinstance(error, subprocess.TimeoutExpired) else str(error)
     else:
         why = f"exit code {done.returncode}" if done.returncode else ""
     if why:

@@ -16,6 +16,8 @@ ROLES: Mapping[str, Role] = {
     "success": "good",
     "completed": "good",
     "pending": "warn",
+    "cancelled": "warn",
+    "handed_back": "warn",
     "retrying": "warn",
     "failure": "bad",
     "failed": "bad",

@@ -48,8 +48,8 @@ def command(
     text = bodies.given(body, ctx)
     with places.opened(given, database) as exchange:
         message = options.publish(exchange, topic, text, **about)
-        click.echo(f"message {message.id}  conversation {message.conversation_id}", err=True)
         try:
+            click.echo(f"message {message.id}  conversation {message.conversation_id}", err=True)
             reply = replying.wait(exchange, message, success_topic, failure_topic, patience)
         except KeyboardInterrupt:
             click.echo(replying.later(message, database), err=True)

@@ -1,0 +1,110 @@
+"""`prloom exchange check`, `inspect`, `stats`: how things stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from prloom.exchange.exchange import Exchange
+from prloom.exchange.held import HeldClaim
+
+Run = Callable[..., Any]
+
+
+def claim(exchange: Exchange) -> HeldClaim:
+    held = exchange.claim("jobs", max_attempts=1)
+    assert held is not None
+    return held
+
+
+SETTLED: dict[str, tuple[int, Callable[[Exchange], object]]] = {
+    "success": (0, lambda exchange: claim(exchange).complete("done")),
+    "failure": (3, lambda exchange: claim(exchange).fail("broken")),
+    "timed_out": (4, lambda exchange: claim(exchange).time_out("late")),
+    "pending": (5, lambda exchange: claim(exchange).hand_back()),
+    "dead": (6, lambda exchange: claim(exchange).fail("gone", retry=True)),
+    "cancelled": (7, lambda exchange: exchange.cancel(exchange.read()[0].id)),
+}
+
+
+@pytest.mark.parametrize("outcome", SETTLED)
+def test_a_conversations_outcome_is_told_and_is_the_exit_code(outcome: str, run: Run, exchange: Exchange):
+    code, settle = SETTLED[outcome]
+    asked = exchange.publish("jobs", "x")
+
+    settle(exchange)
+
+    ran = run("check", asked.id)
+    assert (ran.code, ran.err) == (code, "")
+    assert ran.out.startswith(f"{outcome.replace('_', ' ')}  {asked.id}  ")
+    document = run("check", asked.id, "--json").json
+    assert (document["conversationId"], document["outcome"]) == (asked.id, outcome)
+    assert document["messages"][0]["id"] == asked.id
+
+
+def test_any_message_names_its_conversation(run: Run, exchange: Exchange):
+    asked = exchange.publish("jobs", "x")
+    settled = claim(exchange).complete("done")
+    assert settled.reply is not None
+
+    assert run("check", settled.reply.id) == run("check", asked.id)
+
+
+def test_all_that_happened_to_a_message_is_shown(run: Run, exchange: Exchange):
+    asked = exchange.publish("jobs", "x\x1b[2J", producer="me", metadata={"pr": 7}, key="k", concurrency_key="here")
+    exchange.claim("jobs", group="old", instance="w1").hand_back("tired")  # type: ignore[union-attr]
+    exchange.claim("jobs", group="new", instance="w2")
+
+    out = run("inspect", asked.id).out
+    document = run("inspect", "--conversation", asked.id, "--json").json
+
+    for text in ("leased", "by me", "pr", "7", "attempts", "1 of 5", "key", "here", r"x\x1b[2J", "lease ends in 1 min"):
+        assert text in out
+    assert "attempt 1  old/w1  claimed " in out
+    assert "cancelled after" in out
+    assert ": tired" in out
+    assert "attempt 1  new/w2  claimed " in out
+    assert [each["workerInstanceId"] for each in document["entries"][0]["claims"]] == ["w1", "w2"]
+
+
+@pytest.mark.parametrize("args", [(), ("m", "--conversation", "c")])
+def test_inspect_is_told_one_thing_to_look_at(args: tuple[str, ...], run: Run):
+    ran = run("inspect", *args)
+
+    assert (ran.code, "name a MESSAGE, or say --conversation C" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (("check", "nobody"), "there is no conversation 'nobody' here; see what there is with `prloom exchange read`"),
+        (("inspect", "nobody"), "there is no message 'nobody' here"),
+        (("inspect", "--conversation", "nobody"), "there is no conversation 'nobody' here"),
+        (("cancel", "nobody"), "there is no message 'nobody' here"),
+        (("retry", "nobody"), "there is no message 'nobody' here"),
+        (("notify", "nobody", "--once"), "there is no conversation 'nobody' here"),
+    ],
+)
+def test_what_is_not_there_is_told_in_one_line(command: tuple[str, ...], text: str, run: Run):
+    ran = run(*command)
+
+    assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
+    assert text in ran.err
+
+
+def test_each_topic_has_its_row(run: Run, exchange: Exchange):
+    assert run("stats").out == "No messages yet; publish one with `prloom exchange publish`.\n"
+    exchange.publish("jobs", "1")
+    exchange.publish("jobs", "2")
+    claim(exchange).complete("done")
+
+    out = run("stats").out
+    topics = {each["topic"]: each for each in run("stats", "--json").json["topics"]}
+
+    assert "OLDEST READY" in out
+    assert (topics["jobs"]["ready"], topics["jobs"]["done"], topics["jobs.completed"]["ready"]) == (1, 1, 1)
+    assert topics["jobs"]["oldestReadyAgeMs"] >= 0
+    assert topics["jobs"]["publishedPerMinute"] > 0
+    assert "oldestReadyAge" not in topics["jobs"]
