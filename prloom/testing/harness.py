@@ -8,12 +8,12 @@ import weakref
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from prloom.api import Event, Json, Target, duration, iso
-from prloom.core import commands, deferral, dispatch, verdicts
+from prloom.core import commands, deferral, dispatch, notices, verdicts
 from prloom.core.backoff import Backoff
-from prloom.core.dispatch import Obey, Roster, Show, Triage
+from prloom.core.dispatch import Finish, Obey, Roster, Show, Triage
 from prloom.core.verdicts import OnError
 from prloom.errors import ExtensionError
 from prloom.extensions.hosting import Registered
@@ -169,6 +169,10 @@ class Harness:
                         _end(bus, (event_id,), "handled", "a command of prloom's own", self.now)
                     case Triage(event_ids=event_ids):
                         _end(bus, event_ids, "triaged" if bus.id else "handled", None, self.now)
+                    case Finish(event_ids=event_ids):
+                        bus.commit("notice", "prloom", self.now, changes=notices.finished(event_ids))
+                    case _:
+                        assert_never(step)
             if not steps:
                 return
 
