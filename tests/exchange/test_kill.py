@@ -1,4 +1,7 @@
-"""Publishers and workers are killed at any point, again and again, and nothing is lost, doubled or left behind."""
+"""Publishers and workers are killed at any point, again and again, and nothing is lost, doubled or left behind.
+
+A quick run kills for 60 rounds; `PRLOOM_KILL_ROUNDS=200 python -m pytest tests/exchange/test_kill.py` for two hundred.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pathlib import Path
 import pytest
 
 STORY = Path(__file__).with_name("kill_story.py")
-ROUNDS = int(os.environ.get("PRLOOM_KILL_ROUNDS", "200"))
+ROUNDS = int(os.environ.get("PRLOOM_KILL_ROUNDS", "60"))
 
 
 @pytest.mark.timeout(600)
