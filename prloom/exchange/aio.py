@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self, Unpack
 
 from prloom.exchange import drafting
+from prloom.exchange.errors import ExchangeError
 from prloom.exchange.protocol import PAGE, Selection
 
 if TYPE_CHECKING:
@@ -97,7 +99,14 @@ class AsyncExchange:
 
     async def claim(self, topics: str | Iterable[str], **options: Unpack[Working]) -> AsyncHeldClaim | None:
         """Claim the next message of these topics; None where none is ready."""
-        held = await asyncio.to_thread(self.exchange.claim, topics, **options)
+        claiming = asyncio.create_task(asyncio.to_thread(self.exchange.claim, topics, **options))
+        try:
+            held = await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            with suppress(ExchangeError):  # a claim that nobody is there to get
+                if (unwanted := await claiming) is not None:
+                    await asyncio.to_thread(unwanted.hand_back)
+            raise
         return None if held is None else AsyncHeldClaim(held)
 
     async def claims(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,9 +9,11 @@ import pytest
 
 from prloom.exchange import connect_async
 from prloom.exchange.aio import AsyncExchange
+from prloom.exchange.claim import Ask
 from prloom.exchange.errors import ClaimOverError
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.memory import MemoryStore
+from prloom.exchange.protocol import Taken
 
 NOTHING = timedelta(0)
 LONG = timedelta(minutes=1)
@@ -54,6 +57,28 @@ async def test_waiting_lets_other_tasks_run_and_ends_when_cancelled():
     again.cancel()
     with pytest.raises(asyncio.CancelledError):
         await again
+
+
+async def test_a_claim_that_is_made_while_its_worker_is_cancelled_is_handed_back():
+    class SlowStore(MemoryStore):
+        def claim(self, ask: Ask) -> Taken | None:
+            begun.set()
+            assert go_on.wait(60)
+            return super().claim(ask)
+
+    begun, go_on = threading.Event(), threading.Event()
+    exchange = AsyncExchange(Exchange(SlowStore()))
+    published = await exchange.publish("work", "x")
+    claiming = asyncio.create_task(exchange.claim("work"))
+    assert await asyncio.to_thread(begun.wait, 60)
+    claiming.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        await claiming
+
+    assert (await exchange.inspect(published.id)).delivery.state == "ready"
 
 
 async def test_following_yields_what_comes():

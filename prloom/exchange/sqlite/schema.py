@@ -26,6 +26,9 @@ CREATE TABLE messages (
 CREATE INDEX messages_conversation ON messages (conversation_id);
 CREATE INDEX messages_parent ON messages (parent_id) WHERE parent_id IS NOT NULL;
 
+CREATE TRIGGER messages_never_change BEFORE UPDATE ON messages
+BEGIN SELECT RAISE (ABORT, 'a message never changes'); END;
+
 CREATE TABLE deliveries (
     seq INTEGER PRIMARY KEY,
     topic TEXT NOT NULL,

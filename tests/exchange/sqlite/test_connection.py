@@ -99,6 +99,18 @@ def test_an_empty_file_becomes_an_exchange(tmp_path: Path):
     store.close()
 
 
+def test_a_message_never_changes_whoever_writes(tmp_path: Path):
+    store = SqliteStore(tmp_path / "exchange.db")
+    store.publish([drafting.draft("work", "x")])
+    db = sqlite3.connect(tmp_path / "exchange.db")
+
+    with pytest.raises(sqlite3.IntegrityError, match="a message never changes"):
+        db.execute("UPDATE messages SET body = 'y'")
+
+    db.close()
+    store.close()
+
+
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path):
     with pytest.raises(StoreError, match=r"nowhere/exchange\.db-lock cannot be made \(No such file or directory\)"):
         SqliteStore(tmp_path / "nowhere/exchange.db")
