@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from prloom.exchange import rules
+from prloom.exchange.claim import Delivery, Ending, Entry
+from prloom.exchange.message import Message
+from prloom.exchange.rules import Backoff
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+POLICY = Backoff(timedelta(seconds=1), timedelta(seconds=60))
+
+
+def an_entry(
+    name: str, ending: Ending | None = None, *, topic: str = "work", reply_to: str | None = None, leased: bool = False
+) -> Entry:
+    message = Message(id=name, topic=topic, body="", created_at=NOW, parent_id=reply_to, conversation_id="c")
+    state = "dead" if ending == "dead" else "done" if ending else "leased" if leased else "ready"
+    stands = Delivery(message_id=name, topic=topic, state=state, ending=ending, reply=reply_to is not None)
+    return Entry(message=message, delivery=stands)
+
+
+def test_waits_double_up_to_the_longest_and_are_a_little_shorter_by_the_key():
+    waits = [rules.wait(POLICY, attempt, "m") for attempt in range(1, 100)]
+
+    full = [timedelta(seconds=min(2**power, 60)) for power in range(99)]
+    assert all(0.9 * longest <= wait <= longest for wait, longest in zip(waits, full, strict=True))
+    assert rules.wait(POLICY, 1, "m") == waits[0] != rules.wait(POLICY, 1, "another")
+
+
+@pytest.mark.parametrize(
+    ("entries", "outcome"),
+    [
+        ([an_entry("a")], "pending"),
+        ([an_entry("a", leased=True)], "pending"),
+        ([an_entry("a", "completed")], "success"),
+        ([an_entry("a", "failed")], "failure"),
+        ([an_entry("a", "timed_out")], "timed_out"),
+        ([an_entry("a", "dead")], "dead"),
+        ([an_entry("a", "cancelled")], "cancelled"),
+        ([an_entry("a", "completed"), an_entry("b")], "pending"),
+        ([an_entry("a", "completed"), an_entry("b", "cancelled"), an_entry("c", "failed")], "failure"),
+        ([an_entry("a", "failed"), an_entry("b", "timed_out")], "timed_out"),
+        ([an_entry("a", "timed_out"), an_entry("b", "dead")], "dead"),
+        # a reply that is read, and one that is somebody's work
+        ([an_entry("a", "failed"), an_entry("b", topic="answers", reply_to="a")], "failure"),
+        ([an_entry("a", "failed"), an_entry("b", topic="work", reply_to="a")], "pending"),
+        ([an_entry("a", "failed"), an_entry("b", "completed", reply_to="a")], "success"),
+        ([an_entry("a", "completed"), an_entry("b", "dead", reply_to="a")], "dead"),
+        # it failed, which was repaired; it was tried again, and died
+        (
+            [
+                an_entry("a", "dead"),
+                an_entry("b", "completed", reply_to="a"),
+                an_entry("c", topic="work.dead", reply_to="a"),
+            ],
+            "dead",
+        ),
+        ([], "pending"),
+    ],
+)
+def test_a_conversation_stands_as_its_work_does(entries: list[Entry], outcome: str):
+    assert rules.outcome(entries, {"work"}) == outcome
+
+
+def test_a_message_is_dead_at_its_last_attempt_and_not_before():
+    stands = Delivery(message_id="m", topic="work", state="leased", attempts=2, max_attempts=3)
+
+    again = rules.again("failed", "died", stands, NOW, POLICY)
+    dead = rules.again("failed", "died", rules.claimed(again.delivery, 9), NOW, POLICY)
+
+    assert (again.delivery.state, again.reply) == ("ready", None)
+    assert again.delivery.available_at is not None
+    assert (dead.delivery.state, dead.delivery.available_at) == ("dead", None)
+    assert dead.reply is not None
+    assert dead.reply.topic == "work.dead"
