@@ -16,6 +16,7 @@ import appending
 import catching_up
 import commands
 import exchange
+import exchange_commands
 import history
 import idle
 import latency
@@ -29,6 +30,7 @@ ROWS: tuple[Row, ...] = (
     *latency.ROWS,
     *commands.ROWS,
     *exchange.ROWS,
+    *exchange_commands.ROWS,
 )
 
 
