@@ -24,7 +24,7 @@ from datetime import timedelta
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, Literal, NamedTuple
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +53,8 @@ Moment = Literal["before", "after"]
 MOMENTS: tuple[Moment, ...] = ("before", "after")
 PLAN = "pr-1"
 CONFIG = loading.load(Path("/nowhere"), {})
+SHM = Path("/dev/shm")
+BASE = TemporaryDirectory(prefix="prloom-github-", dir=SHM if SHM.is_dir() and os.access(SHM, os.W_OK) else None)
 SOON = timedelta(milliseconds=200)
 """After which a supervisor starts the dispatcher again."""
 LATER = timedelta(minutes=3)
@@ -185,7 +187,7 @@ class World:
         with ours:
             killed = self._be_github(ours, child, kill)
         _, status = os.waitpid(child, 0)
-        assert killed or status == 0, "the story itself failed"
+        assert killed or status == 0, f"the story itself failed: {status}"
         return killed
 
     def _be_dispatcher(self, pipe: socket.socket, loaded: Bridges) -> None:
@@ -271,8 +273,7 @@ def begun() -> World:
 
 
 def new_folder() -> Path:
-    shm = Path("/dev/shm")
-    return Path(mkdtemp(prefix="prloom-github-", dir=shm if shm.is_dir() and os.access(shm, os.W_OK) else None))
+    return Path(mkdtemp(dir=BASE.name))
 
 
 # ---- the tellings
@@ -323,4 +324,5 @@ def see(world: World, where: str, report: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
-    print(json.dumps(main(*(int(each) for each in sys.argv[1:]))))
+    with BASE:
+        print(json.dumps(main(*(int(each) for each in sys.argv[1:]))))
