@@ -211,8 +211,9 @@ def _finished(path: Path, count: int) -> None:
         " SELECT seq, topic, 'done', 'completed', 1, created_at, 0 FROM messages"
     )
     db.executemany(
-        "INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)"
-        " VALUES (?, ?, 'g', 'i', 0, 0, 'completed', 1)",
+        "INSERT INTO claims"
+        " (id, message, number, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)"
+        " VALUES (?, ?, 1, 'g', 'i', 0, 0, 'completed', 1)",
         ((ids.new(), number + 1) for number in range(count)),
     )
     db.execute("COMMIT")

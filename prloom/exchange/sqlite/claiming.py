@@ -55,12 +55,14 @@ def overdue(db: sqlite3.Connection, now: datetime) -> bool:
     return first is not None and first <= rows.micros(now)
 
 
+def make_due(db: sqlite3.Connection, topics: Sequence[str], now: datetime) -> None:
+    """Have the messages whose time has come be ready in their place."""
+    db.executemany(_DUE, [(topic, rows.micros(now)) for topic in topics])
+
+
 def take(db: sqlite3.Connection, ask: Ask, now: datetime) -> Taken | None:
     """Claim the next message by publication."""
-    found = []
-    for topic in ask.topics:
-        db.execute(_DUE, (topic, rows.micros(now)))
-        found += db.execute(_READY, (topic,)).fetchall()
+    found = [row for topic in ask.topics for row in db.execute(_READY, (topic,))]
     if not found:
         return None
     seq = min(found)[0]
@@ -70,8 +72,12 @@ def take(db: sqlite3.Connection, ask: Ask, now: datetime) -> Taken | None:
     claim = standing.claim(leased, ask, now)
     save(db, seq, leased)
     _put(db, seq, claim)
-    db.execute("INSERT INTO worked (topic) VALUES (?) ON CONFLICT DO NOTHING", (leased.topic,))
     return Taken(claim=claim, message=message, delivery=leased)
+
+
+def note_worked(db: sqlite3.Connection, topic: str) -> None:
+    """Note that somebody works on the topic."""
+    db.execute("INSERT INTO worked (topic) VALUES (?) ON CONFLICT DO NOTHING", (topic,))
 
 
 def renew(db: sqlite3.Connection, claim_id: str, until: datetime, now: datetime) -> Claim:
@@ -97,7 +103,8 @@ def settle(db: sqlite3.Connection, claim_id: str, settlement: Settlement, now: d
 def expire(db: sqlite3.Connection, now: datetime, policy: Backoff) -> int:
     """End all claims whose lease is over."""
     over = db.execute(
-        f"{_CLAIM} WHERE c.status = 'active' AND c.lease_until <= ? ORDER BY c.lease_until, c.seq", (rows.micros(now),)
+        f"{_CLAIM} WHERE c.status = 'active' AND c.lease_until <= ? ORDER BY c.lease_until, c.message",
+        (rows.micros(now),),
     ).fetchall()
     for row in over:
         claim, delivery = rows.claim(row[2:]), rows.delivery(row[2 + rows.CLAIM_WIDTH :])
@@ -136,11 +143,11 @@ def save(db: sqlite3.Connection, seq: int, delivery: Delivery) -> None:
 
 def _put(db: sqlite3.Connection, seq: int, claim: Claim) -> None:
     db.execute(
-        "INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO claims (message, number, id, worker_group, worker_instance_id, claimed_at, lease_until, status,"
+        " attempt) VALUES (?1, 1 + (SELECT count(*) FROM claims WHERE message = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         (
-            claim.id,
             seq,
+            claim.id,
             claim.worker_group,
             claim.worker_instance_id,
             rows.micros(claim.claimed_at),

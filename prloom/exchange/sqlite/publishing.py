@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from prloom.exchange.message import Draft, Message
 
 _BY_ID = f"SELECT {rows.MESSAGE} FROM messages AS m WHERE m.id = ?"  # noqa: S608 (columns of ours)
+_OUTLINE = _BY_ID.replace("m.body", "''")  # a parent's body may be large, and nobody asks for it
 _BY_KEY = (
     f"SELECT {rows.MESSAGE} FROM deliveries AS d JOIN messages AS m USING (seq)"  # noqa: S608 (likewise)
     " WHERE d.topic = ? AND d.key = ?"
@@ -37,9 +38,9 @@ def put(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message:
     return message
 
 
-def find(db: sqlite3.Connection, message_id: str) -> Message:
+def find(db: sqlite3.Connection, message_id: str, query: str = _BY_ID) -> Message:
     """Return the message; raises UnknownMessageError."""
-    row = db.execute(_BY_ID, (message_id,)).fetchone()
+    row = db.execute(query, (message_id,)).fetchone()
     if row is None:
         raise UnknownMessageError(standing.unknown(message_id))
     return rows.message(row)
@@ -57,7 +58,7 @@ def _by_key(db: sqlite3.Connection, draft: Draft) -> Message | None:
 
 def _new(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message | None:
     """Store a new message; None where this very draft is stored already."""
-    parent = None if draft.parent_id is None else find(db, draft.parent_id)
+    parent = None if draft.parent_id is None else find(db, draft.parent_id, _OUTLINE)
     made = standing.message(draft, parent, now)
     stands = standing.delivery(draft, now)
     cursor = db.execute(

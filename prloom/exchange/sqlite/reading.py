@@ -68,7 +68,7 @@ def entry(db: sqlite3.Connection, message_id: str) -> Entry:
     row = db.execute(f"{_ENTRIES} WHERE m.id = ?", (message_id,)).fetchone()
     if row is None:
         raise UnknownMessageError(standing.unknown(message_id))
-    claims = db.execute(f"{_CLAIMS} WHERE m.id = ? ORDER BY c.seq", (message_id,))
+    claims = db.execute(f"{_CLAIMS} WHERE m.id = ? ORDER BY c.message, c.number", (message_id,))
     return _entry(row, tuple(map(rows.claim, claims)))
 
 
@@ -76,7 +76,8 @@ def conversation(db: sqlite3.Connection, conversation_id: str) -> tuple[Entry, .
     """Return a conversation's messages with their claims."""
     claims: dict[str, list[Claim]] = defaultdict(list)
     for each in map(
-        rows.claim, db.execute(f"{_CLAIMS} WHERE m.conversation_id = ? ORDER BY c.seq", (conversation_id,))
+        rows.claim,
+        db.execute(f"{_CLAIMS} WHERE m.conversation_id = ? ORDER BY c.message, c.number", (conversation_id,)),
     ):
         claims[each.message_id].append(each)
     found = db.execute(f"{_ENTRIES} WHERE m.conversation_id = ? ORDER BY m.seq", (conversation_id,))

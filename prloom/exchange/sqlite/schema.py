@@ -50,9 +50,9 @@ CREATE UNIQUE INDEX deliveries_concurrent ON deliveries (concurrency_key)
     WHERE state = 'leased' AND concurrency_key IS NOT NULL;
 
 CREATE TABLE claims (
-    seq INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
     message INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    id TEXT NOT NULL UNIQUE,
     worker_group TEXT NOT NULL,
     worker_instance_id TEXT NOT NULL,
     claimed_at INTEGER NOT NULL,
@@ -61,9 +61,9 @@ CREATE TABLE claims (
     completed_at INTEGER,
     attempt INTEGER NOT NULL,
     error TEXT,
-    reply_id TEXT
-) STRICT;
-CREATE INDEX claims_message ON claims (message);
+    reply_id TEXT,
+    PRIMARY KEY (message, number)
+) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX claims_active ON claims (message) WHERE status = 'active';
 
 CREATE TABLE clock (boot TEXT NOT NULL, started INTEGER NOT NULL) STRICT;
