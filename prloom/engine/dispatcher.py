@@ -144,7 +144,7 @@ class Dispatcher:
         """Look for plans that were adopted or given up since the last tick."""
         self.board.take_up(self._rules)
         self._drop_lost()
-        if self._watcher is not None:
+        if self._watcher is not None and self._watcher.wants(self.board.desks):
             self._watcher.follow([*map(_bus, self.board.all()), self.board.paths.local])
 
     def _drop_lost(self) -> None:
@@ -204,8 +204,9 @@ class Dispatcher:
         return woken
 
     def _work_through_all(self) -> None:
-        for desk in tuple(self.board.all()):  # looked at just now
+        for desk in self.board.stirred:  # looked at just now
             self._advance(desk)
+        self._advance(self.board.repository)
 
     def _work_through(self, plan_ids: Iterable[str]) -> None:
         """Work through plans once; where that has changed something, they are woken to be worked through again."""
@@ -216,8 +217,11 @@ class Dispatcher:
         self._drop_lost()
 
     def _advance(self, desk: Desk) -> None:
+        since, seen = self.clock(), self.board.see(desk)
         if work.advance(desk, self._roster(desk), self._hands(agents=bool(desk.id))):
             self._rouse(desk.id)
+        else:
+            self.board.rest(desk, seen, since)
 
     def _roster(self, desk: Desk) -> Roster:
         without = desk.rules.config.plugins.disabled
@@ -264,9 +268,9 @@ class Dispatcher:
     def _next(self) -> float:
         """Return how many seconds it is until something is due; what was due when the last tick began is at work."""
         since = self._ticked_at
-        times = [*self._pollers.next_times(), *(work.next_time(desk, since) for desk in self.board.all())]
-        ahead = min((time for time in times if time is not None and time > since), default=None)
-        return inf if ahead is None else max((ahead - self.clock()).total_seconds(), 0)
+        polls = (time.timestamp() for time in self._pollers.next_times() if time > since)
+        ahead = min((*polls, *self.board.next_times(since)), default=inf)
+        return max(ahead - self.clock().timestamp(), 0)
 
     async def _notice(self, watcher: Watcher) -> None:
         """Hear of what others append. A notice is a hint: where none can be had, the ticks find everything."""

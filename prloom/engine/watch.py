@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+_LOOKS = 60
+"""After so many ticks, the folders are looked at whether something told of a change or not."""
+
 Identity = tuple[int, int]
 """What tells a folder from another one that has come into its place."""
 
@@ -25,6 +28,17 @@ class Watcher:
     def __init__(self) -> None:
         self._inotify: Inotify | None = _inotify()
         self._watches: dict[Path, tuple[Identity, Watch]] = {}
+        self._followed: tuple[object, ...] | None = None
+        self._looks = 0
+
+    def wants(self, followed: Iterable[object]) -> bool:
+        """Whether to name the folders again: others are followed now, a watch was lost, or it is time to make sure."""
+        now = tuple(followed)
+        self._looks += 1
+        if now == self._followed and self._looks < _LOOKS:
+            return False
+        self._followed, self._looks = now, 0
+        return self._inotify is not None
 
     def follow(self, folders: Iterable[Path]) -> None:
         """Watch exactly these folders from now on; one that cannot be watched is found by the tick."""
@@ -49,6 +63,7 @@ class Watcher:
                 yield None, ""
             elif Mask.IGNORED in event.mask:  # the folder is gone; another one of its name may get its number too
                 self._watches = {folder: each for folder, each in self._watches.items() if each[1] is not event.watch}
+                self._followed = None
             elif event.watch is not None:
                 yield event.watch.path, "" if event.name is None else str(event.name)
 

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
 _DIGITS = 6
 
 
+def archive(journal: str, number: int) -> str:
+    """Return the name that a journal's segment has once it is closed."""
+    stem, dot, suffix = journal.rpartition(".")
+    return f"{stem}-{number:0{_DIGITS}d}{dot}{suffix}"
+
+
 class Segments:
     """The numbered files of a journal in a folder.
 
@@ -29,7 +35,7 @@ class Segments:
 
     def archive(self, number: int) -> str:
         """Return the name that a segment has once it is closed."""
-        return f"{self.stem}-{number:0{_DIGITS}d}{self.suffix}"
+        return archive(self.name, number)
 
     def closed(self) -> tuple[int, ...]:
         """Return the numbers for which an archive name exists, ascending."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -14,6 +15,13 @@ from prloom.storage import paths
 from prloom.storage.document import Document
 from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
+
+_FEW = 8
+"""Plans that are listed each time: it costs next to nothing."""
+_LOOKS = 60
+"""After so many looks, the plans are listed whatever the folder says."""
+_SETTLED = 2.0
+"""Seconds after which two changes of a folder cannot have the same time."""
 
 
 def ids(repository: RepositoryPaths) -> tuple[str, ...]:
@@ -27,6 +35,43 @@ def ids(repository: RepositoryPaths) -> tuple[str, ...]:
         raise StorageError(f"cannot read {repository.worktrees}: {error.strerror}; check its permissions") from error
     home, state = os.fspath(repository.worktrees), "/".join((*paths.LOCAL, paths.PLAN_STATE))
     return tuple(name for name in names if os.path.lexists(f"{home}/{name}/{state}"))
+
+
+class Listing:
+    """The ids of the adopted plans, listed anew when the folder of the worktrees has changed, or after a while."""
+
+    def __init__(self, repository: RepositoryPaths) -> None:
+        self._repository = repository
+        self._home = os.fspath(repository.worktrees)
+        self._ids: tuple[str, ...] = ()
+        self._stamp: tuple[int, int] | None = None
+        self._looks = 0
+
+    def ids(self) -> tuple[str, ...]:
+        """Return the ids as `ids` does; that a plan among many lost its `state.json` is seen within so many looks."""
+        self._looks += 1
+        stamp = self._look()
+        if stamp is None or stamp != self._stamp or len(self._ids) <= _FEW or self._looks >= _LOOKS:
+            self._ids = ids(self._repository)
+            # A worktree is made before its plan: where one has none, it may get one without a change of the folder.
+            whole = stamp is not None and len(self._ids) == _subfolders(self._home)
+            self._stamp = stamp if whole else None
+            self._looks = 0
+        return self._ids
+
+    def _look(self) -> tuple[int, int] | None:
+        """Return what tells one content of the folder from another; None if it is too young to tell."""
+        try:
+            found = os.stat(self._home)  # noqa: PTH116 - in each tick
+        except OSError:
+            return None
+        settled = time.time() - found.st_mtime > _SETTLED
+        return (found.st_ino, found.st_mtime_ns) if settled else None
+
+
+def _subfolders(home: str) -> int:
+    with os.scandir(home) as entries:
+        return sum(entry.is_dir(follow_symlinks=False) for entry in entries)
 
 
 def load(local: Folder) -> Plan:

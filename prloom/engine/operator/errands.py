@@ -14,6 +14,8 @@ from prloom.errors import PrloomError
 def run(box: Control, board: Board, sign: Sign) -> bool:
     """Carry out what has been asked for since the last time, and what waits; return whether a poll is wanted."""
     asked = box.read(board.clock())
+    if asked:
+        board.look_at_all()
     owed = [(each, _carried_out(each, board, sign)) for each in asked]
     box.settle(each._replace(plans=plans) for each, plans in owed if plans)
     return any(each.request.verb == "poll" for each in asked)
