@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 LINE_LIMIT = 16 * 1024 * 1024  # bytes; a longer line is no event and no decision, and is never loaded whole
 _CHUNK = 1024 * 1024
 BLOCK = 64 * 1024
+_PAGE = 4096
 _GROWTH = 8
 
 
@@ -43,6 +44,10 @@ def cut(fd: int, start: int, *, limit_bytes: int = _CHUNK, limit_lines: int | No
 
 def one(fd: int, start: int) -> Cut:
     """Read the one line that begins at an offset."""
+    block = os.pread(fd, _PAGE, start)
+    size = block.find(b"\n")
+    if size > 0 and not (line := block[:size]).isspace():
+        return Cut(((start, line),), start + size + 1, 0)
     return cut(fd, start, limit_bytes=BLOCK, limit_lines=1)
 
 

@@ -15,14 +15,14 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 def encode(value: object, *, pretty: bool = False) -> bytes:
-    """Return a value of JSON builtins as one line of UTF-8 without its newline, or as an indented text.
+    """Return a value of JSON builtins and records as one line of UTF-8 without its newline, or as an indented text.
 
     Half a surrogate pair (a text cut in the middle of an emoji) has no UTF-8 and becomes U+FFFD.
     """
     try:
         text = _encoder.encode(value)
     except UnicodeEncodeError:
-        text = _encoder.encode(_mended(value))
+        text = _encoder.encode(_mended(msgspec.to_builtins(value)))
     return msgspec.json.format(text, indent=2) + b"\n" if pretty else text
 
 

@@ -20,7 +20,13 @@ from prloom.storage.wire import Unreadable
 
 def event(line: bytes | None) -> Event | None:
     """Return the event of a journal line, or None where the line is none."""
-    return None if line is None else _read(Event, line, "event")
+    if line is None:
+        return None
+    try:
+        found = _event_lines.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _read(Event, line, "event")
+    return found.data if found.kind == "event" and found.schema_version == envelope.SCHEMA_VERSION else None
 
 
 def action(line: bytes | None) -> Action | None:
@@ -64,8 +70,20 @@ def written_at(line: bytes) -> datetime | None:
 def append(journal: Journal, events: Sequence[Event], now: datetime) -> int:
     """Append events to a bus, on disk when this returns; return how many."""
     if events:
-        journal.append([envelope.encode("event", record.to_wire(each), record.iso(now)) for each in events])
+        at = record.iso(now)
+        journal.append([envelope.encode("event", record.fields(each), at) for each in events])
     return len(events)
+
+
+class _EventLine(msgspec.Struct, rename="camel"):
+    """A line of `events.jsonl`, read in one go: what it wraps is most of what there is to read."""
+
+    kind: str
+    data: Event
+    schema_version: int = envelope.SCHEMA_VERSION
+
+
+_event_lines = msgspec.json.Decoder(_EventLine)
 
 
 def _read(kind: type[record.R], line: bytes, name: str) -> record.R | None:

@@ -32,7 +32,7 @@ class Known:
         self._before = cursor
         self._ids: dict[str, Position] = {}
         self._live: list[Table] | None = None
-        self._closed: tuple[int, ...] = ()
+        self._closed = journal.segments()[:-1]  # which also sees that the journal is none that could not be read
         self._loaded: OrderedDict[int, Table] = OrderedDict()
 
     def __contains__(self, event_id: object) -> bool:

@@ -18,6 +18,9 @@ from prloom.model.state import OpenEvent, QueuedAction
 
 log = logging.getLogger(__name__)
 
+SAVED_AFTER = 50
+"""Decisions after which the projection is saved also where work goes on: so many are read again after a crash."""
+
 
 def advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
     """Do what can be done for the plan now; return whether to ask again, for there may be more by that."""
@@ -44,13 +47,15 @@ def _advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
         desk, hands.bridges.acknowledgement
     ):  # and what more there is, before anything is handed out: a burst of comments is one run
         return True
+    crowded = intake.full(desk)
     moved = _end_waits(desk, now)
     moved |= todos.resolve(desk)
     moved |= _recover(desk, hands)
     moved |= _look_up(desk, hands, now)
     moved |= handout.hand_out(desk, roster, hands)
     moved |= _deliver(desk, hands, now)
-    desk.ledger.save()
+    if not crowded or desk.ledger.unsaved >= SAVED_AFTER:  # else there is more to come at once
+        desk.ledger.save()
     return moved
 
 
