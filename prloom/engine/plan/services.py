@@ -67,7 +67,10 @@ class HookServices:
         return isinstance(trust.judge(event, self._desk.rules.trust), Trusted)
 
     def _position(self, event_id: str) -> Position:
-        for entry in self._desk.ledger.events.containing(msgspec.json.encode(event_id)):
+        found = self._desk.known.position(event_id)
+        if found is not None:
+            return found
+        for entry in self._desk.ledger.events.containing(msgspec.json.encode(event_id)):  # perhaps not taken in yet
             event = entries.event(entry.line)
             if event is not None and event.id == event_id:
                 return entry.position
