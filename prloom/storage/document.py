@@ -39,14 +39,18 @@ class Loaded(NamedTuple):
 
 
 class Document:
-    """A JSON object in a file: written whole and safely, under the folder's lock. Errors are StorageErrors."""
+    """A JSON object in a file: written whole and safely, under the folder's lock. Errors are StorageErrors.
 
-    __slots__ = ("folder", "limit", "name")
+    One that need not be `lasting` may, for a moment, still be the old one after a crash of the machine: a flush less.
+    """
 
-    def __init__(self, folder: Folder, name: str, *, limit: int = READ_LIMIT) -> None:
+    __slots__ = ("folder", "lasting", "limit", "name")
+
+    def __init__(self, folder: Folder, name: str, *, limit: int = READ_LIMIT, lasting: bool = True) -> None:
         self.folder = folder
         self.name = name
         self.limit = limit
+        self.lasting = lasting
 
     @property
     def path(self) -> str:
@@ -77,7 +81,7 @@ class Document:
         """Write the document whole: after a crash at any point it is the old one or the new one."""
         content = self._encode(value)
         with locks.held(self.folder):
-            self.folder.replace(self.name, content)
+            self.folder.replace(self.name, content, lasting=self.lasting)
 
     def update(self, change: Callable[[Loaded], Mapping[str, Any]]) -> Mapping[str, Any]:
         """Load, change and save as one step against all other processes; return what was saved.
@@ -86,7 +90,7 @@ class Document:
         """
         with locks.held(self.folder):
             value = change(self._load())
-            self.folder.replace(self.name, self._encode(value))
+            self.folder.replace(self.name, self._encode(value), lasting=self.lasting)
         return value
 
     def _read(self, content: bytes) -> Loaded:

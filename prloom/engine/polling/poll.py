@@ -55,7 +55,8 @@ class Poller:
         self.bridge = bridge
         self.polls = PollState()
         self.permissions = Permits(bridge)
-        self._cursor = Document(state, paths.bridge_cursor(bridge.name))
+        # After a crash of the machine the cursor before is as good: its events come again, and are known.
+        self._cursor = Document(state, paths.bridge_cursor(bridge.name), lasting=False)
 
     def due(self, now: datetime) -> bool:
         """Whether it is time to ask again."""
