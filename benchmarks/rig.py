@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,14 +21,17 @@ from stage import Stage
 
 from prloom.api import Author, Event, Target
 from prloom.engine.board import Board
+from prloom.engine.bus import plans
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan import intake
 from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.rules import rules
 from prloom.model import record
 from prloom.model.decision import Change
+from prloom.model.plan import Plan
 from prloom.storage import envelope
 from prloom.storage.disk import Disk
+from prloom.storage.folder import Folder
 
 PLAN = "work"
 PRLOOM = (sys.executable, "-m", "prloom")
@@ -75,7 +79,7 @@ def write_events(file: Path, count: int) -> None:
             out.write(b"".join(line + b"\n" for line in lines(numbers)))
 
 
-def repository(root: Path, plans: Sequence[str] = (PLAN,), config: str = "", **plugins: str) -> Path:
+def repository(root: Path, ids: Sequence[str] = (PLAN,), config: str = "", **plugins: str) -> Path:
     """Make a git repository with a plan for each branch, and plugins of the project's own; return its root."""
     root.mkdir(parents=True)
     git(root, "init", "-q", "-b", "main", ".")
@@ -85,7 +89,7 @@ def repository(root: Path, plans: Sequence[str] = (PLAN,), config: str = "", **p
     (root / "prloom/plugins").mkdir(parents=True)
     for name, code in plugins.items():
         (root / f"prloom/plugins/{name}.py").write_text(code)
-    _adopt(root, plans)
+    _adopt(root, ids)
     return root
 
 
@@ -94,15 +98,29 @@ def git(root: Path, *args: str) -> None:
     subprocess.run([*_GIT, *args], cwd=root, check=True, capture_output=True)
 
 
-def _adopt(root: Path, plans: Sequence[str]) -> None:
+def _adopt(root: Path, ids: Sequence[str]) -> None:
+    """Adopt the first branch as the command does, and make the others like it: git takes its time for hundreds."""
     from prloom.engine.adoption import adopt  # noqa: PLC0415 - not all that is measured has a repository
     from prloom.workspace import repository as repositories  # noqa: PLC0415
 
-    repo = repositories.find(root)
-    config = Stage(root).config
-    for plan in plans:
-        git(root, "branch", plan)
-        adopt.adopt_branch(repo, config, plan, plan_id=plan, preset=None, now=datetime.now(UTC))
+    git(root, "branch", ids[0])
+    adopt.adopt_branch(
+        repositories.find(root), Stage(root).config, ids[0], plan_id=ids[0], preset=None, now=datetime.now(UTC)
+    )
+    for plan in ids[1:]:
+        _copy(root / ".git", root / "prloom/.local/worktrees", ids[0], plan)
+
+
+def _copy(git_dir: Path, home: Path, first: str, plan: str) -> None:
+    shutil.copy(git_dir / "refs/heads" / first, git_dir / "refs/heads" / plan)
+    shutil.copytree(git_dir / "worktrees" / first, git_dir / "worktrees" / plan)
+    shutil.copytree(home / first, home / plan)
+    for file in (git_dir / f"worktrees/{plan}/HEAD", git_dir / f"worktrees/{plan}/gitdir", home / plan / ".git"):
+        file.write_text(file.read_text().replace(first, plan))
+    state = home / plan / "prloom/.local/state.json"
+    with Folder.make(state.parent) as local:
+        state.unlink()
+        plans.save(local, Plan(id=plan, branch=plan))
 
 
 def bus(root: Path, plan: str = PLAN) -> Path:
