@@ -1,4 +1,4 @@
-"""The options that publishing commands share, and the draft that they make."""
+"""The options that publishing commands share."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ from prloom.cli.exchange.durations import duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from prloom.exchange.exchange import Exchange
-    from prloom.exchange.message import Draft, Message
-
-_ATTEMPTS = 5  # times that a publication is tried whose outcome is unknown
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
@@ -44,17 +39,3 @@ def of_a_message(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
-
-
-def publish(exchange: Exchange, topic: str, body: str, **about: Any) -> Message:  # noqa: ANN401 - click's options
-    """Publish a message; where its outcome is unknown, the very same is published again, which makes no second one."""
-    from prloom.exchange import drafting  # noqa: PLC0415 - `--help` needs none
-    from prloom.exchange.errors import OutcomeUnknownError  # noqa: PLC0415
-
-    draft: Draft = drafting.draft(topic, body, **about)
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return exchange.publish_all([draft])[0]
-        except OutcomeUnknownError:
-            continue
-    return exchange.publish_all([draft])[0]

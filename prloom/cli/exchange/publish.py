@@ -36,7 +36,7 @@ def command(
     """Publish a message on a TOPIC, and print its id. Without BODY, or with `-`, stdin is the body."""
     text = bodies.given(body, ctx)
     with places.opened(given, database) as exchange:
-        message = options.publish(exchange, topic, text, **about)
+        message = exchange.publish(topic, text, **about)
     if as_json:
         terminal.echo_json(message)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -54,29 +55,18 @@ def command(
     with places.opened(given, database) as exchange:
         if since is not None:
             exchange.message(since)  # a mistyped one is told before anything is waited for
-        found = _messages(exchange, topic=topic, conversation=conversation, since=since, follow=follow)
+        reading = exchange.follow if follow else partial(_there, exchange)
+        found = reading(topic=topic, conversation=conversation, since=since)
         if as_json and not follow:
             _document(found)
         else:
             _each(found, _as_json if as_json else _body if only_bodies else _for_people)
 
 
-def _messages(
-    exchange: Exchange, *, topic: str | None, conversation: str | None, since: str | None, follow: bool
-) -> Iterator[Message]:
-    from contextlib import closing  # noqa: PLC0415 - `--help` needs none
-
-    from prloom.exchange import listening  # noqa: PLC0415
-
-    with closing(exchange.store.listen()) as listener:
-        while True:
-            page = exchange.read(topic=topic, conversation=conversation, since=since, limit=_PAGE)
-            yield from page
-            since = page[-1].id if page else since
-            if not page and not follow:
-                return
-            if not page:
-                listening.wait(listener, exchange.pause(listener, ()))
+def _there(exchange: Exchange, *, topic: str | None, conversation: str | None, since: str | None) -> Iterator[Message]:
+    while page := exchange.read(topic=topic, conversation=conversation, since=since, limit=_PAGE):
+        yield from page
+        since = page[-1].id
 
 
 def _each(messages: Iterable[Message], show: Callable[[Message], None]) -> None:

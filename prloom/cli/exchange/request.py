@@ -47,7 +47,7 @@ def command(
     """
     text = bodies.given(body, ctx)
     with places.opened(given, database) as exchange:
-        message = options.publish(exchange, topic, text, **about)
+        message = exchange.publish(topic, text, **about)
         try:
             click.echo(f"message {message.id}  conversation {message.conversation_id}", err=True)
             reply = replying.wait(exchange, message, success_topic, failure_topic, patience)

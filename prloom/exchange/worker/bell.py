@@ -30,7 +30,7 @@ class Bell:
         os.set_blocking(self._struck, False)
         signal.set_wakeup_fd(self._struck, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, *_STOP):
-            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` said so
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup`, or a shell's `&`, has it
                 signal.signal(number, lambda *_: None)
 
     @property

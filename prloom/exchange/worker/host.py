@@ -48,7 +48,12 @@ class Host:
         """Work in this process until asked to stop (None), or until one message is done with (`once`)."""
         worker = drafting.an_instance()
         guard = Guard(worker)
-        place = Place(worker=worker, exchange=self._name, adopted=processes.adopt_orphans())
+        place = Place(
+            worker=worker,
+            exchange=self._name,
+            adopted=processes.adopt_orphans(),
+            others=tuple(processes.below(os.getpid())),
+        )
         bell = Bell(leash)
         with self._open() as exchange:
             told = Slot(self._terms, exchange, bell, place, tell=self._tell).run(once=once)

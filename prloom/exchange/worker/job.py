@@ -6,7 +6,7 @@ import os
 import selectors
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from prloom.exchange import replies
 from prloom.exchange.claim import HandedBack
@@ -15,11 +15,15 @@ from prloom.exchange.worker.command import Command
 from prloom.exchange.worker.leftovers import PAUSE, Leftovers
 
 if TYPE_CHECKING:
+    import psutil
+
     from prloom.exchange.claim import Settlement
     from prloom.exchange.held import HeldClaim
     from prloom.exchange.worker.bell import Bell
     from prloom.exchange.worker.lease import Lease
     from prloom.exchange.worker.terms import Terms
+
+_LOOK: Final = 60.0  # seconds; no system waits for years
 
 EndedBy: TypeAlias = Literal["exit", "timeout", "lost", "stopped"]
 
@@ -37,11 +41,15 @@ class End:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a worker works: its name, its exchange's name, and whether orphans come to it."""
+    """Where a worker works: its name, its exchange's name, whether orphans come to it, and whom it finds there.
+
+    A program that becomes a worker (`exec`) may have children already, which are none of the worker's business.
+    """
 
     worker: str
     exchange: str
     adopted: bool
+    others: tuple[psutil.Process, ...] = ()
 
 
 class Job:
@@ -55,7 +63,7 @@ class Job:
         self._by: EndedBy = "exit"
         self._childless = False
         self._stop_at: float | None = None
-        self._left = Leftovers(place.worker, adopted=place.adopted)
+        self._left = Leftovers(place.worker, adopted=place.adopted, others=place.others)
         environ = surroundings.environment(
             os.environb, message=held.message, claim=held.claim, exchange=place.exchange, worker=place.worker
         )
@@ -122,7 +130,7 @@ class Job:
         if self._command.code is not None or self._by != "exit":
             return PAUSE
         due = min(self._timeout_at, self._lease.next(), self._stop_at or self._timeout_at)
-        return max(due - now, 0.0)
+        return min(max(due - now, 0.0), _LOOK)
 
     def _end(self) -> End:
         by = self._by

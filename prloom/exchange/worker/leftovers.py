@@ -9,6 +9,8 @@ from prloom import processes
 from prloom.exchange.worker import surroundings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import psutil
 
 PAUSE: Final = 0.05
@@ -19,11 +21,15 @@ _GRACE: Final = 2.0
 
 
 class Leftovers:
-    """All processes below this one, which has adopted the orphans among them; it works on one message at a time."""
+    """All processes below this one, which has adopted the orphans among them; it works on one message at a time.
 
-    def __init__(self, worker: str, *, adopted: bool) -> None:
+    `others` were below it before, and stay alone with what is below them.
+    """
+
+    def __init__(self, worker: str, *, adopted: bool, others: Sequence[psutil.Process] = ()) -> None:
         self._worker = worker
         self._adopted = adopted
+        self._others = others
         self._begun: float | None = None
         self._look_at = 0.0
         self._asked: set[int] = set()
@@ -54,8 +60,8 @@ class Leftovers:
             self._asked |= {each.pid for each in left}
 
     def _left(self) -> list[psutil.Process]:
-        found = processes.below(os.getpid())
+        found = {each.pid: each for each in processes.below(os.getpid())}
         if not self._adopted:
-            known = {each.pid for each in found}
-            found += [each for each in processes.tagged(surroundings.WORKER, self._worker) if each.pid not in known]
-        return found
+            found |= {each.pid: each for each in processes.tagged(surroundings.WORKER, self._worker)}
+        spared = {each.pid for other in self._others for each in (other, *processes.below(other.pid))}
+        return [each for pid, each in found.items() if pid not in spared]

@@ -111,7 +111,7 @@ class Slot:
         return self._settle(held, wanted, lease, since)
 
     def _settle(self, held: HeldClaim, wanted: Settlement, lease: Lease, since: float) -> Told:
-        """Settle the claim; as long as the lease lasts, a store that cannot be reached is tried again."""
+        """Settle the claim; a store in trouble is tried again while the lease lasts, or until we are hurried."""
         pause = _FIRST_PAUSE
         while True:
             try:
@@ -119,8 +119,9 @@ class Slot:
             except ClaimOverError as error:
                 return _told("lost", held, since, why=str(error))
             except StoreError as error:
-                if why := lease.lost(time.monotonic()):
-                    return _told("lost", held, since, why=f"{why} ({error})")
+                why = lease.lost(time.monotonic())
+                if why or self._bell.stops > 1:
+                    return _told("lost", held, since, why=why or str(error))
                 self._tell(Trouble(str(error), pause))
             self._bell.wait((), pause)
             lease.tend(time.monotonic())
