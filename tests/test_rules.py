@@ -38,3 +38,25 @@ def test_a_bundled_extension_imports_of_prloom_only_what_every_author_may(file: 
     ours = {name for name in imported if name.split(".")[0] == "prloom"}
 
     assert {name for name in ours if not any(name == good or name.startswith(f"{good}.") for good in allowed)} == set()
+
+
+READ_ELSEWHERE = {
+    "model/record.py": "the one place",
+    "extensions/manifest.py": "texts, numbers and lists, of which nothing has to be worked out",
+    "storage/envelope.py": "its kind was worked out when the module was imported",
+}
+
+
+def test_records_are_first_read_in_one_place_because_two_threads_at_once_end_the_process():
+    calls = {
+        str(file.relative_to(ROOT / "prloom"))
+        for file in ROOT.glob("prloom/**/*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call)
+        and (
+            ast.unparse(node.func) == "msgspec.convert"
+            or (ast.unparse(node.func) == "msgspec.json.decode" and "type" in {each.arg for each in node.keywords})
+        )
+    }
+
+    assert calls == READ_ELSEWHERE.keys()

@@ -14,6 +14,7 @@ import msgspec
 
 from prloom.core import backoff, deferral, hush, marker
 from prloom.core.backoff import Backoff
+from prloom.model import record
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Thread, Todo
 from prloom.model.event import Event, Target
@@ -122,7 +123,7 @@ def _read_item(raw: Json, batch: tuple[str, ...], items: dict[str, Item], proble
     event_id = named if isinstance(named, str) and named in batch else ""
     problem, item = "an item names an event that is not in the batch", None
     try:
-        item = msgspec.convert(raw, Item)
+        item = record.from_wire(Item, raw)
     except msgspec.ValidationError as error:
         problem = str(error)
     if event_id and (event_id in problems or items.get(event_id, item) != item):
@@ -136,7 +137,7 @@ def _read_item(raw: Json, batch: tuple[str, ...], items: dict[str, Item], proble
 
 def _todo(raw: Json, batch: tuple[str, ...], problems: dict[str, str]) -> NewTodo | None:
     try:
-        todo = msgspec.convert(raw, NewTodo)
+        todo = record.from_wire(NewTodo, raw)
     except msgspec.ValidationError as error:
         problems.setdefault("", f"a TODO cannot be read: {error}")
         return None
