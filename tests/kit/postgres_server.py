@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,10 @@ class Server:
     @property
     def url(self) -> str:
         return f"postgresql://postgres@/postgres?host={self.folder}"
+
+    @property
+    def runs(self) -> bool:
+        return self._process is not None
 
     def start(self) -> None:
         options = {"fsync": "off", "shared_buffers": "16MB", "max_connections": "60", "max_prepared_transactions": "0"}
@@ -183,3 +188,10 @@ def _runs(programs: Path, identity: dict[str, Any]) -> bool:
     except PermissionError:
         return False
     return done.returncode == 0
+
+
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """Lend a folder whose name leaves room for a socket's, which may have a hundred characters."""
+    with tempfile.TemporaryDirectory(prefix="prloom-wire-") as folder:
+        yield Path(folder)

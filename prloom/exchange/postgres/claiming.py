@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from prloom.exchange import rules, standing
 from prloom.exchange.claim import Claim, Look, Settled
 from prloom.exchange.errors import ClaimOverError
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 _CLOCK = "WITH clock AS MATERIALIZED (SELECT coalesce(%s::timestamptz, clock_timestamp()) AS now)"
 _READY = (
     "d.state = 'ready' AND d.available_at IS NULL AND (d.concurrency_key IS NULL OR NOT EXISTS (SELECT FROM deliveries"
-    " AS busy WHERE busy.state = 'leased' AND busy.concurrency_key = d.concurrency_key))"
+    " AS busy WHERE busy.state = 'leased' AND busy.concurrency_key IS NOT NULL"
+    " AND busy.concurrency_key = d.concurrency_key))"
 )
 _DELAYED = "topic = ANY(%s::text[]) AND state = 'ready' AND available_at IS NOT NULL"
 _OVERDUE = "EXISTS (SELECT FROM claims WHERE status = 'active' AND lease_until <= clock.now)"
@@ -45,9 +48,10 @@ UPDATE deliveries SET available_at = NULL WHERE seq IN (
 # Of several topics, the one whose first message was published first is tried first. Only one row is ever locked: a
 # lock on the first of each would hide those from others for a moment, who would then go to sleep.
 _NEXT = f"""{_CLOCK}
-SELECT clock.now, {_OVERDUE} OR EXISTS (SELECT FROM deliveries WHERE {_DELAYED} AND available_at <= clock.now), next.*
+SELECT clock.now, {_OVERDUE} OR EXISTS (SELECT FROM deliveries WHERE {_DELAYED} AND available_at <= clock.now),
+    d.seq, {rows.MESSAGE}, {rows.DELIVERY}
 FROM clock LEFT JOIN LATERAL (
-    SELECT pg_current_xact_id()::text, taken.* FROM (
+    SELECT taken.* FROM (
         SELECT t.topic FROM unnest(%s::text[]) AS t (topic) CROSS JOIN LATERAL (
             SELECT d.seq FROM deliveries AS d WHERE d.topic = t.topic AND {_READY} ORDER BY d.seq LIMIT 1
         ) AS head ORDER BY head.seq
@@ -56,24 +60,30 @@ FROM clock LEFT JOIN LATERAL (
             d.ended_at, d.reply
         FROM deliveries AS d WHERE d.topic = topics.topic AND {_READY} ORDER BY d.seq LIMIT 1 FOR UPDATE SKIP LOCKED
     ) AS taken LIMIT 1
-) AS next ON true"""  # noqa: S608 (likewise)
+) AS d ON true LEFT JOIN messages AS m ON m.seq = d.seq"""  # noqa: S608 (likewise)
 
-_MESSAGE = f"SELECT {rows.MESSAGE} FROM messages AS m WHERE m.seq = %s"  # noqa: S608 (likewise)
-_WORKED = "INSERT INTO worked (topic) VALUES (%s) ON CONFLICT DO NOTHING"
+_PUT = """
+WITH leased AS (
+    UPDATE deliveries SET state = %s, available_at = %s, attempts = %s, max_attempts = %s WHERE seq = %s
+), worked AS (
+    INSERT INTO worked (topic) VALUES (%s) ON CONFLICT DO NOTHING
+)
+INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"""
 _SAVE = (
     "UPDATE deliveries SET state = %s, ending = %s, available_at = %s, attempts = %s, max_attempts = %s, ended_at = %s"
     " WHERE seq = %s"
 )
-_PUT = (
-    "INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
-)
-_CLAIM = (
-    f"SELECT d.seq, m.conversation_id, c.reply_id, {rows.CLAIM}, {rows.DELIVERY} FROM claims AS c"  # noqa: S608
-    " JOIN messages AS m ON m.seq = c.message JOIN deliveries AS d ON d.seq = c.message"
-)
+_WHOLE = f"d.seq, m.conversation_id, c.reply_id, {rows.CLAIM}, {rows.DELIVERY}"
 _HEAD_WIDTH = 3
-_ENDED = "UPDATE claims SET status = %s, completed_at = %s, error = %b, reply_id = %s WHERE id = %s"
+_JOINED = "claims AS c JOIN messages AS m ON m.seq = c.message JOIN deliveries AS d ON d.seq = c.message"
+_CLAIM = f"SELECT {_WHOLE} FROM {_JOINED}"  # noqa: S608 (likewise)
+# The share in the order of publication is had before the row is locked: the rows pass through here one by one.
+_HELD = f"""WITH begun AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(%s), clock_timestamp() AS now)
+SELECT begun.now, {_WHOLE} FROM begun CROSS JOIN {_JOINED} WHERE c.id = %s FOR UPDATE OF c"""  # noqa: S608 (likewise)
+_END = f"""WITH ended AS (
+    UPDATE claims SET status = %s, completed_at = %s, error = %b, reply_id = %s WHERE id = %s
+) {_SAVE}"""  # noqa: S608 (likewise)
 RENEW = f"""{_CLOCK}
 UPDATE claims AS c SET lease_until = clock.now + %s FROM clock, messages AS m
 WHERE c.id = %s AND c.status = 'active' AND c.lease_until > clock.now AND m.seq = c.message RETURNING {rows.CLAIM}"""  # noqa: S608 (likewise)
@@ -91,28 +101,35 @@ def look(row: Row) -> Look:
     return Look(ready=ready or (next_at is not None and next_at <= now), next_at=next_at)
 
 
-def take(tx: Transaction, ask: Ask, *, upkeep: bool) -> Taken | Upkeep | None:
-    """Claim the next message by publication; with `upkeep`, only if nothing is to be done before."""
+def take(tx: Transaction, ask: Ask, claim_id: str, *, upkeep: bool) -> Taken | Upkeep | None:
+    """Claim the next message by publication; with `upkeep`, only if nothing is to be done before.
+
+    The same id may not stand twice, so that a claim whose commit was lost is either found here or never comes to be.
+    """
+    if tx.again and (taken := _taken(tx, claim_id)) is not None:
+        return taken
     topics = list(ask.topics)
     row = tx.one(_NEXT, tx.clock, topics, topics)
     assert row is not None  # noqa: S101 (the clock has one row)
-    now, due, number, seq, *stands = row
-    tx.began(now, number)
+    now, due, seq, *whole = row
+    tx.began(now)
     if due and upkeep:
         return Upkeep()
     if seq is None:
         return None
-    body = tx.ask(_MESSAGE, seq)
-    found = body.fetchone()
-    if found is None:
-        return None
-    message = rows.message(found)
-    leased = rules.claimed(rows.delivery((message.id, *stands)), ask.max_attempts)
-    claim = standing.claim(leased, ask, now)
-    save(tx, seq, leased)
-    _put(tx, seq, claim)
-    tx.ask(_WORKED, leased.topic)
+    message = rows.message(tuple(whole))
+    leased = rules.claimed(rows.delivery(tuple(whole[rows.MESSAGE_WIDTH :])), ask.max_attempts)
+    claim = msgspec.structs.replace(standing.claim(leased, ask, now), id=claim_id)
+    _put(tx, seq, claim, leased)
     return Taken(claim=claim, message=message, delivery=leased)
+
+
+def _taken(tx: Transaction, claim_id: str) -> Taken | None:
+    row = tx.one(f"{_CLAIM} WHERE c.id = %s", claim_id)
+    if row is None:
+        return None
+    claim = rows.claim(row[_HEAD_WIDTH:])
+    return Taken(claim=claim, message=publishing.find(tx, claim.message_id), delivery=_delivery(row))
 
 
 def find(tx: Transaction, claim_id: str) -> Claim | None:
@@ -122,10 +139,13 @@ def find(tx: Transaction, claim_id: str) -> Claim | None:
 
 
 def settle(tx: Transaction, claim_id: str, settlement: Settlement, policy: Backoff) -> Settled:
-    """End a claim as its holder says; raises ClaimOverError."""
-    row = tx.one(f"{_CLAIM} WHERE c.id = %s FOR UPDATE OF c", rows.asked(claim_id))
-    if row is None:
+    """End a claim as its holder says; raises ClaimOverError. The transaction has no share in the order before."""
+    found = tx.one(_HELD, tx.order, rows.asked(claim_id))
+    if found is None:
         raise ClaimOverError(standing.over(claim_id, None))
+    now, *whole = found
+    tx.began(now)
+    row = tuple(whole)
     claim = rows.claim(row[_HEAD_WIDTH:])
     if claim.status != "active" and rules.same(claim, settlement):
         return Settled(claim=claim, reply=None if row[2] is None else publishing.find(tx, row[2]))
@@ -161,21 +181,22 @@ def lock(tx: Transaction, message_id: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def cancel(tx: Transaction, seq: int, entry: Entry, verdict: Verdict) -> Message:
-    """End a message and its claim, if it has one, and return what is published about that."""
+def cancel(tx: Transaction, seq: int, entry: Entry, verdict: Verdict, reply_id: str) -> Message:
+    """End a message and its claim, if it has one, and return what is published about that, with that id."""
     assert verdict.reply is not None  # noqa: S101 (cancelling always tells)
-    reply = publishing.new(tx, verdict.reply, entry.message, tx.now)
-    for claim in entry.claims:
-        if claim.status == "active":
-            tx.ask(_ENDED, verdict.status, tx.now, rows.blob(verdict.error), None, claim.id)
-    save(tx, seq, verdict.delivery)
+    reply = publishing.new(tx, msgspec.structs.replace(verdict.reply, id=reply_id), entry.message, tx.now)
+    active = next((claim.id for claim in entry.claims if claim.status == "active"), "")
+    tx.ask(_END, verdict.status, tx.now, rows.blob(verdict.error), None, active, *_standing(seq, verdict.delivery))
     return reply
 
 
 def save(tx: Transaction, seq: int, delivery: Delivery) -> None:
     """Write how a message stands."""
-    tx.ask(
-        _SAVE,
+    tx.ask(_SAVE, *_standing(seq, delivery))
+
+
+def _standing(seq: int, delivery: Delivery) -> tuple[object, ...]:
+    return (
         delivery.state,
         delivery.ending,
         delivery.available_at,
@@ -195,8 +216,8 @@ def _end(tx: Transaction, row: Row, verdict: Verdict) -> Settled:
         parent = publishing.ancestor(claim.message_id, conversation_id, tx.now)
         reply = publishing.new(tx, verdict.reply, parent, tx.now)
     reply_id = None if reply is None else reply.id
-    tx.ask(_ENDED, ended.status, tx.now, rows.blob(ended.error), reply_id, ended.id)
-    save(tx, seq, verdict.delivery)
+    stands = _standing(seq, verdict.delivery)
+    tx.ask(_END, ended.status, tx.now, rows.blob(ended.error), reply_id, ended.id, *stands)
     tx.news = True
     return Settled(claim=ended, reply=reply)
 
@@ -205,9 +226,15 @@ def _delivery(row: Row) -> Delivery:
     return rows.delivery(row[_HEAD_WIDTH + rows.CLAIM_WIDTH :])
 
 
-def _put(tx: Transaction, seq: int, claim: Claim) -> None:
+def _put(tx: Transaction, seq: int, claim: Claim, leased: Delivery) -> None:
     tx.ask(
         _PUT,
+        leased.state,
+        leased.available_at,
+        leased.attempts,
+        leased.max_attempts,
+        seq,
+        leased.topic,
         claim.id,
         seq,
         claim.worker_group,

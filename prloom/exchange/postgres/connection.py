@@ -1,4 +1,4 @@
-"""Reach one exchange: reconnect, do again what did not happen, and find out what became of a lost commit."""
+"""Reach one exchange: reconnect, and do again what did not happen, or may not have."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 import psycopg
-from psycopg.errors import DeadlockDetected, SerializationFailure, UniqueViolation
+from psycopg.errors import DeadlockDetected, InvalidSqlStatementName, SerializationFailure, UniqueViolation
 
+from prloom.exchange import ids
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
 from prloom.exchange.postgres import session
 from prloom.exchange.postgres.transaction import Lock, Row, Transaction
@@ -28,7 +29,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PATIENCE = timedelta(seconds=30)
-_CLASHES = (UniqueViolation, DeadlockDetected, SerializationFailure)
+_CLASHES = (UniqueViolation, DeadlockDetected, SerializationFailure, InvalidSqlStatementName)
 _MOST_CLASHES = 50  # each means that somebody else got on
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0  # seconds
 
@@ -50,15 +51,18 @@ class Connection:
             raise session.told(address, error) from error
 
     def write(self, work: Callable[[Transaction], T], lock: Lock = "shared") -> T:
-        """Do all of the work, durably, or nothing; it may be done several times, until it stands.
+        """Do all of the work, durably, or nothing; it is done anew where the connection is lost.
 
-        Raises StoreBusyError where nothing was changed in time, OutcomeUnknownError where that cannot be told.
+        Where that happened in a commit, what is done anew may stand already: then `Transaction.again` is set, and the
+        work looks. (The server's word about the lost transaction's number is worth nothing: after a crash it gives
+        numbers anew that were never written down.) Raises StoreBusyError where the server stayed away, and
+        OutcomeUnknownError where it did so after a commit.
         """
-        return self._until_done(lambda db: self._write(db, work, lock))
+        return self._until_done(lambda db, again: self._write(db, work, lock, again=again))
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Read what stood at one moment."""
-        return self._until_done(lambda db: self._read(db, work, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+        return self._until_done(lambda db, _: self._read(db, work, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
 
     def read_in_order(self, work: Callable[[Transaction], T]) -> T:
         """Read while nobody publishes; for what takes no time."""
@@ -67,11 +71,11 @@ class Connection:
             tx.ask("SELECT pg_advisory_xact_lock(%s)", self.address.key("order"))
             return work(tx)
 
-        return self._until_done(lambda db: self._read(db, locked, "BEGIN READ ONLY"))
+        return self._until_done(lambda db, _: self._read(db, locked, "BEGIN READ ONLY"))
 
     def once(self, statement: str, *values: object) -> list[Row]:
         """Do one statement that is a transaction of its own, and that does no harm where it is done twice."""
-        return self._until_done(lambda db: db.execute(statement.encode(), values, binary=True).fetchall())
+        return self._until_done(lambda db, _: db.execute(statement.encode(), values, binary=True).fetchall())
 
     def notify(self) -> None:
         """Have the listeners look."""
@@ -94,17 +98,19 @@ class Connection:
                 raise StoreError(f"{self.address.shown} was closed; open it anew")
             yield
 
-    def _until_done(self, attempt: Callable[[psycopg.Connection], T]) -> T:
+    def _until_done(self, attempt: Callable[[psycopg.Connection, bool], T]) -> T:
         with self._mine():
-            end: float | None = None
+            outage = _Outage(self._patience)
             clashes = 0
             while True:
-                db = self._reach(end)
+                db = self._reach(outage)
                 try:
-                    return attempt(db)
+                    return attempt(db, outage.unknown)
+                except _LostCommitError as error:
+                    outage.unknown = True
+                    self._drop(db, error.cause)
                 except psycopg.Error as error:
                     if session.lost(db, error):
-                        end = end or time.monotonic() + self._patience
                         self._drop(db, error)
                     elif isinstance(error, _CLASHES) and clashes < _MOST_CLASHES:
                         clashes += 1
@@ -112,8 +118,8 @@ class Connection:
                     else:
                         raise session.told(self.address, error) from error
 
-    def _write(self, db: psycopg.Connection, work: Callable[[Transaction], T], lock: Lock) -> T:
-        transaction = Transaction(db, self._clock)
+    def _write(self, db: psycopg.Connection, work: Callable[[Transaction], T], lock: Lock, *, again: bool) -> T:
+        transaction = Transaction(db, self._clock, again=again)
         done: list[T] = []
         try:
             with db.pipeline():
@@ -123,8 +129,8 @@ class Connection:
         except psycopg.Error as error:
             if transaction.committed:
                 return done[0]  # only its listeners were not told; they look in time
-            if session.lost(db, error) and transaction.committing and self._stands(db, transaction, error):
-                return done[0]
+            if transaction.committing and session.lost(db, error):
+                raise _LostCommitError(error) from error
             _roll_back(db)
             raise
         except BaseException:
@@ -135,64 +141,24 @@ class Connection:
     def _read(self, db: psycopg.Connection, work: Callable[[Transaction], T], begin: str) -> T:
         try:
             with db.pipeline():
-                db.execute(begin.encode())
+                db.execute(begin.encode(), prepare=False)
                 done = work(Transaction(db, self._clock))
-                db.execute("COMMIT")
+                db.execute("COMMIT", prepare=False)
         except BaseException:
             _roll_back(db)
             raise
         return done
 
-    def _stands(self, db: psycopg.Connection, transaction: Transaction, error: psycopg.Error) -> bool:
-        """Find out whether a transaction was committed whose connection was lost before the answer."""
-        if transaction.number is None:
-            return False  # it had nothing to commit
-        self._drop(db, error)
-        end = time.monotonic() + self._patience
-        while time.monotonic() < end:
-            status = self._status(transaction.number, end)
-            if status in {"committed", "aborted"}:
-                return status == "committed"
-            if status is None:
-                break
-            time.sleep(_FIRST_PAUSE)
-        raise OutcomeUnknownError(
-            f"{self.address.shown}: the connection was lost while a change was made, which may stand or not; "
-            "do the same again"
-        ) from error
-
-    def _status(self, number: str, end: float) -> str | None:
-        """Ask what became of a transaction; None where nobody can say (it was too long ago, the server is away)."""
-        db = None
-        try:
-            db = self._reach(end)
-            row = db.execute("SELECT pg_xact_status(%s::xid8)", (number,)).fetchone()
-        except StoreError:
-            return None
-        except psycopg.Error as error:
-            if db is None or not session.lost(db, error):
-                return None
-            self._drop(db, error)
-            return "unreachable"
-        return None if row is None or row[0] is None else str(row[0])
-
-    def _reach(self, end: float | None) -> psycopg.Connection:
-        """Return the session, or a new one, trying until then."""
-        pause = _FIRST_PAUSE
+    def _reach(self, outage: _Outage) -> psycopg.Connection:
+        """Return the session, or a new one; raises StoreError."""
         while self._db is None:
             try:
                 self._db = session.start(self.address)
                 log.info("connected to %s again", self.address.shown)
             except psycopg.Error as error:
-                if end is None:
-                    end = time.monotonic() + self._patience
-                if time.monotonic() >= end:
-                    raise StoreBusyError(
-                        f"{session.told(self.address, error)}; it was tried for {self._patience:g} s, nothing was "
-                        "changed: see to the server, and try again"
-                    ) from error
-                time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 (no secret)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                if outage.is_over():
+                    raise outage.told(session.told(self.address, error)) from error
+                outage.wait()
         return self._db
 
     def _drop(self, db: psycopg.Connection, error: psycopg.Error) -> None:
@@ -208,7 +174,51 @@ class Connection:
             db.close()
 
 
+class _Outage:
+    """How long the server has been away in one call, and whether a commit went out before."""
+
+    def __init__(self, patience: float) -> None:
+        self.unknown = False
+        self._patience = patience
+        self._end: float | None = None
+        self._pause = _FIRST_PAUSE
+
+    def is_over(self) -> bool:
+        """Whether it lasted for too long; it begins when this is asked first."""
+        if self._end is None:
+            self._end = time.monotonic() + self._patience
+        return time.monotonic() >= self._end
+
+    def wait(self) -> None:
+        """Wait a little, longer each time."""
+        time.sleep(self._pause * random.uniform(0.5, 1))  # noqa: S311 (no secret)
+        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+
+    def told(self, why: StoreError) -> StoreError:
+        """Return what to say where it lasted for too long."""
+        if self.unknown:
+            return OutcomeUnknownError(
+                f"{why}; it was lost while a change was made, which may stand or not: do the same again"
+            )
+        return StoreBusyError(
+            f"{why}; it was tried for {self._patience:g} s, nothing was changed: see to the server, and try again"
+        )
+
+
+class _LostCommitError(Exception):
+    """The connection was lost after the end of a transaction was sent, and before it was answered."""
+
+    def __init__(self, cause: psycopg.Error) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
 def _roll_back(db: psycopg.Connection) -> None:
+    """End a transaction that failed, and have psycopg forget which statements the server knows.
+
+    Of a pipeline that failed the rest is not prepared, though psycopg takes it to be; it forgets them at a ROLLBACK,
+    but at each text of one only once.
+    """
     if not db.closed and db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
         with suppress(psycopg.Error):
-            db.execute("ROLLBACK")
+            db.execute(f"ROLLBACK /* {ids.new()} */".encode())

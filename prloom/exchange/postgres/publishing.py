@@ -39,13 +39,13 @@ def put(tx: Transaction, drafts: Sequence[Draft]) -> tuple[Message, ...]:
 
     Whoever publishes the same id or key at this moment makes this transaction fail, and it finds theirs the next time.
     """
-    known = _Known(tx, drafts)
+    all_known = _Known(tx, drafts)
     published = []
     for draft in drafts:
-        message = known.same(draft)
+        message = all_known.same(draft)
         if message is None:
-            message = new(tx, draft, known.parent(draft), tx.now)
-            known.add(draft, message)
+            message = new(tx, draft, all_known.parent(draft), tx.now)
+            all_known.add(draft, message)
         if draft.track:
             track(tx, message.conversation_id)
         published.append(message)
@@ -80,10 +80,16 @@ def new(tx: Transaction, draft: Draft, parent: Message | None, now: datetime) ->
 
 def find(tx: Transaction, message_id: str) -> Message:
     """Return the message; raises UnknownMessageError."""
-    row = tx.one(_BY_ID, rows.asked(message_id))
-    if row is None:
+    message = known(tx, message_id)
+    if message is None:
         raise UnknownMessageError(standing.unknown(message_id))
-    return rows.message(row)
+    return message
+
+
+def known(tx: Transaction, message_id: str) -> Message | None:
+    """Return the message, if there is such a one."""
+    row = tx.one(_BY_ID, rows.asked(message_id))
+    return None if row is None else rows.message(row)
 
 
 def track(tx: Transaction, conversation_id: str) -> None:

@@ -86,10 +86,11 @@ SCRIPTS = (_FIRST,)
 _TABLE_OF_VERSIONS = """
 CREATE TABLE exchange_versions (version integer PRIMARY KEY, made_at timestamptz NOT NULL DEFAULT clock_timestamp())
 """
-_HAS_VERSIONS = "SELECT to_regclass(%s) IS NOT NULL"
-_HAS_ANYTHING = (
-    "SELECT EXISTS (SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %s)"
-)
+# Asked of the catalogue's tables: `to_regclass` may know no better than when the session last looked, before it waited.
+_RELATIONS = "SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %s"
+_HAS_VERSIONS = f"SELECT EXISTS ({_RELATIONS} AND c.relname = 'exchange_versions')"
+_HAS_ANYTHING = f"SELECT EXISTS ({_RELATIONS})"
+_HAS_SCHEMA = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %s)"
 
 
 def bring_up(db: psycopg.Connection, address: Address, scripts: tuple[str, ...] = SCRIPTS) -> None:
@@ -118,7 +119,7 @@ def _migrate(db: psycopg.Connection, address: Address, scripts: tuple[str, ...])
                 f"{address.shown}: schema {address.schema} is another program's, and no exchange; "
                 "name another one with ?schema=NAME"
             )
-        if not _one(db, "SELECT to_regnamespace(%s) IS NOT NULL", address.schema):
+        if not _one(db, _HAS_SCHEMA, address.schema):
             db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(address.schema)))
         db.execute(_TABLE_OF_VERSIONS)
     for number in range(version, len(scripts)):
@@ -127,7 +128,7 @@ def _migrate(db: psycopg.Connection, address: Address, scripts: tuple[str, ...])
 
 
 def _version(db: psycopg.Connection, address: Address, known: int) -> int:
-    if not _one(db, _HAS_VERSIONS, f"{address.schema}.exchange_versions"):
+    if not _one(db, _HAS_VERSIONS, address.schema):
         return 0
     row = db.execute("SELECT coalesce(max(version), 0) FROM exchange_versions").fetchone()
     version = 0 if row is None else int(row[0])

@@ -14,7 +14,7 @@ from prloom.exchange.postgres import schema
 if TYPE_CHECKING:
     from prloom.exchange.postgres.address import Address
 
-OLDEST = 13  # pg_current_xact_id
+OLDEST = 13  # the oldest that anybody may still look after
 
 # Plans are made while tables are small, and kept; an index is right for every statement that must be fast. A client
 # that is stopped inside a transaction keeps others waiting no longer than ten seconds. What was acknowledged survives
@@ -23,7 +23,8 @@ _SETTINGS = """
 SELECT set_config('search_path', %s, false), set_config('timezone', 'UTC', false),
     set_config('default_transaction_isolation', 'read committed', false),
     set_config('idle_in_transaction_session_timeout', '10s', false), set_config('lock_timeout', '30s', false),
-    set_config('enable_seqscan', 'off', false),
+    set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false),
+    set_config('plan_cache_mode', 'force_generic_plan', false),
     set_config('synchronous_commit',
         CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END,
         false)
@@ -37,8 +38,8 @@ _GONE = frozenset({"57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"
 def connect(address: Address) -> psycopg.Connection:
     """Reach the server; raises psycopg.OperationalError."""
     log = logging.getLogger("psycopg")
-    if not log.handlers:
-        log.addHandler(logging.NullHandler())  # what is lost is told once, by us, and not on stderr besides
+    if log.level == logging.WARNING:  # its own default
+        log.setLevel(logging.ERROR)  # what is lost is told once, by us
     return psycopg.connect(**address.parameters, autocommit=True, prepare_threshold=2)  # type: ignore[arg-type]
 
 

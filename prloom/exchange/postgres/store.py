@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from prloom.exchange import rules, standing
+from prloom.exchange import ids, rules, standing
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
 from prloom.exchange.postgres import address, claiming, pruning, publishing, reading, rows, telling
 from prloom.exchange.postgres.connection import PATIENCE, Connection
@@ -30,8 +30,8 @@ _PRUNED_AT_ONCE = 100  # conversations; others write between
 class PostgresStore:
     """Implements `prloom.exchange.protocol.Store`; any number of machines, processes and threads may use one schema.
 
-    A lost connection is made anew, for as long as `patience`, and what was not committed is done again. Whether a
-    commit whose answer was lost stands is asked of the server.
+    A lost connection is made anew, for as long as `patience`, and what was not committed is done again. What may have
+    been is looked for first: by the message's id or key, by the claim's id and state.
     """
 
     def __init__(
@@ -66,11 +66,12 @@ class PostgresStore:
     # ---- claiming
 
     def claim(self, ask: Ask) -> Taken | None:
-        taken = self._connection.write(lambda tx: claiming.take(tx, ask, upkeep=True), lock="none")
+        claim_id = ids.new()
+        taken = self._connection.write(lambda tx: claiming.take(tx, ask, claim_id, upkeep=True), lock="none")
         if isinstance(taken, claiming.Upkeep):
             self.expire()
             self._connection.once(claiming.DUE, self._given(), list(ask.topics))
-            taken = self._connection.write(lambda tx: claiming.take(tx, ask, upkeep=False), lock="none")
+            taken = self._connection.write(lambda tx: claiming.take(tx, ask, claim_id, upkeep=False), lock="none")
         assert not isinstance(taken, claiming.Upkeep)  # noqa: S101 (it was not asked for)
         return taken
 
@@ -82,7 +83,8 @@ class PostgresStore:
         return rows.claim(renewed[0])
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
-        return self._connection.write(lambda tx: claiming.settle(tx, claim_id, settlement, self._backoff))
+        work = partial(claiming.settle, claim_id=claim_id, settlement=settlement, policy=self._backoff)
+        return self._connection.write(work, lock="none")
 
     def expire(self) -> int:
         expired = 0
@@ -101,13 +103,16 @@ class PostgresStore:
 
     def cancel(self, message_id: str, reason: str) -> Message:
         self.expire()
+        reply_id = ids.new()
 
         def work(tx: Transaction) -> Message:
+            if tx.again and (told := publishing.known(tx, reply_id)) is not None:
+                return told
             seq = claiming.lock(tx, message_id)
             entry = reading.entry(tx, message_id)
             assert seq is not None  # noqa: S101 (the entry is there)
             standing.check_cancel(entry)
-            return claiming.cancel(tx, seq, entry, rules.cancelled(entry.delivery, tx.now, reason))
+            return claiming.cancel(tx, seq, entry, rules.cancelled(entry.delivery, tx.now, reason), reply_id)
 
         return self._connection.write(work)
 
@@ -118,8 +123,10 @@ class PostgresStore:
             seq = claiming.lock(tx, message_id)
             entry = reading.entry(tx, message_id)
             assert seq is not None  # noqa: S101 (the entry is there)
-            standing.check_retry(entry)
             again = rules.retried(entry.delivery)
+            if tx.again and entry.delivery.state == "leased":
+                return again  # somebody was quick to take it, after a commit whose answer was lost
+            standing.check_retry(entry)
             claiming.save(tx, seq, again)
             tx.news = True
             return again

@@ -16,32 +16,39 @@ Lock: TypeAlias = Literal["none", "shared", "exclusive"]
 (or prunes) can wait until nobody does, and then knows that no message with a lower number will come yet."""
 
 _BEGIN = {
-    "shared": "SELECT clock_timestamp(), pg_current_xact_id()::text, pg_advisory_xact_lock_shared(%s)",
-    "exclusive": "SELECT clock_timestamp(), pg_current_xact_id()::text, pg_advisory_xact_lock(%s)",
+    "shared": "SELECT clock_timestamp(), pg_advisory_xact_lock_shared(%s)",
+    "exclusive": "SELECT clock_timestamp(), pg_advisory_xact_lock(%s)",
 }
 
 
 class Transaction:
-    """What works inside a write. `number` is how the server knows it by, also when the connection is gone."""
+    """What works inside a write.
 
-    def __init__(self, db: psycopg.Connection, clock: Callable[[], datetime] | None) -> None:
+    `order` is the number of the lock; `again` says that the same was sent to be committed before, and may stand; `news`
+    is set by what others wait for; `committing` says that the end of it may have been sent.
+    """
+
+    def __init__(self, db: psycopg.Connection, clock: Callable[[], datetime] | None, *, again: bool = False) -> None:
         self._db = db
         self._clock = clock
         self._begun: psycopg.Cursor | None = None
         self._end: psycopg.Cursor | None = None
         self._now: datetime | None = None
-        self._number: str | None = None
+        self.again = again
+        self.order = 0
         self.news = False
+        self.committing = False
 
     def begin(self, lock: Lock, key: int) -> None:
         """Begin it, before anything else: whoever holds a row already must not wait for the lock."""
-        self._db.execute("BEGIN")
+        self.order = key
+        self._db.execute("BEGIN", prepare=False)
         if lock != "none":
             self._begun = self.ask(_BEGIN[lock], key)
 
-    def began(self, now: datetime, number: str | None) -> None:
-        """Note what a first statement of another kind found out."""
-        self._now, self._number = now, number
+    def began(self, now: datetime) -> None:
+        """Note the time that a first statement of another kind brought along."""
+        self._now = now
 
     def ask(self, statement: str, *values: object) -> psycopg.Cursor:
         """Send a statement; its answer is waited for when it is fetched."""
@@ -53,8 +60,8 @@ class Transaction:
 
     def commit(self, channel: str) -> None:
         """Send the end of it; listeners are told afterwards, so that they find what they were told of."""
-        self._read()  # whether it stands can be asked of the server by its number alone
-        self._end = self._db.execute("COMMIT")
+        self.committing = True
+        self._end = self._db.execute("COMMIT", prepare=False)
         if self.news:
             # Outside the transaction: inside, all that commit would queue behind one another's flush to disk.
             self._db.execute("SELECT pg_notify(%s, '')", (channel,))
@@ -67,28 +74,13 @@ class Transaction:
     @property
     def now(self) -> datetime:
         """The time at the transaction's beginning."""
-        self._read()
+        if self._begun is not None:
+            row, self._begun = self._begun.fetchone(), None
+            self._now = None if row is None else row[0]
         assert self._now is not None  # noqa: S101 (a write without a lock says so itself, by `began`)
         return self._clock() if self._clock is not None else self._now
-
-    @property
-    def number(self) -> str | None:
-        """The server's number for it, if it was given one."""
-        return self._number
-
-    @property
-    def committing(self) -> bool:
-        """Whether its end was sent."""
-        return self._end is not None
 
     @property
     def committed(self) -> bool:
         """Whether the server said that it stands."""
         return self._end is not None and self._end.statusmessage == "COMMIT"
-
-    def _read(self) -> None:
-        if self._begun is not None:
-            row = self._begun.fetchone()
-            self._begun = None
-            if row is not None:
-                self._now, self._number = row[0], row[1]
