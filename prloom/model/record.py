@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import FieldInfo
+from msgspec.structs import fields as fields_of
 
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, or lists and string-keyed mappings of these."""
@@ -28,6 +31,25 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def to_wire(record: Record) -> dict[str, Json]:
     """Return the record as JSON builtins; its own optional fields that are None are left out."""
     return {key: value for key, value in msgspec.to_builtins(record).items() if value is not None}
+
+
+def fields(record: Record) -> dict[str, Json]:
+    """Return what `to_wire` does, but with the records within as they are: for an encoder, which knows them."""
+    values = ((name, getattr(record, own), left_out) for name, own, left_out in _layout(type(record)))
+    return {name: value for name, value, left_out in values if value is not None and value != left_out}
+
+
+@cache
+def _layout(kind: type[Record]) -> tuple[tuple[str, str, Json], ...]:
+    """Return each field's name on the wire, its own name, and the default that is left out, if defaults are."""
+    omits = kind.__struct_config__.omit_defaults
+    return tuple((field.encode_name, field.name, _default(field) if omits else None) for field in fields_of(kind))
+
+
+def _default(field: FieldInfo) -> Json:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.default_factory()
+    return None if field.default is msgspec.NODEFAULT else field.default
 
 
 def from_wire(kind: type[R], value: Json) -> R:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from prloom.model import action, decision, event, hook, plan, record, state
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Decision, Deferral, Delivery, Intake, PlanText, StateWrite, Thread, Todo
-from prloom.model.event import Event, Target
+from prloom.model.event import Author, Event, Target
 from prloom.model.hook import HookCall, Limits, Mark, Outcome, Writes
 from prloom.model.plan import Plan
 from prloom.model.position import START, Cursor, Position
@@ -266,3 +266,13 @@ def test_two_threads_may_read_a_kind_for_the_first_time_at_once():
     ended = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True, check=False)
 
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_the_fields_for_an_encoder_are_what_goes_on_the_wire():
+    event = Event(id="e", source="s", type="t", author=Author("ann"), context={"a": [1, None]}, pr=7)
+    action = Action(id="a", target=Target("forge", {"pr": 7}), payload=Comment("hello"))
+    change = Change(event_id="e", verdict="handled", state="handled")
+    decisions = (Decision(seq=1, stage="s", by="b"), Decision(seq=2, stage="s", by="b", changes=(change,), note="n"))
+
+    for each in (event, action, change, *decisions):
+        assert msgspec.json.encode(record.fields(each)) == msgspec.json.encode(record.to_wire(each))

@@ -85,7 +85,7 @@ class Ledger:
             raise StorageError(f"{self._decisions.path} is not written to any more: {self._closed}")
         decision = Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts)
         now = self.clock()
-        line = envelope.encode("decision", record.to_wire(decision), record.iso(now))
+        line = envelope.encode("decision", record.fields(decision), record.iso(now))
         if len(line) > lines.LINE_LIMIT:
             raise TooLongError(f"a decision of {len(line)} bytes is over the limit of {lines.LINE_LIMIT}")
         try:
@@ -99,6 +99,11 @@ class Ledger:
     def close(self, reason: str) -> None:
         """Write nothing any more; whoever still works with this ledger is told the first reason."""
         self._closed = self._closed or reason
+
+    @property
+    def unsaved(self) -> int:
+        """How many decisions the saved projection lacks."""
+        return self.state.seq - self._saved.seq
 
     def save(self) -> None:
         """Write the projection, if it has changed, and rotate the journals that have grown long."""
@@ -116,6 +121,10 @@ class Ledger:
         if found is not None:
             self._cache[opened.id] = found
         return found
+
+    def remember(self, event: Event) -> None:
+        """Keep the text of an event that is just being taken in, for it is asked for next."""
+        self._cache[event.id] = event
 
     def action(self, position: Position) -> Action | None:
         """Return the action whose line stands at a position, or None."""
@@ -158,7 +167,7 @@ class Ledger:
         places = dict(standing)
         if not missing:
             return places, None
-        lines = [envelope.encode("action", record.to_wire(action), record.iso(at)) for action in missing]
+        lines = [envelope.encode("action", record.fields(action), record.iso(at)) for action in missing]
         position = self._actions.append(lines)
         offset = position.offset
         for action, line in zip(missing, lines, strict=True):

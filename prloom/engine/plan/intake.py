@@ -26,8 +26,10 @@ from prloom.storage.reader import Batch
 
 log = logging.getLogger(__name__)
 
-LINES = 500
+LINES = 1000
 """Lines that are taken in by one decision."""
+MOST = 2000
+"""Pending events from which on no more are taken in, until some of these are dealt with; the journal keeps the rest."""
 ROOM = 1024 * 1024
 """Characters of text that an event may have."""
 PATIENCE = timedelta(seconds=5)
@@ -41,6 +43,8 @@ def take_in(desk: Desk, sign: Sign) -> bool:
     """Take in the next lines of the plan's `events.jsonl`, by one decision; return whether there were any."""
     state = desk.ledger.state
     if desk.read_to is not None and state.cursor[:2] >= desk.read_to[:2]:
+        return False
+    if full(desk):
         return False
     batch = desk.ledger.events.read(state.cursor, limit_lines=LINES)
     _mend(desk, batch)
@@ -76,6 +80,17 @@ def _anew(desk: Desk) -> Batch:
         for event_id, position in history.taken_in(bus):
             desk.known.add(event_id, position)
     return desk.ledger.events.read(start, limit_lines=LINES)
+
+
+def full(desk: Desk) -> bool:
+    """Whether as many events wait to be dealt with as memory is meant for.
+
+    Those in an agent's run do not count, and while only commands are obeyed everything is taken in, for one may come.
+    """
+    opened = desk.ledger.state.open
+    if len(opened) < MOST or desk.paused:
+        return False
+    return sum(event.state == "pending" and event.run is None for event in opened.values()) >= MOST
 
 
 def _mend(desk: Desk, batch: Batch) -> None:
@@ -114,6 +129,7 @@ def _changes(desk: Desk, batch: Batch, sign: Sign) -> tuple[tuple[Change, ...], 
         changes.append(admitted(desk, event, entry.position, acknowledgement))
         if changes[-1].state == "pending" and acknowledgement is not None:
             signs[event.id] = acknowledgement
+        desk.ledger.remember(event)
         coming.add(event.id)
         told += [event] if event.notice else []
     return tuple(changes), tuple(signs.values()), tuple(told)
