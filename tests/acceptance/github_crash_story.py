@@ -298,7 +298,7 @@ def main(part: int, parts: int, step: int) -> dict[str, Any]:
             elif killed:
                 see(world, f"{point}", report)
             world.end()
-            if not killed:
+            if not killed or report["wrong"]:
                 break
     start.end()
     return report
@@ -313,7 +313,7 @@ def again(killed_once: World, begin: int, step: int, where: str, report: dict[st
         if killed:
             see(world, f"{where}, {point}", report)
         world.end()
-        if not killed:
+        if not killed or report["wrong"]:
             return
 
 

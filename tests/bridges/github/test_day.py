@@ -172,7 +172,7 @@ async def test_in_a_day_with_300_pull_requests_every_comment_is_seen_every_reply
     print(
         f"\n{len(desk.hub.asked)} requests, {desk.hub.charged} of them charged; {len(day.said)} texts, "
         f"{len(day.receipts)} replies, {refusals} refusals, {day.failed_polls} failed polls; "
-        f"the last reply was {desk.clock.now - end} late"
+        f"quiet {desk.clock.now - end} after its end"
     )
 
 
