@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prloom.exchange import rules, standing
+import msgspec
+
+from prloom.exchange import ids, rules, standing
 from prloom.exchange.claim import Claim, Look, Settled
 from prloom.exchange.errors import ClaimOverError
 from prloom.exchange.protocol import Taken
@@ -36,17 +38,27 @@ _CLAIM = (
     " JOIN messages AS m ON m.seq = c.message JOIN deliveries AS d ON d.seq = c.message"
 )
 _MESSAGE_WIDTH = 8
+_DIGITS = 19  # of the largest number that SQLite holds
 
 
 def look(db: sqlite3.Connection, topics: Sequence[str], now: datetime) -> Look:
     """Look whether something is to be claimed or a lease is over; only reads."""
-    at = rows.micros(now)
-    times = [db.execute(_DUE_AT, (topic,)).fetchone()[0] for topic in topics]
-    times.append(db.execute(_LEASE).fetchone()[0])
-    next_at = min((each for each in times if each is not None), default=None)
-    ready = next_at is not None and next_at <= at
+    next_at = _next_at(db, topics)
+    ready = next_at is not None and next_at <= rows.micros(now)
     ready = ready or any(db.execute(_READY, (topic,)).fetchone() for topic in topics)
     return Look(ready=ready, next_at=rows.optional_moment(next_at))
+
+
+def passed(db: sqlite3.Connection, topics: Sequence[str], now: datetime) -> bool:
+    """Whether a lease is over, or a message's time has come; only reads."""
+    next_at = _next_at(db, topics)
+    return next_at is not None and next_at <= rows.micros(now)
+
+
+def _next_at(db: sqlite3.Connection, topics: Sequence[str]) -> int | None:
+    times = [db.execute(_DUE_AT, (topic,)).fetchone()[0] for topic in topics]
+    times.append(db.execute(_LEASE).fetchone()[0])
+    return min((each for each in times if each is not None), default=None)
 
 
 def overdue(db: sqlite3.Connection, now: datetime) -> bool:
@@ -69,7 +81,8 @@ def take(db: sqlite3.Connection, ask: Ask, now: datetime) -> Taken | None:
     row = db.execute(_WHOLE, (seq,)).fetchone()
     message = rows.message(row)
     leased = rules.claimed(rows.delivery(row[_MESSAGE_WIDTH:]), ask.max_attempts)
-    claim = standing.claim(leased, ask, now)
+    # The id says where the claim is, so that none has to be looked up in an index that grows with history.
+    claim = msgspec.structs.replace(standing.claim(leased, ask, now), id=f"{seq}-{ids.new()}")
     save(db, seq, leased)
     _put(db, seq, claim)
     return Taken(claim=claim, message=message, delivery=leased)
@@ -82,16 +95,16 @@ def note_worked(db: sqlite3.Connection, topic: str) -> None:
 
 def renew(db: sqlite3.Connection, claim_id: str, until: datetime, now: datetime) -> Claim:
     """Let the lease end then; raises ClaimOverError."""
-    row = db.execute(f"{_CLAIM} WHERE c.id = ?", (claim_id,)).fetchone()
+    row = _found(db, claim_id)
     _check_active(claim_id, row, now)
-    db.execute("UPDATE claims SET lease_until = ? WHERE id = ?", (rows.micros(until), claim_id))
+    db.execute("UPDATE claims SET lease_until = ? WHERE message = ? AND id = ?", (rows.micros(until), row[0], claim_id))
     return rows.claim((*row[2:7], rows.micros(until), *row[8:]))
 
 
 def settle(db: sqlite3.Connection, claim_id: str, settlement: Settlement, now: datetime, policy: Backoff) -> Settled:
     """End a claim as its holder says; raises ClaimOverError."""
-    row = db.execute(f"{_CLAIM} WHERE c.id = ?", (claim_id,)).fetchone()
-    if row is not None:
+    row = _found(db, claim_id)
+    if row:
         before = rows.claim(row[2:])
         if before.status != "active" and rules.same(before, settlement):
             return Settled(claim=before, reply=None if row[1] is None else publishing.find(db, row[1]))
@@ -117,8 +130,8 @@ def end(db: sqlite3.Connection, seq: int, claim: Claim, verdict: Verdict, now: d
     ended = standing.ended(claim, verdict, now)
     reply = None if verdict.reply is None else publishing.put(db, verdict.reply, now)
     db.execute(
-        "UPDATE claims SET status = ?, completed_at = ?, error = ?, reply_id = ? WHERE id = ?",
-        (ended.status, rows.micros(now), ended.error, None if reply is None else reply.id, ended.id),
+        "UPDATE claims SET status = ?, completed_at = ?, error = ?, reply_id = ? WHERE message = ? AND id = ?",
+        (ended.status, rows.micros(now), ended.error, None if reply is None else reply.id, seq, ended.id),
     )
     save(db, seq, verdict.delivery)
     return Settled(claim=ended, reply=reply)
@@ -158,8 +171,16 @@ def _put(db: sqlite3.Connection, seq: int, claim: Claim) -> None:
     )
 
 
-def _check_active(claim_id: str, row: rows.Row | None, now: datetime) -> Claim:
-    claim = None if row is None else rows.claim(row[2:])
+def _found(db: sqlite3.Connection, claim_id: str) -> rows.Row:
+    """Return the row of a claim; an empty one where there is none."""
+    place = claim_id.partition("-")[0]
+    if not (place.isascii() and place.isdigit() and len(place) < _DIGITS):
+        return ()
+    return db.execute(f"{_CLAIM} WHERE c.message = ? AND c.id = ?", (int(place), claim_id)).fetchone() or ()
+
+
+def _check_active(claim_id: str, row: rows.Row, now: datetime) -> Claim:
+    claim = rows.claim(row[2:]) if row else None
     if claim is None or claim.status != "active" or claim.lease_until <= now:
         raise ClaimOverError(standing.over(claim_id, claim))
     return claim

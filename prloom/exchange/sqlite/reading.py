@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _MESSAGE_WIDTH = 8
 _ENTRIES = f"SELECT {rows.MESSAGE}, {rows.DELIVERY} FROM messages AS m JOIN deliveries AS d USING (seq)"  # noqa: S608
 _OUTLINES = _ENTRIES.replace("m.body", "''")
+_REPLIES = (  # a reply is of its request's conversation, and found by that
+    "m.conversation_id = (SELECT conversation_id FROM messages WHERE id = ?) AND m.parent_id = ?"
+    " AND (SELECT reply FROM deliveries AS d WHERE d.seq = m.seq)"
+)
 _CLAIMS = f"SELECT {rows.CLAIM} FROM claims AS c JOIN messages AS m ON m.seq = c.message"  # noqa: S608
 _STATS = """
 SELECT topic, ready, delayed, leased, done, dead, ended, (SELECT created_at FROM messages WHERE seq = first_ready)
@@ -50,8 +54,8 @@ def messages(db: sqlite3.Connection, selection: Selection) -> tuple[Message, ...
         wheres.append("m.conversation_id = ?")
         values.append(selection.conversation_id)
     if selection.replies_to is not None:
-        wheres.append("m.parent_id = ? AND (SELECT reply FROM deliveries AS d WHERE d.seq = m.seq)")
-        values.append(selection.replies_to)
+        wheres.append(_REPLIES)
+        values += (selection.replies_to, selection.replies_to)
     if selection.since is not None:
         wheres.append("m.seq > ?")
         values.append(seq(db, selection.since))

@@ -23,8 +23,7 @@ CREATE TABLE messages (
     producer TEXT,
     metadata TEXT NOT NULL
 ) STRICT;
-CREATE INDEX messages_conversation ON messages (conversation_id);
-CREATE INDEX messages_parent ON messages (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX messages_conversation ON messages (conversation_id, parent_id);
 
 CREATE TRIGGER messages_never_change BEFORE UPDATE ON messages
 BEGIN SELECT RAISE (ABORT, 'a message never changes'); END;
@@ -52,7 +51,7 @@ CREATE UNIQUE INDEX deliveries_concurrent ON deliveries (concurrency_key)
 CREATE TABLE claims (
     message INTEGER NOT NULL,
     number INTEGER NOT NULL,
-    id TEXT NOT NULL UNIQUE,
+    id TEXT NOT NULL,
     worker_group TEXT NOT NULL,
     worker_instance_id TEXT NOT NULL,
     claimed_at INTEGER NOT NULL,
@@ -64,7 +63,7 @@ CREATE TABLE claims (
     reply_id TEXT,
     PRIMARY KEY (message, number)
 ) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX claims_active ON claims (message) WHERE status = 'active';
+CREATE INDEX claims_lease ON claims (lease_until) WHERE status = 'active';
 
 CREATE TABLE clock (boot TEXT NOT NULL, started INTEGER NOT NULL) STRICT;
 

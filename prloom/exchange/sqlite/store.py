@@ -41,6 +41,7 @@ class SqliteStore:
         """Open the database, making it where there is none; raises StoreError for what is no exchange."""
         self.path = os.path.abspath(path)  # noqa: PTH100 (a link stays one, to be refused)
         self._backoff = backoff or Backoff()
+        self._busy = False
         self._worked: set[str] = set()  # topics of which it is noted that somebody works on them
         self._connection = Connection(self.path)
         self._time = time or (SteadyClock() if clock is None else GivenClock(clock))
@@ -66,29 +67,24 @@ class SqliteStore:
     # ---- claiming
 
     def claim(self, ask: Ask) -> Taken | None:
-        with self._connection.reading() as db:
-            now = self._time.now(db)
-            look = claiming.look(db, ask.topics, now)
-        if not look.ready:
+        # Who found something last time probably does so again, and who found nothing looks before it takes the turn.
+        if not self._busy and not self.look(ask.topics).ready:
             return None
-        if look.next_at is not None and look.next_at <= now:
-            self._let_pass(ask.topics)
+        expired = 0
         with self._connection.writing() as db:
-            taken = claiming.take(db, ask, self._time.now(db))
+            now = self._time.now(db)
+            if claiming.passed(db, ask.topics, now):
+                expired = claiming.expire(db, now, self._backoff)
+                claiming.make_due(db, ask.topics, now)
+            taken = claiming.take(db, ask, now)
             if taken is not None and taken.message.topic not in self._worked:
                 claiming.note_worked(db, taken.message.topic)
+        self._busy = taken is not None
         if taken is not None:
             self._worked.add(taken.message.topic)
-        return taken
-
-    def _let_pass(self, topics: Sequence[str]) -> None:
-        """See to what the time has brought: leases that are over, and messages that are due."""
-        with self._connection.writing() as db:
-            now = self._time.now(db)
-            expired = claiming.expire(db, now, self._backoff)
-            claiming.make_due(db, topics, now)
         if expired:
             self._connection.poke()
+        return taken
 
     def renew(self, claim_id: str, lease: timedelta) -> Claim:
         with self._connection.writing() as db:

@@ -140,6 +140,6 @@ def test_every_index_that_claiming_needs_holds_what_is_unfinished_only(tmp_path:
     assert [plan.split("INDEX ")[1].split()[0] for plan in plans] == [
         "deliveries_ready",
         "deliveries_delayed",
-        "claims_active",
+        "claims_lease",
     ]
     store.close()
