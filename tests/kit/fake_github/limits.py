@@ -1,8 +1,8 @@
 """GitHub's limits, primary and secondary, enforced to the letter: what it only advises is refused here too.
 
 The numbers are from "Rate limits for the REST API" and "Best practices for using the REST API" of GitHub's manual.
-One of them needs no rule here: who asks one thing after the other, as `concurrent` demands where GitHub allows 100, cannot
-use up 90 seconds of its processors in 60. GraphQL, which has 2,000 points a minute of its own there, counts among the 900.
+One of them needs no rule here: who asks one thing after the other, as `concurrent` demands where GitHub allows 100,
+cannot use up 90 seconds of its processors in 60. GraphQL, with 2,000 points a minute of its own, counts among the 900.
 """
 
 from __future__ import annotations
