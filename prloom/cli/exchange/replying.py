@@ -55,6 +55,8 @@ def outcome(reply: Message, failure: str | None) -> str:
 
 def later(message: Message, database: str | None) -> str:
     """Say that the work goes on, and how to look."""
-    where = f" --database {quote(database)}" if database else ""
+    # An address may hold a password, which is for no log.
+    named = database if database is None or "://" not in database else "URL"
+    where = f" --database {quote(named)}" if named else ""
     look = f"prloom exchange check {message.conversation_id}{where}"
     return f"the work goes on: look later with `{look}`, or end it with `prloom exchange cancel {message.id}{where}`"

@@ -26,9 +26,10 @@ class Kept:
         """Return what was kept; what is no UTF-8 is replaced, and what was cut is noted where it was."""
         if len(self._end) > _END and self._cut:
             self._shorten()
-        start, end = (bytes(part).decode("utf-8", "replace") for part in (self._start, self._end))
         if not self._cut:
-            return bytes(self._start + self._end).decode("utf-8", "replace") if end else start
+            whole = self._start + self._end if self._end else self._start
+            return whole.decode("utf-8", "replace")
+        start, end = (part.decode("utf-8", "replace") for part in (self._start, self._end))
         return f"{start}\n[… {self._cut} bytes cut …]\n{end}"
 
     def _shorten(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from prloom.cli.exchange import replying
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.held import HeldClaim
 
@@ -94,6 +95,14 @@ def test_a_wait_that_ends_says_that_the_work_goes_on_and_how_to_look(run: Run, e
     assert f"`prloom exchange check {asked.id}`" in ran.err
     looked = run(*re.search(r"`prloom exchange (check \S+)`", ran.err)[1].split())  # type: ignore[index]
     assert looked.code == 5
+
+
+def test_what_says_how_to_look_later_names_the_database_but_no_password(exchange: Exchange):
+    asked = exchange.publish("jobs", "question")
+
+    assert f"`prloom exchange check {asked.id} --database 'my jobs.db'`" in replying.later(asked, "my jobs.db")
+    assert "--database URL`" in replying.later(asked, "postgresql://me:secret@host/jobs")
+    assert "secret" not in replying.later(asked, "postgresql://me:secret@host/jobs")
 
 
 def test_an_interrupted_wait_says_so_too(start: Start):

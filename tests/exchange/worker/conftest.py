@@ -49,7 +49,7 @@ class Desk:
     def start(self, *options: str, command: list[str]) -> subprocess.Popen[str]:
         """Start a worker."""
         argv = self.argv(*options, command=command)
-        self.workers.append(subprocess.Popen(argv, cwd=self.folder, stderr=subprocess.PIPE, text=True))
+        self.workers.append(subprocess.Popen(argv, cwd=self.folder, stderr=subprocess.PIPE, text=True, process_group=0))
         return self.workers[-1]
 
     def reply(self, message: Message) -> Message:

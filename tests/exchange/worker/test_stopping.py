@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -43,7 +44,7 @@ def test_a_worker_that_is_asked_to_stop_finishes_what_it_is_at(desk: Any, meetin
     worker = desk.start("--grace", "50s", command=meeting)
     begun(desk)
 
-    worker.send_signal(signal.SIGTERM)
+    os.killpg(worker.pid, signal.SIGINT)  # as a terminal does
     let_go(desk, "done")
 
     assert worker.wait(30) == STOPPED
@@ -81,6 +82,20 @@ def test_a_worker_that_waits_stops_at_once(desk: Any):
     told = worker.stderr.read()
     assert told.count("\n") == 2
     assert told.endswith("prloom: interrupted\n")
+
+
+def test_a_worker_that_was_started_deaf_to_interrupts_stays_so(desk: Any):
+    asked = desk.exchange.publish("jobs", "x")
+    argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *desk.argv(command=["cat"])]
+    worker = subprocess.Popen(argv, cwd=desk.folder, stderr=subprocess.PIPE, text=True)
+    desk.workers.append(worker)
+    desk.reply(asked)
+
+    worker.send_signal(signal.SIGINT)
+
+    assert desk.reply(desk.exchange.publish("jobs", "y")).body == "y"
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(30) == STOPPED
 
 
 def test_a_lease_is_renewed_for_as_long_as_the_command_runs(desk: Any):
