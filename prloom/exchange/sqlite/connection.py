@@ -32,25 +32,34 @@ class Connection:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Read what stood at one moment."""
-        with self._mine():
-            self._db.execute("BEGIN")
+        self._check_process()
+        with self._lock:
             try:
+                self._db.execute("BEGIN")
                 yield self._db
+            except sqlite3.Error as error:
+                raise _told(self.path, error) from error
             finally:
                 self._roll_back()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Write all of it, durably, or nothing; raises StoreBusyError, OutcomeUnknownError, or another StoreError."""
-        with self._mine(), self._turn.held():
-            # Immediate: a transaction that reads first and then writes fails where another one wrote between.
-            self._db.execute("BEGIN IMMEDIATE")
+        self._check_process()
+        with self._lock:
+            self._turn.take()
             try:
+                # Immediate: a transaction that reads first and then writes fails where another one wrote between.
+                self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
-            except BaseException:
+                self._commit()
+            except BaseException as error:
                 self._roll_back()
+                if isinstance(error, sqlite3.Error):
+                    raise _told(self.path, error) from error
                 raise
-            self._commit()
+            finally:
+                self._turn.give_back()
 
     def poke(self) -> None:
         """Have the listeners look; it is a hint, so that it fails is nobody's trouble."""
@@ -64,15 +73,9 @@ class Connection:
             if self._pid == os.getpid():
                 self._db.close()
 
-    @contextmanager
-    def _mine(self) -> Iterator[None]:
+    def _check_process(self) -> None:
         if self._pid != os.getpid():
             raise StoreError(f"{self.path} was opened by the parent process; open it anew after a fork")
-        with self._lock:
-            try:
-                yield
-            except sqlite3.Error as error:
-                raise _told(self.path, error) from error
 
     def _roll_back(self) -> None:
         if self._db.in_transaction:  # SQLite does it by itself after some errors, such as a full disk
@@ -82,7 +85,6 @@ class Connection:
         try:
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
-            self._roll_back()
             if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
                 raise OutcomeUnknownError(
                     f"{self.path}: {error} while a change was made, which may stand or not; do the same again"

@@ -33,11 +33,15 @@ class Turn:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the turn; raises StoreBusyError where that takes longer than one is patient (seconds)."""
-        self._take()
+        self.take()
         try:
             yield
         finally:
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
+            self.give_back()
+
+    def give_back(self) -> None:
+        """Let the next one have it."""
+        fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def poke(self) -> None:
         """Be heard by all listeners."""
@@ -49,7 +53,8 @@ class Turn:
         if fd >= 0:
             os.close(fd)
 
-    def _take(self) -> None:
+    def take(self) -> None:
+        """Wait for the turn, and hold it until `give_back`; raises StoreBusyError, as `held` does."""
         end = None
         pause = _FIRST_PAUSE
         while True:
