@@ -39,7 +39,7 @@ class Sizes:
         return max(self.rounds, self.events)
 
 
-TINY = Sizes(rounds=1, old=3_000, few=100, saved=500, new=3_000, handled=100, plans=(2, 3), events=3, pulls=3)
+TINY = Sizes(rounds=1, old=500, few=100, saved=200, new=500, handled=100, plans=(2, 3), events=1, pulls=3)
 """For the test that each row can be measured at all; its figures mean nothing."""
 
 
@@ -86,6 +86,7 @@ class Paired:
 
 def alternate(subject: Measure, yardstick: Measure, rounds: int, *, warm: int = 1) -> Paired:
     """Measure both sides in turn, each first in every other round."""
+    warm = warm if rounds > 1 else 0  # one round is a try whether it can be measured at all
     pairs = []
     for number in range(rounds + warm):
         first, second = (subject, yardstick) if number % 2 else (yardstick, subject)

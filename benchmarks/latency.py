@@ -40,7 +40,7 @@ pathlib.Path("agent-runs").touch()
 time.sleep(600)
 """
 _PAUSE = 0.03  # seconds between two events: the dispatcher is to be at rest
-_PATIENCE = 30.0
+_PATIENCE = 120.0
 _TICK = 0.25  # seconds; the poll interval where there is no file watch
 _numbers = count(50_000_000)
 
