@@ -41,17 +41,24 @@ os.execv(argv[0], argv)
 """
 
 
-class Server:
-    """A server of its own, on a unix socket in a folder of its own; nobody but the tests can reach it."""
+class NoServerError(Exception):
+    """No server can be had here; says why."""
 
-    def __init__(self, programs: Path) -> None:
+
+class Server:
+    """A server of its own, on a unix socket in a folder of its own; nobody but its maker can reach it.
+
+    Unless it is `durable`, what it has committed survives its own end, however that comes, but not the machine's.
+    """
+
+    def __init__(self, programs: Path, *, durable: bool = False) -> None:
+        self._durable = durable
         self.folder = Path(tempfile.mkdtemp(prefix="prloom-pg-"))
         self._as = _identity()
         self._process: subprocess.Popen[bytes] | None = None
         if self._as:
             os.chown(self.folder, self._as["user"], self._as["group"])
         self._programs = _reachable(programs, self.folder, self._as)
-        # What is not written through is lost with the machine, not with the server, however it ends.
         made = [
             "--auth=trust",
             "--encoding=utf8",
@@ -76,7 +83,12 @@ class Server:
         return self._process is not None
 
     def start(self) -> None:
-        options = {"fsync": "off", "shared_buffers": "16MB", "max_connections": "60", "max_prepared_transactions": "0"}
+        options = {
+            "fsync": "on" if self._durable else "off",
+            "shared_buffers": "16MB",
+            "max_connections": "60",
+            "max_prepared_transactions": "0",
+        }
         flags = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
         program = str(self._programs / "postgres")
         who = [str(self._as.get(name, "")) for name in ("user", "group")]
@@ -122,7 +134,10 @@ class Server:
 @functools.cache
 def own() -> Server:
     """Return this process's server, or skip where none can be had."""
-    return Server(_programs())
+    try:
+        return Server(programs())
+    except NoServerError as error:
+        pytest.skip(str(error))
 
 
 def url() -> str:
@@ -143,7 +158,8 @@ def end() -> None:
         own.cache_clear()
 
 
-def _programs() -> Path:
+def programs() -> Path:
+    """Return where the server's programs are; raises NoServerError."""
     found = importlib.util.find_spec(_PACKAGE)
     folders: Sequence[Path] = ()
     if found is not None and found.origin is not None:
@@ -153,7 +169,9 @@ def _programs() -> Path:
     for folder in (*folders, *([Path(installed).resolve().parent] if installed else [])):
         if (folder / "postgres").exists() and (folder / "initdb").exists():
             return folder
-    pytest.skip(f"no PostgreSQL here: neither {_PACKAGE} nor initdb is installed, and {VARIABLE} names no server")
+    raise NoServerError(
+        f"no PostgreSQL here: neither {_PACKAGE} nor initdb is installed, and {VARIABLE} names no server"
+    )
 
 
 def _identity() -> dict[str, Any]:
@@ -163,7 +181,9 @@ def _identity() -> dict[str, Any]:
     try:
         stranger = pwd.getpwnam(_STRANGER)
     except KeyError:
-        pytest.skip(f"PostgreSQL does not run as root, and there is no user {_STRANGER}; name a server by {VARIABLE}")
+        raise NoServerError(
+            f"PostgreSQL does not run as root, and there is no user {_STRANGER}; name a server by {VARIABLE}"
+        ) from None
     return {"user": stranger.pw_uid, "group": stranger.pw_gid, "extra_groups": []}
 
 
