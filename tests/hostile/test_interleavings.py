@@ -1,0 +1,179 @@
+"""Any interleaving of appends, ticks, marks, crashes and restarts keeps P1 and P2; no bytes crash a reader."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import os
+import shutil
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import ClassVar
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from stage import Stage, said
+
+from prloom.api import PluginContext, TriageContext, marked
+from prloom.engine.bus.ledger import Ledger
+from prloom.engine.views import doctor, events, status
+from prloom.model.decision import DONE
+from prloom.storage.disk import REAL
+from prloom.storage.faulty import WatchedDisk
+from prloom.storage.folder import Folder
+
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+HANDLED, DEFERRED, TRIAGED = "!handle", "!defer", "please"
+
+
+class Died(BaseException):
+    """The end of the process, as far as it can be had within one: nothing is written from then on."""
+
+
+class DyingDisk(WatchedDisk):
+    """Lets a process die before its n-th change to a file."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def about_to(self, operation: str) -> None:
+        self.left -= 1
+        if self.left <= 0:
+            raise Died(operation)
+
+
+def counting(ctx: PluginContext) -> None:
+    @ctx.hook("beforeTriage")
+    def sort(plan: str, triage: TriageContext) -> str:
+        for event in triage.events:
+            triage.update_state(event.id, lambda times: (times or 0) + 1)
+            triage.update_global_state(event.id, lambda times: (times or 0) + 1)
+            if event.body == HANDLED or (event.body == DEFERRED and triage.deferral(event.id)):
+                triage.emit_comment(event.reply_to, f"done {event.id}")
+                triage.mark_event_handled(event.id)
+            elif event.body == DEFERRED:
+                triage.mark_event_deferred(event.id, "later", 60_000)
+        return plan
+
+
+class Life(RuleBasedStateMachine):
+    """A plan whose dispatcher dies at any change to any file, and comes again."""
+
+    logging.getLogger("prloom").setLevel(logging.CRITICAL)
+    posts: ClassVar[tuple[str, ...]] = ()
+
+    @initialize()
+    def begin(self) -> None:
+        self.root = Path(mkdtemp(prefix="prloom-test-", dir=MEMORY))
+        self.stage = Stage(self.root)
+        self.stage.plugin("counter", counting)
+        self.stage.adopt()
+        self.bodies: dict[str, str] = {}
+
+    @rule(body=st.sampled_from((HANDLED, DEFERRED, TRIAGED)), polled=st.booleans(), many=st.integers(1, 3))
+    def something_is_said(self, body: str, polled: bool, many: int) -> None:  # noqa: FBT001 - hypothesis names it
+        fresh = [said(f"e{len(self.bodies) + number}", body) for number in range(many)]
+        self.bodies |= {event.id: body for event in fresh}
+        if polled:
+            self.stage.bridge.news += fresh
+        else:
+            self.stage.append(*fresh)
+
+    @rule()
+    def tick(self) -> None:
+        asyncio.run(self.stage.tick())
+
+    @rule(at=st.integers(1, 60))
+    def die(self, at: int) -> None:
+        self.stage.disk = DyingDisk(at)
+        with suppress(Died):
+            asyncio.run(self.stage.tick())
+        self.stage.disk = REAL
+        gc.collect()  # what the dead held is let go of: the lock, as the kernel would
+
+    @rule(minutes=st.integers(1, 5))
+    def time_goes_by(self, minutes: int) -> None:
+        self.stage.clock.advance(minutes=minutes)
+
+    @rule()
+    def the_projection_is_lost(self) -> None:
+        (self.stage.local() / "bus/state/dispatcher.json").unlink(missing_ok=True)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "root"):
+            return
+        for _ in range(4):
+            self.stage.clock.advance(hours=2)
+            asyncio.run(self.stage.tick())
+        self._look()
+        shutil.rmtree(self.root)
+
+    def _look(self) -> None:
+        done = Counter[str]()
+        for decision in self.stage.decisions():
+            done.update(change["eventId"] for change in decision.get("changes", []) if change["state"] in DONE)
+        assert self.stage.open() == {}
+        assert done == Counter(self.bodies.keys()), "P1: each event comes to one end"
+        answered = Counter(action for post in self.stage.bridge.posts for action in marked(post))
+        assert set(answered.values()) <= {1}, "P3: each reply once"
+        assert len(answered) == len(self.bodies)
+        shown = {event_id: 2 if body == DEFERRED else 1 for event_id, body in self.bodies.items()}
+        for store in (
+            self.stage.local() / "plugin-state/counter.json",
+            self.root / "prloom/.local/plugin-state-global/counter.json",
+        ):
+            kept = json.loads(store.read_text()) if store.exists() else {}
+            counted = {key: times for key, times in kept.items() if not key.startswith("$")}
+            assert counted == shown, "P2: a hook's writes stand with its marks, or not at all"
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(
+    max_examples=int(os.environ.get("PRLOOM_INTERLEAVINGS", "12")),
+    stateful_step_count=12,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+BITS = st.one_of(
+    st.binary(max_size=60),
+    st.sampled_from(
+        [
+            b"\n", b"{}", b"[]", b"null", b"\xff\xfe", b"\0",
+            b'{"kind":"event","data":{"id":"x","source":"s","type":"t"}}',
+            b'{"kind":"decision","data":{"seq":1,"stage":"x","by":"x","changes":[{"eventId":"x","verdict":"v"}]}}',
+            b'{"kind":"decision","data":{"seq":-1,"stage":"","by":"","cursor":[9,9,9],"snapshot":{"state":{}}}}',
+            b'{"kind":"decision","data":{"seq":1,"stage":"s","by":"b","snapshot":{}}}',
+            b'{"kind":"action","data":{"id":"a","target":{"target":"t"},"payload":{"type":"comment","message":"m"}}}',
+            b'{"ts":1e999,"kind":"event","data":{}}', b"[" * 3000, b'{"a":' * 3000,
+        ]
+    ),
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    name=st.sampled_from(("bus/events.jsonl", "bus/decisions.jsonl", "bus/actions.jsonl", "control.jsonl")),
+    content=st.lists(BITS, max_size=6).map(b"\n".join),
+)
+def test_any_bytes_in_a_journal_crash_no_reader(name: str, content: bytes):
+    root = Path(mkdtemp(prefix="prloom-test-", dir=MEMORY))
+    try:
+        stage = Stage(root)
+        local = stage.adopt()
+        file = (root / "prloom/.local" if name == "control.jsonl" else local) / name
+        file.write_bytes(content)
+        status.read(stage.paths, stage.clock())
+        events.every(stage.paths)
+        list(doctor.findings(stage.paths, stage.clock()))
+        asyncio.run(stage.tick())
+        with Folder.make(local, "bus") as bus, suppress(Exception):
+            Ledger.open(bus, stage.clock)
+        status.read(stage.paths, stage.clock())
+    finally:
+        shutil.rmtree(root)
