@@ -116,7 +116,8 @@ def _copy(git_dir: Path, home: Path, first: str, plan: str) -> None:
     shutil.copytree(git_dir / "worktrees" / first, git_dir / "worktrees" / plan)
     shutil.copytree(home / first, home / plan)
     for file in (git_dir / f"worktrees/{plan}/HEAD", git_dir / f"worktrees/{plan}/gitdir", home / plan / ".git"):
-        file.write_text(file.read_text().replace(first, plan))
+        text = file.read_text().replace(f"/{first}\n", f"/{plan}\n").replace(f"/{first}/.git", f"/{plan}/.git")
+        file.write_text(text)
     state = home / plan / "prloom/.local/state.json"
     with Folder.make(state.parent) as local:
         state.unlink()
