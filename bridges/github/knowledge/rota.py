@@ -34,15 +34,16 @@ class Turn(NamedTuple):
 
 def choose(known: Cursor, kinds: Sequence[str], now: datetime) -> Turn | None:
     """Return the look that is most overdue: by the turns since the last one, and by how quiet it has been there."""
-    best: tuple[float, Turn] | None = None
+    rarity = [(kind, _rarity(known, kind)) for kind in kinds]
+    best, chosen = -1.0, None
     for number, seen in known.pull_requests.items():
         if seen.state == "open":
             quiet = sqrt(_quiet(seen, now) / _LIVELY)
-            for kind in kinds:
-                overdue = (known.turn - seen.looked.get(kind, 0)) / (quiet * _rarity(known, kind))
-                if (best is None or overdue > best[0]) and not _looked_at_anyway(known, number, kind, now):
-                    best = (overdue, Turn(number, kind))
-    return None if best is None else best[1]
+            for kind, rare in rarity:
+                overdue = (known.turn - seen.looked.get(kind, 0)) / (quiet * rare)
+                if overdue > best and not _looked_at_anyway(known, number, kind, now):
+                    best, chosen = overdue, Turn(number, kind)
+    return chosen
 
 
 def _quiet(seen: Seen, now: datetime) -> timedelta:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fake_github import BAD_GATEWAY, GARBAGE, NONE, TIMEOUT, TRUNCATED, FileDiff, answer
 
-from prloom.api import Event, HttpError
+from prloom.api import Comment, Event, HttpError, React
 
 NewDesk = Callable[..., Any]
 
@@ -502,14 +502,15 @@ async def test_nothing_is_deleted_on_a_pull_request_that_is_gone(desk: Any) -> N
     assert types([event for _ in range(12) for event in await desk.poll()]) == ["pr_closed"]
 
 
-async def test_who_answers_a_comment_that_is_gone_has_it_missed_by_the_next_poll(desk: Any) -> None:
+@pytest.mark.parametrize("payload", [Comment("Done."), React("eyes")], ids=["answer", "reaction"])
+async def test_a_comment_that_prloom_meets_no_more_is_missed_by_the_next_poll(desk: Any, payload: Any) -> None:
     pulls = [desk.hub.pull() for _ in range(12)]
     roots = [desk.hub.inline(pull, "ann", "why?") for pull in pulls]
     desk.track(*pulls)
     said = await desk.poll()
     for event, root in zip(said[:3], roots[:3], strict=True):
         desk.hub.delete(root)
-        await desk.say(event.reply_to)
+        await desk.act(event.reply_to, payload)
 
     assert [event.supersedes for event in await found_deleted(desk, polls=1)] == [event.id for event in said[:3]]
 
