@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import os
 import platform
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import appending
@@ -22,7 +23,7 @@ import exchange_postgres
 import history
 import idle
 import latency
-from harness import TINY, Figure, Row, Sizes, document, table
+from harness import TINY, Figure, Row, Sizes, document, scaled, table
 
 ROWS: tuple[Row, ...] = (
     *appending.ROWS,
@@ -44,7 +45,8 @@ def main(argv: Sequence[str]) -> int:
     """
     given = _arguments(argv)
     sizes = TINY if given.tiny else Sizes()
-    sizes = sizes if given.rounds is None else _with_rounds(sizes, given.rounds)
+    sizes = sizes if given.rounds is None else replace(sizes, rounds=given.rounds)
+    sizes = sizes if given.scale is None else scaled(sizes, given.scale)
     figures: list[Figure] = []
     failed = 0
     before = os.getloadavg()[0]
@@ -55,8 +57,8 @@ def main(argv: Sequence[str]) -> int:
         with tempfile.TemporaryDirectory(prefix="prloom-bench-", dir=given.folder) as folder:
             try:
                 figures += row.measure(sizes, Path(folder))
-            except Exception:
-                logging.exception("%s could not be measured", row.name)
+            except Exception:  # noqa: BLE001 - whatever it was, the other rows are measured
+                print(f"{row.name} could not be measured:", traceback.format_exc(), file=sys.stderr)
                 failed = 1
         print(f"{row.name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     machine = _machine(before)
@@ -71,16 +73,11 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python benchmarks", description=__doc__)
     parser.add_argument("--tiny", action="store_true", help="only see that everything can be measured")
     parser.add_argument("--rounds", type=int, help="rounds of each measurement (default: 9)")
+    parser.add_argument("--scale", type=float, help="how many events, such as 0.1 for a tenth of the million")
     parser.add_argument("--only", action="append", metavar="ROW", choices=[row.name for row in ROWS])
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results for programs into a file")
     parser.add_argument("--folder", type=Path, metavar="FOLDER", help="where the temporary folders are made")
     return parser.parse_args(argv)
-
-
-def _with_rounds(sizes: Sizes, rounds: int) -> Sizes:
-    from dataclasses import replace  # noqa: PLC0415 - seldom needed
-
-    return replace(sizes, rounds=rounds)
 
 
 def _machine(load_before: float) -> dict[str, object]:

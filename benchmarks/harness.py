@@ -43,6 +43,12 @@ TINY = Sizes(rounds=1, old=500, few=100, saved=200, new=500, handled=100, plans=
 """For the test that each row can be measured at all; its figures mean nothing."""
 
 
+def scaled(sizes: Sizes, by: float) -> Sizes:
+    """Return the sizes with more or fewer events; what counts pages, plans and rounds stays."""
+    events = ("old", "saved", "new", "handled")
+    return replace(sizes, **{name: max(100, round(getattr(sizes, name) * by)) for name in events})
+
+
 @dataclass(frozen=True)
 class Figure:
     """One line of the table: what was measured, what it may be, and what the two sides took.
