@@ -138,7 +138,6 @@ def _connected(path: str) -> sqlite3.Connection:
     try:
         db = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False, cached_statements=256)
         db.execute("PRAGMA synchronous = FULL")  # what was acknowledged survives a power cut too
-        db.execute("PRAGMA wal_autocheckpoint = 4000")  # pages: 16 MB, of which most are the same few again and again
     except sqlite3.Error as error:
         raise _told(path, error) from error
     return db
