@@ -145,7 +145,8 @@ async def test_a_spoofed_marker_hides_nothing_from_prloom(stage: Stage, attack: 
     stage.bridge.news = [said("a", author=ANN)]
     await stage.tick()
     mark = marker(stage.bridge.actions_seen[0].id)
-    stage.append(said("b", attack.payload.replace("{mark}", mark), author=ANN, context={"remoteId": "somebody's"}))
+    whose = {"remoteId": "somebody's"} if attack.name == "copied whole" else {}
+    stage.append(said("b", attack.payload.replace("{mark}", mark), author=ANN, context=whose))
 
     await stage.tick()
 
