@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,8 @@ def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(desk: A
     reply = desk.reply(asked)
     assert (reply.topic, reply.body) == ("jobs.timed_out", "command timed out after 1 seconds")
     assert (reply.metadata["status"], reply.metadata["stdout"]) == ("timed_out", "half\n")
+    (claim,) = desk.entry(asked).claims
+    assert claim.completed_at - claim.claimed_at < timedelta(seconds=20)
     assert gone(int((desk.folder / "escaped").read_text()))
 
 
