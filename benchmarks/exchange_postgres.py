@@ -60,6 +60,8 @@ class Bare:
 
 def work(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     """Claim, complete and reply; bare: the same with a SKIP LOCKED statement and a transaction of two more."""
+    if not _possible():
+        return
     with _server() as server, Exchange(PostgresStore(server)) as exchange:
         bare = Bare(server)
         bare.fill((sizes.rounds + 1) * _MANY)
@@ -77,15 +79,17 @@ def work(sizes: Sizes, folder: Path) -> Iterator[Figure]:
 
 def history(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     """Claim, complete and reply with a long history and with none."""
+    if not _possible():
+        return
     with _server() as server:
         names = [f"{server}&schema={name}" for name in ("full", "empty")]
         full, empty = (Exchange(PostgresStore(name)) for name in names)
-        _finished(names[0], sizes.old)
+        _finished(names[0], sizes.saved)
         for each in (full, empty):
             _publish(each, (sizes.rounds + 1) * _MANY)
         figure = blank(
             "exchange-postgres-history",
-            f"the same with {sizes.old:,} finished messages",
+            f"the same with {sizes.saved:,} finished messages",
             "with none, as a rate",
             0.9,
             sense="at least",
@@ -93,6 +97,15 @@ def history(sizes: Sizes, folder: Path) -> Iterator[Figure]:
         yield _rated(figure, lambda: _work(full), lambda: _work(empty), sizes)
         full.close()
         empty.close()
+
+
+def _possible() -> bool:
+    try:
+        postgres_server.programs()
+    except postgres_server.NoServerError as error:
+        print(error, file=sys.stderr)
+        return False
+    return True
 
 
 @contextmanager

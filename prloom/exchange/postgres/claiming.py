@@ -46,30 +46,34 @@ UPDATE deliveries SET available_at = NULL WHERE seq IN (
 ) RETURNING 1"""  # noqa: S608 (likewise)
 
 # Of several topics, the one whose first message was published first is tried first. Only one row is ever locked: a
-# lock on the first of each would hide those from others for a moment, who would then go to sleep.
-_NEXT = f"""{_CLOCK}
-SELECT clock.now, {_OVERDUE} OR EXISTS (SELECT FROM deliveries WHERE {_DELAYED} AND available_at <= clock.now),
-    d.seq, {rows.MESSAGE}, {rows.DELIVERY}
-FROM clock LEFT JOIN LATERAL (
-    SELECT taken.* FROM (
-        SELECT t.topic FROM unnest(%s::text[]) AS t (topic) CROSS JOIN LATERAL (
-            SELECT d.seq FROM deliveries AS d WHERE d.topic = t.topic AND {_READY} ORDER BY d.seq LIMIT 1
-        ) AS head ORDER BY head.seq
-    ) AS topics CROSS JOIN LATERAL (
-        SELECT d.seq, d.topic, d.state, d.ending, d.available_at, d.attempts, d.max_attempts, d.key, d.concurrency_key,
-            d.ended_at, d.reply
-        FROM deliveries AS d WHERE d.topic = topics.topic AND {_READY} ORDER BY d.seq LIMIT 1 FOR UPDATE SKIP LOCKED
-    ) AS taken LIMIT 1
-) AS d ON true LEFT JOIN messages AS m ON m.seq = d.seq"""  # noqa: S608 (likewise)
-
-_PUT = """
-WITH leased AS (
-    UPDATE deliveries SET state = %s, available_at = %s, attempts = %s, max_attempts = %s WHERE seq = %s
+# lock on the first of each would hide those from others for a moment, who would then go to sleep. It is one statement
+# because most of what claiming costs is the way to the server; what it writes is what `rules.claimed` says.
+_TAKE = f"""{_CLOCK}, next AS MATERIALIZED (
+    SELECT clock.now, d.*, %s AND ({_OVERDUE}
+        OR EXISTS (SELECT FROM deliveries WHERE {_DELAYED} AND available_at <= clock.now)) AS upkeep
+    FROM clock LEFT JOIN LATERAL (
+        SELECT taken.* FROM (
+            SELECT t.topic FROM unnest(%s::text[]) AS t (topic) CROSS JOIN LATERAL (
+                SELECT d.seq FROM deliveries AS d WHERE d.topic = t.topic AND {_READY} ORDER BY d.seq LIMIT 1
+            ) AS head ORDER BY head.seq
+        ) AS topics CROSS JOIN LATERAL (
+            SELECT d.* FROM deliveries AS d WHERE d.topic = topics.topic AND {_READY}
+            ORDER BY d.seq LIMIT 1 FOR UPDATE SKIP LOCKED
+        ) AS taken LIMIT 1
+    ) AS d ON true
+), chosen AS MATERIALIZED (SELECT * FROM next WHERE seq IS NOT NULL AND NOT upkeep
+), leased AS (
+    UPDATE deliveries AS d
+    SET state = 'leased', attempts = d.attempts + 1, max_attempts = coalesce(d.max_attempts, %s)
+    FROM chosen WHERE d.seq = chosen.seq
 ), worked AS (
-    INSERT INTO worked (topic) VALUES (%s) ON CONFLICT DO NOTHING
+    INSERT INTO worked (topic) SELECT topic FROM chosen ON CONFLICT DO NOTHING
+), claimed AS (
+    INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)
+    SELECT %s, seq, %s, %s, now, now + %s, 'active', attempts + 1 FROM chosen
 )
-INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"""
+SELECT d.now, d.upkeep, {rows.MESSAGE}, {rows.DELIVERY} FROM next AS d LEFT JOIN messages AS m ON m.seq = d.seq
+"""  # noqa: S608 (likewise)
 _SAVE = (
     "UPDATE deliveries SET state = %s, ending = %s, available_at = %s, attempts = %s, max_attempts = %s, ended_at = %s"
     " WHERE seq = %s"
@@ -81,9 +85,9 @@ _CLAIM = f"SELECT {_WHOLE} FROM {_JOINED}"  # noqa: S608 (likewise)
 # The share in the order of publication is had before the row is locked: the rows pass through here one by one.
 _HELD = f"""WITH begun AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(%s), clock_timestamp() AS now)
 SELECT begun.now, {_WHOLE} FROM begun CROSS JOIN {_JOINED} WHERE c.id = %s FOR UPDATE OF c"""  # noqa: S608 (likewise)
-_END = f"""WITH ended AS (
-    UPDATE claims SET status = %s, completed_at = %s, error = %b, reply_id = %s WHERE id = %s
-) {_SAVE}"""  # noqa: S608 (likewise)
+_ENDED = "ended AS (UPDATE claims SET status = %s, completed_at = %s, error = %b, reply_id = %s WHERE id = %s)"
+_END = f"WITH {_ENDED} {_SAVE}"
+_REPLY_AND_END = f"WITH {publishing.PUT}, {_ENDED} {_SAVE}"
 RENEW = f"""{_CLOCK}
 UPDATE claims AS c SET lease_until = clock.now + %s FROM clock, messages AS m
 WHERE c.id = %s AND c.status = 'active' AND c.lease_until > clock.now AND m.seq = c.message RETURNING {rows.CLAIM}"""  # noqa: S608 (likewise)
@@ -109,19 +113,17 @@ def take(tx: Transaction, ask: Ask, claim_id: str, *, upkeep: bool) -> Taken | U
     if tx.again and (taken := _taken(tx, claim_id)) is not None:
         return taken
     topics = list(ask.topics)
-    row = tx.one(_NEXT, tx.clock, topics, topics)
+    who = (claim_id, ask.group, ask.instance, ask.lease)
+    row = tx.one(_TAKE, tx.clock, upkeep, topics, topics, ask.max_attempts, *who)
     assert row is not None  # noqa: S101 (the clock has one row)
-    now, due, seq, *whole = row
-    tx.began(now)
-    if due and upkeep:
+    now, due, *whole = row
+    if due:
         return Upkeep()
-    if seq is None:
+    if whole[0] is None:
         return None
-    message = rows.message(tuple(whole))
     leased = rules.claimed(rows.delivery(tuple(whole[rows.MESSAGE_WIDTH :])), ask.max_attempts)
     claim = msgspec.structs.replace(standing.claim(leased, ask, now), id=claim_id)
-    _put(tx, seq, claim, leased)
-    return Taken(claim=claim, message=message, delivery=leased)
+    return Taken(claim=claim, message=rows.message(tuple(whole)), delivery=leased)
 
 
 def _taken(tx: Transaction, claim_id: str) -> Taken | None:
@@ -211,36 +213,17 @@ def _end(tx: Transaction, row: Row, verdict: Verdict) -> Settled:
     seq, conversation_id, _ = row[:_HEAD_WIDTH]
     claim = rows.claim(row[_HEAD_WIDTH:])
     ended = standing.ended(claim, verdict, tx.now)
-    reply = None
-    if verdict.reply is not None:
-        parent = publishing.ancestor(claim.message_id, conversation_id, tx.now)
-        reply = publishing.new(tx, verdict.reply, parent, tx.now)
-    reply_id = None if reply is None else reply.id
-    stands = _standing(seq, verdict.delivery)
-    tx.ask(_END, ended.status, tx.now, rows.blob(ended.error), reply_id, ended.id, *stands)
+    stands = (ended.id, *_standing(seq, verdict.delivery))
+    how = (ended.status, tx.now, rows.blob(ended.error))
     tx.news = True
+    if verdict.reply is None:
+        tx.ask(_END, *how, None, *stands)
+        return Settled(claim=ended)
+    parent = publishing.ancestor(claim.message_id, conversation_id, tx.now)
+    reply, values = publishing.made(verdict.reply, parent, tx.now)
+    tx.ask(_REPLY_AND_END, *values, *how, reply.id, *stands)
     return Settled(claim=ended, reply=reply)
 
 
 def _delivery(row: Row) -> Delivery:
     return rows.delivery(row[_HEAD_WIDTH + rows.CLAIM_WIDTH :])
-
-
-def _put(tx: Transaction, seq: int, claim: Claim, leased: Delivery) -> None:
-    tx.ask(
-        _PUT,
-        leased.state,
-        leased.available_at,
-        leased.attempts,
-        leased.max_attempts,
-        seq,
-        leased.topic,
-        claim.id,
-        seq,
-        claim.worker_group,
-        claim.worker_instance_id,
-        claim.claimed_at,
-        claim.lease_until,
-        claim.status,
-        claim.attempt,
-    )

@@ -60,6 +60,10 @@ class Connection:
         """
         return self._until_done(lambda db, again: self._write(db, work, lock, again=again))
 
+    def write_at_once(self, work: Callable[[Transaction], T]) -> T:
+        """Do work of one statement, which is a transaction by itself; otherwise as `write`."""
+        return self._until_done(lambda db, again: self._write_at_once(db, work, again=again))
+
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Read what stood at one moment."""
         return self._until_done(lambda db, _: self._read(db, work, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
@@ -137,6 +141,14 @@ class Connection:
             _roll_back(db)
             raise
         return done[0]
+
+    def _write_at_once(self, db: psycopg.Connection, work: Callable[[Transaction], T], *, again: bool) -> T:
+        try:
+            return work(Transaction(db, self._clock, again=again))
+        except psycopg.Error as error:
+            if session.lost(db, error):
+                raise _LostCommitError(error) from error
+            raise
 
     def _read(self, db: psycopg.Connection, work: Callable[[Transaction], T], begin: str) -> T:
         try:

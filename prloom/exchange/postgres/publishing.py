@@ -23,14 +23,13 @@ _BY_KEYS = (
     " JOIN deliveries AS d ON d.topic = k.topic AND d.key = k.key JOIN messages AS m ON m.seq = d.seq"
 )
 _PARENTS = "SELECT id, conversation_id, created_at FROM messages WHERE id = ANY(%s::text[])"
-_PUT = """
-WITH m AS (
+PUT = """m AS (
     INSERT INTO messages (id, topic, body, created_at, parent_id, conversation_id, producer, metadata)
     VALUES (%s, %s, %b, %s, %s, %s, %s, %s) RETURNING seq, topic, created_at
-)
-INSERT INTO deliveries (seq, topic, created_at, state, available_at, max_attempts, key, concurrency_key, reply)
-SELECT seq, topic, created_at, %s, %s, %s, %s, %s, %s FROM m
-"""
+), put AS (
+    INSERT INTO deliveries (seq, topic, created_at, state, available_at, max_attempts, key, concurrency_key, reply)
+    SELECT seq, topic, created_at, %s, %s, %s, %s, %s, %s FROM m
+)"""
 _TRACK = "INSERT INTO tracked (conversation_id) VALUES (%s) ON CONFLICT DO NOTHING"
 
 
@@ -55,18 +54,25 @@ def put(tx: Transaction, drafts: Sequence[Draft]) -> tuple[Message, ...]:
 
 def new(tx: Transaction, draft: Draft, parent: Message | None, now: datetime) -> Message:
     """Store a draft's message, which is not there yet; of the parent only its conversation matters."""
-    made = standing.message(draft, parent, now)
+    message, values = made(draft, parent, now)
+    tx.ask(f"WITH {PUT} SELECT", *values)
+    tx.news = True
+    return message
+
+
+def made(draft: Draft, parent: Message | None, now: datetime) -> tuple[Message, tuple[object, ...]]:
+    """Return the message that a draft becomes, and the values for PUT."""
+    message = standing.message(draft, parent, now)
     stands = standing.delivery(draft, now)
-    tx.ask(
-        _PUT,
-        made.id,
-        made.topic,
-        rows.blob(made.body),
-        made.created_at,
-        made.parent_id,
-        made.conversation_id,
-        made.producer,
-        rows.metadata(made.metadata),
+    values = (
+        message.id,
+        message.topic,
+        rows.blob(message.body),
+        message.created_at,
+        message.parent_id,
+        message.conversation_id,
+        message.producer,
+        rows.metadata(message.metadata),
         stands.state,
         stands.available_at,
         stands.max_attempts,
@@ -74,8 +80,7 @@ def new(tx: Transaction, draft: Draft, parent: Message | None, now: datetime) ->
         stands.concurrency_key,
         stands.reply,
     )
-    tx.news = True
-    return made
+    return message, values
 
 
 def find(tx: Transaction, message_id: str) -> Message:

@@ -67,11 +67,11 @@ class PostgresStore:
 
     def claim(self, ask: Ask) -> Taken | None:
         claim_id = ids.new()
-        taken = self._connection.write(lambda tx: claiming.take(tx, ask, claim_id, upkeep=True), lock="none")
+        taken = self._connection.write_at_once(lambda tx: claiming.take(tx, ask, claim_id, upkeep=True))
         if isinstance(taken, claiming.Upkeep):
             self.expire()
             self._connection.once(claiming.DUE, self._given(), list(ask.topics))
-            taken = self._connection.write(lambda tx: claiming.take(tx, ask, claim_id, upkeep=False), lock="none")
+            taken = self._connection.write_at_once(lambda tx: claiming.take(tx, ask, claim_id, upkeep=False))
         assert not isinstance(taken, claiming.Upkeep)  # noqa: S101 (it was not asked for)
         return taken
 

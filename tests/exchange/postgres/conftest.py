@@ -27,6 +27,7 @@ class Wire:
         self.cuts = 0
         self._server = str(server / ".s.PGSQL.5432")
         self._lose: Literal["request", "answer"] | None = None
+        self._word = b""
         self._closing = False
         self._refusing = False
         self._sockets: list[socket.socket] = []
@@ -36,8 +37,9 @@ class Wire:
         self._listener.listen()
         self._begin(self._accept)
 
-    def lose(self, what: Literal["request", "answer"]) -> None:
-        """Lose the next COMMIT, before the server hears it, or what the server answers to it."""
+    def lose(self, what: Literal["request", "answer"], word: bytes = b"COMMIT") -> None:
+        """Lose what has the word next, before the server hears it, or what the server answers to it."""
+        self._word = word
         self._lose = what
 
     def refuse(self) -> None:
@@ -75,7 +77,7 @@ class Wire:
 
     def _requests(self, client: socket.socket, server: socket.socket) -> None:
         while data := _received(client):
-            if self._lose is not None and b"COMMIT" in data:
+            if self._lose is not None and self._word in data:
                 what, self._lose = self._lose, None
                 self.cuts += 1
                 _end(client)

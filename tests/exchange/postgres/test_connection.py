@@ -64,7 +64,7 @@ def test_what_is_published_while_the_connection_is_lost_is_published_once(
 def test_a_claim_that_is_lost_on_the_way_is_made_once(opened: Any, wire: Any, through_the_wire: str, lost: str):
     exchange = opened(through_the_wire)
     published = exchange.publish("work", "x")
-    wire.lose(lost)
+    wire.lose(lost, b"INTO claims")
 
     held = exchange.claim("work")
 
