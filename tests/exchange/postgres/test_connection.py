@@ -121,7 +121,7 @@ def test_the_end_of_a_conversation_is_taken_though_the_connection_is_lost(
 
 
 def test_a_commit_of_which_nobody_can_say_what_became_of_it_is_to_be_done_again(
-    opened: Any, wire: Any, through_the_wire: str, url: str
+    opened: Any, wire: Any, through_the_wire: str, tmp_path: Path
 ):
     exchange = opened(through_the_wire, patience=timedelta(seconds=0.2))
     draft = drafting.draft("work", "x")
@@ -131,7 +131,7 @@ def test_a_commit_of_which_nobody_can_say_what_became_of_it_is_to_be_done_again(
     with pytest.raises(OutcomeUnknownError, match="which may stand or not: do the same again"):
         exchange.store.publish([draft])
 
-    elsewhere = opened(url)
+    elsewhere = opened(postgres_server.at(postgres_server.own().url, tmp_path))
     assert elsewhere.publish_all([draft]) == elsewhere.read()
 
 
@@ -151,9 +151,7 @@ def test_a_session_that_was_ended_is_made_anew_and_told_of_once(
     assert "\n" not in line
 
 
-def test_a_server_that_stays_away_is_told_of_in_one_line(
-    opened: Any, url: str, server: postgres_server.Server, tmp_path: Path
-):
+def test_a_server_that_stays_away_is_told_of_in_one_line(opened: Any, server: postgres_server.Server, tmp_path: Path):
     mine = postgres_server.at(server.url, tmp_path)
     exchange = opened(mine, patience=timedelta(seconds=0.2))
     server.stop()
