@@ -4,11 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test check format lint types layers clean
+.PHONY: help setup demo test bench check format lint types layers clean
 
 help:
 	@echo "make demo    set up and run prloom's main job on a throw-away repository"
 	@echo "make test    set up and run all tests"
+	@echo "make bench   set up and measure the promises of speed, a quarter of an hour"
 	@echo "make check   all that a change must pass: test, format, lint, types, layers"
 	@echo "make format  format the code"
 
@@ -24,6 +25,9 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n auto
+
+bench: setup
+	$(BIN)/python benchmarks
 
 format: setup
 	$(BIN)/ruff format .

@@ -1,0 +1,85 @@
+"""That each row of the table can be measured, and that the page about it has them all; the figures are not judged."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.timeout(300)  # real dispatchers, on a machine that may have much else to do
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/benchmarks.md").read_text("utf-8")
+GROUPS = {
+    "append": {"append"},
+    "flushes": {"flushes"},
+    "history": {"tick", "read_events", "cold start", "save"},
+    "catch-up": {"catch-up", "catch-up memory"},
+    "plugin": {"plugin"},
+    "idle tick": {"idle tick", "idle tick touches", "idle share"},
+    "idle poll": {"idle poll", "idle poll difference", "idle poll charged"},
+    "latency": {"hook", "action"},
+    "latency without inotify": {"hook without inotify"},
+    "beside an agent": {"beside"},
+    "commands": {"help", "status 2", "status 3"},
+}
+
+
+def bench(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks"), *args], capture_output=True, text=True, check=False, timeout=280
+    )
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_row_can_be_measured_and_the_page_has_it(group: str, tmp_path: Path):
+    if group == "latency without inotify" and not can_be_watchless():
+        pytest.skip("this machine lets nobody make a user namespace")
+
+    ended = bench("--tiny", "--only", group, "--json", str(tmp_path / "results.json"))
+
+    assert ended.returncode == 0, ended.stderr
+    figures = json.loads((tmp_path / "results.json").read_text())["figures"]
+    assert {figure["row"] for figure in figures} == GROUPS[group]
+    assert [figure for figure in figures if in_words(figure) not in words(PAGE)] == []
+
+
+def test_a_row_that_does_not_exist_is_a_mistake():
+    ended = bench("--only", "no such row")
+
+    assert ended.returncode == 2
+    assert all(group in ended.stderr for group in GROUPS)
+
+
+def test_a_figure_holds_up_to_its_target_and_not_beyond(tmp_path: Path):
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from harness import Figure;"
+        "at = lambda value, sense: Figure('r', 'w', 'y', 2, value, sense).holds;"
+        "print(at(2, 'at most'), at(2.01, 'at most'), at(2, 'at least'), at(1.99, 'at least'))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script, str(ROOT / "benchmarks")], capture_output=True, text=True, check=True
+    )
+
+    assert ended.stdout.split() == ["True", "False", "True", "False"]
+
+
+def in_words(figure: dict[str, Any]) -> str:
+    return words(figure["work"])
+
+
+def words(text: str) -> str:
+    """Return a text without its numbers, which the sizes of a run decide."""
+    return re.sub(r"\d[\d,]*", "N", text)
+
+
+def can_be_watchless() -> bool:
+    return (
+        subprocess.run(["unshare", "--user", "--map-root-user", "true"], capture_output=True, check=False).returncode
+        == 0
+    )
