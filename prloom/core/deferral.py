@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from prloom.core import backoff
+from prloom.core import backoff, turned_back
 from prloom.core.backoff import SHORTEST, Backoff
 from prloom.model import record
 from prloom.model.decision import Change, Deferral, OnExpire
@@ -32,7 +32,7 @@ def defer(
     """
     last = event.deferral if event.deferral is not None and event.deferral.owner == owner else None
     attempts = (last.attempts if last else 0) + (1 if counted else 0)
-    first = record.moment(event.first_deferred_at) if event.first_deferred_at else now
+    first = min(record.moment(event.first_deferred_at), now) if event.first_deferred_at else now
     deadline = min(first + policy.deadline, until) if until else _kept(last, first + policy.deadline)
     wait = retry_after if retry_after is not None else backoff.delay(policy, max(attempts, 1), f"{event.id}\0{owner}")
     due = max(min(now + wait, deadline), now + SHORTEST)
@@ -52,13 +52,18 @@ def _kept(last: Deferral | None, longest: datetime) -> datetime:
     return min(record.moment(last.deadline), longest) if last else longest
 
 
-def due(events: Iterable[OpenEvent], now: datetime) -> tuple[Change, ...]:
-    """Return what becomes of the deferred events whose time has come, the longest overdue first."""
+def due(events: Iterable[OpenEvent], now: datetime, *, clock: datetime | None = None) -> tuple[Change, ...]:
+    """Return what becomes of the deferred events whose time has come, the longest overdue first.
+
+    `clock` is the time, where `now` is an earlier one by which the waits are judged.
+    """
     waiting = [(event, event.deferral) for event in events if event.state == "deferred" and event.deferral]
     ready = [
         (deferral.deferred_until, event.id, end(deferral, event, now))
         for event, deferral in waiting
-        if record.moment(deferral.deferred_until) <= now or record.moment(deferral.deadline) <= now
+        if record.moment(deferral.deferred_until) <= now
+        or record.moment(deferral.deadline) <= now
+        or turned_back.since(event.deferred_at, clock or now)
     ]
     return tuple(change for _, _, change in sorted(ready, key=lambda item: item[:2]))
 
@@ -77,12 +82,16 @@ def end(deferral: Deferral, event: OpenEvent, now: datetime) -> Change:
             return Change(event_id=event.id, verdict="expired", state="parked", reason=waited)
 
 
-def lookup_due(event: OpenEvent, now: datetime) -> bool:
-    """Whether a held event's author is to be looked up now; after the deadline it is for a person to vouch."""
+def lookup_due(event: OpenEvent, now: datetime, *, clock: datetime | None = None) -> bool:
+    """Whether a held event's author is to be looked up now; after the deadline it is for a person to vouch.
+
+    `clock` is the time, where `now` is an earlier one by which the waits are judged.
+    """
     wait = event.deferral
     if event.state != "held" or wait is None:
         return False
-    return record.moment(wait.deferred_until) <= now < record.moment(wait.deadline)
+    over = record.moment(wait.deferred_until) <= now or turned_back.since(event.deferred_at, clock or now)
+    return over and now < record.moment(wait.deadline)
 
 
 def next_due(events: Iterable[OpenEvent]) -> datetime | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Literal
 
-from prloom.core import backoff
+from prloom.core import backoff, turned_back
 from prloom.core.backoff import Backoff
 from prloom.model import record
 from prloom.model.decision import Delivery
@@ -19,13 +19,18 @@ QUICK = timedelta(hours=1)
 """How long a courtesy is of any use."""
 
 
-def ready(queue: Iterable[QueuedAction], now: datetime) -> tuple[QueuedAction, ...]:
-    """Return the actions that may be tried now, oldest first; none waits for another."""
-    return tuple(
-        action
-        for action in queue
-        if not action.failed and (action.next_try is None or record.moment(action.next_try) <= now)
-    )
+def ready(queue: Iterable[QueuedAction], now: datetime, *, clock: datetime | None = None) -> tuple[QueuedAction, ...]:
+    """Return the actions that may be tried now, oldest first; none waits for another.
+
+    `clock` is the time, where `now` is an earlier one by which the waits are judged.
+    """
+    return tuple(action for action in queue if not action.failed and _waited(action, now, clock or now))
+
+
+def _waited(action: QueuedAction, now: datetime, clock: datetime) -> bool:
+    if action.next_try is None or record.moment(action.next_try) <= now:
+        return True
+    return turned_back.since(action.tried_at, clock)
 
 
 def next_due(queue: Iterable[QueuedAction]) -> datetime | None:
@@ -59,7 +64,7 @@ def refused(
     if not retryable:
         return Delivery(action_id=action.id, state=_end(action), attempts=attempts, error=error)
     pause = max(backoff.delay(policy, attempts, action.id), retry_after or timedelta())
-    over = pause > record.moment(action.since) - now + policy.deadline
+    over = pause > min(record.moment(action.since), now) - now + policy.deadline
     if over or backoff.exhausted(policy, attempts):
         text = f"given up after {attempts} attempts: {error}"
         return Delivery(action_id=action.id, state=_end(action), attempts=attempts, error=text)

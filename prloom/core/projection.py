@@ -107,7 +107,8 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: str) -> Op
             return replace(moved, passed=())
         case "admitted" | "vouched" | "held":  # a look-up's wait is over, and does not count as anybody's deferral
             vouched = change.verdict == "vouched"
-            return replace(moved, deferral=change.deferral, first_deferred_at=None, vouched=vouched)
+            named = None if change.deferral is None else at
+            return replace(moved, deferral=change.deferral, first_deferred_at=None, deferred_at=named, vouched=vouched)
         case "expired":
             # Those that let it pass before keep their turns: two owners would hand it to each other for ever.
             passed = (*before.passed, change.plugin) if change.plugin else ()
@@ -117,7 +118,7 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: str) -> Op
     if change.deferral is None:
         return moved
     first = before.first_deferred_at or change.deferral.first_deferred_at
-    return replace(moved, deferral=change.deferral, first_deferred_at=first)
+    return replace(moved, deferral=change.deferral, first_deferred_at=first, deferred_at=at)
 
 
 def _queue(
@@ -159,6 +160,7 @@ def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[Delivery, ...], a
             since=at if delivery.state == "queued" else action.since,
             attempts=delivery.attempts,
             next_try=delivery.next_try,
+            tried_at=None if delivery.next_try is None else at,
             error=delivery.error,
             failed=delivery.state == "failed",
             withheld=delivery.withheld,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 from math import inf
@@ -12,7 +12,7 @@ from typing import Any
 
 from prloom.engine.bus import history, plans, stillness
 from prloom.engine.bus.guard import Guard
-from prloom.engine.bus.ledger import Clock
+from prloom.engine.bus.ledger import ROTATE_AT, Clock
 from prloom.engine.bus.stillness import Seen, Still
 from prloom.engine.bus.stores import Stores
 from prloom.engine.plan import work
@@ -61,6 +61,7 @@ class Board:
         *,
         disk: Disk = REAL,
         guard: Guard | None = None,
+        rotate_at: int = ROTATE_AT,
     ) -> None:
         self.paths = repository
         self.clock = clock
@@ -73,6 +74,7 @@ class Board:
         self._turn = 0
         self._present: tuple[str, ...] = ()
         self._disk = disk
+        self._rotate_at = rotate_at
         self._guard = guard or Guard(repository.root)
         self._published: dict[str, Told] = {}
         self.local = Folder.make(repository.root, *paths.LOCAL, disk=disk)
@@ -175,6 +177,12 @@ class Board:
             raise GoneError(f"{self.local.path} was removed while prloom ran; start prloom again")
         self._lock.touch()
 
+    def turn_back(self, by: timedelta) -> None:
+        """Look at everything anew, for what was due by a clock that was turned back is due sooner than it says."""
+        self._still.clear()
+        for desk in self.all():
+            desk.turn_back(by)
+
     def publish(self, plugins: Told, bridges: Told, now: datetime) -> None:
         """Tell `prloom status` of the plugins, the bridges and the plans that could not be opened, where that is new.
 
@@ -253,6 +261,7 @@ class Board:
             shared=self._shared,
             rules=of,
             clock=self.clock,
+            rotate_at=self._rotate_at,
         )
 
     def _own_trouble(self) -> Mapping[str, str]:

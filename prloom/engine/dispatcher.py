@@ -11,6 +11,7 @@ from functools import partial
 from math import inf
 from pathlib import Path
 
+from prloom.core import turned_back
 from prloom.core.dispatch import Roster
 from prloom.engine.board import Board, GoneError
 from prloom.engine.bus.ledger import Clock
@@ -70,7 +71,7 @@ class Dispatcher:
         self._woken: set[str] = set()
         self._asked = False
         self._jobs = Jobs(self._rouse)
-        self._ticked_at = clock()
+        self._ticked_at = self._looked_at = clock()
         self._troubles: dict[str, str | None] = {}
 
     # ---- the two ways to run
@@ -123,7 +124,15 @@ class Dispatcher:
             part()
 
     def _parts(self) -> tuple[Callable[[], None], ...]:
-        return self.board.beat, self._take_up, self._obey, self._poll, self._work_through_all, self._publish
+        return (
+            self._look_at_the_clock,
+            self.board.beat,
+            self._take_up,
+            self._obey,
+            self._poll,
+            self._work_through_all,
+            self._publish,
+        )
 
     # ---- beginning and end
 
@@ -177,6 +186,15 @@ class Dispatcher:
                     log.exception("a bug in prloom; it goes on without")
             self._troubles[name] = trouble
         return True
+
+    def _look_at_the_clock(self) -> None:
+        """See that nothing waits for longer than it was to because the clock was turned back."""
+        before, self._looked_at = self._looked_at, self.clock()
+        by = turned_back.by(before, self._looked_at)
+        if by:
+            log.warning("the clock was turned back by %s; nothing waits for longer by that", by)
+            for each in (self.board, self._pollers, self._crew):
+                each.turn_back(by)
 
     def _obey(self) -> None:
         """Carry out what other commands ask for."""

@@ -16,10 +16,11 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     """An event that is not done. Its text stays in the journal, at `position`.
 
     `since` is when it took its state, `first_deferred_at` when it was first put off by anybody, which bounds the whole
-    wait. `seen` and `passed` name the plugins whose onEvent and beforeTriage turn is over. `failures` counts triage
-    runs that did not settle it; `actions` counts the actions it has caused, from which the next one's id is derived.
-    `written_at` is when its text got its present form. `vouched` says that its author is not trusted, only its text.
-    `acknowledgement` is what a held event's author gets once it is let in. A `notice` is for plugins, not for agents.
+    wait, `deferred_at` when its latest wait was named. `seen` and `passed` name the plugins whose onEvent and
+    beforeTriage turn is over. `failures` counts triage runs that did not settle it; `actions` counts the actions it has
+    caused, from which the next one's id is derived. `written_at` is when its text got its present form. `vouched` says
+    that its author is not trusted, only its text. `acknowledgement` is what a held event's author gets once it is let
+    in. A `notice` is for plugins, not for agents.
     """
 
     id: str
@@ -37,6 +38,7 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     by: str | None = None
     deferral: Deferral | None = None
     first_deferred_at: str | None = None
+    deferred_at: str | None = None
     seen: tuple[str, ...] = ()
     passed: tuple[str, ...] = ()
     run: str | None = None
@@ -51,7 +53,7 @@ class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     """An action that is not delivered yet; `position` is its line in `actions.jsonl`.
 
     `withheld` says that it failed because it holds a secret, `released` that a person lets it go all the same.
-    `attempts` counts the tries that are over. `failed` ends them until somebody asks for a retry. A `courtesy` only
+    `attempts` counts the tries that are over; `tried_at` is when the latest was. `failed` ends them until somebody asks for a retry. A `courtesy` only
     acknowledges: it goes after all others, and is dropped where it cannot be delivered soon.
     """
 
@@ -62,6 +64,7 @@ class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     event_id: str | None = None
     attempts: int = 0
     next_try: str | None = None
+    tried_at: str | None = None
     error: str | None = None
     failed: bool = False
     withheld: bool = False

@@ -12,6 +12,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from prloom.api.http import Answer, HttpError, HttpNeeds, Trouble
+from prloom.core import turned_back
 from prloom.errors import PrloomError
 from prloom.model.record import Json
 from prloom.transport import content, limits, memory
@@ -74,6 +75,7 @@ class Client:
         self._memory = remembers
         found = remembers.load() if remembers is not None else None
         self._limits = memory.read(found, self._base, self._clock(), most=needs.writes_per_hour)
+        self._looked_at = clock()
         self._kept = limits.walls(self._limits)
         self._resources: dict[str, str] = {}
         self._turn = asyncio.Lock()
@@ -158,6 +160,8 @@ class Client:
     async def _wait(self, method: str, url: str) -> None:
         """Wait for our turn under the server's limits; where that takes long, say when to come again."""
         now = self._clock()
+        self._limits = limits.turned_back(self._limits, turned_back.by(self._looked_at, now))
+        self._looked_at = now
         of = self._resources.get(_path(url), "core")
         at = limits.opens(self._limits, now, self._bounds, write=method not in _READS, of=of)
         if at - now > LONGEST_PAUSE:

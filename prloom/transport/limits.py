@@ -95,6 +95,19 @@ def learn(limits: Limits, status: int, headers: Mapping[str, str], now: datetime
     return replace(limits, strikes=strikes, closed_until=wait)
 
 
+def turned_back(limits: Limits, by: timedelta) -> Limits:
+    """Return what is known once the clock was turned back: all times go back with it, so that a wait stays as long."""
+    if not by:
+        return limits
+    return replace(
+        limits,
+        primary={name: replace(each, reset=each.reset - by) for name, each in limits.primary.items()},
+        closed_until=None if limits.closed_until is None else limits.closed_until - by,
+        writes=tuple(at - by for at in limits.writes),
+        points=tuple((at - by, cost) for at, cost in limits.points),
+    )
+
+
 def limited(status: int, headers: Mapping[str, str], body: bytes) -> bool:
     """Whether an answer says that we were too fast: 429, or a 403 that says so in its headers or in words."""
     if status == 429:  # noqa: PLR2004 - the number is the name

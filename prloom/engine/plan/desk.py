@@ -18,7 +18,7 @@ from prloom.core.backoff import Backoff
 from prloom.engine.bus import history, plans
 from prloom.engine.bus.files import PlanFolder
 from prloom.engine.bus.known import Known
-from prloom.engine.bus.ledger import Clock, Ledger
+from prloom.engine.bus.ledger import ROTATE_AT, Clock, Ledger
 from prloom.engine.bus.plan_state import PlanState
 from prloom.engine.bus.plan_text import PlanFile
 from prloom.engine.bus.stores import Stores
@@ -59,6 +59,7 @@ class Desk:
         shared: Stores,
         rules: Rules,
         clock: Clock,
+        rotate_at: int = ROTATE_AT,
     ) -> None:
         self.plan = plan
         self.repo_root = repo_root
@@ -67,6 +68,7 @@ class Desk:
         self.rules = rules
         self.clock = clock
         self.shared = shared
+        self._rotate_at = rotate_at
         self.text = PlanFile(local)
         own = partial(history.writes, local.make_sub(paths.BUS), "plan")
         self.stores = Stores(local.make_sub(paths.PLUGIN_STATE), "plan", own)
@@ -88,7 +90,8 @@ class Desk:
 
     def _open(self) -> None:
         bus = self.local.make_sub(paths.BUS)
-        self.ledger = Ledger.open(bus, self.clock, (self.text, self.stores, self.shared, PlanState(self.edit)))
+        effects = (self.text, self.stores, self.shared, PlanState(self.edit))
+        self.ledger = Ledger.open(bus, self.clock, effects, rotate_at=self._rotate_at)
         self.known = Known(self.ledger.events, self.ledger.state.cursor)
 
     @property
@@ -156,6 +159,11 @@ class Desk:
         self._rested = backoff.delay(_TROUBLE, self._troubles, self.id)
         self.rest_until = now + self._rested
         self.tell(error)
+
+    def turn_back(self, by: timedelta) -> None:
+        """Have the rest end when it was to end, now that the clock was turned back."""
+        if self.rest_until is not None:
+            self.rest_until -= by
 
     def reopen(self) -> None:
         """Read from disk what really came to be, after trouble."""

@@ -98,7 +98,7 @@ def _mend(desk: Desk, batch: Batch) -> None:
     end = batch.cursor._replace(offset=batch.cursor.offset + batch.unfinished) if batch.unfinished else None
     if end is None or desk.torn is None or desk.torn[0] != end:
         desk.torn = None if end is None else (end, desk.clock())
-    elif desk.clock() >= desk.torn[1] + PATIENCE:
+    elif not timedelta() <= desk.clock() - desk.torn[1] < PATIENCE:  # or the clock was turned back
         aside = desk.ledger.events.heal()
         log.warning("plan %s: events.jsonl ended in half a line%s", desk.id, f", now in {aside}" if aside else "")
         desk.torn = None

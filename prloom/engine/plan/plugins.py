@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from prloom.core import breaker
 from prloom.core.breaker import Breaker
@@ -71,6 +72,11 @@ class Plugin:
             self._guilty.clear()
             log.warning("plugin %s is switched off until %s", self.key, self.breaker.off_until)
 
+    def turn_back(self, by: timedelta) -> None:
+        """Have the plugin tried again when it was to be, now that the clock was turned back."""
+        if self.breaker.off_until is not None:
+            self.breaker = dataclasses.replace(self.breaker, off_until=self.breaker.off_until - by)
+
     def worked(self) -> None:
         """Forget the failures."""
         self.breaker = Breaker()
@@ -120,6 +126,11 @@ class Crew:
         ):
             if isinstance(error, Exception):
                 log.warning("plugin %s could not be stopped: %r", host.key, error)
+
+    def turn_back(self, by: timedelta) -> None:
+        """Have plugins that are switched off tried again when they were to be, now that the clock was turned back."""
+        for plugin in self._plugins.values():
+            plugin.turn_back(by)
 
     def roster(self, without: Iterable[str] = ()) -> Roster:
         """Return who takes part in what, in order; among commands of one name the first plugin's wins.

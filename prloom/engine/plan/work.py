@@ -77,7 +77,7 @@ def next_time(desk: Desk, since: datetime) -> datetime | None:
 
 
 def _end_waits(desk: Desk, now: datetime) -> bool:
-    changes = deferral.due(desk.ledger.state.open.values(), now)
+    changes = deferral.due(desk.ledger.state.open.values(), now, clock=desk.clock())
     if changes:
         desk.ledger.commit("wait", "prloom", changes=changes)
     return bool(changes)
@@ -114,7 +114,8 @@ def _runs(opened: Iterable[OpenEvent]) -> dict[str, tuple[str, ...]]:
 def _look_up(desk: Desk, hands: Hands, now: datetime) -> bool:
     """Ask for the permissions of authors that are not known, each beside everything else."""
     held = [event for event in desk.ledger.state.open.values() if event.id not in desk.busy]
-    due = [event for event in held if deferral.lookup_due(event, now) or _never_looked_up(event, desk.clock())]
+    clock = desk.clock()
+    due = [event for event in held if deferral.lookup_due(event, now, clock=clock) or _never_looked_up(event, clock)]
     for event in due:
         hands.begin(desk, (event.id,), partial(hands.lookup, desk, event.id))
     return bool(due)
@@ -130,7 +131,7 @@ def _never_looked_up(event: OpenEvent, now: datetime) -> bool:
 def _deliver(desk: Desk, hands: Hands, now: datetime) -> bool:
     by_bridge: dict[tuple[str, bool], list[QueuedAction]] = {}
     moved = False
-    for action in outbox.ready(desk.ledger.state.queue.values(), now):
+    for action in outbox.ready(desk.ledger.state.queue.values(), now, clock=desk.clock()):
         bridge = hands.bridges.claimant(action.target)
         if bridge is None:
             delivery.fail_unclaimed(desk, action)

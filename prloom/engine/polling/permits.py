@@ -38,6 +38,10 @@ class Permits:
         self._known: dict[str, Permit] = {}
         self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
+    def turn_back(self, by: timedelta) -> None:
+        """Believe what is known for no longer than before, now that the clock was turned back."""
+        self._known = {login: permit._replace(until=permit.until - by) for login, permit in self._known.items()}
+
     async def look_up(self, login: str, context: BridgeContext) -> tuple[str | None, str | None]:
         """Return what an author may do; or None and why it is not known."""
         lock = self._asking[login]

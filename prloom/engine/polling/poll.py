@@ -68,6 +68,13 @@ class Poller:
         last = self.polls.last_poll_at
         return self.polls.rest_until or (None if last is None else last + self.bridge.poll_interval)
 
+    def turn_back(self, by: timedelta) -> None:
+        """Have the bridge asked when it was to be asked, now that the clock was turned back."""
+        polls = self.polls
+        polls.last_poll_at = None if polls.last_poll_at is None else polls.last_poll_at - by
+        polls.rest_until = None if polls.rest_until is None else polls.rest_until - by
+        self.permissions.turn_back(by)
+
     async def poll(self, desks: Mapping[str, Desk], repository: Desk | None, context: BridgeContext) -> set[str]:
         """Ask once; return the ids of the plans that got news ("" stands for the repository as a whole).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -35,6 +35,11 @@ class Pollers:
     def want(self) -> None:
         """Have every bridge asked, whatever its interval says; one that is just being asked is asked once more."""
         self.wanted = {poller.bridge.name for poller in self._pollers}
+
+    def turn_back(self, by: timedelta) -> None:
+        """Have the bridges asked when they were to be asked, now that the clock was turned back."""
+        for poller in self._pollers:
+            poller.turn_back(by)
 
     def begin(self, spawn: Callable[[Job], None], told: Callable[[set[str]], None]) -> None:
         """Ask the bridges whose time has come; `told` gets the ids of the plans that have news."""
