@@ -193,7 +193,8 @@ def conclude(run: Run, agent: Agent, end: Finished | CutShort) -> Result:
     """Return what the run came to, and write it down as `result.json`.
 
     Reads the whole output, so call it in a thread. A run cut short counts as failed when it was lost under our eyes,
-    and as interrupted when it was being stopped or went down together with an earlier dispatcher.
+    and as interrupted when it was being stopped or went down together with an earlier dispatcher. Raise AgentError when
+    it cannot be written down.
     """
     match end:
         case Finished(exit=ended):
@@ -201,7 +202,12 @@ def conclude(run: Run, agent: Agent, end: Finished | CutShort) -> Result:
         case CutShort():
             status: Status = "interrupted" if run.found or run.stopping else "failed"
             result = Result(status=status, trouble="lost", error="the run's supervisor was killed; nobody saw its end")
-    runs.write_result(run.folder, result)
+    try:
+        runs.write_result(run.folder, result)
+    except OSError as error:
+        raise AgentError(
+            f"run {run.id} is over, and {run.folder} does not take its result ({error.strerror}); see to it"
+        ) from error
     return result
 
 

@@ -6,6 +6,7 @@ symbolic link, nothing but an ordinary file is read, and never more than a limit
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -32,6 +33,7 @@ EXIT: Final = "exit.json"
 SUPERVISOR: Final = "supervisor.json"
 SUPERVISOR_LOG: Final = "supervisor.log"
 LOCK: Final = "running.lock"
+TEMPORARY: Final = ".tmp"
 
 SMALL: Final = 1 << 20
 """Bytes read at most of a file that prloom or the agent writes whole (an answer, a result)."""
@@ -120,24 +122,38 @@ def open_new(folder: Path, name: str) -> int:
 
 def write_new(folder: Path, name: str, content: bytes) -> None:
     """Write a new file; raise FileExistsError when the name is taken."""
-    with open(open_new(folder, name), "wb") as file:
-        file.write(content)
+    fd = open_new(folder, name)
+    try:
+        _write_all(fd, content)
+    finally:
+        os.close(fd)
 
 
 def replace(folder: Path, name: str, content: bytes) -> None:
     """Write the file whole: a reader sees the old content or the new, and after a crash as well."""
-    temporary = f".{name}.{secrets.token_hex(4)}"
+    temporary = f".{name}.{secrets.token_hex(4)}{TEMPORARY}"
     with _opened(folder) as fd:
         try:
-            with open(os.open(temporary, _CREATE, 0o600, dir_fd=fd), "wb") as file:  # noqa: PTH123 - a descriptor, not a path
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            opened = os.open(temporary, _CREATE, 0o600, dir_fd=fd)
+            try:
+                _write_all(opened, content)
+                os.fsync(opened)
+            finally:
+                os.close(opened)
             os.replace(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
         except OSError:
             _drop(temporary, fd)
             raise
         os.fsync(fd)
+
+
+def _write_all(fd: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        count = os.write(fd, rest)
+        if count == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        rest = rest[count:]
 
 
 def _drop(name: str, fd: int) -> None:

@@ -32,20 +32,22 @@ def command(given: Options) -> None:
     A prloom.toml that is there already is left as it is.
     """
     import json  # noqa: PLC0415 - only this command needs them
+    import os  # noqa: PLC0415
 
     from prloom.engine.adoption import adopt  # noqa: PLC0415
+    from prloom.storage.folder import Folder  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
     repo = repository.find(options.repo_root(given))
     adopt.prepare(repo)
     path = repo.root / "prloom.toml"
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(TEMPLATE.format(base=json.dumps(repository.default_branch(repo), ensure_ascii=False)))
-    except FileExistsError:
+    if os.path.lexists(path):
         options.config(given)
         click.echo(f"{terminal.clean(str(path))} is there already and is valid; it was left as it is.")
     else:
+        text = TEMPLATE.format(base=json.dumps(repository.default_branch(repo), ensure_ascii=False))
+        with Folder.make(repo.root) as folder:
+            folder.replace(path.name, text.encode(), mode=0o666)  # what the umask makes of it, as an editor would
         click.echo(f"Wrote {terminal.clean(str(path))}.")
     click.echo("prloom/.local is kept out of git (.git/info/exclude).")
     click.echo("Next: `prloom adopt --branch B`, and `prloom doctor` to see whether all is well.")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +22,7 @@ LOCAL_STATE = "prloom/.local"
 
 _USUAL_BASES = ("main", "master", "trunk", "develop")
 _MOST_COMPARED = 5_000
+_TEMPORARY = ".tmp"
 _SPECIAL_IN_EXCLUDE = "\\*?["
 
 
@@ -117,17 +121,50 @@ def exclude(repository: Repository, path: Path) -> None:
     file = repository.git_dir / "info" / "exclude"
     try:
         file.parent.mkdir(exist_ok=True)
-        _append_line(file, os.fsencode(line))
+        _add_line(file.resolve(), os.fsencode(line))
     except OSError as error:
         raise WorkspaceError(f"{shown(str(path))} cannot be kept out of git: {shown(str(error))}") from error
 
 
-def _append_line(file: Path, line: bytes) -> None:
-    with file.open("ab+") as stream:
-        stream.seek(0)
-        text = stream.read()
+def _add_line(file: Path, line: bytes) -> None:
+    """Add a line to a file that is always whole: half of ours would exclude what people want to keep."""
+    folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        for left in file.parent.glob(f".{file.name}.*{_TEMPORARY}"):  # nobody alive writes it while we have the lock
+            left.unlink()
+        text = file.read_bytes() if file.exists() else b""
         if line not in text.splitlines():
-            stream.write((b"\n" if text and not text.endswith(b"\n") else b"") + line + b"\n")
+            begun = b"\n" if text and not text.endswith(b"\n") else b""
+            _replace(file, text + begun + line + b"\n")
+            os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _replace(file: Path, content: bytes) -> None:
+    temporary = file.with_name(f".{file.name}.{os.getpid()}{_TEMPORARY}")
+    mode = file.stat().st_mode & 0o777 if file.exists() else 0o666
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        _write_all(fd, content)
+        os.fsync(fd)
+        temporary.replace(file)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    finally:
+        os.close(fd)
+
+
+def _write_all(fd: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        count = os.write(fd, rest)
+        if count == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        rest = rest[count:]
 
 
 def _sha(repository: Repository, ref: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -49,6 +50,7 @@ def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
         yield _unsafe(error, repository.root.joinpath(*paths.LOCAL))
         return
     found = snapshot.every(repository)
+    yield from _beside_the_configuration(repository, now)
     if local is not None:
         with local:
             refused = published.unopened(local, [each.plan for each in found])
@@ -75,6 +77,30 @@ def _plan(of: Snapshot, refused: str | None, now: datetime) -> Iterator[Finding]
     if local is not None:
         with local:
             yield from _folders(local, (paths.PLUGIN_STATE,), now)
+            yield from _runs(local, now)
+
+
+def _beside_the_configuration(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
+    """Name what a writer of prloom.toml that was killed left; other temporary files there are not prloom's."""
+    root = Folder.open(repository.root)
+    if root is not None:
+        with root:
+            yield from _leftovers(root, now, of=f".{repository.config.name}.")
+
+
+def _runs(local: Folder, now: datetime) -> Iterator[Finding]:
+    """Name what was left in the folders of agent runs, which belong to the agents as much as to prloom."""
+    try:
+        runs = local.sub(paths.RUNS)
+    except StorageError as error:
+        yield _unsafe(error, local.where(paths.RUNS))
+        return
+    for name in () if runs is None else runs.names():
+        with suppress(StorageError):
+            run = runs.sub(name) if runs is not None else None
+            if run is not None:
+                with run:
+                    yield from _leftovers(run, now)
 
 
 def _folders(local: Folder, more: Iterable[str], now: datetime) -> Iterator[Finding]:
@@ -117,10 +143,10 @@ def _damaged(found: damage.Finding) -> Finding:
     )
 
 
-def _leftovers(folder: Folder, now: datetime) -> Iterator[Finding]:
+def _leftovers(folder: Folder, now: datetime, *, of: str = ".") -> Iterator[Finding]:
     """Name the temporary files of writers that were killed; a young one may be a writer's that lives."""
     for name in folder.names():
-        if name.startswith(".") and name.endswith(TEMPORARY):
+        if name.startswith(of) and name.endswith(TEMPORARY):
             try:
                 found = folder.stat(name)
             except StorageError as error:
