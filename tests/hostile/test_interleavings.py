@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import logging
 import os
 import shutil
+import warnings
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import ClassVar
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,20 +22,15 @@ from prloom.api import PluginContext, TriageContext, marked
 from prloom.engine.bus.ledger import Ledger
 from prloom.engine.views import doctor, events, status
 from prloom.model.decision import DONE
-from prloom.storage.disk import REAL
-from prloom.storage.faulty import WatchedDisk
+from prloom.storage.faulty import WatchedDisk, kill
 from prloom.storage.folder import Folder
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 HANDLED, DEFERRED, TRIAGED = "!handle", "!defer", "please"
 
 
-class Died(BaseException):
-    """The end of the process, as far as it can be had within one: nothing is written from then on."""
-
-
-class DyingDisk(WatchedDisk):
-    """Lets a process die before its n-th change to a file."""
+class KillingDisk(WatchedDisk):
+    """Kills the process before its n-th change to a file."""
 
     def __init__(self, at: int) -> None:
         self.left = at
@@ -44,7 +38,24 @@ class DyingDisk(WatchedDisk):
     def about_to(self, operation: str) -> None:
         self.left -= 1
         if self.left <= 0:
-            raise Died(operation)
+            kill(operation)
+
+
+class Posted(list[str]):
+    """What was posted, in a file that outlives whoever posts."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self._file = file
+
+    def append(self, post: str) -> None:
+        super().append(post)
+        with self._file.open("a") as file:
+            file.write(json.dumps(post) + "\n")
+
+    def look(self) -> None:
+        if self._file.exists():
+            self[:] = [json.loads(line) for line in self._file.read_text().splitlines()]
 
 
 def counting(ctx: PluginContext) -> None:
@@ -64,14 +75,13 @@ def counting(ctx: PluginContext) -> None:
 class Life(RuleBasedStateMachine):
     """A plan whose dispatcher dies at any change to any file, and comes again."""
 
-    logging.getLogger("prloom").setLevel(logging.CRITICAL)
-    posts: ClassVar[tuple[str, ...]] = ()
-
     @initialize()
     def begin(self) -> None:
+        logging.getLogger("prloom").setLevel(logging.CRITICAL)
         self.root = Path(mkdtemp(prefix="prloom-test-", dir=MEMORY))
         self.stage = Stage(self.root)
         self.stage.plugin("counter", counting)
+        self.posts = self.stage.bridge.posts = Posted(self.root / "posts")
         self.stage.adopt()
         self.bodies: dict[str, str] = {}
 
@@ -90,11 +100,17 @@ class Life(RuleBasedStateMachine):
 
     @rule(at=st.integers(1, 60))
     def die(self, at: int) -> None:
-        self.stage.disk = DyingDisk(at)
-        with suppress(Died):
-            asyncio.run(self.stage.tick())
-        self.stage.disk = REAL
-        gc.collect()  # what the dead held is let go of: the lock, as the kernel would
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # later Pythons warn of a fork beside other threads
+            child = os.fork()
+        if child == 0:
+            try:
+                self.stage.disk = KillingDisk(at)
+                asyncio.run(self.stage.tick())
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        self.posts.look()
 
     @rule(minutes=st.integers(1, 5))
     def time_goes_by(self, minutes: int) -> None:

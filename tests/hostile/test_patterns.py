@@ -20,9 +20,9 @@ from prloom.core import commands, hush, leaks, markdown, marker, plan_file, prom
 from prloom.model.event import Event
 from prloom.model.plan import Plan
 
-SHORT = 4_000
-"""Letters; so many that a square of them takes seconds."""
-ENOUGH = 0.004
+SHORT = 1_500
+"""Letters; so many that a square of them is seen."""
+ENOUGH = 0.002
 """Seconds below which nothing is to be said, for everything is linear that takes no time."""
 STEEPEST = 3.2
 TRIES = 5
