@@ -1,0 +1,60 @@
+"""Make the crash matrix: `make crash-matrix`, or `python tests/reliability/crash_matrix.py --help`."""
+
+from __future__ import annotations
+
+import calls
+
+calls.install()  # before anything of prloom's is imported
+
+import argparse
+import json
+import logging
+import sys
+import time
+from collections.abc import Sequence
+
+import matrix
+import traced
+from matrix import Cell, Row
+
+logging.lastResort = None
+
+
+def main(argv: Sequence[str]) -> int:
+    """Break what is asked for and print one JSON document; the exit code says whether anything went wrong."""
+    given = _arguments(argv)
+    begun = time.monotonic()
+    if given.kind == "traced" and not traced.installed():
+        return _report("traced", [], [], [], 0.0)
+    outside = given.kind == "traced"
+    found = traced.cells() if outside else matrix.cells(given.kind)
+    found = matrix.only(found, given.protocol, given.fault)
+    if given.each:
+        found = matrix.sample(found, given.each)
+    breaking = traced.broken if outside else matrix.broken
+    rows, wrong = matrix.run(found, breaking, jobs=given.jobs, stop=given.stop)
+    return _report(given.kind, found, rows, wrong, time.monotonic() - begun)
+
+
+def _report(kind: str, found: Sequence[Cell], rows: Sequence[Row], wrong: Sequence[str], seconds: float) -> int:
+    print(json.dumps({"kind": kind, "cells": len(found), "rows": rows, "wrong": wrong, "seconds": round(seconds, 1)}))
+    return 1 if wrong else 0
+
+
+def _arguments(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "kind",
+        choices=(*matrix.KINDS, "traced"),
+        help="one fault, a second soon after, a power cut; or one under strace",
+    )
+    parser.add_argument("--protocol", action="append", default=[], help="only this protocol")
+    parser.add_argument("--fault", action="append", default=[], help="only this fault")
+    parser.add_argument("--each", type=int, default=0, help="so many of each call and fault, evenly spread; 0: all")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once")
+    parser.add_argument("--stop", action="store_true", help="end with the first that goes wrong")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

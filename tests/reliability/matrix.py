@@ -1,0 +1,218 @@
+"""Break every call of a story in every way, once, twice in a row or by a power cut, and see what is wrong afterwards."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import calls
+import power
+from calls import Call, Faulty, Layer
+from power import PowerLoss
+from story import STORIES, Story, clear
+
+SOON_AFTER = (1, 2, 3, 5, 8, 13, 21, 34)
+"""Changes of the second telling in which it is broken again."""
+
+KINDS = ("once", "twice", "power")
+WELL, TOLD = 0, 3
+
+
+class Cell(NamedTuple):
+    """One way to break a story: at a change (from 1), by a fault; `again` is where, and by what, the second time."""
+
+    story: str
+    call: Call
+    at: int
+    fault: str
+    again: tuple[int, str] | None = None
+
+    @property
+    def row(self) -> str:
+        """The line of the table to which it belongs."""
+        return f"{self.call.protocol}|{self.call.name}"
+
+    def __str__(self) -> str:
+        again = f", then {self.again[1]} at {self.again[0]}" if self.again else ""
+        return f"{self.story}: {self.call.protocol}: {self.fault} at {self.call.name} (change {self.at}){again}"
+
+
+def cells(kind: str) -> list[Cell]:
+    """Return all ways of a kind to break all stories."""
+    return [cell for story in STORIES for cell in _cells(story, kind, _made(STORIES[story]))]
+
+
+def only(found: Sequence[Cell], protocols: Sequence[str], faults: Sequence[str]) -> list[Cell]:
+    """Return the cells of some protocols and faults; of all where none are named."""
+    ours = [cell for cell in found if not protocols or cell.call.protocol in protocols]
+    return [cell for cell in ours if not faults or cell.fault.split()[0] in faults]
+
+
+def _cells(story: str, kind: str, made: Iterable[Call]) -> Iterable[Cell]:
+    for at, call in enumerate(made, 1):
+        if kind == "power":
+            yield from (Cell(story, call, at, f"cut {seed}") for seed in range(power.SEEDS))
+            continue
+        for turn, fault in enumerate(calls.faults_of(call.name), at):
+            again = (SOON_AFTER[turn % len(SOON_AFTER)], ("kill", "EIO", "ENOSPC")[turn % 3])
+            yield Cell(story, call, at, fault, again if kind == "twice" else None)
+
+
+def sample(found: Sequence[Cell], each: int) -> list[Cell]:
+    """Return some cells of each call and fault, spread over all of them; always the same ones.
+
+    Where all of a call's second faults or cuts are as good as one another, they are of one kind.
+    """
+    groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in found:
+        groups[cell.row, cell.fault if cell.again is None and "cut" not in cell.fault else ""].append(cell)
+    return [
+        group[(2 * number + 1) * len(group) // (2 * min(each, len(group)))]
+        for group in groups.values()
+        for number in range(min(each, len(group)))
+    ]
+
+
+def _made(story: Story) -> list[Call]:
+    """Tell a story without a fault, and return the changes that it makes."""
+    root = story.prepare()
+    layer = Layer(str(root))
+    _, problems = _in_a_child(lambda: told(story, root, layer, 0), lambda: [list(call) for call in layer.made])
+    clear(root)
+    return [Call(*call) for call in problems]
+
+
+def broken(cell: Cell) -> list[str]:
+    """Break a story, go on until nothing is left to do, and return all that is wrong then."""
+    story = STORIES[cell.story]
+    root = story.prepare()
+    found = []
+    try:
+        for telling, layer in enumerate(_layers(root, cell)):
+            _, problems = _in_a_child(lambda telling=telling, layer=layer: told(story, root, layer, telling))
+            found += problems
+        return found + ended(story, root)
+    finally:
+        clear(root)
+        shutil.rmtree(power.side(str(root)), ignore_errors=True)
+
+
+def ended(story: Story, root: Path) -> list[str]:
+    """Tell a story that was broken to its end, in a process of its own, and return all that is wrong then."""
+    return _in_a_child(lambda: [*told(story, root, None, 2), *story.wrong(root)])[1]
+
+
+def _layers(root: Path, cell: Cell) -> Iterable[Layer]:
+    if cell.fault.startswith("cut"):
+        yield PowerLoss(str(root), cell.at, int(cell.fault.removeprefix("cut ")))
+        return
+    yield Faulty(str(root), cell.at, cell.fault)
+    if cell.again is not None:
+        yield Faulty(str(root), *cell.again)
+
+
+class Bugs(logging.Handler):
+    """Collects what prloom itself calls a bug, and every traceback."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def emit(self, entry: logging.LogRecord) -> None:
+        if entry.exc_info is not None or "bug" in entry.getMessage():
+            error = entry.exc_info[1] if entry.exc_info else None
+            self.found.append(f"a bug: {entry.getMessage()} {error!r}")
+
+
+def told(story: Story, root: Path, layer: Layer | None, telling: int) -> list[str]:
+    """Tell a story with a layer beneath it, and return the bugs that prloom met."""
+    bugs = Bugs()
+    logging.root.addHandler(bugs)
+    calls.put(layer)
+    try:
+        story.tell(root, telling)
+    finally:
+        calls.put(None)
+        logging.root.removeHandler(bugs)
+    return bugs.found
+
+
+def _in_a_child(work: Callable[[], list[Any]], report: Callable[[], list[Any]] | None = None) -> tuple[bool, list[Any]]:
+    """Do something in a process of its own; return whether it was killed, and what it returned."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            found = work()
+            found = found if report is None else report()
+        except BaseException as error:  # noqa: BLE001 - the forked child must end here, whatever happens
+            found = [f"a bug: {_where(error)}"]
+        calls.put(None)
+        with os.fdopen(writing, "w") as pipe:
+            pipe.write(json.dumps(found))
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        said = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status), json.loads(said) if said else []
+
+
+def _where(error: BaseException) -> str:
+    import traceback  # noqa: PLC0415 - in a child that is about to end
+
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{error!r} in {last.filename}:{last.lineno}"
+
+
+class Row(NamedTuple):
+    """What became of the cells of one row and one fault."""
+
+    row: str
+    fault: str
+    runs: int
+    failed: int
+
+
+def run(
+    found: Sequence[Cell], breaking: Callable[[Cell], list[str]], *, jobs: int, stop: bool = False
+) -> tuple[list[Row], list[str]]:
+    """Break all the cells, in some processes at once; return the table, and what was wrong."""
+    parts = [_begin(found[part::jobs], breaking, stop=stop) for part in range(jobs)]
+    outcomes = [outcome for pid, reading in parts for outcome in _end(pid, reading)]
+    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for row, fault, problems in outcomes:
+        count = counts[row, fault.split()[0]]
+        count[0] += 1
+        count[1] += bool(problems)
+    return [Row(*key, *count) for key, count in counts.items()], [each for *_, wrong in outcomes for each in wrong]
+
+
+def _begin(part: Sequence[Cell], breaking: Callable[[Cell], list[str]], *, stop: bool) -> tuple[int, int]:
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(writing)
+        return pid, reading
+    try:
+        with os.fdopen(writing, "w") as pipe:
+            for cell in part:
+                problems = [f"{cell}: {problem}" for problem in breaking(cell)]
+                pipe.write(json.dumps([cell.row, cell.fault, problems]) + "\n")
+                if problems and stop:
+                    break
+    finally:
+        os._exit(0)
+
+
+def _end(pid: int, reading: int) -> list[Any]:
+    with os.fdopen(reading) as pipe:
+        lines = pipe.readlines()
+    os.waitpid(pid, 0)
+    return [json.loads(line) for line in lines]
