@@ -105,7 +105,20 @@ def main() -> NoReturn:
     """Run the command line of this process and exit."""
     if _COMPLETION in os.environ:
         cli.main(prog_name="prloom")
+    _open_what_is_closed()
     sys.exit(run(cli, sys.argv[1:]))
+
+
+def _open_what_is_closed() -> None:
+    """Have stdin, stdout and stderr be there; else the next file that is opened takes their number, and what we say."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nothing, number)
+            if nothing != number:
+                os.close(nothing)
+            os.set_inheritable(number, True)  # noqa: FBT003 (it takes no keyword)
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115 (of the whole process)
 
 
 def run(command: click.Command, args: Sequence[str]) -> int:

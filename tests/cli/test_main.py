@@ -282,6 +282,22 @@ def test_a_full_disk_under_stdout_is_one_clear_line() -> None:
     )
 
 
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_a_closed_stdin_stdout_or_stderr_is_an_empty_one_and_no_files_place(
+    closed: tuple[int, ...], tmp_path: Path
+) -> None:
+    """What is opened next would get its number, and be written into."""
+
+    def close() -> None:
+        for number in closed:
+            os.close(number)
+
+    asked = [*PRLOOM, "exchange", "publish", "jobs", "--database", str(tmp_path / "jobs.db")]
+    done = subprocess.run(asked, capture_output=True, check=False, stdin=subprocess.DEVNULL, preexec_fn=close)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_a_narrow_locale_cannot_make_output_fail() -> None:
     program = (
         "import sys, click; from prloom.cli import main;"
