@@ -54,8 +54,9 @@ class Server:
 
     def __init__(self, programs: Path, *, durable: bool = False) -> None:
         self._durable = durable
-        self.folder = Path(tempfile.mkdtemp(prefix="prloom-pg-"))
         self._as = _identity()
+        # Another user reaches /tmp, and perhaps not where root keeps its temporary files.
+        self.folder = Path(tempfile.mkdtemp(prefix="prloom-pg-", dir="/tmp" if self._as else None))
         self._process: subprocess.Popen[bytes] | None = None
         if self._as:
             os.chown(self.folder, self._as["user"], self._as["group"])

@@ -31,6 +31,7 @@ _READY = (
 )
 _DELAYED = "topic = ANY(%s::text[]) AND state = 'ready' AND available_at IS NOT NULL"
 _OVERDUE = "EXISTS (SELECT FROM claims WHERE status = 'active' AND lease_until <= clock.now)"
+_UPKEEP = f"{_OVERDUE} OR EXISTS (SELECT FROM deliveries WHERE {_DELAYED} AND available_at <= clock.now)"
 
 LOOK = f"""{_CLOCK}
 SELECT clock.now,
@@ -45,23 +46,28 @@ UPDATE deliveries SET available_at = NULL WHERE seq IN (
     FOR UPDATE OF deliveries SKIP LOCKED
 ) RETURNING 1"""  # noqa: S608 (likewise)
 
+_CHOSEN = f"""SELECT d.* FROM deliveries AS d
+    WHERE d.topic = %s AND {_READY} AND NOT (SELECT upkeep FROM due)
+    ORDER BY d.seq LIMIT 1 FOR UPDATE SKIP LOCKED"""  # noqa: S608 (likewise)
 # Of several topics, the one whose first message was published first is tried first. Only one row is ever locked: a
-# lock on the first of each would hide those from others for a moment, who would then go to sleep. It is one statement
-# because most of what claiming costs is the way to the server; what it writes is what `rules.claimed` says.
-_TAKE = f"""{_CLOCK}, next AS MATERIALIZED (
-    SELECT clock.now, d.*, %s AND ({_OVERDUE}
-        OR EXISTS (SELECT FROM deliveries WHERE {_DELAYED} AND available_at <= clock.now)) AS upkeep
-    FROM clock LEFT JOIN LATERAL (
-        SELECT taken.* FROM (
-            SELECT t.topic FROM unnest(%s::text[]) AS t (topic) CROSS JOIN LATERAL (
-                SELECT d.seq FROM deliveries AS d WHERE d.topic = t.topic AND {_READY} ORDER BY d.seq LIMIT 1
-            ) AS head ORDER BY head.seq
-        ) AS topics CROSS JOIN LATERAL (
-            SELECT d.* FROM deliveries AS d WHERE d.topic = topics.topic AND {_READY}
-            ORDER BY d.seq LIMIT 1 FOR UPDATE SKIP LOCKED
-        ) AS taken LIMIT 1
-    ) AS d ON true
-), chosen AS MATERIALIZED (SELECT * FROM next WHERE seq IS NOT NULL AND NOT upkeep
+# lock on the first of each would hide those from others for a moment, who would then go to sleep.
+_CHOSEN_OF_SEVERAL = f"""SELECT taken.* FROM (
+        SELECT t.topic FROM unnest(%s::text[]) AS t (topic) CROSS JOIN LATERAL (
+            SELECT d.seq FROM deliveries AS d WHERE d.topic = t.topic AND {_READY} ORDER BY d.seq LIMIT 1
+        ) AS head WHERE NOT (SELECT upkeep FROM due) ORDER BY head.seq
+    ) AS topics CROSS JOIN LATERAL (
+        SELECT d.* FROM deliveries AS d WHERE d.topic = topics.topic AND {_READY}
+        ORDER BY d.seq LIMIT 1 FOR UPDATE SKIP LOCKED
+    ) AS taken LIMIT 1"""  # noqa: S608 (likewise)
+
+
+def _take(chosen: str) -> str:
+    """Return a claim's statement. It is one, for most of what claiming costs is the way to the server.
+
+    What it writes is what `rules.claimed` says.
+    """
+    return f"""{_CLOCK}, due AS MATERIALIZED (SELECT %s AND ({_UPKEEP}) AS upkeep FROM clock
+), chosen AS MATERIALIZED ({chosen}
 ), leased AS (
     UPDATE deliveries AS d
     SET state = 'leased', attempts = d.attempts + 1, max_attempts = coalesce(d.max_attempts, %s)
@@ -70,10 +76,14 @@ _TAKE = f"""{_CLOCK}, next AS MATERIALIZED (
     INSERT INTO worked (topic) SELECT topic FROM chosen ON CONFLICT DO NOTHING
 ), claimed AS (
     INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)
-    SELECT %s, seq, %s, %s, now, now + %s, 'active', attempts + 1 FROM chosen
+    SELECT %s, seq, %s, %s, now, now + %s, 'active', attempts + 1 FROM chosen, clock
 )
-SELECT d.now, d.upkeep, {rows.MESSAGE}, {rows.DELIVERY} FROM next AS d LEFT JOIN messages AS m ON m.seq = d.seq
-"""  # noqa: S608 (likewise)
+SELECT clock.now, (SELECT upkeep FROM due), {rows.MESSAGE}, {rows.DELIVERY}
+FROM clock LEFT JOIN chosen AS d ON true LEFT JOIN messages AS m ON m.seq = d.seq"""  # noqa: S608 (likewise)
+
+
+_TAKE = _take(_CHOSEN)
+_TAKE_OF_SEVERAL = _take(_CHOSEN_OF_SEVERAL)
 _SAVE = (
     "UPDATE deliveries SET state = %s, ending = %s, available_at = %s, attempts = %s, max_attempts = %s, ended_at = %s"
     " WHERE seq = %s"
@@ -114,7 +124,8 @@ def take(tx: Transaction, ask: Ask, claim_id: str, *, upkeep: bool) -> Taken | U
         return taken
     topics = list(ask.topics)
     who = (claim_id, ask.group, ask.instance, ask.lease)
-    row = tx.one(_TAKE, tx.clock, upkeep, topics, topics, ask.max_attempts, *who)
+    statement, which = (_TAKE, topics[0]) if len(topics) == 1 else (_TAKE_OF_SEVERAL, topics)
+    row = tx.one(statement, tx.clock, upkeep, topics, which, ask.max_attempts, *who)
     assert row is not None  # noqa: S101 (the clock has one row)
     now, due, *whole = row
     if due:

@@ -17,7 +17,7 @@ from psycopg.errors import DeadlockDetected, InvalidSqlStatementName, Serializat
 from prloom.exchange import ids
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
 from prloom.exchange.postgres import session
-from prloom.exchange.postgres.transaction import Lock, Row, Transaction
+from prloom.exchange.postgres.transaction import NOTIFY, Lock, Row, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,10 +81,6 @@ class Connection:
         """Do one statement that is a transaction of its own, and that does no harm where it is done twice."""
         return self._until_done(lambda db, _: db.execute(statement.encode(), values, binary=True).fetchall())
 
-    def notify(self) -> None:
-        """Have the listeners look."""
-        self.once("SELECT pg_notify(%s, '')", self.address.channel)
-
     def close(self) -> None:
         """Let go of the server; a second call does nothing."""
         with self._lock:
@@ -143,12 +139,18 @@ class Connection:
         return done[0]
 
     def _write_at_once(self, db: psycopg.Connection, work: Callable[[Transaction], T], *, again: bool) -> T:
+        transaction = Transaction(db, self._clock, again=again)
+        transaction.order = self.address.key("order")
         try:
-            return work(Transaction(db, self._clock, again=again))
+            done = work(transaction)
         except psycopg.Error as error:
             if session.lost(db, error):
                 raise _LostCommitError(error) from error
             raise
+        if transaction.news:
+            with suppress(psycopg.Error):  # what is done stands; the listeners look in time, and so does the next call
+                db.execute(NOTIFY, (self.address.channel,))
+        return done
 
     def _read(self, db: psycopg.Connection, work: Callable[[Transaction], T], begin: str) -> T:
         try:

@@ -12,6 +12,7 @@ from prloom.exchange import ids, rules, standing
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
 from prloom.exchange.postgres import address, claiming, pruning, publishing, reading, rows, telling
 from prloom.exchange.postgres.connection import PATIENCE, Connection
+from prloom.exchange.postgres.settling import Hands
 from prloom.exchange.postgres.wake import Ears
 from prloom.exchange.protocol import PAGE, Selection
 from prloom.exchange.rules import Backoff
@@ -49,6 +50,7 @@ class PostgresStore:
         self._clock = clock
         self._backoff = backoff or Backoff()
         self._connection = Connection(address.read(url), clock=clock, patience=patience)
+        self._hands = Hands()
         self._ears = Ears(self._connection.address)
 
     def now(self) -> datetime:
@@ -73,6 +75,8 @@ class PostgresStore:
             self._connection.once(claiming.DUE, self._given(), list(ask.topics))
             taken = self._connection.write_at_once(lambda tx: claiming.take(tx, ask, claim_id, upkeep=False))
         assert not isinstance(taken, claiming.Upkeep)  # noqa: S101 (it was not asked for)
+        if taken is not None:
+            self._hands.hold(taken)
         return taken
 
     def renew(self, claim_id: str, lease: timedelta) -> Claim:
@@ -83,8 +87,12 @@ class PostgresStore:
         return rows.claim(renewed[0])
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
-        work = partial(claiming.settle, claim_id=claim_id, settlement=settlement, policy=self._backoff)
-        return self._connection.write(work, lock="none")
+        settled = self._connection.write_at_once(lambda tx: self._hands.settle(tx, claim_id, settlement, self._backoff))
+        if settled is None:
+            work = partial(claiming.settle, claim_id=claim_id, settlement=settlement, policy=self._backoff)
+            settled = self._connection.write(work, lock="none")
+        self._hands.let_go(claim_id)
+        return settled
 
     def expire(self) -> int:
         expired = 0

@@ -15,6 +15,7 @@ Lock: TypeAlias = Literal["none", "shared", "exclusive"]
 """What a transaction is to the order of publication. Whoever publishes has a share of a lock, so that whoever reads
 (or prunes) can wait until nobody does, and then knows that no message with a lower number will come yet."""
 
+NOTIFY = "SELECT pg_notify(%s, '')"
 _BEGIN = {
     "shared": "SELECT clock_timestamp(), pg_advisory_xact_lock_shared(%s)",
     "exclusive": "SELECT clock_timestamp(), pg_advisory_xact_lock(%s)",
@@ -64,7 +65,7 @@ class Transaction:
         self._end = self._db.execute("COMMIT", prepare=False)
         if self.news:
             # Outside the transaction: inside, all that commit would queue behind one another's flush to disk.
-            self._db.execute("SELECT pg_notify(%s, '')", (channel,))
+            self._db.execute(NOTIFY, (channel,))
 
     @property
     def clock(self) -> datetime | None:

@@ -19,6 +19,7 @@ import psycopg
 import pytest
 
 from prloom.exchange import drafting
+from prloom.exchange.claim import Completed
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
 from prloom.exchange.exchange import Exchange
 
@@ -75,15 +76,17 @@ def test_a_claim_that_is_lost_on_the_way_is_made_once(opened: Any, wire: Any, th
 
 
 @pytest.mark.parametrize("lost", ["request", "answer"])
+@pytest.mark.parametrize("by", ["who claimed it", "another client"])
 def test_a_claim_that_is_settled_while_the_connection_is_lost_replies_once(
-    opened: Any, wire: Any, through_the_wire: str, lost: str
+    opened: Any, wire: Any, through_the_wire: str, lost: str, by: str
 ):
     exchange = opened(through_the_wire)
     exchange.publish("work", "x")
     held = exchange.claim("work")
-    wire.lose(lost)
+    settling = exchange if by == "who claimed it" else opened(through_the_wire)
+    wire.lose(lost, b"UPDATE claims AS c" if by == "who claimed it" else b"COMMIT")
 
-    settled = held.complete("y")
+    settled = settling.store.settle(held.id, Completed(body="y"))
 
     assert wire.cuts == 1
     assert settled.reply is not None

@@ -1,0 +1,104 @@
+"""Settle in one statement what this client claimed itself: how the message stands is known, as it is nobody else's.
+
+A message that is leased changes only together with its active claim. So if the claim is active still, what is decided
+on how the message stood when it was claimed is right; if not, the statement does nothing, and the long way tells why.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from prloom.exchange import rules, standing
+from prloom.exchange.claim import Settled
+from prloom.exchange.postgres import publishing, rows
+
+if TYPE_CHECKING:
+    from prloom.exchange.claim import Delivery, Settlement
+    from prloom.exchange.message import Message
+    from prloom.exchange.postgres.transaction import Row, Transaction
+    from prloom.exchange.protocol import Taken
+    from prloom.exchange.rules import Backoff, Verdict
+
+_MOST = 10_000  # claims of one client that are remembered; for more, the long way is there
+
+_ENDED = """WITH begun AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock_shared(%s), coalesce(%s::timestamptz, clock_timestamp()) AS now
+), ended AS (
+    UPDATE claims AS c SET status = %s, completed_at = begun.now, error = %b, reply_id = %s FROM begun
+    WHERE c.id = %s AND c.status = 'active' AND c.lease_until > begun.now RETURNING begun.now, c.message, c.lease_until
+), stands AS (
+    UPDATE deliveries AS d SET state = %s, ending = %s, attempts = %s, ended_at = CASE WHEN %s THEN ended.now END
+    FROM ended WHERE d.seq = ended.message
+)"""
+_REPLY = """, m AS (
+    INSERT INTO messages (id, topic, body, created_at, parent_id, conversation_id, metadata)
+    SELECT %s, %s, %b, now, %s, %s, %s FROM ended RETURNING seq, topic, created_at
+), put AS (
+    INSERT INTO deliveries (seq, topic, created_at, state, reply) SELECT seq, topic, created_at, 'ready', true FROM m
+)"""
+_SAID = " SELECT now, lease_until FROM ended"
+_END = _ENDED + _SAID
+_END_AND_REPLY = _ENDED + _REPLY + _SAID
+
+
+@dataclass(frozen=True)
+class _Hold:
+    taken: Taken
+    parent: Message
+
+
+class Hands:
+    """What this client claimed and did not settle yet, without the bodies."""
+
+    def __init__(self) -> None:
+        self._holds: OrderedDict[str, _Hold] = OrderedDict()
+
+    def hold(self, taken: Taken) -> None:
+        """Remember a claim."""
+        message = taken.message
+        parent = publishing.ancestor(message.id, message.conversation_id, message.created_at)
+        self._holds[taken.claim.id] = _Hold(msgspec.structs.replace(taken, message=parent), parent)
+        while len(self._holds) > _MOST:
+            self._holds.popitem(last=False)
+
+    def let_go(self, claim_id: str) -> None:
+        """Forget a claim."""
+        self._holds.pop(claim_id, None)
+
+    def settle(self, tx: Transaction, claim_id: str, settlement: Settlement, policy: Backoff) -> Settled | None:
+        """End a claim in one statement; None where that is not for this way, and nothing was done."""
+        hold = self._holds.get(claim_id)
+        if hold is None:
+            return None
+        claim = hold.taken.claim
+        verdict = rules.settled(settlement, hold.taken.delivery, claim.claimed_at, policy)
+        if verdict.delivery.available_at is not None:
+            return None  # which time that is, the server says
+        found = _ask(tx, claim_id, verdict, hold)
+        if found is None:
+            return None
+        now, until = found
+        tx.news = True
+        ended = standing.ended(msgspec.structs.replace(claim, lease_until=until), verdict, now)
+        return Settled(
+            claim=ended, reply=None if verdict.reply is None else standing.message(verdict.reply, hold.parent, now)
+        )
+
+
+def _ask(tx: Transaction, claim_id: str, verdict: Verdict, hold: _Hold) -> Row | None:
+    reply = verdict.reply
+    error = rows.blob(verdict.error)
+    values: list[object] = [tx.order, tx.clock, verdict.status, error, None if reply is None else reply.id, claim_id]
+    values += _standing(verdict.delivery)
+    if reply is None:
+        return tx.one(_END, *values)
+    values += [reply.id, reply.topic, rows.blob(reply.body), reply.parent_id, hold.parent.conversation_id]
+    return tx.one(_END_AND_REPLY, *values, rows.metadata(reply.metadata))
+
+
+def _standing(delivery: Delivery) -> list[object]:
+    return [delivery.state, delivery.ending, delivery.attempts, delivery.ended_at is not None]
