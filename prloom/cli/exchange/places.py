@@ -9,6 +9,8 @@ import click
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from prloom.cli.options import Options
     from prloom.exchange.exchange import Exchange
 
@@ -21,7 +23,8 @@ database_option = click.option(
 
 def opened(given: Options, database: str | None) -> Exchange:
     """Open the exchange that was named, or the environment's, or the repository's; raises StoreError."""
-    from pathlib import Path  # noqa: PLC0415 - `prloom exchange --help` needs none
+    import os  # noqa: PLC0415 - `prloom exchange --help` needs none
+    from pathlib import Path  # noqa: PLC0415
 
     from prloom.cli import options  # noqa: PLC0415
     from prloom.exchange import opening  # noqa: PLC0415
@@ -31,7 +34,20 @@ def opened(given: Options, database: str | None) -> Exchange:
         start = options.repo_root(given)
     except PrloomError:  # no repository is needed where an exchange is named
         start = Path(given.directory).absolute()
+    if not (database or os.environ.get(opening.VARIABLE) or (start / opening.IN_REPOSITORY).exists()):
+        _keep_out_of_git(start)
     return Exchange(opening.store(database or None, start=start))
+
+
+def _keep_out_of_git(root: Path) -> None:
+    """Keep prloom's folder out of git, before there is anything in it, as `prloom init` does."""
+    from contextlib import suppress  # noqa: PLC0415 - once in a repository's life
+
+    from prloom.workspace import repository  # noqa: PLC0415 - likewise
+
+    with suppress(PrloomError):  # no repository, or a broken one: then git sees nothing anyway, or nothing helps
+        found = repository.find(root)
+        repository.exclude(found, found.root / repository.LOCAL_STATE)
 
 
 def name_of(exchange: Exchange, database: str | None) -> str:

@@ -109,6 +109,23 @@ def test_in_a_repository_the_exchange_is_among_prlooms_own_files(tmp_path: Path)
     assert "is in no repository; name a database with --database or PRLOOM_EXCHANGE" in lost.stderr
 
 
+def test_in_a_repository_git_sees_nothing_of_the_exchange(tmp_path: Path):
+    repo, linked = tmp_path / "repo", tmp_path / "linked"
+    environ = {name: value for name, value in os.environ.items() if name != "PRLOOM_EXCHANGE"}
+
+    def run(*argv: str, cwd: Path) -> str:
+        return subprocess.run(argv, cwd=cwd, env=environ, capture_output=True, text=True, check=True).stdout
+
+    run("git", "init", "-q", str(repo), cwd=tmp_path)
+    run("git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x", cwd=repo)
+    run("git", "worktree", "add", "-q", str(linked), cwd=repo)
+    for checkout in (repo, linked):
+        run(sys.executable, "-m", "prloom", "exchange", "publish", "jobs", "hello", cwd=checkout)
+
+        assert (checkout / "prloom" / ".local" / "exchange.db").exists()
+        assert run("git", "status", "--porcelain", cwd=checkout) == ""
+
+
 def test_what_is_no_exchange_is_refused_untouched(run: Run, database: Path):
     database.write_text("shopping list")
 
