@@ -79,10 +79,11 @@ class _Look:
         merging = Merging(self._source, known, news, eyes, self._sights.end)
         checking = Checking(self._ctx, self._source, known, news, eyes)
         deletions = Deletions(self._ctx, self._source, known, news)
+        reviews_due = list(dict.fromkeys(known.reviews_due))
         turns = Turns(self._ctx, known, eyes, Runs(self._source, known, checking, eyes), checking, merging)
         steps: tuple[tuple[Step, Callable[[], Iterable[int]]], ...] = (
             (self._first_sight, lambda: sorted(self._tracked.keys() - known.pull_requests.keys())),
-            (self._sights.read_reviews, lambda: dict.fromkeys(known.reviews_due)),
+            (self._sights.read_reviews, lambda: reviews_due),
             (merging.follow, lambda: (0,)),
             (merging.look, merging.due),
             (turns.take, lambda: (0,)),

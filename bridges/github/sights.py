@@ -10,7 +10,7 @@ from .knowledge.cursor import Cursor, Seen
 from .knowledge.posts import Post
 from .knowledge.pulls import Facts
 from .news import News
-from .source import Source
+from .source import Source, settled
 
 
 class Sights:
@@ -45,7 +45,7 @@ class Sights:
     def _see(self, now: Facts) -> None:
         """Compare a pull request with how it was seen last."""
         seen = self._known.pull_requests.get(now.number)
-        if seen is None or seen.updated == now.updated:
+        if seen is None or not pulls.differs(seen, now):
             return
         self._news.moved.add(now.number)
         self._news.take(pulls.happened(seen, now))
@@ -108,14 +108,20 @@ class Sights:
                 raise
             self.end(number)
             found = []
-        self._known.reviews_due = [due for due in self._known.reviews_due if due != number]
+            self._known.reviews_due = [due for due in self._known.reviews_due if due != number]
         self._news.hear(found)
 
     async def _reviews(self, number: int, seen: Seen) -> list[Post | None]:
-        """Return the reviews of a pull request; none where nothing changed since they were read last."""
+        """Return the reviews of a pull request; none where nothing changed since they were read last.
+
+        A review that comes within the second in which the pull request changed moves no time of it: so reviews are
+        read once more when that second is long over.
+        """
         answer = await self._source.get(urls.listed(f"{self._source.repository.pull(number)}/reviews"), seen.reviews)
-        if answer.unchanged:
-            return []
-        found = await self._source.rest(answer)
-        seen.reviews = answer.etag if answer.next_page is None else None  # the tag is that of one page
+        found = [] if answer.unchanged else await self._source.rest(answer)
+        due = [each for each in self._known.reviews_due if each != number]
+        self._known.reviews_due = due if settled(answer, seen.updated) else [*due, number]
+        if not answer.unchanged:  # the tag is that of one page, which when full looks the same as more follow it
+            alone = answer.next_page is None and len(found) < urls.PAGE
+            seen.reviews = answer.etag if alone else None
         return [posts.review(item, number) for item in found]

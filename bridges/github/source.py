@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
-from prloom.api import Answer, Http, HttpError, Json, iso, moment
+from prloom.api import Answer, Http, HttpError, Json, iso
 
 from .knowledge import fields
 from .knowledge.cursor import Feed
-from .knowledge.urls import Repository
+from .knowledge.urls import PAGE, Repository
 
 _MOST_PAGES = 300
 _LATE = timedelta(minutes=5)
+_SLOW = timedelta(minutes=1)
+_SECOND = timedelta(seconds=1)
 _WINDOW = 50  # items that a feed reads again and again, before it moves on
 
 
@@ -51,28 +54,47 @@ class Source:
 
         The time is moved on only when many items have come since: as long as the question is the same, its tag holds.
         """
-        since = feed.since
-        answer = await self.get(url(since), feed.etag)
+        asked, last = feed.since, feed.since
+        answer = await self.get(url(asked), feed.etag)
         if answer.unchanged:
             return []
         page = list(fields.items(answer.json()))
         found = list(page)
         for _ in range(_MOST_PAGES):
+            last = max(last, fields.text(page[-1], "updated_at") if page else last)
             if answer.next_page is None:
                 break
-            last = fields.text(page[-1], "updated_at") if page else since
-            stuck = last <= since
-            answer = await self.get(answer.next_page if stuck else url(last))
-            since = max(since, last)
+            asked, where = (last, url(last)) if last > asked else (asked, answer.next_page)
+            answer = await self.get(where)
             page = list(fields.items(answer.json()))
             found += page
-        if len(page) <= _WINDOW and answer.url.endswith(url(since)):
-            feed.since, feed.etag = since, answer.etag
-        else:
-            feed.since, feed.etag = max(feed.since, _before(fields.text(page[-1], "updated_at"))), None
+        begin = feed.since if len(found) <= _WINDOW else max(feed.since, _begin(answer, last))
+        # A full page looks the same when more comes after it, so its tag tells of nothing.
+        alone = asked == feed.since == begin and len(found) < PAGE
+        feed.since, feed.etag = begin, answer.etag if alone else None
         return found
 
 
-def _before(stamp: str) -> str:
-    """Return a time a little before that: some posts are seen only a while after the time that they say."""
-    return iso(moment(stamp) - _LATE)[:19] + "Z"
+def settled(answer: Answer, stamp: str) -> bool:
+    """Whether all that happened by then can be seen in an answer: in that very second more may yet happen."""
+    now, then = _told_at(answer), fields.time(stamp)
+    return now is None or then is None or now - then >= _SLOW
+
+
+def _begin(answer: Answer, last: str) -> str:
+    """Return a time before which nothing comes up any more: some posts are seen only a while after the time they say.
+
+    `answer` is the last page that was read, and `last` the time of its last post.
+    """
+    then, now = fields.time(last), _told_at(answer)
+    if then is None or answer.next_page is not None:
+        return last
+    return iso(then - _LATE if now is None else min(then + _SECOND, now - _LATE))[:19] + "Z"
+
+
+def _told_at(answer: Answer) -> datetime | None:
+    """Return when the server answered, by its own clock."""
+    try:
+        return parsedate_to_datetime(answer.headers.get("date", "")).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

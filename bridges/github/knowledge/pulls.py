@@ -61,6 +61,12 @@ def counts(item: Json) -> Mapping[str, int]:
     return {kind: count for kind, count in found.items() if count is not None}
 
 
+def differs(seen: Seen, now: Facts) -> bool:
+    """Whether anything became of a pull request; within one second its time stays what it was."""
+    before = (seen.updated, seen.head, seen.base, seen.state)
+    return before != (now.updated, now.head, now.base, now.state)
+
+
 def happened(before: Seen | None, now: Facts) -> Sequence[Event]:
     """Return what became of a pull request since it was seen last; at first sight, whether it has ended."""
     events = []

@@ -542,6 +542,85 @@ async def test_more_comments_of_one_second_than_a_page_holds_are_all_read(desk: 
     assert (more, bodies(await desk.poll())) == ([], ["last"])
 
 
+@pytest.mark.parametrize("count", [51, 99, 100, 101, 250])
+async def test_after_a_burst_of_comments_an_idle_poll_is_free_again(desk: Any, count: int) -> None:
+    pull = await watched(desk)
+    desk.hub.review(pull, "ann", "COMMENTED", comments=[("src/engine.py", 7, f"remark {n}") for n in range(count)])
+    heard = [event for _ in range(8) for event in await desk.poll()]
+    before = desk.client.count.charged
+
+    assert [await desk.poll() for _ in range(3)] == [[], [], []]
+    assert sorted(bodies(heard)) == sorted(f"remark {number}" for number in range(count))
+    assert desk.client.count.charged == before
+
+
+@pytest.mark.parametrize("first", [0, 60])
+@pytest.mark.parametrize("count", [50, 99, 100, 101, 200])
+async def test_what_comes_after_a_page_that_was_just_full_is_seen(desk: Any, count: int, first: int) -> None:
+    pull = await watched(desk)
+    for number in range(count):
+        desk.hub.inline(pull, "ann", f"remark {number}")
+        if number == first:
+            await desk.poll(seconds=0)
+    await desk.poll(seconds=0)
+    desk.hub.inline(pull, "ann", "one more")
+    desk.hub.inline(pull, "ann", "and another")
+
+    assert bodies(await desk.poll(seconds=0)) == ["one more", "and another"]
+
+
+@pytest.mark.parametrize("count", [99, 100, 101])
+async def test_a_review_after_a_full_page_of_reviews_is_seen(desk: Any, count: int) -> None:
+    pull = await watched(desk)
+    for number in range(count):
+        desk.hub.review(pull, "ann", "COMMENTED", f"review {number}")
+    assert len(await desk.poll()) == count
+    await desk.poll(minutes=2)
+    desk.hub.review(pull, "ann", "COMMENTED", "one more")
+
+    assert bodies(await desk.poll()) == ["one more"]
+
+
+async def happens(desk: Any, pull: Any, what: str) -> None:
+    match what:
+        case "pr_comment":
+            desk.hub.comment(pull, "ann", "just then")
+        case "pr_review_comment":
+            desk.hub.inline(pull, "ann", "just then")
+        case "pr_review":
+            desk.hub.review(pull, "ann", "COMMENTED", "just then")
+        case "pr_pushed":
+            desk.hub.push(pull)
+        case "pr_closed":
+            desk.hub.close(pull)
+        case "pr_merged":
+            desk.hub.merge(pull)
+
+
+AT_ONCE = ["pr_comment", "pr_review_comment", "pr_review", "pr_pushed", "pr_closed", "pr_merged"]
+
+
+@pytest.mark.parametrize("what", AT_ONCE)
+async def test_what_happens_right_after_a_look_within_the_same_second_is_seen(desk: Any, what: str) -> None:
+    pull = await watched(desk)
+    desk.clock.advance(minutes=5)
+    desk.hub.comment(pull, "ann", "first")
+    assert bodies(await desk.poll(seconds=0)) == ["first"]
+    await happens(desk, pull, what)
+
+    assert types([event for _ in range(3) for event in await desk.poll()]) == [what]
+
+
+@pytest.mark.parametrize("what", AT_ONCE)
+async def test_what_happens_right_after_the_first_look_within_the_same_second_is_seen(desk: Any, what: str) -> None:
+    pull = desk.hub.pull()
+    desk.track(pull)
+    await desk.poll(seconds=0)
+    await happens(desk, pull, what)
+
+    assert types([event for _ in range(3) for event in await desk.poll()]) == [what]
+
+
 async def test_an_edit_while_pages_are_turned_hides_nothing(desk: Any) -> None:
     pull = await watched(desk)
     comments = []

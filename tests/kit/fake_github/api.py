@@ -225,7 +225,7 @@ class Api:
         response = self.written(reply, pages.header(urls))
         if asking.request.method != "GET" or reply.status != 200 or asking.path == "/rate_limit":
             return self.charged(asking, response)
-        tag = f'W/"{hashlib.blake2b(response.body + str(urls).encode(), digest_size=16).hexdigest()}"'
+        tag = f'W/"{hashlib.blake2b(response.body, digest_size=16).hexdigest()}"'
         tagged = Response(200, {**response.headers, "etag": tag}, response.body)
         self.cache[asking.request.url, asking.login] = (self.world.version, tagged)
         if len(self.cache) > REMEMBERED:
