@@ -96,7 +96,8 @@ def deliveries(request: Request, state: DispatchState) -> tuple[Delivery, ...]:
     """
     named = set(request.ids)
     if request.verb == "approve":
-        return tuple(outbox.released(action) for action in state.queue.values() if action.withheld and action.id in named)
+        withheld = (action for action in state.queue.values() if action.withheld)
+        return tuple(outbox.released(action) for action in withheld if action.id in named)
     if request.verb != "retry":
         return ()
     return tuple(outbox.revived(a) for a in state.queue.values() if a.id in named or (a.event_id in named and a.failed))

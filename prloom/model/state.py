@@ -53,8 +53,9 @@ class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     """An action that is not delivered yet; `position` is its line in `actions.jsonl`.
 
     `withheld` says that it failed because it holds a secret, `released` that a person lets it go all the same.
-    `attempts` counts the tries that are over; `tried_at` is when the latest was. `failed` ends them until somebody asks for a retry. A `courtesy` only
-    acknowledges: it goes after all others, and is dropped where it cannot be delivered soon.
+    `attempts` counts the tries that are over; `tried_at` is when the latest was. `failed` ends them until somebody asks
+    for a retry. A `courtesy` only acknowledges: it goes after all others, and is dropped where it cannot be delivered
+    soon.
     """
 
     id: str

@@ -192,8 +192,10 @@ def wrong(stage: Stage, waiting: set[str], case: Case, caplog: pytest.LogCapture
             if change.state in DONE
         }
     lost = waiting - set(stage.open()) - told_of
-    if case.file.name == "events.jsonl" and lost == {"fresh"}:  # its line is the damaged one, and has another id now
-        lost = set() if noticed or len(stage.open()) > len(waiting) - 1 else lost
+    if case.file.name == "events.jsonl" and lost == {"fresh"}:
+        # Its line is the damaged one. It has another id now, or all of it was cut off before anybody had read it.
+        cut_off = case.content.endswith(b"\n") and len(case.content) == case.at
+        lost = set() if noticed or cut_off or len(stage.open()) > len(waiting) - 1 else lost
     if lost:
         yield f"lost: {lost}"
     actions = [action for post in stage.bridge.posts for action in marked(post)]
