@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from prloom.exchange import ids
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
 
 def open_ones(db: sqlite3.Connection, now: datetime) -> Iterator[tuple[str, Outcome]]:
     """Yield name and outcome of each tracked conversation that ended and that nobody has in hand; only reads."""
+    # Row by row, for whoever takes one at a time.
     names = db.execute(
         "SELECT conversation_id FROM tracked WHERE told = 0 AND (taken_until IS NULL OR taken_until <= ?) ORDER BY seq",
         (rows.micros(now),),
-    ).fetchall()
+    )
     for (name,) in names:
         outcome = reading.outcome(db, reading.outline(db, name))
         if outcome != "pending":
@@ -28,17 +30,13 @@ def open_ones(db: sqlite3.Connection, now: datetime) -> Iterator[tuple[str, Outc
 
 def take(db: sqlite3.Connection, now: datetime, until: datetime, limit: int) -> tuple[Ended, ...]:
     """Take what is to be told, until then."""
-    taken = []
-    for name, outcome in open_ones(db, now):
-        ended = Ended(conversation_id=name, outcome=outcome, token=ids.new())
-        db.execute(
-            "UPDATE tracked SET token = ?, taken_until = ? WHERE conversation_id = ?",
-            (ended.token, rows.micros(until), name),
-        )
-        taken.append(ended)
-        if len(taken) == limit:
-            break
-    return tuple(taken)
+    found = list(islice(open_ones(db, now), limit))
+    taken = tuple(Ended(conversation_id=name, outcome=outcome, token=ids.new()) for name, outcome in found)
+    db.executemany(
+        "UPDATE tracked SET token = ?, taken_until = ? WHERE conversation_id = ?",
+        [(each.token, rows.micros(until), each.conversation_id) for each in taken],
+    )
+    return taken
 
 
 def told(db: sqlite3.Connection, ended: Ended) -> bool:
