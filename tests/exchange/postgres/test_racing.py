@@ -79,6 +79,22 @@ def test_what_many_claim_at_once_is_claimed_once_and_by_publication(several: lis
     assert all(taken == sorted(taken) for taken in by_worker)
 
 
+def test_what_another_worker_is_just_claiming_is_passed_by(exchange: Exchange, raw: psycopg.Connection):
+    for body in ("first", "second"):
+        exchange.publish("work", body)
+        exchange.publish("other", body)
+    raw.execute("BEGIN")
+    raw.execute("SELECT FROM deliveries WHERE seq IN (SELECT min(seq) FROM deliveries GROUP BY topic) FOR UPDATE")
+
+    for topics in ("work", ["work", "other"]):
+        held = exchange.claim(topics)
+        assert held is not None
+        assert held.message.body == "second"
+
+    raw.execute("ROLLBACK")
+    assert [each.message.body for each in exchange.claims(["work", "other"], patience=timedelta(0))] == ["first"] * 2
+
+
 def test_of_many_that_claim_one_concurrency_key_at_once_one_gets_it(several: list[Exchange]):
     for number in range(6):
         several[0].publish("work", str(number), concurrency_key="tree")
