@@ -21,11 +21,10 @@ from prloom.api import (
 )
 
 from . import forge, incoming, outgoing
-from .knowledge import asks, people, place, urls
+from .knowledge import asks, people, place, refusals, urls
 from .source import Source
 
 _NO_REPOSITORY = 'no repository on GitHub is known; set `repo = "owner/name"` in [bridges.github]'
-_REJECTED = "GitHub does not accept the token (401); set GITHUB_TOKEN, or run `gh auth login`"
 
 
 class Config(BaseModel):
@@ -130,7 +129,7 @@ def create(config: Config) -> GithubBridge:
 def _clear(error: HttpError, repo: str) -> HttpError:
     """Return the error of a whole poll, or of the first question of all, in words that say what to do."""
     said = {
-        "unauthorized": _REJECTED,
+        "unauthorized": f"{refusals.REJECTED} ({error})",
         "gone": f"GitHub shows no repository {repo} to this token; mend `repo`, or give the token access ({error})",
         "forbidden": f"the token may not read the pull requests of {repo}; docs/github.md names its rights ({error})",
     }

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @json_option
 @pass_options
 def command(given: Options, *, as_json: bool) -> None:
-    """Look for what is wrong with git, the configuration, the agents, and prloom's files; each with its fix.
+    """Look for what is wrong with git, the configuration, the agents, tokens, and prloom's files; each with its fix.
 
     Nothing is changed. The exit code is 1 where something must be mended; warnings alone leave it at 0.
     """
@@ -56,6 +56,7 @@ def _findings(given: Options) -> Iterator[Finding]:
     if config is not None:
         yield from doctor.guarded(lambda: surroundings.of_agents(config, where.root), "the agents")
         yield from doctor.guarded(lambda: surroundings.of_presets(config, where), "the presets")
+        yield from doctor.guarded(lambda: surroundings.of_tokens(config, where), "the tokens")
 
 
 def _lines(found: list[Finding]) -> Iterator[str]:

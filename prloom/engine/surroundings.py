@@ -1,21 +1,26 @@
-"""Find what is wrong around prloom: git, the configuration, the agents, and the worktrees that plans live in."""
+"""Find what is wrong around prloom: git, the configuration, the agents, the tokens, and the worktrees of plans."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from prloom.agents import registry
+from prloom.api.http import UsesHttp
 from prloom.config import stages
 from prloom.config.models import Config
+from prloom.engine import assembly
 from prloom.engine.bus import plans
 from prloom.engine.views.doctor import Finding, Severity
 from prloom.errors import PrloomError
 from prloom.storage import paths
 from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
+from prloom.transport import token
+from prloom.transport.token import NoTokenError
 from prloom.workspace import checkout, git, repository
 
 OLDEST_GIT = (2, 38)
@@ -82,6 +87,31 @@ def of_presets(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
             if "preset" in str(error):
                 what, _, fix = str(error).partition("; ")
                 yield _finding("error", what, f"plan {plan_id}", fix)
+
+
+def of_tokens(config: Config, where: RepositoryPaths, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """Yield the bridges that have no token while a plan's pull request is on their forge; nothing is sent."""
+    forges = set(_forges(where))
+    for each in assembly.load_bridges(where.root, config).loaded if forges else ():
+        needs = each.bridge.http if isinstance(each.bridge, UsesHttp) else None
+        if each.name in forges and needs is not None and (needs.token_variables or needs.token_command):
+            try:
+                token.find(needs.token_variables, needs.token_command, environ)
+            except NoTokenError as error:
+                what, _, fix = str(error).partition("; " if "; " in str(error) else ": ")
+                yield _finding("error", what, f"bridge {each.name}", fix)
+
+
+def _forges(where: RepositoryPaths) -> Iterator[str]:
+    """Yield the forges on which the plans' pull requests are."""
+    for plan_id in plans.ids(where):
+        with suppress(PrloomError):  # a plan that cannot be read is a finding of its own
+            local = Folder.open(where.worktree(plan_id), *paths.LOCAL)
+            if local is not None:
+                with local:
+                    plan = plans.load(local)
+                if plan.pr is not None and plan.forge is not None:
+                    yield plan.forge
 
 
 def _missing(config: Config, stage: str, root: Path, environ: Mapping[str, str]) -> str | None:

@@ -118,7 +118,8 @@ async def test_a_token_that_is_not_accepted_stops_this_bridge_with_one_clear_lin
 
     document = await project.status()
     bridges = {bridge["name"]: bridge for bridge in document["bridges"]}
-    assert "401" in bridges["github"]["error"]
+    assert bridges["github"]["error"].startswith("GitHub does not accept the token (401); ")
+    assert bridges["github"]["error"].endswith(": 401 with the token of GITHUB_TOKEN)")
     assert "\n" not in bridges["github"]["error"]
     assert bridges["local"]["error"] is None
     assert "ghp_nonsense" not in json.dumps(document)

@@ -7,6 +7,9 @@ import pytest
 
 from prloom.config import loading
 from prloom.engine import surroundings
+from prloom.engine.bus import plans
+from prloom.model.plan import Plan
+from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
 
 ENVIRON = {"PATH": "/nowhere"}
@@ -122,3 +125,42 @@ def test_a_preset_that_a_plan_wants_and_nobody_configured_is_an_error(repo: Path
 
     (repo / "prloom.toml").write_text('[presets.careful.trust]\nminimum = "admin"\n')
     assert list(surroundings.of_presets(loading.load(repo, {}), places(repo))) == []
+
+
+# ---- tokens
+
+
+def adopted(repo: Path, forge: str | None) -> RepositoryPaths:
+    """Return the repository's places, where one plan looks after a pull request on a forge."""
+    where = places(repo)
+    where.worktree("pr-7").mkdir(parents=True)
+    with Folder.make(where.worktree("pr-7"), "prloom", ".local") as local:
+        plans.save(local, Plan(id="pr-7", branch="topic", pr=7 if forge else None, forge=forge))
+    return where
+
+
+@pytest.mark.parametrize("forge", ["github", None])
+def test_a_forge_of_a_pull_request_without_a_token_is_an_error_that_says_where_to_put_one(
+    repo: Path, forge: str | None
+) -> None:
+    found = list(surroundings.of_tokens(loading.load(repo, {}), adopted(repo, forge), ENVIRON))
+
+    assert [(each.severity, each.where, each.what) for each in found] == (
+        [("error", "bridge github", "there is no token")] if forge else []
+    )
+    assert all(each.fix.startswith("set GITHUB_TOKEN, or name a file with one in GITHUB_TOKEN_FILE") for each in found)
+
+
+def test_a_file_without_a_token_is_named(repo: Path) -> None:
+    environ = {**ENVIRON, "GITHUB_TOKEN_FILE": "/nowhere/token"}
+
+    (finding,) = surroundings.of_tokens(loading.load(repo, {}), adopted(repo, "github"), environ)
+
+    assert finding.what.startswith("GITHUB_TOKEN_FILE names /nowhere/token, which cannot be read")
+    assert finding.fix == "mend it"
+
+
+def test_a_token_that_is_there_is_no_finding_and_is_not_shown_to_anybody(repo: Path) -> None:
+    environ = {**ENVIRON, "GITHUB_TOKEN": "ghp_whatever"}
+
+    assert list(surroundings.of_tokens(loading.load(repo, {}), adopted(repo, "github"), environ)) == []

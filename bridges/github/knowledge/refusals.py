@@ -14,6 +14,11 @@ SOON = timedelta(seconds=30)
 LATER = timedelta(minutes=5)
 """When to come again to what a person has to end first."""
 
+REJECTED = (
+    "GitHub does not accept the token (401); write another into the file that GITHUB_TOKEN_FILE names, or run "
+    "`gh auth login`, or set GITHUB_TOKEN and start prloom again"
+)
+
 _LONGEST = 400
 
 
@@ -45,8 +50,7 @@ def refused(error: HttpError, now: datetime, *, unsure: bool) -> Refused:
         case "limited":
             return Refused(f"GitHub's limit: {error}", retryable=True, retry_after=wait, unknown=unsure)
         case "unauthorized":
-            text = "GitHub does not accept the token (401); set GITHUB_TOKEN, or run `gh auth login`"
-            return Refused(text, retryable=True, retry_after=LATER, unknown=unsure)
+            return Refused(f"{REJECTED} ({error})", retryable=True, retry_after=LATER, unknown=unsure)
         case "forbidden":
             return Refused(f"GitHub does not allow it: {said(error)}", unknown=unsure)
         case "gone":

@@ -124,8 +124,11 @@ class _OnDemand:
         try:
             return await client.request(method, url, body=body, etag=etag, headers=headers)
         except HttpError as error:
-            if error.trouble != "unauthorized" or shown is None or not await self._renewed(client, shown):
+            if error.trouble != "unauthorized" or shown is None:
                 raise
+            if not await self._renewed(client, shown):
+                text = f"{error} with the token of {self._source}"
+                raise HttpError(text, trouble="unauthorized", status=error.status, body=error.body) from error
         return await client.request(method, url, body=body, etag=etag, headers=headers)
 
     async def close(self) -> None:

@@ -1027,7 +1027,10 @@ async def test_a_token_that_is_not_accepted_is_said_in_one_clear_line(desk: Any)
     with pytest.raises(HttpError) as caught:
         await desk.poll()
 
-    assert str(caught.value) == "GitHub does not accept the token (401); set GITHUB_TOKEN, or run `gh auth login`"
+    assert str(caught.value) == (
+        "GitHub does not accept the token (401); write another into the file that GITHUB_TOKEN_FILE names, or run "
+        "`gh auth login`, or set GITHUB_TOKEN and start prloom again (GET /repos/ada/engine/pulls: 401)"
+    )
 
 
 async def test_a_limit_is_waited_for_and_nothing_is_lost(desk: Any) -> None:

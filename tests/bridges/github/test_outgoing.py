@@ -378,10 +378,10 @@ async def test_a_token_that_is_not_accepted_is_tried_again_later(desk: Any, pull
 
     result = await desk.say(None)
 
-    assert result == Refused(
-        "GitHub does not accept the token (401); set GITHUB_TOKEN, or run `gh auth login`",
-        retryable=True,
-        retry_after=timedelta(minutes=5),
+    assert (result.retryable, result.retry_after, result.unknown) == (True, timedelta(minutes=5), False)
+    assert result.error == (
+        "GitHub does not accept the token (401); write another into the file that GITHUB_TOKEN_FILE names, or run "
+        "`gh auth login`, or set GITHUB_TOKEN and start prloom again (POST /repos/ada/engine/issues/1/comments: 401)"
     )
 
 
@@ -751,7 +751,7 @@ async def test_a_pull_request_from_a_fork_is_known_as_one_even_if_the_fork_is_go
 async def test_a_token_that_is_no_good_is_said_clearly_where_a_pull_request_is_asked_for_too(desk: Any) -> None:
     desk.hub.revoke(desk.token)
 
-    with pytest.raises(Exception, match=r"^GitHub does not accept the token \(401\); set GITHUB_TOKEN"):
+    with pytest.raises(Exception, match=r"^GitHub does not accept the token \(401\); write another"):
         await desk.bridge.pull_request(desk.context(), 1)
 
 

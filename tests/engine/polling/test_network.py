@@ -99,7 +99,7 @@ async def test_a_token_that_is_not_accepted_is_not_shown_over_and_over(server: S
     told = [await server.fails() for _ in range(9)]
 
     assert server.shown == ["first"]
-    assert told[0] == "GET /things: 401"
+    assert told[0] == f"GET /things: 401 with the token of the file {server.file} (TOKEN_FILE)"
     source = f"the token of the file {server.file} (TOKEN_FILE) was not accepted at 12:00:00 UTC (401)"
     assert told[8] == f"nothing was sent: {source}"
 
