@@ -1,4 +1,4 @@
-"""Let what says something go before what only acknowledges, at each bridge, whatever plans they are of."""
+"""Give each bridge a few actions at a time, and what only acknowledges after all that says something."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+
+AT_ONCE = 8
+"""Actions that are under way through one bridge: one that hangs keeps no other waiting, and none waits for hundreds."""
 
 
 class Turns:
@@ -16,15 +19,17 @@ class Turns:
 
     def __init__(self) -> None:
         self._others: Counter[str] = Counter()
+        self._room: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(AT_ONCE))
         self._one: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._free: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     @asynccontextmanager
     async def first(self, bridge: str) -> AsyncIterator[None]:
-        """Hold courtesies back while something is on its way."""
+        """Wait until there is room, and hold courtesies back while something waits or is on its way."""
         self._others[bridge] += 1
         try:
-            yield
+            async with self._room[bridge]:
+                yield
         finally:
             self._others[bridge] -= 1
             self._free[bridge].set()

@@ -149,8 +149,8 @@ async def _delivering(desk: Desk, name: str, action_ids: list[str], hands: Hands
     bridge = next(bridge for bridge in hands.bridges.loaded if bridge.name == name)
     turn = hands.turns.last if courtesy else hands.turns.first
     try:
-        for ids in [[action_id] for action_id in action_ids] if courtesy else [action_ids]:
+        for action_id in action_ids:
             async with turn(name):
-                await delivery.deliver(desk, bridge, ids, hands.context(name), await hands.secrets(name))
+                await delivery.deliver(desk, bridge, [action_id], hands.context(name), await hands.secrets(name))
     finally:
         desk.delivering.discard((name, courtesy))

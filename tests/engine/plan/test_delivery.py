@@ -12,6 +12,7 @@ from stage import ListBridge, Stage, said
 
 from prloom.api import Action, Delivered, PluginContext, Refused, Target, TriageContext, marker
 from prloom.core import outbox
+from prloom.engine.plan.turns import AT_ONCE
 
 
 def refusing(*answers: Refused | None) -> Any:
@@ -264,3 +265,28 @@ async def test_an_action_whose_line_is_lost_is_failed_and_says_so(stage: Stage):
     await stage.tick()
 
     assert "its line in actions.jsonl cannot be read" in queue(stage)[0]["error"]
+
+
+async def test_of_very_many_replies_at_once_a_bridge_is_given_a_few_at_a_time(stage: Stage):
+    """Or most would wait for the bridge's one connection until their time is up, and nobody knew what came of them."""
+    under_way, most = 0, 0
+
+    async def slowly(call: str) -> None:
+        nonlocal under_way, most
+        if call == "actions":
+            under_way += 1
+            most = max(most, under_way)
+            for _ in range(50):
+                await asyncio.sleep(0)
+            under_way -= 1
+
+    names = [f"pr-{number}" for number in range(40)]
+    for number, name in enumerate(names):
+        stage.adopt(name, pr=number)
+    stage.bridge.news = [said(f"{number}", pr=number) for number in range(40)]
+    stage.bridge.waits = slowly
+
+    await stage.tick()
+
+    assert len(stage.bridge.said) == len(names)
+    assert 1 < most <= AT_ONCE
