@@ -126,6 +126,7 @@ def idle(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     path = folder / "exchange.db"
     seconds = 1 if sizes.rounds == 1 else 10
     store = SqliteStore(path)
+    store.claim(drafting.asked("t"))  # that somebody works on it is noted once in an exchange's life
     watch = sqlite3.connect(path)
     before = watch.execute("PRAGMA data_version").fetchone()[0]
     with _FORK.Pool(_IDLE) as pool:

@@ -59,13 +59,14 @@ class MemoryStore:
     def _publish(self, draft: Draft) -> Message:
         now = self.now()
         known = self._known(draft)
+        new = known is None
         if known is None:
             parent = None if draft.parent_id is None else self.message(draft.parent_id)
             known = standing.message(draft, parent, now)
             self._messages[draft.id] = known
             self._deliveries[draft.id] = standing.delivery(draft, now)
-        if draft.track:
-            self._tracked.setdefault(known.conversation_id, _Tracked())
+        if draft.track and (new or known.conversation_id not in self._tracked):
+            self._tracked[known.conversation_id] = _Tracked()
         return known
 
     def _known(self, draft: Draft) -> Message | None:
@@ -80,6 +81,7 @@ class MemoryStore:
 
     def claim(self, ask: Ask) -> Taken | None:
         with self._lock:
+            self._worked.update(ask.topics)
             self.expire()
             now = self.now()
             self._make_due(ask.topics, now)
@@ -90,7 +92,6 @@ class MemoryStore:
             claim = standing.claim(leased, ask, now)
             self._deliveries[claim.message_id] = leased
             self._claims[claim.id] = claim
-            self._worked.add(leased.topic)
             return Taken(claim=claim, message=self._messages[claim.message_id], delivery=leased)
 
     def _make_due(self, topics: Sequence[str], now: datetime) -> None:
@@ -185,6 +186,8 @@ class MemoryStore:
             entry = self.entry(message_id)
             standing.check_retry(entry)
             self._deliveries[message_id] = rules.retried(entry.delivery)
+            if entry.message.conversation_id in self._tracked:
+                self._tracked[entry.message.conversation_id] = _Tracked()
         self._pokes.poke()
         return self._deliveries[message_id]
 

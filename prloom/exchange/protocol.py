@@ -68,7 +68,10 @@ class Store(Protocol):
         ...
 
     def claim(self, ask: Ask) -> Taken | None:
-        """Claim the next message by publication, or return None; writes nothing where nothing is to be claimed."""
+        """Claim the next message by publication, or return None.
+
+        Where nothing is to be claimed nothing is written, but once that somebody works on the topics; see `worked`.
+        """
         ...
 
     def renew(self, claim_id: str, lease: timedelta) -> Claim:
@@ -118,7 +121,7 @@ class Store(Protocol):
         ...
 
     def worked(self, topics: Sequence[str]) -> frozenset[str]:
-        """Return those of the topics that were ever claimed from."""
+        """Return those of the topics from which anybody ever wanted to claim."""
         ...
 
     def stats(self) -> tuple[TopicStats, ...]:
@@ -130,7 +133,10 @@ class Store(Protocol):
         ...
 
     def track(self, conversation_id: str) -> None:
-        """Have it told once when the conversation has ended; raises UnknownMessageError where there is none."""
+        """Have it told once when the conversation has ended; raises UnknownMessageError where there is none.
+
+        It is told again where it went on since: a message of it was retried, or one that is to be tracked published.
+        """
         ...
 
     def take_ended(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:

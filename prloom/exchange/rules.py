@@ -148,11 +148,11 @@ _WORST_FIRST: tuple[tuple[Ending, Outcome], ...] = (
 
 
 def outcome(entries: Iterable[Entry], worked: AbstractSet[str]) -> Outcome:
-    """Return how a conversation stands; `worked` are the topics that were ever claimed from.
+    """Return how a conversation stands; `worked` are the topics for which there ever was a worker.
 
-    It is pending while a message of it waits or is worked on. A reply that waits where nobody ever worked is no work:
-    it is what somebody reads. The endings that count are those whose reply nobody went on to work on; of several the
-    worst one: dead, timed out, failed, cancelled, completed.
+    It is pending while a message of it waits or is worked on. A reply that waits where there never was a worker is no
+    work: it is what somebody reads. The endings that count are those whose reply nobody went on to work on; of several
+    the worst one: dead, timed out, failed, cancelled, completed.
     """
     endings: dict[str, Ending] = {}
     answered: dict[str | None, bool] = {}

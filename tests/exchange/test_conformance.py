@@ -504,6 +504,17 @@ def test_a_conversation_goes_on_where_its_reply_is_the_next_ones_work(exchange: 
     assert exchange.check(published.id).outcome == "success"
 
 
+def test_a_reply_on_a_topic_where_a_worker_waits_is_that_ones_work_to_come(exchange: Exchange, another: Exchange):
+    assert another.claim(["repair", "review"]) is None
+    published = exchange.publish("work", "x")
+    held = exchange.claim("work", success_topic="review")
+    assert held is not None
+
+    held.complete("y")
+
+    assert exchange.check(published.id).outcome == "pending"
+
+
 def test_an_unknown_conversation_is_an_error(exchange: Exchange):
     with pytest.raises(UnknownMessageError, match="there is no conversation 'nobody' here"):
         exchange.check("nobody")
@@ -539,6 +550,44 @@ def test_what_a_notifier_did_not_tell_is_told_by_the_next(exchange: Exchange, an
     assert another.told(second)
     clock.pass_(minutes=2)
     assert exchange.take_ended() == ()
+
+
+def test_a_conversation_that_goes_on_after_its_end_was_told_is_told_again(exchange: Exchange, another: Exchange):
+    published = exchange.publish("work", "x", key="k", track=True)
+    held = exchange.claim("work")
+    assert held is not None
+    held.fail("broken")
+    (first,) = exchange.take_ended()
+    exchange.told(first)
+
+    exchange.retry(published.id)
+    drained(exchange)
+    (second,) = another.take_ended()
+    another.told(second)
+    exchange.publish("work", "y", parent=published.id, track=True)
+    drained(exchange)
+    (third,) = exchange.take_ended()
+    exchange.told(third)
+    exchange.publish("work", "x", key="k", track=True)
+    exchange.publish("work", "z", parent=published.id)
+    drained(exchange)
+
+    assert [each.outcome for each in (first, second, third)] == ["failure", "success", "success"]
+    assert another.take_ended() == ()
+
+
+def test_a_conversation_that_goes_on_while_its_end_is_told_is_told_again(exchange: Exchange):
+    published = exchange.publish("work", "x", track=True)
+    held = exchange.claim("work")
+    assert held is not None
+    held.fail("broken")
+    (first,) = exchange.take_ended()
+
+    exchange.retry(published.id)
+
+    assert not exchange.told(first)
+    drained(exchange)
+    assert [each.outcome for each in exchange.take_ended()] == ["success"]
 
 
 def test_what_is_not_tracked_is_not_told(exchange: Exchange):

@@ -142,7 +142,7 @@ def test_an_idle_worker_writes_nothing(tmp_path: Path):
     with both(tmp_path) as (here, there):
         here.publish("later", "x", delay=LONG)
         here.publish("other", "x")
-        here.claim("other")
+        here.claim(["other", "work", "later"])
         here.publish("tracked", "x", track=True)
         db = there.store._connection._db  # type: ignore[attr-defined]
         before = db.execute("PRAGMA data_version").fetchone()

@@ -72,8 +72,6 @@ def _take(chosen: str) -> str:
     UPDATE deliveries AS d
     SET state = 'leased', attempts = d.attempts + 1, max_attempts = coalesce(d.max_attempts, %s)
     FROM chosen WHERE d.seq = chosen.seq
-), worked AS (
-    INSERT INTO worked (topic) SELECT topic FROM chosen ON CONFLICT DO NOTHING
 ), claimed AS (
     INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)
     SELECT %s, seq, %s, %s, now, now + %s, 'active', attempts + 1 FROM chosen, clock
@@ -82,6 +80,7 @@ SELECT clock.now, (SELECT upkeep FROM due), {rows.MESSAGE}, {rows.DELIVERY}
 FROM clock LEFT JOIN chosen AS d ON true LEFT JOIN messages AS m ON m.seq = d.seq"""  # noqa: S608 (likewise)
 
 
+NOTE_WORKED = "INSERT INTO worked (topic) SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING RETURNING 1"
 _TAKE = _take(_CHOSEN)
 _TAKE_OF_SEVERAL = _take(_CHOSEN_OF_SEVERAL)
 _SAVE = (

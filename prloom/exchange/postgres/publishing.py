@@ -31,6 +31,10 @@ PUT = """m AS (
     SELECT seq, topic, created_at, %s, %s, %s, %s, %s, %s FROM m
 )"""
 _TRACK = "INSERT INTO tracked (conversation_id) VALUES (%s) ON CONFLICT DO NOTHING"
+_TRACK_ANEW = (
+    "UPDATE tracked SET told = false, token = NULL, taken_until = NULL"
+    " WHERE conversation_id = %s AND (told OR token IS NOT NULL)"
+)
 
 
 def put(tx: Transaction, drafts: Sequence[Draft]) -> tuple[Message, ...]:
@@ -41,12 +45,14 @@ def put(tx: Transaction, drafts: Sequence[Draft]) -> tuple[Message, ...]:
     all_known = _Known(tx, drafts)
     published = []
     for draft in drafts:
-        message = all_known.same(draft)
-        if message is None:
-            message = new(tx, draft, all_known.parent(draft), tx.now)
+        known = all_known.same(draft)
+        message = known or new(tx, draft, all_known.parent(draft), tx.now)
+        if known is None:
             all_known.add(draft, message)
         if draft.track:
             track(tx, message.conversation_id)
+        if draft.track and known is None and message.conversation_id != message.id:
+            track_anew(tx, message.conversation_id)
         published.append(message)
     tx.news = True
     return tuple(published)
@@ -100,6 +106,11 @@ def known(tx: Transaction, message_id: str) -> Message | None:
 def track(tx: Transaction, conversation_id: str) -> None:
     """Have it told once when the conversation has ended."""
     tx.ask(_TRACK, conversation_id)
+
+
+def track_anew(tx: Transaction, conversation_id: str) -> None:
+    """Have it told again when a tracked conversation ends that goes on now, whatever was told of it before."""
+    tx.ask(_TRACK_ANEW, conversation_id)
 
 
 def ancestor(message_id: str, conversation_id: str, created_at: datetime) -> Message:

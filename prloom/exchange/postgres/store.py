@@ -51,6 +51,7 @@ class PostgresStore:
         self._backoff = backoff or Backoff()
         self._connection = Connection(address.read(url), clock=clock, patience=patience)
         self._hands = Hands()
+        self._worked: set[str] = set()  # topics of which it is noted that somebody works on them
         self._ears = Ears(self._connection.address)
 
     def now(self) -> datetime:
@@ -68,6 +69,9 @@ class PostgresStore:
     # ---- claiming
 
     def claim(self, ask: Ask) -> Taken | None:
+        if not self._worked.issuperset(ask.topics):
+            self._connection.once(claiming.NOTE_WORKED, list(ask.topics))
+            self._worked.update(ask.topics)
         claim_id = ids.new()
         taken = self._connection.write_at_once(lambda tx: claiming.take(tx, ask, claim_id, upkeep=True))
         if isinstance(taken, claiming.Upkeep):
@@ -136,6 +140,7 @@ class PostgresStore:
                 return again  # somebody was quick to take it, after a commit whose answer was lost
             standing.check_retry(entry)
             claiming.save(tx, seq, again)
+            publishing.track_anew(tx, entry.message.conversation_id)
             tx.news = True
             return again
 

@@ -14,7 +14,7 @@ from prloom.exchange.sqlite import publishing, rows
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from prloom.exchange.claim import Ask, Delivery, Entry, Settlement
@@ -88,9 +88,9 @@ def take(db: sqlite3.Connection, ask: Ask, now: datetime) -> Taken | None:
     return Taken(claim=claim, message=message, delivery=leased)
 
 
-def note_worked(db: sqlite3.Connection, topic: str) -> None:
-    """Note that somebody works on the topic."""
-    db.execute("INSERT INTO worked (topic) VALUES (?) ON CONFLICT DO NOTHING", (topic,))
+def note_worked(db: sqlite3.Connection, topics: Iterable[str]) -> None:
+    """Note that somebody works on the topics."""
+    db.executemany("INSERT INTO worked (topic) VALUES (?) ON CONFLICT DO NOTHING", [(topic,) for topic in topics])
 
 
 def renew(db: sqlite3.Connection, claim_id: str, until: datetime, now: datetime) -> Claim:

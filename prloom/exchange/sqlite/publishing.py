@@ -32,9 +32,13 @@ _PUT_DELIVERY = (
 
 def put(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message:
     """Store a draft's message, or return the one that it is already."""
-    message = (_by_key(db, draft) if draft.key is not None else None) or _new(db, draft, now) or find(db, draft.id)
+    known = _by_key(db, draft) if draft.key is not None else None
+    new = None if known else _new(db, draft, now)
+    message = known or new or find(db, draft.id)
     if draft.track:
         track(db, message.conversation_id)
+        if new is not None:
+            track_anew(db, message.conversation_id)
     return message
 
 
@@ -49,6 +53,15 @@ def find(db: sqlite3.Connection, message_id: str, query: str = _BY_ID) -> Messag
 def track(db: sqlite3.Connection, conversation_id: str) -> None:
     """Have it told once when the conversation has ended."""
     db.execute("INSERT INTO tracked (conversation_id) VALUES (?) ON CONFLICT DO NOTHING", (conversation_id,))
+
+
+def track_anew(db: sqlite3.Connection, conversation_id: str) -> None:
+    """Have it told again when a tracked conversation ends that goes on now, whatever was told of it before."""
+    db.execute(
+        "UPDATE tracked SET told = 0, token = NULL, taken_until = NULL"
+        " WHERE conversation_id = ? AND (told = 1 OR token IS NOT NULL)",
+        (conversation_id,),
+    )
 
 
 def _by_key(db: sqlite3.Connection, draft: Draft) -> Message | None:

@@ -67,6 +67,7 @@ class SqliteStore:
     # ---- claiming
 
     def claim(self, ask: Ask) -> Taken | None:
+        self._note_worked(ask.topics)
         # Who found something last time probably does so again, and who found nothing looks before it takes the turn.
         if not self._busy and not self.look(ask.topics).ready:
             return None
@@ -77,14 +78,19 @@ class SqliteStore:
                 expired = claiming.expire(db, now, self._backoff)
                 claiming.make_due(db, ask.topics, now)
             taken = claiming.take(db, ask, now)
-            if taken is not None and taken.message.topic not in self._worked:
-                claiming.note_worked(db, taken.message.topic)
         self._busy = taken is not None
-        if taken is not None:
-            self._worked.add(taken.message.topic)
         if expired:
             self._connection.poke()
         return taken
+
+    def _note_worked(self, topics: Sequence[str]) -> None:
+        """Note, once in an exchange's life, that somebody works on them: also before there is anything to do."""
+        if not self._worked.issuperset(topics):
+            missing = set(topics) - self.worked(topics)
+            if missing:
+                with self._connection.writing() as db:
+                    claiming.note_worked(db, missing)
+            self._worked.update(topics)
 
     def renew(self, claim_id: str, lease: timedelta) -> Claim:
         with self._connection.writing() as db:
@@ -130,6 +136,7 @@ class SqliteStore:
             standing.check_retry(entry)
             again = rules.retried(entry.delivery)
             claiming.save(db, reading.seq(db, message_id), again)
+            publishing.track_anew(db, entry.message.conversation_id)
         self._connection.poke()
         return again
 

@@ -168,6 +168,7 @@ def waits(raw: psycopg.Connection) -> bool:
 def test_nothing_is_written_where_nothing_is_to_be_done(exchange: Exchange, raw: psycopg.Connection):
     exchange.publish("work", "x", delay=timedelta(hours=1))
     exchange.publish("other", "x")
+    assert exchange.claim(["work", "nowhere"]) is None
     listener = exchange.store.listen()
     before = raw.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())").fetchone()
 

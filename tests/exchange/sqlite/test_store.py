@@ -59,7 +59,7 @@ def test_looking_waits_for_nobodys_turn_to_write(tmp_path: Path):
     with Exchange(SqliteStore(path)) as exchange:
         exchange.publish("other", "x", track=True)
         exchange.claim("other")
-        assert exchange.claim("other") is None
+        assert exchange.claim(["other", "work"]) is None
         turn = Turn(f"{path}-lock")
 
         with turn.held(), Exchange(SqliteStore(path)) as another:
