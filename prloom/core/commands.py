@@ -87,6 +87,8 @@ def _stood(event: OpenEvent, command: Event, place: Position | None) -> bool:
     asked, written = _time(command.created_at), _time(event.written_at)
     if asked is not None and written is None and event.created_at and not event.written_at:
         return False  # an edit that does not say when it was made
+    if asked is not None and written == asked and event.created_at != event.written_at:
+        return False  # an edit in the very second of the approval: which was first, no time tells
     came_before = place is not None and event.position < place
     return came_before if asked is None or written is None or written == asked else written < asked
 

@@ -193,6 +193,14 @@ def test_what_was_written_in_the_very_moment_of_the_approval_is_vouched_for_if_i
     assert approved(events, by=by, command=command) == ["a"]
 
 
+def test_what_was_edited_in_the_very_moment_of_the_approval_is_not_vouched_for(
+    an_open_event: Make, by: OpenEvent, command: Event
+) -> None:
+    events = [held(an_open_event, "a", ASKED, offset=99, created_at=EARLY)]
+
+    assert approved(events, by=by, command=command) == []
+
+
 def test_an_approval_whose_own_place_is_not_known_vouches_by_times_only(an_open_event: Make, command: Event) -> None:
     events = [held(an_open_event, "a", None), held(an_open_event, "b", EARLY)]
 
