@@ -4,12 +4,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test bench check format lint types layers clean
+.PHONY: help setup demo test bench crash-matrix check format lint types layers clean
 
 help:
 	@echo "make demo    set up and run prloom's main job on a throw-away repository"
 	@echo "make test    set up and run all tests"
 	@echo "make bench   set up and measure the promises of speed, a quarter of an hour"
+	@echo "make crash-matrix"
+	@echo "             set up and break every call of every write, half an hour: docs/reliability.md"
 	@echo "make check   all that a change must pass: test, format, lint, types, layers"
 	@echo "make format  format the code"
 
@@ -28,6 +30,9 @@ test: setup
 
 bench: setup
 	$(BIN)/python benchmarks
+
+crash-matrix: setup
+	$(BIN)/python tests/reliability/publish.py
 
 format: setup
 	$(BIN)/ruff format .

@@ -11,6 +11,7 @@ import os
 import re
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 CALLS = ("open", "write", "fdatasync", "fsync", "rename", "link", "unlink", "mkdir", "truncate", "utime")
@@ -78,7 +79,7 @@ class Layer:
 
 
 FAULTS = ("kill", "torn", "EIO", "ENOSPC", "short")
-"""How a call may end: the process is killed before it, or in the middle of a write; it fails; half is written, no more."""
+"""How a call may end: killed before it, or in the middle of a write; it fails; or half is written and no more."""
 
 
 def faults_of(call: str) -> tuple[str, ...]:
@@ -131,7 +132,7 @@ def put(layer: Layer | None) -> None:
 
 def _of(fd: int) -> str:
     try:
-        return os.readlink(f"/proc/self/fd/{fd}")
+        return str(Path(f"/proc/self/fd/{fd}").readlink())
     except OSError:
         import fcntl  # noqa: PLC0415 - macOS tells in another way
 
@@ -143,7 +144,7 @@ def _path(name: Any, folder: int | None) -> str:
         return _of(name)
     text = os.fspath(name)
     text = text.decode() if isinstance(text, bytes) else text
-    return os.path.abspath(text) if folder is None else f"{_of(folder)}/{text}"
+    return str(Path.cwd() / text) if folder is None else f"{_of(folder)}/{text}"
 
 
 def install() -> None:

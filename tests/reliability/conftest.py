@@ -1,26 +1,33 @@
-import os
-import shutil
-from collections.abc import Iterator
+"""What the tests of the crash matrix share."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import mkdtemp
+from typing import Any
 
 import pytest
-from stage import Stage
 
-MEMORY = Path("/dev/shm")
-
-
-@pytest.fixture
-def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return a folder in memory where the machine has one: faults are tried here, not the disk."""
-    if not (MEMORY.is_dir() and os.access(MEMORY, os.W_OK)):
-        yield tmp_path_factory.mktemp("reliability")
-        return
-    path = Path(mkdtemp(prefix="prloom-test-", dir=MEMORY))
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
+HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    return Stage(tmp_path)
+def ran(tmp_path: Path) -> Callable[..., Any]:
+    """Run one of the programs, as `make crash-matrix` does, and return its report."""
+
+    def run(program: str, *args: str) -> Any:
+        ended = subprocess.run(
+            [sys.executable, str(HERE / program), *args],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        assert ended.stdout, ended.stderr
+        return json.loads(ended.stdout)
+
+    return run

@@ -1,5 +1,7 @@
 """Make the crash matrix: `make crash-matrix`, or `python tests/reliability/crash_matrix.py --help`."""
 
+# ruff: noqa: E402 - the calls are to be watched before prloom is imported, which may keep them
+
 from __future__ import annotations
 
 import calls
@@ -31,6 +33,8 @@ def main(argv: Sequence[str]) -> int:
     found = matrix.only(found, given.protocol, given.fault)
     if given.each:
         found = matrix.sample(found, given.each)
+    if given.list:
+        return _report(given.kind, found, [Row(row, "", 0, 0) for row in sorted({cell.row for cell in found})], [], 0.0)
     breaking = traced.broken if outside else matrix.broken
     rows, wrong = matrix.run(found, breaking, jobs=given.jobs, stop=given.stop)
     return _report(given.kind, found, rows, wrong, time.monotonic() - begun)
@@ -52,6 +56,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--fault", action="append", default=[], help="only this fault")
     parser.add_argument("--each", type=int, default=0, help="so many of each call and fault, evenly spread; 0: all")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
+    parser.add_argument("--list", action="store_true", help="break nothing, only say which calls there are")
     parser.add_argument("--stop", action="store_true", help="end with the first that goes wrong")
     return parser.parse_args(argv)
 

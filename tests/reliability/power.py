@@ -1,6 +1,6 @@
 """A disk that forgets, when the power is cut, what was not flushed: contents whole or in part, and names one by one.
 
-A file's content is certain once the file was flushed, and a name once its folder was. Of all else any part may be there:
+A file's content is certain once the file was flushed, a name once its folder was. Of all else any part may be there:
 each chain of changes to the same names up to any point, each content as it was, as it is, torn, or as zeros.
 """
 
@@ -75,15 +75,15 @@ class PowerLoss(Layer):
         folder, _, _ = path.rpartition("/")
         if op.name in {"fsync", "fdatasync"}:
             self._names.pop(path, None)
-            if not os.path.isdir(path):
-                self._flushed.pop(os.stat(path).st_ino, None)
+            if not Path(path).is_dir():
+                self._flushed.pop(Path(path).stat().st_ino, None)
         elif op.name in {"rename", "unlink", "link", "mkdir"} or (op.name == "open" and not there):
             self._names.setdefault(folder, []).append(op)
             if op.name == "open":
-                self._flushed[os.stat(path).st_ino] = b""
+                self._flushed[Path(path).stat().st_ino] = b""
 
     def _dirty(self, path: str) -> None:
-        self._flushed.setdefault(os.stat(path).st_ino, Path(path).read_bytes())
+        self._flushed.setdefault(Path(path).stat().st_ino, Path(path).read_bytes())
 
     def _keep(self, path: str) -> str:
         kept = str(self._side / str(len(self.made)))
@@ -138,7 +138,7 @@ def _chains(ops: list[Op]) -> Iterator[list[Op]]:
     for op in ops:
         mine = [chain for chain in chains if chain[0].intersection(op.paths)]
         joined = [each for _, chain in mine for each in chain]
-        merged = ({*op.paths, *(name for names, _ in mine for name in names)}, sorted(joined, key=ops.index) + [op])
+        merged = ({*op.paths, *(name for names, _ in mine for name in names)}, [*sorted(joined, key=ops.index), op])
         chains = [chain for chain in chains if chain not in mine] + [merged]
     yield from (chain for _, chain in chains)
 
@@ -149,8 +149,8 @@ def _undo(op: Op) -> None:
         case "mkdir":
             shutil.rmtree(path)
         case "open" | "link":
-            os.unlink(path)
+            Path(path).unlink()
         case "rename":
-            os.rename(path, op.paths[0])
+            Path(path).rename(op.paths[0])
     if op.kept is not None:
         os.link(op.kept, path)

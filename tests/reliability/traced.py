@@ -1,4 +1,4 @@
-"""Break a story's calls from outside: a process of its own under strace, which lets one call of the system end badly."""
+"""Break a story's calls from outside: a process of its own under strace, which lets one of its calls end badly."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CALLS = {
 """The system's calls on Linux, and what they are in the matrix."""
 
 INJECTIONS = {"kill": "signal=SIGKILL", "EIO": "error=EIO", "ENOSPC": "error=ENOSPC", "short": "retval=0"}
-"""What strace makes of a call; where a write is short, the disk took nothing of it, for what strace says must be true."""
+"""What strace makes of a call; a short write takes nothing at all, for what the program is told must be true."""
 
 _LINE = re.compile(r"(\w+)\((.*)")
 _PLACE = re.compile(r"\d+<(/[^>]*)>|AT_FDCWD<(/[^>]*)>")

@@ -1,0 +1,75 @@
+"""Write the crash matrix down as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+BEGIN, END = "<!-- crash matrix: begin -->", "<!-- crash matrix: end -->"
+COLUMNS = ("kill", "torn", "EIO", "ENOSPC", "short")
+_EXTRA = ("twice", "power", "traced")
+NONE = "-"
+
+Report = Mapping[str, Any]
+
+
+def page(text: str, reports: Mapping[str, Report], kills: Report, weakened: Iterable[tuple[str, str | None]]) -> str:
+    """Return the text of the page with the tables between its marks."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    parts = (_matrix(reports), _totals(reports, kills), _weakened(weakened))
+    return "\n".join((before + BEGIN, "", *("\n".join((*part, "")) for part in parts), END + after))
+
+
+def _matrix(reports: Mapping[str, Report]) -> list[str]:
+    counts = {kind: _counts(report["rows"]) for kind, report in reports.items()}
+    keys = sorted({key for kind in counts.values() for key, _ in kind}, key=lambda key: key.split("|"))
+    head = ("Protocol", "Call", *COLUMNS, "twice in a row", "power cut", "strace")
+    lines = [_line(head), _line(["---"] * len(head))]
+    for key in keys:
+        cells = [_cell(counts["once"].get((key, fault))) for fault in (*COLUMNS,)]
+        if key == "locks|flock":
+            cells = [_cell(counts["once"].get((key, "held"))), *[NONE] * 4]
+        more = [_cell(_sum(counts[kind], key)) for kind in _EXTRA]
+        lines.append(_line([*key.split("|"), *cells, *more]))
+    return lines
+
+
+def _counts(rows: Sequence[Sequence[Any]]) -> dict[tuple[str, str], tuple[int, int]]:
+    return {(row, fault): (runs, failed) for row, fault, runs, failed in rows}
+
+
+def _sum(counts: Mapping[tuple[str, str], tuple[int, int]], key: str) -> tuple[int, int] | None:
+    mine = [count for (row, _), count in counts.items() if row == key]
+    return (sum(runs for runs, _ in mine), sum(failed for _, failed in mine)) if mine else None
+
+
+def _cell(count: tuple[int, int] | None) -> str:
+    if count is None:
+        return NONE
+    runs, failed = count
+    return f"failed ({failed} of {runs})" if failed else str(runs)
+
+
+def _totals(reports: Mapping[str, Report], kills: Report) -> list[str]:
+    names = {
+        "once": "one fault, by the file layer",
+        "twice": "a second fault while the first is mended, by the file layer",
+        "power": "power cuts, by the file layer",
+        "traced": "one fault, by strace",
+    }
+    lines = [_line(("What was tried", "Runs", "Went wrong")), _line(["---", "---:", "---:"])]
+    for kind, report in reports.items():
+        wrong = sum(failed for *_, failed in report["rows"])
+        lines.append(_line((names[kind], str(report["cells"]), str(wrong))))
+    rounds = f"rounds of `kill -9` on `prloom start` under load ({kills['events']} events, seed {kills['seed']})"
+    return [*lines, _line((rounds, str(kills["rounds"]), str(len(kills["wrong"]))))]
+
+
+def _weakened(outcomes: Iterable[tuple[str, str | None]]) -> list[str]:
+    rows = [_line((what, "is noticed" if noticed else "failed to be noticed")) for what, noticed in outcomes]
+    return [_line(("The weakened build", "The matrix")), _line(["---", "---"]), *rows]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,25 @@
+"""P1 to P3 under `kill -9` of the real command; PRLOOM_KILL_ROUNDS says how often, PRLOOM_KILL_SEED from which seed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+ROUNDS = int(os.environ.get("PRLOOM_KILL_ROUNDS", "50"))
+SEED = os.environ.get("PRLOOM_KILL_SEED")
+HALVES = 2
+
+
+@pytest.mark.timeout(120 + 10 * ROUNDS)
+@pytest.mark.parametrize("half", range(HALVES))
+def test_p1_p2_p3_killed_again_and_again_at_any_moment_the_dispatcher_loses_nothing(half: int, ran: Callable[..., Any]):
+    seed = () if SEED is None else ("--seed", str(int(SEED) + half))
+
+    report = ran("kills.py", "--rounds", str(ROUNDS // HALVES), *seed)
+
+    print(f"seed {report['seed']}: {report['rounds']} rounds, {report['events']} events")
+    assert report["wrong"] == [], f"seed {report['seed']}"
+    assert report["events"] >= report["rounds"]
