@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from prloom.api import BridgeContext, Delivered, HttpError, InlineComment, Json, Refused, Review, marker
 
-from .knowledge import asks, fields, refusals, urls, wording
+from .knowledge import asks, fields, people, refusals, urls, wording
 from .knowledge.asks import Ask
 from .knowledge.place import Place
 from .source import Source
@@ -31,6 +31,7 @@ class Posting:
         self._repository = source.repository
         self._action = action
         self._where = where
+        self._account: people.Account | None = None
 
     async def say(self, message: str) -> Delivered | Refused:
         """Comment in the thread, or in the conversation; there too where the thread is gone."""
@@ -120,9 +121,9 @@ class Posting:
         if not self.unsure:
             return None
         issue, pull = self._repository.issue(self._where.pr), self._repository.pull(self._where.pr)
-        there = self._found(await self._source.all(urls.listed(f"{issue}/comments")), "issuecomment-")
+        there = await self._found(await self._source.all(urls.listed(f"{issue}/comments")), "issuecomment-")
         if there is None and inline:
-            there = self._found(await self._source.all(urls.listed(f"{pull}/comments")), "discussion_r")
+            there = await self._found(await self._source.all(urls.listed(f"{pull}/comments")), "discussion_r")
             if there is None and await self._in_draft():
                 return Refused(_IN_DRAFT, retryable=True, retry_after=refusals.LATER, unknown=True)
         self.unsure = False
@@ -132,7 +133,7 @@ class Posting:
         if not self.unsure:
             return None
         reviews = await self._source.all(urls.listed(f"{self._repository.pull(self._where.pr)}/reviews"))
-        there = self._found(reviews, "pullrequestreview-")
+        there = await self._found(reviews, "pullrequestreview-")
         self.unsure = False
         return there
 
@@ -142,17 +143,29 @@ class Posting:
         for each in await self._source.all(urls.listed(url)):
             if fields.text(each, "state") == "PENDING":
                 comments = await self._source.all(urls.listed(f"{url}/{fields.number(each, 'id')}/comments"))
-                if self._found(comments, "discussion_r") is not None:
+                if await self._found(comments, "discussion_r") is not None:
                     return True
         return False
 
-    def _found(self, posts: list[Json], prefix: str) -> Delivered | None:
-        """Return the post that begins with the mark of this action: one that quotes it does not."""
+    async def _found(self, posts: list[Json], prefix: str) -> Delivered | None:
+        """Return our post that begins with the mark of this action: one that quotes it does not.
+
+        Anybody can work out what the mark of an action will be, and write it.
+        """
         mark = marker(self._action)
-        for post in posts:
-            if fields.text(post, "body").lstrip().startswith(mark):
-                return _delivered(post, prefix)
-        return None
+        marked = [post for post in posts if fields.text(post, "body").lstrip().startswith(mark)]
+        if marked and self._account is None:
+            self._account = await self._whose_token()
+        own = (post for post in marked if people.wrote(self._account, fields.at(post, "user")))
+        return next((_delivered(post, prefix) for post in own), None)
+
+    async def _whose_token(self) -> people.Account:
+        try:
+            return people.account((await self._source.get(urls.USER)).json())
+        except HttpError as error:
+            if error.trouble not in {"forbidden", "gone"}:
+                raise
+            return people.unnamed(app=refusals.mentions(error, "integration"))
 
 
 def _delivered(answer: Mapping[str, Json], prefix: str) -> Delivered:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from prloom.api import Author, Json
 
 from . import fields
@@ -11,6 +13,30 @@ GHOST = "ghost"
 
 ROLES = ("none", "read", "triage", "write", "maintain", "admin")
 _FLAGS = (("admin", "admin"), ("maintain", "maintain"), ("push", "write"), ("triage", "triage"), ("pull", "read"))
+
+
+class Account(NamedTuple):
+    """Whose a token is: a login, or where GitHub does not tell, whether an App's (whose login only Apps can have)."""
+
+    login: str | None
+    app: bool = False
+
+
+def account(user: Json) -> Account:
+    """Return the account that `/user` tells."""
+    return Account(fields.text(user, "login") or None)
+
+
+def unnamed(*, app: bool) -> Account:
+    """Return an account of which GitHub does not tell the login: that of an App, or any."""
+    return Account(None, app=app)
+
+
+def wrote(account: Account | None, user: Json) -> bool:
+    """Whether an account may have written what is the user's: one that nobody knows may have written anything."""
+    if account is None or account.login is None:
+        return account is None or not account.app or author(user).bot
+    return fields.text(user, "login").lower() == account.login.lower()
 
 
 def author(user: Json) -> Author:

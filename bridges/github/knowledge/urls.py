@@ -9,6 +9,8 @@ from prloom.api import HttpNeeds
 
 API = "https://api.github.com"
 VERSION = "2022-11-28"
+USER = "user"
+"""Whose the token is; GitHub tells an App's installation nothing there."""
 PAGE = 100
 """The most items that GitHub puts on a page."""
 PULLS_PAGE = 50

@@ -237,6 +237,36 @@ async def test_a_quotation_of_the_mark_is_not_the_reply(desk: Any, pull: Any) ->
     assert said(desk) == ["Done."]
 
 
+async def test_p3_a_mark_that_somebody_else_wrote_is_not_the_reply(desk: Any, pull: Any) -> None:
+    desk.hub.comment(pull, "eve", f"{marker(ID)}\n\nDone, says eve.")
+    desk.hub.review(pull, "eve", "COMMENTED", f"{marker(ID)}\n\nDone, says eve.")
+
+    await desk.say(None, uncertain=True)
+    await desk.act(None, Review(verdict="comment", summary="Done."), uncertain=True)
+
+    assert said(desk) == ["Done.", "Done."]
+
+
+@pytest.mark.parametrize("kind", ["user", "app"])
+async def test_p3_a_post_is_known_as_ours_whatever_the_token_is(new_desk: Any, kind: str) -> None:
+    desk = new_desk()
+    desk.hub.person("eve", "read")
+    if kind == "app":
+        desk.hub.bot("prloom[bot]", "write")
+        desk.token = desk.hub.token("prloom[bot]", kind="app")
+        desk.client = desk.connect()
+    pull = desk.hub.pull()
+    desk.track(pull)
+    desk.hub.comment(pull, "eve", f"{marker(ID)}\n\nDone, says eve.")
+    desk.hub.after_next(TIMEOUT, on="POST *")
+    first = await desk.say(None)
+
+    second = await desk.say(None, uncertain=first.unknown)
+
+    assert isinstance(second, Delivered)
+    assert len(desk.hub.posts(by="prloom[bot]" if kind == "app" else "ada")) == 1
+
+
 # ---- drafts
 
 
