@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -135,7 +136,8 @@ class DispatcherLock:
             return
         try:
             if not self.quiet:
-                self._stop()
+                with suppress(StorageError, OSError):  # that the process is no more says it as well
+                    self._stop()
         finally:
             lock.release()
 
@@ -150,7 +152,8 @@ class DispatcherLock:
         found = self.folder.stat(OWNER)
         if found is not None:
             self._tell(stopped=True)
-            self.folder.disk.touch(OWNER, self.folder.fd, found.st_mtime)
+            with failure.telling("touch", self.folder, OWNER):
+                self.folder.disk.touch(OWNER, self.folder.fd, found.st_mtime)
 
     def _tell(self, *, stopped: bool) -> None:
         pid = os.getpid()

@@ -195,6 +195,18 @@ def test_who_cannot_say_that_it_has_the_repository_does_not_have_it(folder: Fold
         assert owners.owner(folder) is not None
 
 
+def test_who_cannot_say_that_it_has_ended_says_why_and_gives_the_lock_back(folder: Folder) -> None:
+    lock = DispatcherLock(folder)
+    lock.acquire()
+    folder.disk = FailingDisk("touch")
+
+    with pytest.raises(StorageError, match=r"cannot touch .*dispatcher\.owner\.json: Input/output error"):
+        lock.release()
+
+    with DispatcherLock(folder):
+        assert owners.owner(folder) is not None
+
+
 def test_a_lock_can_be_taken_again_and_releasing_twice_is_fine(folder: Folder) -> None:
     lock = DispatcherLock(folder)
     for _ in range(2):
