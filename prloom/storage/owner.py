@@ -152,8 +152,7 @@ class DispatcherLock:
         found = self.folder.stat(OWNER)
         if found is not None:
             self._tell(stopped=True)
-            with failure.telling("touch", self.folder, OWNER):
-                self.folder.disk.touch(OWNER, self.folder.fd, found.st_mtime)
+            self.folder.disk.touch(OWNER, self.folder.fd, found.st_mtime)
 
     def _tell(self, *, stopped: bool) -> None:
         pid = os.getpid()

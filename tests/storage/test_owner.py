@@ -195,13 +195,12 @@ def test_who_cannot_say_that_it_has_the_repository_does_not_have_it(folder: Fold
         assert owners.owner(folder) is not None
 
 
-def test_who_cannot_say_that_it_has_ended_says_why_and_gives_the_lock_back(folder: Folder) -> None:
+def test_who_cannot_say_that_it_has_ended_gives_the_lock_back_all_the_same(folder: Folder) -> None:
     lock = DispatcherLock(folder)
     lock.acquire()
     folder.disk = FailingDisk("touch")
 
-    with pytest.raises(StorageError, match=r"cannot touch .*dispatcher\.owner\.json: Input/output error"):
-        lock.release()
+    lock.release()
 
     with DispatcherLock(folder):
         assert owners.owner(folder) is not None
