@@ -82,6 +82,7 @@ class Merging:
             self._known.merges_due.pop(number, None)
             self._gone(number)
             return
+        self._known.find(number)
         item = None if answer.unchanged else answer.json()
         now = pulls.facts(item)
         if now is None:

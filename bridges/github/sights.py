@@ -21,6 +21,7 @@ class Sights:
         self._source = source
         self._known = known
         self._news = news
+        self._doubted = frozenset(known.missing)
 
     async def read_list(self) -> None:
         """Read the list of all pull requests, as far as they changed since it was read last."""
@@ -72,6 +73,7 @@ class Sights:
                 raise
             self.end(number, plan)
             return
+        known.find(number)
         item = answer.json()
         now = pulls.facts(item)
         if now is None:
@@ -92,11 +94,20 @@ class Sights:
             known.checks_due.append(number)
 
     def end(self, number: int, plan: str = "") -> None:
-        """Take note that a pull request is gone: GitHub says so, while it shows the repository."""
-        seen = self._known.pull_requests.setdefault(number, Seen(plan=plan))
+        """Take note that a pull request is gone, once two polls were told so that were shown the repository.
+
+        Whoever loses sight of the repository between two requests loses sight of one pull request first.
+        """
+        known = self._known
+        if number not in self._doubted:
+            known.miss(number)
+            return
+        known.find(number)
+        seen = known.pull_requests.setdefault(number, Seen(plan=plan))
         if seen.state != "closed":
             self._news.take([pulls.gone(number, iso(self._ctx.now))])
         seen.state = "closed"
+        known.reviews_due = [due for due in known.reviews_due if due != number]
 
     async def read_reviews(self, number: int) -> None:
         """Read the reviews of a pull request."""
@@ -107,9 +118,8 @@ class Sights:
             if error.trouble != "gone":
                 raise
             self.end(number)
-            found = []
-            self._known.reviews_due = [due for due in self._known.reviews_due if due != number]
-        self._news.hear(found)
+        else:
+            self._news.hear(found)
 
     async def _reviews(self, number: int, seen: Seen) -> list[Post | None]:
         """Return the reviews of a pull request; none where nothing changed since they were read last.

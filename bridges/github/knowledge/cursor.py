@@ -80,7 +80,8 @@ class Cursor(_Part):
     name) were looked at. `reviews_due`, `merges_due` and `checks_due` are pull requests that are still to be looked at;
     that of merges counts how often GitHub had not worked it out. `deletions_due` are those that have fewer comments of
     a kind than they had. `used` is what was seen to be there at all: "actions", "checks" of other apps, "status".
-    `closed_eyes` says until when what the token may not see is not asked for.
+    `closed_eyes` says until when what the token may not see is not asked for. `missing` are pull requests that were not
+    there when they were asked for.
     """
 
     comments: Feed = Feed()
@@ -99,6 +100,7 @@ class Cursor(_Part):
     deletions_due: dict[int, list[str]] = {}
     used: list[str] = []
     closed_eyes: dict[str, str] = {}
+    missing: list[int] = []
 
     def remember(self, key: str, post: Known) -> None:
         """Keep the last version of a post; the oldest are forgotten."""
@@ -122,10 +124,22 @@ class Cursor(_Part):
         """Have pull requests asked for, each alone."""
         self.merges_due |= dict.fromkeys(numbers, 0)
 
+    def miss(self, number: int) -> None:
+        """Take note that a pull request is not there, and have it asked for again."""
+        if number not in self.missing:
+            self.missing.append(number)
+        if number in self.pull_requests:
+            self.look_alone([number])
+
+    def find(self, number: int) -> None:
+        """Take note that a pull request is there, or that nothing more is to be asked about it."""
+        self.missing = [each for each in self.missing if each != number]
+
     def keep_only(self, tracked: Mapping[int, str]) -> None:
         """Forget the pull requests that are looked after no more, or by another plan than they were."""
         kept = {number: seen for number, seen in self.pull_requests.items() if tracked.get(number) == seen.plan}
         self.pull_requests = kept
+        self.missing = [number for number in self.missing if number in tracked]
         self.reviews_due = [number for number in self.reviews_due if number in kept]
         self.merges_due = {number: tries for number, tries in self.merges_due.items() if number in kept}
         self.checks_due = [number for number in self.checks_due if number in kept]

@@ -711,9 +711,41 @@ async def test_one_that_is_gone_is_closed(desk: Any) -> None:
 
 async def test_410_is_as_good_as_404(desk: Any) -> None:
     await watched(desk)
-    desk.hub.before_next(answer(410, "This was deleted"), on="GET */pulls/1")
+    desk.hub.before_next(answer(410, "This was deleted"), on="GET */pulls/1", times=2)
 
     assert types([event for _ in range(8) for event in await desk.poll()]) == ["pr_closed"]
+
+
+@pytest.mark.parametrize("of", ["*/pulls/1", "*/pulls/1/reviews"])
+async def test_one_that_is_there_again_when_it_is_asked_for_a_second_time_is_not_closed(desk: Any, of: str) -> None:
+    pull = await watched(desk)
+    desk.hub.review(pull, "ann", "COMMENTED", "one")
+    desk.hub.before_next(answer(404, "Not Found"), on=f"GET {of}")
+    told = [event for _ in range(20) for event in await desk.poll()]
+    desk.hub.before_next(answer(404, "Not Found"), on=f"GET {of}")
+    desk.hub.review(pull, "ann", "COMMENTED", "two")
+    told += [event for _ in range(20) for event in await desk.poll()]
+
+    assert bodies(told) == ["one", "two"]
+    assert types(told) == ["pr_review"] * 2
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_nothing_is_closed_where_the_repository_is_lost_from_sight_within_a_poll(
+    desk: Any, *, first: bool
+) -> None:
+    pull = desk.hub.pull()
+    desk.track(pull)
+    if not first:
+        await desk.poll()
+        desk.hub.review(pull, "ann", "COMMENTED", "one")
+    desk.hub.before_next(answer(404, "Not Found"), skip=3, times=100)
+    told = await desk.poll()
+    for _ in range(3):
+        with pytest.raises(HttpError, match="GitHub shows no repository"):
+            await desk.poll()
+
+    assert told == []
 
 
 @pytest.mark.parametrize("status", [401, 403, 451, 500, 502, 503])
