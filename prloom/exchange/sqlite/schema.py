@@ -9,19 +9,20 @@ from prloom.exchange.errors import StoreError
 VERSION = 1
 APPLICATION = 0x70724C78  # "prLx", in the database's header: tells an exchange from any other SQLite database
 
-# What changes stands apart from the bodies, which do not: SQLite writes a row anew when any of it changes. Every index
-# that claiming needs is partial, so that none of them grows with history.
+# What changes stands apart from the bodies, which do not: SQLite writes a row anew when any of it changes. Bodies stand
+# last: to what stands behind a long text it reads through all of that. Every index that claiming needs is partial, so
+# that none of them grows with history.
 _TABLES = """
 CREATE TABLE messages (
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     topic TEXT NOT NULL,
-    body TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     parent_id TEXT,
     conversation_id TEXT NOT NULL,
     producer TEXT,
-    metadata TEXT NOT NULL
+    metadata TEXT NOT NULL,
+    body TEXT NOT NULL
 ) STRICT;
 CREATE INDEX messages_conversation ON messages (conversation_id, parent_id);
 

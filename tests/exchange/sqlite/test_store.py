@@ -81,3 +81,14 @@ def test_a_body_of_megabytes_goes_in_and_comes_out(tmp_path: Path):
 
         assert held is not None
         assert held.message.body == body
+
+
+def test_what_is_read_without_a_body_does_not_stand_behind_it(tmp_path: Path):
+    path = tmp_path / "exchange.db"
+    SqliteStore(path).close()
+    db = sqlite3.connect(path)
+
+    columns = [name for (name,) in db.execute("SELECT name FROM pragma_table_info('messages') ORDER BY cid")]
+
+    db.close()
+    assert columns[-1] == "body"
