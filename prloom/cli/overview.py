@@ -17,6 +17,8 @@ _GAP = "  "
 def lines(status: Status, now: datetime) -> Iterator[str]:
     """Yield the lines of the whole picture."""
     yield _dispatcher(status.dispatcher, now)
+    if status.dispatcher.trouble:
+        yield from layout.item("trouble", terminal.paint(terminal.clean(status.dispatcher.trouble), "bad"))
     yield totals(status)
     for plan in status.plans:
         yield ""

@@ -21,7 +21,7 @@ from prloom.engine.plan.rules import Rules, rules
 from prloom.errors import ConfigError, PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
-from prloom.storage import asides, paths
+from prloom.storage import asides, files, paths
 from prloom.storage.disk import REAL, Disk
 from prloom.storage.document import Document
 from prloom.storage.folder import Folder
@@ -177,6 +177,10 @@ class Board:
             raise GoneError(f"{self.local.path} was removed while prloom ran; start prloom again")
         self._lock.touch()
 
+    def untold(self) -> str | None:
+        """Return trouble of a plan that it could not write down itself; a plan in trouble is looked at in each tick."""
+        return next((desk.untold for desk in (*self.stirred, self.repository) if desk.untold is not None), None)
+
     def turn_back(self, by: timedelta) -> None:
         """Look at everything anew, for what was due by a clock that was turned back is due sooner than it says."""
         self._still.clear()
@@ -244,6 +248,8 @@ class Board:
         local = Folder.open(worktree, *paths.LOCAL, disk=self._disk)
         if local is None:
             raise PrloomError(f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt its branch or pull request again")
+        if files.scarce(local.fd):  # those that are open keep what they need to be worked on
+            raise PrloomError("there are too many plans for the limit of open files; raise it (`ulimit -n`)")
         plan = plans.load(local)
         if plan.id != plan_id:
             raise PrloomError(

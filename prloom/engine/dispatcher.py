@@ -26,6 +26,7 @@ from prloom.engine.plan.rules import Rules
 from prloom.engine.plan.turns import Turns
 from prloom.engine.polling.network import Connect, Network
 from prloom.engine.polling.pollers import Pollers
+from prloom.engine.troubles import Troubles
 from prloom.engine.watch import Watcher
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import Bridges
@@ -72,7 +73,7 @@ class Dispatcher:
         self._asked = False
         self._jobs = Jobs(self._rouse)
         self._ticked_at = self._looked_at = clock()
-        self._troubles: dict[str, str | None] = {}
+        self._troubles = Troubles()
 
     # ---- the two ways to run
 
@@ -83,6 +84,7 @@ class Dispatcher:
         """
         try:
             await self._crew.start()
+            self._troubles.begin(self.board.local)
             watcher = self._watcher = Watcher()
             async with asyncio.TaskGroup() as group:
                 notices = group.create_task(self._notice(watcher))
@@ -145,6 +147,7 @@ class Dispatcher:
                 await self._crew.stop()
                 await self._network.close()
             finally:
+                self._troubles.close()
                 if self._watcher is not None:
                     self._watcher.close()
                 self.board.close()
@@ -171,20 +174,12 @@ class Dispatcher:
         self._asked = False
         self._ticked_at = self.clock()
         for part in self._parts():
-            name, trouble = part.__name__, None
             try:
-                part()
+                self._troubles.bear(part)
             except GoneError:
                 return False
-            except PrloomError as error:
-                trouble = str(error)
-                if trouble != self._troubles.get(name):
-                    log.warning("%s", trouble)
-            except Exception as error:
-                trouble = repr(error)
-                if trouble != self._troubles.get(name):
-                    log.exception("a bug in prloom; it goes on without")
-            self._troubles[name] = trouble
+        unwatched = None if self._watcher is None else self._watcher.trouble
+        self._troubles.tell(self.clock() - self._ticked_at, self.board.untold(), unwatched)
         return True
 
     def _look_at_the_clock(self) -> None:

@@ -15,18 +15,28 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+AGAIN = 60.0
+"""Seconds after which a watch that the system refused is asked for again."""
+
 _LOOKS = 60
 """After so many ticks, the folders are looked at whether something told of a change or not."""
+
+_MORE = "raise fs.inotify.max_user_instances (`sysctl`)"
 
 Identity = tuple[int, int]
 """What tells a folder from another one that has come into its place."""
 
 
 class Watcher:
-    """Watches folders with one inotify instance (a user has 128 of them); elsewhere than on Linux it stays silent."""
+    """Watches folders with one inotify instance (a user has 128 of them); elsewhere than on Linux it stays silent.
 
-    def __init__(self) -> None:
-        self._inotify: Inotify | None = _inotify()
+    `trouble` says why there is none for now; it is asked for `again` after so many seconds.
+    """
+
+    def __init__(self, *, again: float = AGAIN) -> None:
+        self.trouble: str | None = None
+        self._again = again
+        self._inotify: Inotify | None = self._ask()
         self._watches: dict[Path, tuple[Identity, Watch]] = {}
         self._followed: tuple[object, ...] | None = None
         self._looks = 0
@@ -53,9 +63,9 @@ class Watcher:
 
     async def notices(self) -> AsyncIterator[tuple[Path | None, str]]:
         """Yield the folder and the file name of each change, for ever; None where there were too many to be told."""
-        if self._inotify is None:
-            await asyncio.Event().wait()
-            return
+        while self._inotify is None:
+            await asyncio.sleep(self._again)
+            self._inotify, self._followed = self._ask(), None
         from asyncinotify import Mask  # noqa: PLC0415 - Linux only
 
         async for event in self._inotify:
@@ -71,6 +81,24 @@ class Watcher:
         """Let go of all watches."""
         if self._inotify is not None:
             self._inotify.close()
+
+    def _ask(self) -> Inotify | None:
+        if sys.platform != "linux":
+            return None
+        from asyncinotify import Inotify  # noqa: PLC0415 - Linux only
+
+        try:
+            made = Inotify()
+        except OSError as error:
+            if self.trouble is None:
+                log.warning("no file watch (%s); the tick looks at the buses", error)
+            reason = error.strerror or str(error)
+            self.trouble = (
+                f"files cannot be watched ({reason}), so that what is appended waits for the next tick; {_MORE}"
+            )
+            return None
+        self.trouble = None
+        return made
 
     def _add(self, folder: Path, identity: Identity) -> None:
         from asyncinotify import Mask  # noqa: PLC0415 - Linux only
@@ -98,15 +126,3 @@ def _identity(folder: Path) -> Identity | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _inotify() -> Inotify | None:
-    if sys.platform != "linux":
-        return None
-    from asyncinotify import Inotify  # noqa: PLC0415 - Linux only
-
-    try:
-        return Inotify()
-    except OSError as error:
-        log.warning("no file watch (%s); the tick looks at the buses", error)
-        return None

@@ -8,7 +8,12 @@ _flush_content = getattr(os, "fdatasync", os.fsync)
 
 
 class Disk:
-    """Every change that prloom makes to its files, one method each; names are relative to an open folder."""
+    """Every change that prloom makes to its files, one method each; names are relative to an open folder.
+
+    `patience` is how many seconds one waits for a folder's lock.
+    """
+
+    patience = 10.0
 
     def create(self, name: str, folder: int, flags: int, mode: int) -> int:
         """Make a file and return its descriptor; an existing file is opened unless `flags` has O_EXCL."""
@@ -51,7 +56,14 @@ class Disk:
         os.utime(name, None if mtime is None else (mtime, mtime), dir_fd=folder, follow_symlinks=False)
 
 
+class SharedDisk(Disk):
+    """The disk of somebody who has more to do than to wait for one folder: an append takes under a millisecond."""
+
+    patience = 1.0
+
+
 REAL = Disk()
+SHARED = SharedDisk()
 
 
 def write_all(disk: Disk, fd: int, block: bytes) -> None:

@@ -218,13 +218,16 @@ class Folder:
         """Write a flushed temporary file that is to become `name`, and return the temporary name."""
         self._check(name)
         temporary = f".{name}.{os.urandom(6).hex()}{TEMPORARY}"
-        self.write_new(temporary, (content,), mode=mode)
+        self.write_new(temporary, (content,), mode=mode, of=name)
         return temporary
 
-    def write_new(self, name: str, chunks: Iterable[bytes], *, mode: int = FILE_MODE) -> None:
-        """Write a file that must not exist yet, and flush it; its name is durable after `sync`."""
+    def write_new(self, name: str, chunks: Iterable[bytes], *, mode: int = FILE_MODE, of: str | None = None) -> None:
+        """Write a file that must not exist yet, and flush it; its name is durable after `sync`.
+
+        Errors speak of the file that it is to become, where it is `of` one.
+        """
         self._check(name)
-        with failure.telling("write", self, name):
+        with failure.telling("write", self, of or name):
             fd = self.disk.create(name, self.fd, os.O_WRONLY | os.O_EXCL | _OPEN_FILE, mode)
             try:
                 for chunk in chunks:

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
     from prloom.storage.folder import Folder
 
-PATIENCE = 10.0  # seconds; an append takes under a millisecond
 _FIRST_PAUSE = 0.0005
 _LONGEST_PAUSE = 0.01
 
 
 @contextmanager
-def held(folder: Folder, *, exclusive: bool = True, timeout: float = PATIENCE) -> Iterator[None]:
+def held(folder: Folder, *, exclusive: bool = True, timeout: float | None = None) -> Iterator[None]:
     """Hold a folder's lock, waiting at most `timeout` seconds; taking too long is a StorageError that names the holder.
+
+    Without a time, the patience is that of the folder's disk.
 
     The lock is an flock on the folder itself, through a descriptor of its own: threads exclude one another as
     processes do, and the kernel gives it back when its holder is killed. It is not to be taken twice in one call chain.
@@ -33,7 +34,7 @@ def held(folder: Folder, *, exclusive: bool = True, timeout: float = PATIENCE) -
     except OSError as error:
         raise failure.failed("lock", folder.path, error) from error
     try:
-        _wait(fd, folder.path, exclusive=exclusive, timeout=timeout)
+        _wait(fd, folder.path, exclusive=exclusive, timeout=folder.disk.patience if timeout is None else timeout)
         yield
     finally:
         os.close(fd)
@@ -60,7 +61,19 @@ def _wait(fd: int, path: str, *, exclusive: bool, timeout: float) -> None:
 def _busy(fd: int, path: str, timeout: float) -> StorageError:
     pid = holder(fd)
     who = "another process" if pid is None else f"process {pid}"
-    return StorageError(f"{path} is locked by {who} for more than {timeout:g} s; see what it does, then try again")
+    what = "see what it does, then try again"
+    if pid is not None and _stopped(pid):
+        who, what = f"{who}, which is stopped,", f"let it go on with `kill -CONT {pid}`, or end it"
+    return StorageError(f"{path} is locked by {who} for more than {timeout:g} s; {what}")
+
+
+def _stopped(pid: int) -> bool:
+    """Whether a process was stopped by a signal, or by a debugger, where the system tells (proc_pid_stat(5))."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (pathlib costs start-up time)
+            return file.read().rpartition(b")")[2].split()[0] in {b"T", b"t"}
+    except (OSError, IndexError):
+        return False
 
 
 def holder(fd: int) -> int | None:

@@ -1,17 +1,22 @@
-"""What the tests of the crash matrix share."""
+"""What the tests of faults share."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+from stage import Stage
 
 HERE = Path(__file__).parent
+MEMORY = Path("/dev/shm")
 
 
 @pytest.fixture
@@ -31,3 +36,11 @@ def ran(tmp_path: Path) -> Callable[..., Any]:
         return json.loads(ended.stdout)
 
     return run
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    """Return a stage in memory where the machine has such a folder: the engine flushes a lot."""
+    root = mkdtemp(prefix="prloom-test-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None)
+    yield Stage(Path(root))
+    shutil.rmtree(root, ignore_errors=True)

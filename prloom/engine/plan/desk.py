@@ -45,8 +45,8 @@ class Desk:
     failed on them in company, and `suspects` those of them that a plugin's process may have died of. `delivering` are
     the bridges that are at work on actions of this plan, each with whether those are courtesies. `awaits_agent` says
     that a job waits for an agent's turn, or has it. `swept` says that runs of an earlier dispatcher have been looked
-    for. All of these are memory only: after a crash nobody holds anything. `read_to` bounds what is taken in: events
-    behind it are left to the next tick.
+    for. `untold` is trouble that could not be written down. All of these are memory only: after a crash nobody holds
+    anything. `read_to` bounds what is taken in: events behind it are left to the next tick.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class Desk:
         self.todos_seen_at: int | None = None
         self.torn: tuple[Cursor, datetime] | None = None
         self.rest_until: datetime | None = None
+        self.untold: str | None = None
         self._rested = timedelta(0)
         self._troubles = 0
         self._anew = False
@@ -173,7 +174,7 @@ class Desk:
 
     def well(self) -> None:
         """Note that the plan could be worked on."""
-        if self.plan.last_error is not None:
+        if self.plan.last_error is not None or self.untold is not None:
             self.tell(None)
 
     def tell(self, error: str | None) -> None:
@@ -183,7 +184,10 @@ class Desk:
             if self.plan.last_error != error:
                 self.edit(lambda plan: replace(plan, last_error=error, last_error_at=at))
         except StorageError as failure:
+            self.untold = error
             log.warning("plan %s: %s", self.id, failure)
+        else:
+            self.untold = None
 
     def edit(self, change: Callable[[Plan], Plan]) -> None:
         """Change the plan's `state.json`; the repository itself has none, and must not look like a plan's worktree."""

@@ -1,6 +1,8 @@
-"""The document of `prloom status --json`: every key is always there."""
+"""The document of `prloom status --json`: every key is always there, but the dispatcher's trouble where it has none."""
 
 from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
 
 from prloom.model.record import Record
 
@@ -8,11 +10,12 @@ SCHEMA_VERSION = 1
 
 
 class Dispatcher(Record, frozen=True, kw_only=True):
-    """Whether a dispatcher runs, and when one last ticked."""
+    """Whether a dispatcher runs, when one last ticked, and, where there is any, the trouble that it has as a whole."""
 
     running: bool = False
     pid: int | None = None
     last_tick_at: str | None = None
+    trouble: str | UnsetType = UNSET
 
 
 class Totals(Record, frozen=True, kw_only=True):

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from prloom.engine.views.document import Dispatcher
 from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
 from prloom.model.record import Json, Record
-from prloom.storage import owner, paths
+from prloom.storage import alarm, owner, paths
 from prloom.storage.document import Document
 from prloom.storage.folder import Folder
 
@@ -28,7 +29,17 @@ def dispatcher(local: Folder) -> Dispatcher:
     if found is None:
         return Dispatcher()
     pid = found.pid if found.alive else None
-    return Dispatcher(running=found.alive, pid=pid, last_tick_at=found.last_tick_at)
+    trouble = _trouble(local) if found.alive else UNSET
+    return Dispatcher(running=found.alive, pid=pid, last_tick_at=found.last_tick_at, trouble=trouble)
+
+
+def _trouble(local: Folder) -> str | UnsetType:
+    """Return what the dispatcher says it is kept from its work by; where it cannot even say, the file system does."""
+    try:
+        told = alarm.read(local)
+    except StorageError:  # likewise
+        told = None
+    return told or alarm.of_file_system(local) or UNSET
 
 
 def of(local: Folder, name: str, key: str, shape: type[R]) -> tuple[R, ...]:

@@ -1,0 +1,59 @@
+"""Bear what keeps the parts of a tick from their work, and tell it: in the log, and to `prloom status`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from prloom.engine.board import GoneError
+from prloom.errors import PrloomError
+from prloom.storage.alarm import Alarm
+from prloom.storage.folder import Folder
+
+log = logging.getLogger("prloom.engine.dispatcher")
+
+
+SLOW = timedelta(seconds=5)
+"""A tick that takes longer than this is told of; it only begins what takes time, and writes down what was decided."""
+
+
+class Troubles:
+    """The trouble of each part, or none; until `begin`, it is told in the log only."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, str | None] = {}
+        self._alarm: Alarm | None = None
+
+    def begin(self, local: Folder) -> None:
+        """Let others read from now on what is wrong; raises StorageError."""
+        self._alarm = Alarm(local)
+
+    def bear(self, part: Callable[[], None]) -> None:
+        """Do a part of a tick; whatever goes wrong is told where it is new. Raises GoneError."""
+        name, trouble = part.__name__, None
+        try:
+            part()
+        except GoneError:
+            raise
+        except PrloomError as error:
+            trouble = str(error)
+            if trouble != self._of.get(name):
+                log.warning("%s", trouble)
+        except Exception as error:
+            trouble = repr(error)
+            if trouble != self._of.get(name):
+                log.exception("a bug in prloom; it goes on without")
+        self._of[name] = trouble
+
+    def tell(self, took: timedelta, *others: str | None) -> None:
+        """Let others read what is wrong with this as a whole, also where no file can be written."""
+        seconds = took.total_seconds()
+        slow = f"the last tick took {seconds:.0f} s; see what slows the disk or the machine" if took > SLOW else None
+        if self._alarm is not None:
+            self._alarm.tell(next(filter(None, (*self._of.values(), *others, slow)), None))
+
+    def close(self) -> None:
+        """Take back what was told."""
+        if self._alarm is not None:
+            self._alarm.close()
