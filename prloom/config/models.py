@@ -161,6 +161,11 @@ class Plugins(Section):
         default=(), description="Plugins that see events first, in this order; the others follow by name."
     )
     hook_timeout: Duration = Field(default=timedelta(seconds=30), description="How long one hook may take.")
+    memory_limit: Size = Field(
+        default=10**9,
+        description="How much memory each process of a plugin may have (on Linux); beyond, it gets a MemoryError.",
+        examples=["1GB"],
+    )
     isolation: Literal["process", "inline"] = Field(
         default="process",
         description='"process" runs each plugin in a process of its own; "inline" is for debugging a plugin.',

@@ -26,6 +26,8 @@ from prloom.extensions.hosting import Host
 from prloom.extensions.inline_host import InlineHost
 from prloom.extensions.process_host import ProcessHost
 from prloom.model.record import Json
+from prloom.storage import files
+from prloom.storage.disk import SHARED
 from prloom.workspace import repository
 
 log = logging.getLogger(__name__)
@@ -43,7 +45,8 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
     """
     general = rules(config)
     loaded = load_bridges(root, config)
-    board = Board(adopt.locate(root, config), general, clock)
+    files.allow_many()
+    board = Board(adopt.locate(root, config), general, clock, disk=SHARED)
     return Dispatcher(
         board,
         crew=crew(root, config, environ),
@@ -125,4 +128,5 @@ def crew(root: Path, config: Config, environ: Mapping[str, str]) -> Crew:
 def _host(found: Found, settings: Mapping[str, Json], root: Path, config: Config, environ: Mapping[str, str]) -> Host:
     if config.plugins.isolation == "inline":
         return InlineHost(found, settings)
-    return ProcessHost(found, settings, repo_root=root, environ=environ)
+    memory = config.plugins.memory_limit
+    return ProcessHost(found, settings, repo_root=root, environ=environ, memory=memory)

@@ -47,6 +47,7 @@ class PluginProcess:
 
     def _load(self, asked: protocol.Initialize) -> hosting.Registered:
         logging.basicConfig(handlers=[_Forward(asked.found.key, self._peer)], level=asked.log_level, force=True)
+        _limit_memory(asked.memory)
         loaded = loading.load(asked.found, asked.settings)
         if loaded.registrations is None:
             raise RpcError(loaded.error or "", rpc.PLUGIN_FAILED)
@@ -148,6 +149,19 @@ def _take_streams() -> tuple[BinaryIO, io.FileIO]:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
     return source, sink
+
+
+def _limit_memory(size: int) -> None:
+    """Have the kernel refuse this process, and those that it starts, more memory than so many bytes.
+
+    RLIMIT_DATA counts what is written to (setrlimit(2), since Linux 4.7), and not what runtimes only set aside.
+    """
+    if size and sys.platform == "linux":
+        import resource  # noqa: PLC0415 - where it is not needed, it need not be there
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        least = size if hard == resource.RLIM_INFINITY else min(size, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (least, least))
 
 
 def _end_with_parent() -> None:

@@ -31,11 +31,12 @@ LOG = "log"
 
 
 class Initialize(Record, frozen=True, kw_only=True):
-    """The plugin, its settings, and the least level of records that are of interest."""
+    """The plugin, its settings, the least level of records that are of interest, and its memory in bytes (0: any)."""
 
     found: Found
     settings: Mapping[str, Json] = field(default_factory=dict)
     log_level: int = 0
+    memory: int = 0
 
 
 class RunHook(Record, frozen=True, kw_only=True):

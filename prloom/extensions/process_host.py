@@ -38,7 +38,10 @@ def restart_delay(deaths: int, key: str) -> timedelta:
 
 
 class ProcessHost:
-    """A plugin's process and its successors; the methods do what `hosting.Host` says."""
+    """A plugin's process and its successors, each of which may have so many bytes of memory (0: as many as it gets).
+
+    The methods do what `hosting.Host` says.
+    """
 
     def __init__(
         self,
@@ -47,6 +50,7 @@ class ProcessHost:
         *,
         repo_root: Path,
         environ: Mapping[str, str],
+        memory: int = 0,
         start_limit: timedelta = START_LIMIT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -55,6 +59,7 @@ class ProcessHost:
         self._settings = dict(settings)
         self._cwd = repo_root
         self._environ = environment.allowed(environ, found.manifest.requires_env if found.manifest else ())
+        self._memory = memory
         self._start_limit = start_limit
         self._clock = clock
         self._log = PluginLog(found.key)
@@ -138,7 +143,9 @@ class ProcessHost:
         return started
 
     async def _initialized(self, started: Child) -> Registered:
-        asked = protocol.Initialize(found=self._found, settings=self._settings, log_level=self._log.level)
+        asked = protocol.Initialize(
+            found=self._found, settings=self._settings, log_level=self._log.level, memory=self._memory
+        )
         failed = f"plugin {self.key} could not be loaded"
         try:
             async with asyncio.timeout(self._start_limit.total_seconds()):
