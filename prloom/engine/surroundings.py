@@ -94,7 +94,8 @@ def of_tokens(config: Config, where: RepositoryPaths, environ: Mapping[str, str]
     forges = set(_forges(where))
     for each in assembly.load_bridges(where.root, config).loaded if forges else ():
         needs = each.bridge.http if isinstance(each.bridge, UsesHttp) else None
-        if each.name in forges and needs is not None and (needs.token_variables or needs.token_command):
+        in_use = not forges.isdisjoint(each.targets)
+        if in_use and needs is not None and (needs.token_variables or needs.token_command):
             try:
                 token.find(needs.token_variables, needs.token_command, environ)
             except NoTokenError as error:
