@@ -54,8 +54,8 @@ def test_nobody_has_what_somebody_else_has_locked(ran: Callable[..., Any]):
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
 def test_what_the_system_itself_breaks_is_no_different(ran: Callable[..., Any]):
-    report = ran(
-        "crash_matrix.py", "traced", "--each", "1", "--jobs", "1", "--protocol", "cursor", "--protocol", "init"
-    )
+    faults = ("--fault", "kill", "--fault", "EIO")
+
+    report = ran("crash_matrix.py", "traced", "--each", "1", "--jobs", "1", "--protocol", "cursor", *faults)
 
     assert report["wrong"] == []
