@@ -50,8 +50,12 @@ def command(
     In a pipe bodies are printed as they are; on a terminal nothing in them is obeyed. --json prints one document, and
     with --follow one for each message, on a line of its own.
     """
+    from prloom.exchange import drafting  # noqa: PLC0415 - `--help` needs none
+
     if topic is not None and conversation is not None:
         raise click.UsageError("say --topic or --conversation, not both")
+    if topic is not None:
+        drafting.checked_topic(topic)
     with places.opened(given, database) as exchange:
         if since is not None:
             exchange.message(since)  # a mistyped one is told before anything is waited for

@@ -58,6 +58,7 @@ def test_however_many_messages_there_are_all_are_read_in_one_document(run: Run, 
     ("args", "code", "text"),
     [
         (("--topic", "a", "--conversation", "b"), 2, "say --topic or --conversation, not both"),
+        (("--topic", "no topic"), 1, "'no topic' is no topic; use letters, digits"),
         (("--since", "nobody"), 1, "there is no message 'nobody' here"),
         (("--since", "nobody", "--follow"), 1, "there is no message 'nobody' here"),
     ],
