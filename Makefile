@@ -4,12 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test bench crash-matrix check format lint types layers clean
+.PHONY: help setup demo test bench kill crash-matrix check format lint types layers clean
 
 help:
 	@echo "make demo    set up and run prloom's main job on a throw-away repository"
 	@echo "make test    set up and run all tests"
 	@echo "make bench   set up and measure the promises of speed, a quarter of an hour"
+	@echo "make kill    set up and kill the exchange's workers and publishers two hundred times, a minute"
 	@echo "make crash-matrix"
 	@echo "             set up and break every call of every write, half an hour: docs/reliability.md"
 	@echo "make check   all that a change must pass: test, format, lint, types, layers"
@@ -30,6 +31,9 @@ test: setup
 
 bench: setup
 	$(BIN)/python benchmarks
+
+kill: setup
+	PRLOOM_KILL_ROUNDS=200 $(BIN)/python -m pytest -p no:randomly tests/exchange/test_kill.py
 
 crash-matrix: setup
 	$(BIN)/python tests/reliability/publish.py

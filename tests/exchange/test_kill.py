@@ -1,6 +1,6 @@
 """Publishers and workers are killed at any point, again and again, and nothing is lost, doubled or left behind.
 
-A quick run kills for 60 rounds; `PRLOOM_KILL_ROUNDS=200 python -m pytest tests/exchange/test_kill.py` for two hundred.
+A quick run kills for 60 rounds, `make kill` for two hundred.
 """
 
 from __future__ import annotations
