@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 _READY = (
     "SELECT d.seq FROM deliveries AS d WHERE d.topic = ? AND d.state = 'ready' AND d.available_at IS NULL"
-    " AND (d.concurrency_key IS NULL OR NOT EXISTS (SELECT 1 FROM deliveries AS busy"
-    " WHERE busy.state = 'leased' AND busy.concurrency_key = d.concurrency_key)) ORDER BY d.seq LIMIT 1"
+    # Gathered once, and not asked about each message: many may wait for one key.
+    " AND (d.concurrency_key IS NULL OR d.concurrency_key NOT IN (SELECT busy.concurrency_key FROM deliveries AS busy"
+    " WHERE busy.state = 'leased' AND busy.concurrency_key IS NOT NULL)) ORDER BY d.seq LIMIT 1"
 )
 _DUE = (
     "UPDATE deliveries SET available_at = NULL"
