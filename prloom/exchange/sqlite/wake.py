@@ -6,48 +6,48 @@ import logging
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from asyncinotify import Inotify
+from typing import Final
 
 log = logging.getLogger(__name__)
+
+_IN_MODIFY: Final = 0x2  # inotify(7)
 
 
 class FileListener:
     """Hears each poke at a file; where the system gives no watch it hears nothing, and one looks again in time."""
 
     def __init__(self, path: str) -> None:
-        self._inotify = _watch(path)
+        self._fd = _watch(path)
 
     def fileno(self) -> int | None:
         """Return the watch's descriptor."""
-        return None if self._inotify is None else self._inotify.fd
+        return self._fd
 
     def drain(self) -> None:
         """Take what was heard."""
-        if self._inotify is not None:
+        if self._fd is not None:
             with suppress(BlockingIOError):
-                while os.read(self._inotify.fd, 65536):
+                while os.read(self._fd, 65536):
                     pass
 
     def close(self) -> None:
         """Give the watch back; a second call does nothing."""
-        inotify, self._inotify = self._inotify, None
-        if inotify is not None:
-            inotify.close()
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
 
 
-def _watch(path: str) -> Inotify | None:
+def _watch(path: str) -> int | None:
+    """Return a watch on the file; two calls, for which a library would load asyncio into every command that waits."""
     if sys.platform != "linux":
         return None
-    from asyncinotify import InitFlags, Inotify, Mask  # noqa: PLC0415 (Linux only, and 30 ms)
+    import ctypes  # noqa: PLC0415 (only who waits needs it)
 
-    try:
-        inotify = Inotify(flags=InitFlags.CLOEXEC)
-        os.set_blocking(inotify.fd, False)
-        inotify.add_watch(path, Mask.MODIFY)
-    except OSError as error:
-        log.info("no file watch on %s (%s); it is looked at from time to time", path, error)
-        return None
-    return inotify
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd: int = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+    if fd >= 0 and libc.inotify_add_watch(fd, os.fsencode(path), _IN_MODIFY) >= 0:
+        return fd
+    log.info("no file watch on %s (%s); it is looked at from time to time", path, os.strerror(ctypes.get_errno()))
+    if fd >= 0:
+        os.close(fd)
+    return None
