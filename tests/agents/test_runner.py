@@ -57,6 +57,15 @@ async def test_a_whole_run_comes_to_its_result(launch: Launch) -> None:
     assert runs.read_result(run.folder) == result
 
 
+async def test_a_result_that_its_folder_does_not_take_is_told_in_a_sentence(launch: Launch) -> None:
+    run = launch("print('x')")
+    end = await runner.wait(run)
+    (run.folder / runs.RESULT).mkdir()
+
+    with pytest.raises(AgentError, match=r"is over, and .* does not take its result \(Is a directory\)"):
+        runner.conclude(run, command, end)
+
+
 async def test_a_failed_run_says_why(launch: Launch) -> None:
     run = launch("import sys; sys.exit('no such model: x')")
 

@@ -209,6 +209,21 @@ def test_keeping_a_folder_out_twice_changes_nothing_the_second_time(project: Pro
     assert file.read_bytes() == b"*.swp\n/prloom/.local/\n"
 
 
+def test_the_exclude_file_keeps_its_permissions_and_nothing_of_a_killed_writer_stays_beside_it(
+    project: Project, repo: Repository
+) -> None:
+    file = project.root / ".git" / "info" / "exclude"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"*.swp\n")
+    file.chmod(0o640)
+    (file.parent / ".exclude.4711.tmp").write_bytes(b"*.s")
+
+    repository.exclude(repo, project.root / "prloom" / ".local")
+
+    assert [each.name for each in file.parent.iterdir()] == ["exclude"]
+    assert file.stat().st_mode & 0o777 == 0o640
+
+
 def test_a_missing_exclude_file_is_made(project: Project, repo: Repository) -> None:
     shutil.rmtree(project.root / ".git" / "info", ignore_errors=True)
 
