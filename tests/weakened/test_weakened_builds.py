@@ -165,7 +165,7 @@ WEAKENINGS = (
     Weakening(
         "P5: the deadline counts from the first deferral, whoever put the event off",
         "prloom/core/deferral.py",
-        "    first = record.moment(event.first_deferred_at) if event.first_deferred_at else now\n",
+        "    first = min(record.moment(event.first_deferred_at), now) if event.first_deferred_at else now\n",
         "    first = now\n",
         "engine/test_promises.py",
         "take_turns",
