@@ -8,11 +8,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import table
-import weakened
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs/reliability.md"
@@ -28,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
     given = parser.parse_args(argv)
     reports = {kind: _report(given.reuse, kind, "crash_matrix.py", kind, "--each", str(given.each)) for kind in KINDS}
     kills = _report(given.reuse, "kills", "kills.py", "--rounds", str(given.rounds))
-    outcomes = [(row.what, _noticed(row)) for row in weakened.WEAKENINGS]
+    outcomes = _report(given.reuse, "weakened", "weakened.py")
     PAGE.write_text(table.page(PAGE.read_text(), reports, kills, outcomes))
     wrong = [line for report in (*reports.values(), kills) for line in report["wrong"]]
     wrong += [f"the build is not noticed: {what}" for what, noticed in outcomes if noticed is None]
@@ -44,11 +42,6 @@ def _report(folder: Path | None, name: str, program: str, *args: str) -> Any:
     if kept is not None:
         kept.write_text(ended.stdout)
     return json.loads(ended.stdout)
-
-
-def _noticed(row: weakened.Weakening) -> str | None:
-    with TemporaryDirectory() as folder:
-        return weakened.fails(row, Path(folder))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
@@ -118,3 +119,16 @@ def fails(weakening: Weakening, folder: Path) -> str | None:
     assert ended.returncode in {0, 1}, ended.stderr
     wrong = json.loads(ended.stdout)["wrong"]
     return wrong[0] if wrong else None
+
+
+def main() -> None:
+    """Try all weakened builds, and print what went wrong with each."""
+    outcomes = []
+    for row in WEAKENINGS:
+        with TemporaryDirectory() as folder:
+            outcomes.append((row.what, fails(row, Path(folder))))
+    print(json.dumps(outcomes))
+
+
+if __name__ == "__main__":
+    main()
