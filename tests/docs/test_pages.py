@@ -116,7 +116,7 @@ def test_the_readme_shows_the_demo_between_its_marks(named: Callable[[str], Any]
 
 
 def test_every_make_target_that_a_document_shows_exists(page: Any, root: Path):
-    targets = re.findall(r"^(\w+):", (root / "Makefile").read_text("utf-8"), re.MULTILINE)
-    shown = re.findall(r"^\$ make (\w+)", page.text, re.MULTILINE) + re.findall(r"`make (\w+)`", page.text)
+    targets = re.findall(r"^([\w-]+):", (root / "Makefile").read_text("utf-8"), re.MULTILINE)
+    shown = re.findall(r"^\$ make ([\w-]+)", page.text, re.MULTILINE) + re.findall(r"`make ([\w-]+)`", page.text)
 
     assert set(shown) <= set(targets)
