@@ -16,7 +16,7 @@ from psycopg.errors import DeadlockDetected, InvalidSqlStatementName, Serializat
 
 from prloom.exchange import ids
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
-from prloom.exchange.postgres import session
+from prloom.exchange.postgres import former, session
 from prloom.exchange.postgres.transaction import NOTIFY, Lock, Row, Transaction
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Connection:
         self._lock = threading.RLock()
         self._closed = False
         try:
-            self._db: psycopg.Connection | None = session.start(address)
+            self._db: psycopg.Connection | None = self._start()
         except psycopg.Error as error:
             raise session.told(address, error) from error
 
@@ -105,9 +105,11 @@ class Connection:
             while True:
                 db = self._reach(outage)
                 try:
+                    if outage.lost is not None and not former.is_over(db, outage.lost):
+                        raise outage.told(StoreError(f"{self.address.shown}: a session that was lost does not end"))
                     return attempt(db, outage.unknown)
                 except _LostCommitError as error:
-                    outage.unknown = True
+                    outage.lost = self._session
                     self._drop(db, error.cause)
                 except psycopg.Error as error:
                     if session.lost(db, error):
@@ -167,13 +169,22 @@ class Connection:
         """Return the session, or a new one; raises StoreError."""
         while self._db is None:
             try:
-                self._db = session.start(self.address)
+                self._db = self._start()
                 log.info("connected to %s again", self.address.shown)
             except psycopg.Error as error:
                 if outage.is_over():
                     raise outage.told(session.told(self.address, error)) from error
                 outage.wait()
         return self._db
+
+    def _start(self) -> psycopg.Connection:
+        db = session.start(self.address)
+        try:
+            self._session = former.named(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     def _drop(self, db: psycopg.Connection, error: psycopg.Error) -> None:
         if self._db is db:
@@ -189,13 +200,18 @@ class Connection:
 
 
 class _Outage:
-    """How long the server has been away in one call, and whether a commit went out before."""
+    """How long the server has been away in one call, and the session that was lost in a commit, if one was."""
 
     def __init__(self, patience: float) -> None:
-        self.unknown = False
+        self.lost: former.Session | None = None
         self._patience = patience
         self._end: float | None = None
         self._pause = _FIRST_PAUSE
+
+    @property
+    def unknown(self) -> bool:
+        """Whether a commit went out, and no answer came back."""
+        return self.lost is not None
 
     def is_over(self) -> bool:
         """Whether it lasted for too long; it begins when this is asked first."""

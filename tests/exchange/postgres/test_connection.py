@@ -22,6 +22,7 @@ from prloom.exchange import drafting
 from prloom.exchange.claim import Completed
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
 from prloom.exchange.exchange import Exchange
+from prloom.exchange.postgres import address, former
 
 
 def bodies(messages: Any) -> list[str]:
@@ -73,6 +74,42 @@ def test_a_claim_that_is_lost_on_the_way_is_made_once(opened: Any, wire: Any, th
     assert exchange.inspect(published.id).claims == (held.claim,)
     held.complete("y")
     assert exchange.check(published.id).outcome == "success"
+
+
+def test_a_claim_is_not_asked_for_again_while_the_lost_session_is_still_making_it(
+    opened: Any, wire: Any, through_the_wire: str, raw: psycopg.Connection
+):
+    exchange = opened(through_the_wire)
+    exchange.publish("work", "first")
+    first = exchange.claim("work")
+    first.complete("y")
+    published = exchange.publish("work", "x")
+    wire.lose("answer", b"INTO claims")
+    raw.execute("BEGIN")
+    raw.execute("LOCK TABLE claims IN SHARE MODE")  # whoever would claim waits
+
+    def let_go() -> None:
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'claims'::regclass"
+        while (raw.execute(waiting).fetchone() or (0,))[0] == 0:
+            pass
+        raw.execute("COMMIT")
+
+    other = threading.Thread(target=let_go)
+    other.start()
+    held = exchange.claim("work")
+    other.join()
+
+    assert wire.cuts == 1
+    assert exchange.inspect(published.id).claims == (held.claim,)
+
+
+def test_a_session_that_does_not_notice_that_it_was_lost_is_ended(raw: psycopg.Connection, url: str):
+    with psycopg.connect(**address.read(url).parameters, autocommit=True) as forgotten:  # type: ignore[arg-type]
+        lost = former.named(forgotten)
+
+        assert former.is_over(raw, lost)
+        with pytest.raises(psycopg.errors.AdminShutdown):
+            forgotten.execute("SELECT 1")
 
 
 @pytest.mark.parametrize("lost", ["request", "answer"])
