@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# One more than there are processors: many tests wait for a process of their own.
+WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 .PHONY: help setup demo test bench kill crash-matrix check format lint types layers clean
 
@@ -27,7 +29,7 @@ demo: setup
 	$(BIN)/prloom demo
 
 test: setup
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 bench: setup
 	$(BIN)/python benchmarks

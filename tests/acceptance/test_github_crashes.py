@@ -32,7 +32,7 @@ def register(ctx):
 
 STORY = Path(__file__).with_name("github_crash_story.py")
 PARTS = 4
-STEP = int(os.environ.get("PRLOOM_CRASH_STEP", "3"))
+STEP = int(os.environ.get("PRLOOM_CRASH_STEP", "12"))
 """Of the points of a second kill, each of which one is taken; 1 takes all of them, in some minutes."""
 
 

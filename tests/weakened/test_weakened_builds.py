@@ -580,7 +580,7 @@ WEAKENINGS = (
 @pytest.mark.parametrize("weakening", WEAKENINGS, ids=lambda weakening: weakening.guarantee)
 def test_a_build_without_the_guarantee_fails_its_test(weakening: Weakening, tmp_path: Path):
     for folder in NEEDED:
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", ".local"))
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns(".local"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     file = tmp_path / weakening.file
     text = file.read_text()
