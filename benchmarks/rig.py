@@ -164,10 +164,10 @@ async def one_round(dispatcher: Dispatcher) -> float:
     """Tick, do all that there is to do by then, and return how long that took in seconds."""
     begun = time.perf_counter()
     dispatcher.tick()
-    while dispatcher._jobs or dispatcher._woken:  # noqa: SLF001 - no command does one round of a dispatcher that goes on
-        if not dispatcher._woken:  # noqa: SLF001
+    while dispatcher._jobs or dispatcher._wakes:  # noqa: SLF001 - no command does one round of a dispatcher that goes on
+        if not dispatcher._wakes:  # noqa: SLF001
             await dispatcher._jobs.wait()  # noqa: SLF001
-        dispatcher._work_through(dispatcher._drain())  # noqa: SLF001
+        dispatcher._work_through(dispatcher._wakes.drain())  # noqa: SLF001
         await asyncio.sleep(0)
     return time.perf_counter() - begun
 

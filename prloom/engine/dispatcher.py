@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from math import inf
@@ -27,6 +27,7 @@ from prloom.engine.plan.turns import Turns
 from prloom.engine.polling.network import Connect, Network
 from prloom.engine.polling.pollers import Pollers
 from prloom.engine.troubles import Troubles
+from prloom.engine.wakes import Wakes
 from prloom.engine.watch import Watcher
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import Bridges
@@ -68,10 +69,8 @@ class Dispatcher:
         self._watcher: Watcher | None = None
         self._horizon: datetime | None = None
         self._turns = Turns()
-        self._wake = asyncio.Event()
-        self._woken: set[str] = set()
-        self._asked = False
-        self._jobs = Jobs(self._rouse)
+        self._wakes = Wakes()
+        self._jobs = Jobs(self._wakes.rouse)
         self._ticked_at = self._looked_at = clock()
         self._troubles = Troubles()
 
@@ -106,11 +105,11 @@ class Dispatcher:
             self._horizon = self.clock()
             self.poll()
             self.tick()
-            while self._jobs or self._woken:
-                if not self._woken:
+            while self._jobs or self._wakes:
+                if not self._wakes:
                     await self._jobs.wait()
                 self._close_the_door()
-                self._work_through(self._drain())
+                self._work_through(self._wakes.drain())
                 await asyncio.sleep(0)
             self._publish()
         finally:
@@ -171,7 +170,7 @@ class Dispatcher:
 
         A trouble that stays is told once.
         """
-        self._asked = False
+        self._wakes.tick_wanted = False
         self._ticked_at = self.clock()
         for part in self._parts():
             try:
@@ -197,7 +196,7 @@ class Dispatcher:
             self.poll()
 
     def _poll(self) -> None:
-        self._pollers.begin(partial(self._jobs.spawn, None), lambda plan_ids: self._rouse(*plan_ids))
+        self._pollers.begin(partial(self._jobs.spawn, None), lambda plan_ids: self._wakes.rouse(*plan_ids))
 
     def _close_the_door(self) -> None:
         """Once all bridges have been asked, take in what stands on the buses by now, and nothing that comes later."""
@@ -209,12 +208,7 @@ class Dispatcher:
                     desk.read_to = desk.ledger.events.end()
                 except PrloomError as error:
                     desk.trouble(str(error))
-                self._woken.add(desk.id)
-
-    def _drain(self) -> Collection[str]:
-        woken, self._woken = self._woken, set()
-        self._wake.clear()
-        return woken
+                self._wakes.rouse(desk.id)
 
     def _work_through_all(self) -> None:
         for desk in self.board.stirred:  # looked at just now
@@ -232,7 +226,7 @@ class Dispatcher:
     def _advance(self, desk: Desk) -> None:
         since, seen = self.clock(), self.board.see(desk)
         if work.advance(desk, self._roster(desk), self._hands(agents=bool(desk.id))):
-            self._rouse(desk.id)
+            self._wakes.rouse(desk.id)
         else:
             self.board.rest(desk, seen, since)
 
@@ -256,27 +250,16 @@ class Dispatcher:
 
     # ---- work beside everything else
 
-    def _rouse(self, *plan_ids: str | None) -> None:
-        """Have plans worked through again before anything else happens."""
-        self._woken.update(plan_id for plan_id in plan_ids if plan_id is not None)
-        self._wake.set()
-
     async def _until_the_next(self, tick: timedelta) -> None:
         """Work through the plans that are woken until the time of the next tick has come, or somebody asks for one."""
         loop = asyncio.get_running_loop()
         end = loop.time() + tick.total_seconds()
-        while not self._asked and loop.time() < end:
-            if self._woken:
-                self._work_through(self._drain())
+        while not self._wakes.tick_wanted and loop.time() < end:
+            if self._wakes:
+                self._work_through(self._wakes.drain())
                 await asyncio.sleep(0)
-                continue
-            end = min(end, loop.time() + self._next())
-            try:
-                async with asyncio.timeout_at(end):
-                    await self._wake.wait()
-            except TimeoutError:
+            elif not await self._wakes.wait(end, self._next):
                 return
-            self._wake.clear()
 
     def _next(self) -> float:
         """Return how many seconds it is until something is due; what was due when the last tick began is at work."""
@@ -290,10 +273,9 @@ class Dispatcher:
         try:
             async for folder, name in watcher.notices():
                 if name == paths.CONTROL or folder is None:
-                    self._asked = True
-                    self._wake.set()
+                    self._wakes.want_tick()
                 elif name == paths.EVENTS:
-                    self._rouse(*(desk.id for desk in self.board.all() if _bus(desk) == folder))
+                    self._wakes.rouse(*(desk.id for desk in self.board.all() if _bus(desk) == folder))
         except OSError as error:
             log.warning("no file watch any more (%s); the tick looks at the buses", error)
 

@@ -220,7 +220,7 @@ class StoryTriager:
 
     def _settle(self, desk: Desk, ids: tuple[str, ...]) -> None:
         state = desk.ledger.state.open
-        batch = tuple(event for i in ids if i in state and (event := desk.ledger.event(state[i])) is not None)
+        batch = tuple(event for i in ids if i in state and (event := desk.ledger.texts.of(state[i])) is not None)
         answer = {
             "items": [
                 {"eventId": e.id, "verdict": "todo" if "TODO" in e.body else "answered", "reply": f"On {e.id}."}

@@ -560,9 +560,9 @@ class CountingDisk(WatchedDisk):
 async def quiet(dispatcher: Dispatcher) -> None:
     """Let a dispatcher do all there is to do."""
     dispatcher.tick()
-    while dispatcher._jobs or dispatcher._woken:
+    while dispatcher._jobs or dispatcher._wakes:
         await asyncio.sleep(0)
-        dispatcher._work_through(dispatcher._drain())
+        dispatcher._work_through(dispatcher._wakes.drain())
 
 
 async def an_idle_dispatcher(stage: Stage, events: int) -> Dispatcher:

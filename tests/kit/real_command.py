@@ -21,6 +21,10 @@ print("Let me think {about} it.\\n" + json.dumps({"items": items, "todos": todos
 """
 
 
+PLAN = "work"
+"""The branch to look after, and so the plan."""
+
+
 class Repository:
     """A git repository with a branch to look after, and the real command."""
 
@@ -41,7 +45,7 @@ class Repository:
         self.git("init", "--quiet", "--initial-branch=main")
         identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
         self.git(*identity, "commit", "--quiet", "--allow-empty", "--message=begin")
-        self.git("branch", "work")
+        self.git("branch", PLAN)
 
     def git(self, *args: str) -> str:
         return subprocess.run(
@@ -88,7 +92,7 @@ class Repository:
 
     @property
     def local(self) -> Path:
-        return self.root / "prloom/.local/worktrees/work/prloom/.local"
+        return self.root.joinpath("prloom", ".local", "worktrees", PLAN, "prloom", ".local")
 
     @property
     def agent_runs(self) -> int:

@@ -211,7 +211,7 @@ class ScriptedTriager:
 
     def _settle(self, desk: Desk, ids: tuple[str, ...]) -> None:
         opened = desk.ledger.state.open
-        batch = tuple(event for i in ids if i in opened and (event := desk.ledger.event(opened[i])) is not None)
+        batch = tuple(event for i in ids if i in opened and (event := desk.ledger.texts.of(opened[i])) is not None)
         settled = triage.settle(
             triage.read(self.answer(batch), ids),
             batch,
@@ -315,9 +315,9 @@ class Stage:
         async def again() -> None:
             dispatcher.poll()
             dispatcher.tick()
-            while dispatcher._jobs or dispatcher._woken:
+            while dispatcher._jobs or dispatcher._wakes:
                 await asyncio.sleep(0)
-                dispatcher._work_through(dispatcher._drain())
+                dispatcher._work_through(dispatcher._wakes.drain())
             dispatcher._publish()
 
         try:

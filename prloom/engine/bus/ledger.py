@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from prloom.core import projection
 from prloom.engine.bus import entries
+from prloom.engine.bus.texts import Texts
 from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision
-from prloom.model.event import Event
 from prloom.model.position import Cursor, Position
-from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.state import DispatchState
 from prloom.storage import asides, envelope, lines, paths
 from prloom.storage.document import LABEL, Document
 from prloom.storage.folder import Folder
@@ -57,6 +57,7 @@ class Ledger:
     ) -> None:
         self.clock = clock
         self.events = Journal(bus, paths.EVENTS)
+        self.texts = Texts(self.events)
         self.state = DispatchState()
         self._decisions = Journal(bus, paths.DECISIONS)
         self._actions = Journal(bus, paths.ACTIONS)
@@ -66,7 +67,6 @@ class Ledger:
         self._floor: dict[str, int] = {}
         self._closed: str | None = None
         self._saved = self.state
-        self._cache: dict[str, Event] = {}
 
     @classmethod
     def open(cls, bus: Folder, clock: Clock, effects: Sequence[Effect] = (), *, rotate_at: int = ROTATE_AT) -> Ledger:
@@ -112,20 +112,6 @@ class Ledger:
             self._saved = self.state
             self._rotate()
 
-    def event(self, opened: OpenEvent) -> Event | None:
-        """Return an open event with its text; None if the journal no longer holds the text that was admitted."""
-        cached = self._cache.get(opened.id)
-        if cached is not None:
-            return cached
-        found = entries.find(self.events, opened)
-        if found is not None:
-            self._cache[opened.id] = found
-        return found
-
-    def remember(self, event: Event) -> None:
-        """Keep the text of an event that is just being taken in, for it is asked for next."""
-        self._cache[event.id] = event
-
     def action(self, position: Position) -> Action | None:
         """Return the action whose line stands at a position, or None."""
         return entries.action(self._actions.read_at(position))
@@ -143,10 +129,7 @@ class Ledger:
         self.state = projection.fold(
             self.state, decision, at=record.iso(at), end=end, outbox=outbox, tail=tail or self.state.outbox
         )
-        for change in decision.changes:
-            opened = self.state.open.get(change.event_id)
-            if opened is None or opened.state != "pending":
-                self._cache.pop(change.event_id, None)
+        self.texts.let_go(decision.changes, self.state)
 
     def _bring_up(self, decision: Decision) -> None:
         """Bring every file up to the decision, also where another one fails: each knows its own place in the log."""

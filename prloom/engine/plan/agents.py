@@ -51,7 +51,7 @@ class AgentTriager:
     async def triage(self, desk: Desk, step: Triage) -> None:
         """Run the triage agent on these events, and commit what it says."""
         opened = desk.ledger.state.open
-        texts = [desk.ledger.event(opened[event_id]) for event_id in step.event_ids if event_id in opened]
+        texts = [desk.ledger.texts.of(opened[event_id]) for event_id in step.event_ids if event_id in opened]
         batch = tuple(text for text in texts if text is not None)
         if batch:
             await self._triage(desk, batch)

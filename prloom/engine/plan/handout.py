@@ -41,7 +41,7 @@ def hand_out(desk: Desk, roster: Roster, hands: Hands) -> bool:
 
 def _park_unreadable(desk: Desk, pending: Iterable[OpenEvent]) -> bool:
     """Leave events to a person whose text in the journal is not the one that came in."""
-    lost = [event for event in pending if event.id not in desk.busy and desk.ledger.event(event) is None]
+    lost = [event for event in pending if event.id not in desk.busy and desk.ledger.texts.of(event) is None]
     if lost:
         reason = "its text in events.jsonl is not the one that came in"
         desk.ledger.commit("intake", "prloom", changes=tuple(verdicts.park(event.id, reason) for event in lost))
@@ -49,7 +49,7 @@ def _park_unreadable(desk: Desk, pending: Iterable[OpenEvent]) -> bool:
 
 
 def _command(desk: Desk, event: OpenEvent) -> Command | None:
-    text = desk.ledger.event(event)
+    text = desk.ledger.texts.of(event)
     return None if text is None else commands.parse(text)
 
 
@@ -73,7 +73,7 @@ def _begin(desk: Desk, step: Step, roster: Roster, hands: Hands) -> None:
 
 def _obey(desk: Desk, event_id: str, hands: Hands) -> None:
     opened = desk.ledger.state.open[event_id]
-    event = desk.ledger.event(opened)
+    event = desk.ledger.texts.of(opened)
     command = None if event is None else commands.parse(event)
     if event is None or command is None:
         return
@@ -110,7 +110,7 @@ async def _triage(desk: Desk, roster: Roster, hands: Hands) -> None:
 def _batch(desk: Desk, roster: Roster) -> Triage | None:
     pending = [event for event in desk.ledger.state.open.values() if event.state == "pending"]
     steps = dispatch.steps(
-        [(event, _command(desk, event)) for event in pending if desk.ledger.event(event) is not None],
+        [(event, _command(desk, event)) for event in pending if desk.ledger.texts.of(event) is not None],
         roster,
         busy=desk.busy,
         alone=desk.alone,

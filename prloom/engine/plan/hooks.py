@@ -143,7 +143,7 @@ async def _passage(plugin: Plugin, *, closed: bool) -> AsyncIterator[None]:
 def _texts(desk: Desk, step: Show) -> tuple[Event, ...]:
     """Return the texts of the step's events that still wait for this."""
     opened = [desk.ledger.state.open.get(event_id) for event_id in step.event_ids]
-    texts = [desk.ledger.event(event) for event in opened if event is not None and event.state == "pending"]
+    texts = [desk.ledger.texts.of(event) for event in opened if event is not None and event.state == "pending"]
     return tuple(text for text in texts if text is not None)
 
 

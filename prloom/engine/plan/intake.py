@@ -129,7 +129,7 @@ def _changes(desk: Desk, batch: Batch, sign: Sign) -> tuple[tuple[Change, ...], 
         changes.append(admitted(desk, event, entry.position, acknowledgement))
         if changes[-1].state == "pending" and acknowledgement is not None:
             signs[event.id] = acknowledgement
-        desk.ledger.remember(event)
+        desk.ledger.texts.keep(event)
         coming.add(event.id)
         told += [event] if event.notice else []
     return tuple(changes), tuple(signs.values()), tuple(told)

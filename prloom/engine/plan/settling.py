@@ -50,7 +50,7 @@ def settle(desk: Desk, run_id: str, by: str, result: Result, answer_file: str | 
 def _settle_answer(desk: Desk, run_id: str, by: str, result: Result, answer: Json) -> None:
     """Commit an answer."""
     opened = desk.ledger.state.open
-    texts = {event.id: desk.ledger.event(event) for event in opened.values() if event.run == run_id}
+    texts = {event.id: desk.ledger.texts.of(event) for event in opened.values() if event.run == run_id}
     batch = tuple(text for text in texts.values() if text is not None)
     settled = triage.settle(
         triage.read(answer, tuple(event.id for event in batch)),

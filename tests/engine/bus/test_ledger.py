@@ -190,7 +190,7 @@ def test_an_events_text_is_read_where_it_stands(bus: Folder):
     ledger = opened(bus)
     admit(ledger, "e", "the text")
 
-    event = ledger.event(ledger.state.open["e"])
+    event = ledger.texts.of(ledger.state.open["e"])
 
     assert event is not None
     assert event.body == "the text"
@@ -202,20 +202,20 @@ def test_a_text_that_is_not_the_one_that_came_in_is_none(bus: Folder, tmp_path: 
     file.write_bytes(file.read_bytes().replace(b"the text", b"another!"))
     ledger = opened(bus)
 
-    assert ledger.event(ledger.state.open["e"]) is None
+    assert ledger.texts.of(ledger.state.open["e"]) is None
 
 
 def test_only_the_texts_of_pending_events_are_kept_in_memory(bus: Folder):
     ledger = opened(bus)
     for number in range(3):
         admit(ledger, f"e{number}")
-        ledger.event(ledger.state.open[f"e{number}"])
+        ledger.texts.of(ledger.state.open[f"e{number}"])
 
     park = Change(event_id="e0", verdict="parked", state="parked", reason="no")
     ledger.commit("intake", "prloom", changes=(park,))
     end(ledger, "e1")
 
-    assert list(ledger._cache) == ["e2"]
+    assert list(ledger.texts) == ["e2"]
 
 
 # ---- rebuilding
