@@ -208,6 +208,7 @@ class TriageContext(HookContext):
     def __init__(self, plugin: str, call: HookCall, services: Services) -> None:
         super().__init__(plugin, call, services)
         self._marks: dict[str, Mark] = {}
+        self._ids = frozenset(event.id for event in call.events)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -258,7 +259,7 @@ class TriageContext(HookContext):
         self._marks[mark.event_id] = mark
 
     def _known(self, name: str, event_id: str) -> None:
-        if all(event.id != event_id for event in self._call.events):
+        if not isinstance(event_id, str) or event_id not in self._ids:
             raise self._mistake(name, f"event {event_id!r} is not in this batch; use an id of `triage.events`")
 
     def _check_delay(self, name: str, delay: int | None) -> None:

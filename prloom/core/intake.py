@@ -41,7 +41,9 @@ def own(event: Event, ledger: Ledger) -> bool:
     remote = _remote_id(event)
     if remote in ledger.remote_ids:
         return True
-    return any(_stands_here(action, remote, ledger) for action in _own_lines(event.body))
+    return bool(marker.marked(event.body)) and any(
+        _stands_here(action, remote, ledger) for action in _own_lines(event.body)
+    )
 
 
 def _remote_id(event: Event) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from prloom.model import record
-from prloom.model.decision import DONE, Change, Decision, Delivery, Thread
+from prloom.model.decision import Change, Decision, Delivery, Intake, OpenState, Thread
 from prloom.model.position import Cursor, Position
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
@@ -55,22 +55,22 @@ def _todos(state: DispatchState, decision: Decision) -> Mapping[str, tuple[Threa
 def _change(opened: dict[str, OpenEvent], done: dict[str, int], change: Change, decision: Decision, at: str) -> None:
     """Move one event to its new state."""
     before = opened.pop(change.event_id, None)
-    if before is None and change.intake is not None:
-        before = _admitted(change, at)
-    if before is None:  # already done: what came later than its end changes nothing
+    if before is None and change.intake is None:  # already done: what came later than its end changes nothing
         return
-    if change.state in DONE:
-        done[change.state] = done.get(change.state, 0) + 1
-        return
-    opened[change.event_id] = _moved(before, change, decision, at)
+    match change.state:
+        case "handled" | "triaged" | "dropped" | "superseded" as end:
+            done[end] = done.get(end, 0) + 1
+        case state if before is not None:
+            opened[change.event_id] = _moved(before, change, decision, at)
+        case state if change.intake is not None:
+            opened[change.event_id] = _taken_in(change, change.intake, state, decision, at)
 
 
-def _admitted(change: Change, at: str) -> OpenEvent:
-    intake = change.intake
-    assert intake is not None  # noqa: S101 - the caller has just looked
+def _taken_in(change: Change, intake: Intake, state: OpenState, decision: Decision, at: str) -> OpenEvent:
+    """Return an event as it is after the first decision about it: let in, held, or waiting for a look-up."""
     return OpenEvent(
         id=change.event_id,
-        state="pending",
+        state=state,
         position=intake.position,
         type=intake.type,
         source=intake.source,
@@ -79,7 +79,12 @@ def _admitted(change: Change, at: str) -> OpenEvent:
         author=intake.author,
         created_at=intake.created_at,
         written_at=intake.written_at,
-        acknowledgement=intake.acknowledgement,
+        reason=change.reason,
+        by=decision.by,
+        vouched=change.verdict == "vouched",
+        deferral=change.deferral,
+        deferred_at=None if change.deferral is None else at,
+        acknowledgement=intake.acknowledgement if state == "held" else None,
         notice=intake.notice,
     )
 

@@ -41,6 +41,9 @@ class Unknown:
 
 Judgement = Trusted | Held | Unknown
 
+_TRUSTED = Trusted()
+_RANKS = {level: rank for rank, level in enumerate(LEVELS)}
+
 
 def judge(event: Event, policy: Policy) -> Judgement:
     """Return whether the event's author is trusted, as far as the event says.
@@ -49,11 +52,11 @@ def judge(event: Event, policy: Policy) -> Judgement:
     """
     author = event.author
     if author is None:
-        return Trusted()
+        return _TRUSTED
     if author.bot:
         return _bot(author, policy)
-    if named(author.login, policy.users):
-        return Trusted()
+    if policy.users and named(author.login, policy.users):
+        return _TRUSTED
     if author.trust is None:
         return Unknown(author.login)
     return rank(author.login, author.trust, policy)
@@ -61,8 +64,8 @@ def judge(event: Event, policy: Policy) -> Judgement:
 
 def rank(login: str, permission: str, policy: Policy) -> Trusted | Held:
     """Return whether a permission that was looked up is enough."""
-    if permission in LEVELS and LEVELS.index(permission) >= LEVELS.index(policy.minimum):
-        return Trusted()
+    if _RANKS.get(permission, -1) >= _RANKS[policy.minimum]:
+        return _TRUSTED
     return Held(f"{login} has {permission} permission; trust.minimum is {policy.minimum}")
 
 
@@ -78,7 +81,7 @@ def named(login: str, logins: Iterable[str]) -> bool:
 
 def _bot(author: Author, policy: Policy) -> Trusted | Held:
     if named(author.login, policy.bots):
-        return Trusted()
+        return _TRUSTED
     return Held(f"{author.login} is a bot that trust.bots does not name")
 
 

@@ -27,12 +27,21 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
     schema_version: int = SCHEMA_VERSION
 
 
+class _Line(msgspec.Struct, rename="camel", gc=False):
+    """A line to be written, in the order in which people read it."""
+
+    ts: str
+    kind: str
+    schema_version: int
+    data: Mapping[str, Any] | msgspec.Struct
+
+
 _decoder = msgspec.json.Decoder(Envelope)
 
 
-def encode(kind: str, data: Mapping[str, Any], ts: str) -> bytes:
-    """Return the line, without its newline; `data` is JSON builtins, `ts` as record.iso writes it."""
-    return wire.encode({"ts": ts, "kind": kind, "schemaVersion": SCHEMA_VERSION, "data": data})
+def encode(kind: str, data: Mapping[str, Any] | msgspec.Struct, ts: str) -> bytes:
+    """Return the line, without its newline; `data` is JSON builtins or a record, `ts` as record.iso writes it."""
+    return wire.encode(_Line(ts, kind, SCHEMA_VERSION, data))
 
 
 def decode(line: bytes) -> Envelope | Unreadable:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Sequence
 
     from prloom.storage.folder import Folder
 
@@ -31,19 +31,23 @@ class Table(NamedTuple):
     pairs: array[int] = array("Q")
     covered: int = 0
 
-    def offsets(self, key: str) -> Iterator[int]:
-        """Yield where the key may stand, FAR for anywhere behind that."""
-        wanted = _checksum(key)
+    def offsets(self, of: int) -> Sequence[int]:
+        """Return where a key of this checksum may stand, FAR for anywhere behind that."""
         pairs = self.pairs
-        at = bisect_left(pairs, wanted << _BITS)
-        while at < len(pairs) and pairs[at] >> _BITS == wanted:
-            yield pairs[at] & FAR
-            at += 1
+        first = bisect_left(pairs, of << _BITS)
+        if first == len(pairs) or pairs[first] >> _BITS != of:
+            return ()
+        return [pair & FAR for pair in pairs[first : bisect_left(pairs, (of + 1) << _BITS, first)]]
+
+
+def checksum(key: str) -> int:
+    """Return the number by which a key is found in any table."""
+    return crc32(key.encode("utf-8", "surrogatepass"))
 
 
 def made(places: Iterable[tuple[str, int]], covered: int) -> Table:
     """Return the table of keys and their offsets."""
-    return Table(array("Q", sorted(_checksum(key) << _BITS | min(offset, FAR) for key, offset in places)), covered)
+    return Table(array("Q", sorted(checksum(key) << _BITS | min(offset, FAR) for key, offset in places)), covered)
 
 
 def merged(first: Table, second: Table) -> Table:
@@ -70,10 +74,6 @@ def load(folder: Folder, name: str) -> Table | None:
     pairs = array("Q")
     pairs.frombytes(body)
     return Table(_little(pairs), covered)
-
-
-def _checksum(key: str) -> int:
-    return crc32(key.encode("utf-8", "surrogatepass"))
 
 
 def _little(pairs: array[int]) -> array[int]:

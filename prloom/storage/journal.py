@@ -115,9 +115,9 @@ class Journal(Reader):
 
 
 def _block(batch: Sequence[bytes]) -> bytes:
-    for line in batch:
-        if b"\n" in line or not line.strip():
-            raise StorageError("a journal's line is one line with something in it; encode it with envelope.encode")
-        if len(line) > lines.LINE_LIMIT:
-            raise StorageError(f"a line of {len(line)} bytes is over the limit of {lines.LINE_LIMIT}; shorten its text")
-    return b"".join(line + b"\n" for line in batch)
+    if b"\n" in b"".join(batch) or not all(batch) or any(map(bytes.isspace, batch)):
+        raise StorageError("a journal's line is one line with something in it; encode it with envelope.encode")
+    longest = max(map(len, batch), default=0)
+    if longest > lines.LINE_LIMIT:
+        raise StorageError(f"a line of {longest} bytes is over the limit of {lines.LINE_LIMIT}; shorten its text")
+    return b"\n".join((*batch, b""))

@@ -55,9 +55,7 @@ def _split(block: bytes, start: int, limit_lines: int | None) -> Cut:
     lines: list[tuple[int, bytes]] = []
     skipped = 0
     offset = start
-    for line in block.split(b"\n")[:-1]:
-        if limit_lines is not None and len(lines) >= limit_lines:
-            break
+    for line in block.split(b"\n", -1 if limit_lines is None else limit_lines)[:-1]:
         if len(line) > LINE_LIMIT:
             skipped += 1
         elif line and not line.isspace():

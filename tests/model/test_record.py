@@ -275,4 +275,4 @@ def test_the_fields_for_an_encoder_are_what_goes_on_the_wire():
     decisions = (Decision(seq=1, stage="s", by="b"), Decision(seq=2, stage="s", by="b", changes=(change,), note="n"))
 
     for each in (event, action, change, *decisions):
-        assert msgspec.json.encode(record.fields(each)) == msgspec.json.encode(record.to_wire(each))
+        assert msgspec.json.encode(record.sparse(each)) == msgspec.json.encode(record.to_wire(each))

@@ -71,7 +71,7 @@ def append(journal: Journal, events: Sequence[Event], now: datetime) -> int:
     """Append events to a bus, on disk when this returns; return how many."""
     if events:
         at = record.iso(now)
-        journal.append([envelope.encode("event", record.fields(each), at) for each in events])
+        journal.append([envelope.encode("event", record.sparse(each), at) for each in events])
     return len(events)
 
 

@@ -71,11 +71,12 @@ class Known:
         if self._live is None:
             self._live = [self._scanned(self._before.segment, 0, self._before.offset)]
             self._closed = tuple(number for number in self._journal.segments() if number < self._before.segment)
+        wanted = index.checksum(event_id)
         for table in self._live:
-            for offset in table.offsets(event_id):
+            for offset in table.offsets(wanted):
                 yield Position(self._before.segment, offset)
         for number in reversed(self._closed):
-            for offset in self._table(number).offsets(event_id):
+            for offset in self._table(number).offsets(wanted):
                 yield Position(number, offset)
 
     def _settle(self, segment: int) -> None:

@@ -85,7 +85,7 @@ class Ledger:
             raise StorageError(f"{self._decisions.path} is not written to any more: {self._closed}")
         decision = Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts)
         now = self.clock()
-        line = envelope.encode("decision", record.fields(decision), record.iso(now))
+        line = envelope.encode("decision", record.sparse(decision), record.iso(now))
         if len(line) > lines.LINE_LIMIT:
             raise TooLongError(f"a decision of {len(line)} bytes is over the limit of {lines.LINE_LIMIT}")
         try:
@@ -150,7 +150,7 @@ class Ledger:
         places = dict(standing)
         if not missing:
             return places, None
-        lines = [envelope.encode("action", record.fields(action), record.iso(at)) for action in missing]
+        lines = [envelope.encode("action", record.sparse(action), record.iso(at)) for action in missing]
         position = self._actions.append(lines)
         offset = position.offset
         for action, line in zip(missing, lines, strict=True):

@@ -8,7 +8,6 @@ from functools import partial
 from typing import assert_never
 
 from prloom.core import commands, dispatch, notices, verdicts
-from prloom.core.commands import Command
 from prloom.core.dispatch import Finish, Obey, Roster, Show, Step, Triage
 from prloom.engine.plan import hooks, obey
 from prloom.engine.plan.desk import Desk
@@ -23,10 +22,11 @@ log = logging.getLogger(__name__)
 def hand_out(desk: Desk, roster: Roster, hands: Hands) -> bool:
     """Begin all that can be done with the pending events; return whether there was anything."""
     pending = [event for event in desk.ledger.state.open.values() if event.state == "pending" and event.run is None]
-    if _park_unreadable(desk, pending):
+    texts = [(event, desk.ledger.texts.of(event)) for event in pending]
+    if _park_unreadable(desk, [event for event, text in texts if text is None]):
         return True
     steps = dispatch.steps(
-        [(event, _command(desk, event)) for event in pending],
+        [(event, None if text is None else commands.parse(text)) for event, text in texts],
         roster,
         busy=desk.busy,
         alone=desk.alone,
@@ -39,18 +39,13 @@ def hand_out(desk: Desk, roster: Roster, hands: Hands) -> bool:
     return bool(steps)
 
 
-def _park_unreadable(desk: Desk, pending: Iterable[OpenEvent]) -> bool:
+def _park_unreadable(desk: Desk, unreadable: Iterable[OpenEvent]) -> bool:
     """Leave events to a person whose text in the journal is not the one that came in."""
-    lost = [event for event in pending if event.id not in desk.busy and desk.ledger.texts.of(event) is None]
+    lost = [event for event in unreadable if event.id not in desk.busy]
     if lost:
         reason = "its text in events.jsonl is not the one that came in"
         desk.ledger.commit("intake", "prloom", changes=tuple(verdicts.park(event.id, reason) for event in lost))
     return bool(lost)
-
-
-def _command(desk: Desk, event: OpenEvent) -> Command | None:
-    text = desk.ledger.texts.of(event)
-    return None if text is None else commands.parse(text)
 
 
 def _begin(desk: Desk, step: Step, roster: Roster, hands: Hands) -> None:
@@ -109,8 +104,9 @@ async def _triage(desk: Desk, roster: Roster, hands: Hands) -> None:
 
 def _batch(desk: Desk, roster: Roster) -> Triage | None:
     pending = [event for event in desk.ledger.state.open.values() if event.state == "pending"]
+    texts = [(event, desk.ledger.texts.of(event)) for event in pending]
     steps = dispatch.steps(
-        [(event, _command(desk, event)) for event in pending if desk.ledger.texts.of(event) is not None],
+        [(event, commands.parse(text)) for event, text in texts if text is not None],
         roster,
         busy=desk.busy,
         alone=desk.alone,

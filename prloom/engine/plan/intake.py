@@ -137,13 +137,13 @@ def _changes(desk: Desk, batch: Batch, sign: Sign) -> tuple[tuple[Change, ...], 
 
 def _acknowledgement(desk: Desk, event: Event, coming: Collection[str], sign: Sign) -> Action | None:
     """Return the action by which the event is acknowledged when it is let in, or None for none."""
+    wanted = sign(event)
+    if wanted is None or not acknowledging.wanted(event, since=desk.plan.created_at, now=desk.clock()):
+        return None
     known = event.supersedes is not None and event.supersedes in desk.known
     if acknowledging.had_one(event, desk.ledger.state.open, coming, known=known):
         return None
-    if not acknowledging.wanted(event, since=desk.plan.created_at, now=desk.clock()):
-        return None
-    wanted = sign(event)
-    return None if wanted is None else acknowledging.action(event, wanted)
+    return acknowledging.action(event, wanted)
 
 
 def own_posts(desk: Desk) -> OwnPosts:
