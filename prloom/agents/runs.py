@@ -6,7 +6,6 @@ symbolic link, nothing but an ordinary file is read, and never more than a limit
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 import stat
@@ -122,11 +121,8 @@ def open_new(folder: Path, name: str) -> int:
 
 def write_new(folder: Path, name: str, content: bytes) -> None:
     """Write a new file; raise FileExistsError when the name is taken."""
-    fd = open_new(folder, name)
-    try:
-        _write_all(fd, content)
-    finally:
-        os.close(fd)
+    with os.fdopen(open_new(folder, name), "wb") as file:
+        file.write(content)
 
 
 def replace(folder: Path, name: str, content: bytes) -> None:
@@ -134,26 +130,15 @@ def replace(folder: Path, name: str, content: bytes) -> None:
     temporary = f".{name}.{secrets.token_hex(4)}{TEMPORARY}"
     with _opened(folder) as fd:
         try:
-            opened = os.open(temporary, _CREATE, 0o600, dir_fd=fd)
-            try:
-                _write_all(opened, content)
-                os.fsync(opened)
-            finally:
-                os.close(opened)
+            with os.fdopen(os.open(temporary, _CREATE, 0o600, dir_fd=fd), "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
         except OSError:
             _drop(temporary, fd)
             raise
         os.fsync(fd)
-
-
-def _write_all(fd: int, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        count = os.write(fd, rest)
-        if count == 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        rest = rest[count:]
 
 
 def _drop(name: str, fd: int) -> None:

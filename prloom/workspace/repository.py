@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 from contextlib import suppress
@@ -147,24 +146,15 @@ def _replace(file: Path, content: bytes) -> None:
     mode = file.stat().st_mode & 0o777 if file.exists() else 0o666
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
-        _write_all(fd, content)
-        os.fsync(fd)
+        with os.fdopen(fd, "wb") as opened:
+            opened.write(content)
+            opened.flush()
+            os.fsync(fd)
         temporary.replace(file)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
-    finally:
-        os.close(fd)
-
-
-def _write_all(fd: int, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        count = os.write(fd, rest)
-        if count == 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        rest = rest[count:]
 
 
 def _sha(repository: Repository, ref: str) -> str | None:

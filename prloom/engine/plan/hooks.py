@@ -53,7 +53,7 @@ async def _attempt(desk: Desk, step: Show, plugin: Plugin, services: Services) -
         await _run(desk, step, plugin, services, started=started)
     except HookFailed as failure:
         if failure.kind == "waiting":  # nobody was asked, so nobody has failed
-            _fail(desk, step, plugin, str(failure), retry_after=failure.retry_after or SHORTEST)
+            _fail(desk, step, plugin, plugin.unnamed(failure), retry_after=failure.retry_after or SHORTEST)
             return
         suspected = desk.suspects.issuperset(step.event_ids)
         if len(step.event_ids) > 1 or (failure.kind == "died" and not suspected):
@@ -62,7 +62,7 @@ async def _attempt(desk: Desk, step: Show, plugin: Plugin, services: Services) -
             return
         what = f"{step.hook} failed on {', '.join(step.event_ids)}: {plugin.unnamed(failure)}"
         plugin.failed(what, desk.clock(), step.event_ids)
-        _fail(desk, step, plugin, str(failure), duration_ms=_ms(started))
+        _fail(desk, step, plugin, plugin.unnamed(failure), duration_ms=_ms(started))
     else:
         plugin.worked()
 
