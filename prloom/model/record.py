@@ -24,8 +24,11 @@ _known: set[type] = set()
 _getting_to_know = threading.Lock()
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A frozen value that is written as one JSON object; unknown fields are ignored when it is read."""
+class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """A frozen value that is written as one JSON object; unknown fields are ignored when it is read.
+
+    JSON has no cycles, so the garbage collector need not look at records: there may be thousands of them.
+    """
 
 
 def to_wire(record: Record) -> dict[str, Json]:
