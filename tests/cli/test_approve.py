@@ -124,6 +124,17 @@ async def test_a_withheld_action_is_shown_without_its_secrets_and_not_sent(
     assert stage.bridge.posts == []
 
 
+async def test_status_says_that_somebody_has_to_look_at_what_is_withheld_not_to_try_again(
+    stage: Stage, withheld: str, prloom: Prloom
+) -> None:
+    text = prloom("status").out
+    (failed,) = json.loads(prloom("status", "--json").out)["plans"][-1]["actions"]["failed"]
+
+    assert f"look at it: `prloom approve {withheld}`" in text
+    assert f"prloom retry {withheld}" not in text
+    assert (failed["id"], failed["withheld"]) == (withheld, True)
+
+
 async def test_a_withheld_action_is_released_when_that_is_said(stage: Stage, withheld: str, prloom: Prloom) -> None:
     ran = prloom("approve", "--release", withheld)
 

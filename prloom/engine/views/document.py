@@ -59,11 +59,12 @@ class ParkedEvent(Record, frozen=True, kw_only=True):
     reason: str | None
 
 
-class FailedAction(Record, frozen=True, kw_only=True):
-    """An action that is not tried any more."""
+class FailedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """An action that is not tried any more; a `withheld` one holds a secret, and waits for a person's word."""
 
     id: str
     error: str | None
+    withheld: bool = False
 
 
 class Todos(Record, frozen=True, kw_only=True):

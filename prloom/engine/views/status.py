@@ -99,7 +99,7 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
         actions=Actions(
             queued=len(queue) - len(failed),
             delivered=state.delivered,
-            failed=tuple(FailedAction(id=action.id, error=action.error) for action in failed),
+            failed=tuple(FailedAction(id=action.id, error=action.error, withheld=action.withheld) for action in failed),
         ),
     )
 
