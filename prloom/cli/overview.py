@@ -79,8 +79,8 @@ def _plan(plan: PlanStatus, now: datetime) -> Iterator[str]:
         yield from layout.item("parked", f"{layout.shown_id(parked.id)}  {reason}", now_what)
     for action in plan.actions.failed:
         text = f"{layout.shown_id(action.id)}  {terminal.clean(action.error or '')}"
-        now_what = [] if action.withheld else [f"try again: {layout.to_run('retry', action.id)}"]  # else the error says
-        yield from layout.item("failed", text, *now_what)
+        hints = () if action.withheld else (f"try again: {layout.to_run('retry', action.id)}",)  # else the error says
+        yield from layout.item("failed", text, *hints)
 
 
 def _head(plan: PlanStatus) -> str:
