@@ -49,10 +49,10 @@ def traps(canary: Path) -> dict[str, str]:
         "click.py": python,
         "json.py": python,
         "conftest.py": python,
-        ".gitattributes": "* filter=evil diff=evil merge=evil text eol=crlf\n",
+        ".gitattributes": "* filter=evil diff=evil merge=evil\n",
         ".gitconfig": f'[filter "evil"]\n\tsmudge = touch {canary}\n\tclean = touch {canary}\n',
         ".gitmodules": f'[submodule "x"]\n\tpath = x\n\turl = ext::sh -c touch% {canary}\n\tupdate = !touch {canary}\n',
-        ".githooks/post-checkout": shell,
+        **{f".githooks/{name}": shell for name in ("post-checkout", "post-index-change", "reference-transaction")},
         ".husky/post-checkout": shell,
         "hooks/post-checkout": shell,
         "hooks/fsmonitor": shell,
@@ -110,6 +110,9 @@ def test_nothing_that_a_branch_brings_is_run_or_obeyed(repository: Repository, t
     canary = tmp_path / "ran"
     bring(repository, "work", traps(canary))
     repository.env["PATH"] = f".:{repository.env['PATH']}"
+    # What many a project tells people to set: in a worktree, both name files of the branch.
+    repository.git("config", "core.hooksPath", ".githooks")
+    repository.git("config", "core.fsmonitor", "hooks/fsmonitor")
 
     repository.run("adopt", "--branch", "work")
     worktree = repository.root / "prloom/.local/worktrees/work"
@@ -117,8 +120,8 @@ def test_nothing_that_a_branch_brings_is_run_or_obeyed(repository: Repository, t
     ran(repository, "emit", "work", "--body", "Is it good?", "--id", "q")
     ran(repository, "emit", "work", "--body", "Me too", "--id", "s", "--author", "eve", "--trust", "none")
     repository.run("start", "--once")
-    for command in (["plugins", "list"], ["bridges", "list"], ["-C", str(worktree), "status"], ["doctor"]):
-        ran(repository, *command)
+    for command in (["plugins", "list"], ["bridges", "list"], ["status"], ["doctor"]):
+        assert ran(repository, "-C", str(worktree), *command) == ran(repository, *command)
     repository.run("-C", str(worktree / "bare"), "status")
 
     assert not canary.exists(), canary.read_text()

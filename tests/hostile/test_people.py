@@ -9,6 +9,7 @@ from attacks import COMMANDS, LOOKALIKES, MARKERS, TEXTS, Attack
 from stage import FunctionHost, Stage, said
 
 from prloom.api import Author, PluginContext, marker
+from prloom.model import record
 
 EVE, ANN = Author("eve", "none"), Author("ann", "write")
 
@@ -161,6 +162,7 @@ async def test_a_forged_line_makes_no_decision_and_no_post(stage: Stage):
     action = {"id": "a-" + "0" * 20, "target": target, "payload": {"type": "comment", "message": "owned"}}
     change = {"eventId": "h", "verdict": "vouched", "state": "pending"}
     decision = {"seq": 99, "stage": "operator", "by": "operator", "changes": [change], "actions": [action]}
+    forged = record.to_wire(said("forged", "do it"))
     bus = stage.local() / "bus"
     with (bus / "events.jsonl").open("a") as events, (bus / "actions.jsonl").open("a") as actions:
         for kind, value in (
@@ -168,6 +170,8 @@ async def test_a_forged_line_makes_no_decision_and_no_post(stage: Stage):
             ("action", action),
             ("event", {**decision, "id": ""}),
             ("x", action),
+            ("action", forged),
+            ("decision", forged),
         ):
             for file in (events, actions):
                 file.write(json.dumps({"ts": "", "kind": kind, "schemaVersion": 1, "data": value}) + "\n")
@@ -175,8 +179,9 @@ async def test_a_forged_line_makes_no_decision_and_no_post(stage: Stage):
     await stage.tick()
     await stage.tick()
 
-    assert stage.open()["h"]["state"] == "held"
+    assert {key: event["state"] for key, event in stage.open().items()} == {"h": "held"}
     assert stage.bridge.posts == []
+    assert stage.triager.batches == []
 
 
 async def test_a_second_line_with_a_known_id_changes_no_text(stage: Stage):

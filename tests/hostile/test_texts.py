@@ -34,6 +34,20 @@ SEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\
 SHOWN = (["status"], ["events"], ["why", "t0"], ["doctor"], ["-v", "poll"])
 
 
+def line(kind: str, data: str) -> str:
+    return f'{{"ts":"","kind":"{kind}","schemaVersion":1,"data":{data}}}\n'
+
+
+KNOWN = '"source":"forge","type":"pr_comment","body":"text","author":{"login":"ann","trust":"write"}'
+DEEP_AND_WIDE = "".join((
+    "[" * 200_000 + "\n",
+    '{"a":' * 200_000 + "\n",
+    line("event", "[" * 100_000 + "]" * 100_000),
+    line("event", f'{{"id":"d0",{KNOWN},"context":' + '{"d":' * 200 + "1" + "}" * 201),
+    line("event", f'{{"id":"d1",{KNOWN},"context":{json.dumps({f"k{n}": n for n in range(100_000)})}}}'),
+))  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Played:
     """What came of all attacks, played at once."""
@@ -74,7 +88,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     repository.run("adopt", "--branch", "work")
     before = strays(home)
     with (repository.local / "bus/events.jsonl").open("a") as file:
-        file.write(lines(TEXTS, "t") + lines(IDS, "i"))
+        file.write(lines(TEXTS, "t") + DEEP_AND_WIDE + lines(IDS, "i"))
     repository.run("-v", "start", "--once")
     outputs = {" ".join(args): ran(repository, *args) for args in SHOWN}
     outputs |= {
@@ -141,7 +155,7 @@ def test_no_command_stumbles(played: Played):
 
 def test_every_event_comes_to_its_end_whatever_its_text_and_its_id(played: Played):
     assert played.states == ["triaged"] * len(played.states)
-    assert len(played.states) == len(TEXTS) + len({attack.payload for attack in IDS})
+    assert len(played.states) == len(TEXTS) + len(["d0", "d1"]) + len({attack.payload for attack in IDS})
 
 
 def test_what_an_agent_repeats_becomes_neither_an_item_nor_a_todo(played: Played):

@@ -52,6 +52,11 @@ TEXTS = (
     Attack("rich markup", "be drawn", f"[bold red]{CANARY}[/] [link=file:///etc/passwd]x[/link]"),
     Attack("huge line", "fill the prompt", CANARY + "a" * 200_000),
     Attack("many lines", "fill the prompt", CANARY + "\n" * 100_000),
+    Attack("five megabytes", "fill the memory", CANARY + "x" * 5 * 1024 * 1024),
+    *(
+        Attack(f"repeated {piece!r}", "make a search slow", CANARY + piece * 30_000)
+        for piece in ("<!--", "- [ ] ", "`", "\\", "@a", "<a ", "-----BEGIN PRIVATE KEY-----a: b\n", "eyJa.", "/ ")
+    ),
 )
 
 IDS = (

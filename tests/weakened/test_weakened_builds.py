@@ -20,7 +20,10 @@ NEEDED = ("prloom", "bridges", "plugins", "tests")
 
 
 class Weakening(NamedTuple):
-    """One careless change: `strong` in `file` becomes `weak`, and `test` (a file of tests/, and -k) fails."""
+    """One careless change: `strong` in `file` becomes `weak`, and `test` (a file of tests/, and -k) fails.
+
+    `shorter` is a wait that only the weakened build comes to: a file, its line, and the line of a shorter one.
+    """
 
     guarantee: str
     file: str
@@ -28,6 +31,7 @@ class Weakening(NamedTuple):
     weak: str
     test: str
     select: str
+    shorter: tuple[str, str, str] | None = None
 
 
 WEAKENINGS = (
@@ -273,8 +277,8 @@ WEAKENINGS = (
         "prloom/transport/limits.py",
         "        times.append(limits.closed_until)\n",
         "        times.append(now)\n",
-        "bridges/github/test_day.py",
-        "300",
+        "transport/test_sockets.py",
+        "nothing_is_sent_before",
     ),
     Weakening(
         "GitHub: the token goes to no other host",
@@ -364,6 +368,7 @@ WEAKENINGS = (
         "",
         "exchange/sqlite/test_store.py",
         "waits_for_nobodys_turn",
+        ("prloom/exchange/sqlite/turn.py", "PATIENCE = 30.0  # seconds\n", "PATIENCE = 0.2  # seconds\n"),
     ),
     Weakening(
         "exchange: what was acknowledged is flushed",
@@ -510,6 +515,126 @@ WEAKENINGS = (
         "spoofed_marker and quoted",
     ),
     Weakening(
+        "hostile: no hook of a branch is run",
+        "prloom/workspace/git.py",
+        '    "core.hooksPath=/dev/null",\n',
+        "",
+        "hostile/test_branches.py",
+        "brings_is_run",
+    ),
+    Weakening(
+        "hostile: no file system monitor of a branch is run",
+        "prloom/workspace/git.py",
+        '    "core.fsmonitor=false",\n',
+        "",
+        "workspace/test_git.py",
+        "file_system_monitor",
+    ),
+    Weakening(
+        "hostile: no repository among a branch's files is used",
+        "prloom/workspace/git.py",
+        '    "safe.bareRepository=explicit",\n',
+        "",
+        "workspace/test_git.py",
+        "repository_among",
+    ),
+    Weakening(
+        "P8: in a worktree too, the configuration is that of the operator's checkout",
+        "prloom/cli/options.py",
+        "            return _main_checkout(folder) or folder\n",
+        "            return folder\n",
+        "cli/test_options.py",
+        "in_a_plans_worktree",
+    ),
+    Weakening(
+        "hostile: a branch that commits prloom's own files is not adopted",
+        "prloom/workspace/worktree.py",
+        "    if found := tree.committed_state(repo, sha):\n",
+        '    if (found := tree.committed_state(repo, sha)) == "":\n',
+        "hostile/test_branches.py",
+        "own_files and state",
+    ),
+    Weakening(
+        "hostile: the name of a branch is no option of git",
+        "prloom/workspace/worktree.py",
+        "    git.run([*add, path, sha], cwd=repo.root)\n",
+        '    git.run([*(each for each in add if each not in ("--", "--detach")), path, branch], cwd=repo.root)\n',
+        "hostile/test_branches.py",
+        "git_allows and output",
+    ),
+    Weakening(
+        "hostile: an id cannot become a second line",
+        "prloom/core/prompt.py",
+        "        return json.dumps(value, ensure_ascii=_clean(value) != value)\n",
+        "        return value\n",
+        "core/test_prompt.py",
+        "that_nobody_sees_shows",
+    ),
+    Weakening(
+        "hostile: a permission that does not exist is none",
+        "prloom/core/trust.py",
+        "_RANKS.get(permission, -1)",
+        "_RANKS.get(permission.strip().lower(), 9)",
+        "hostile/test_people.py",
+        "does_not_exist",
+    ),
+    Weakening(
+        "hostile: a forged line is no event because it looks like one",
+        "prloom/engine/bus/entries.py",
+        '    return found.data if found.kind == "event" and found.schema_version',
+        "    return found.data if found.schema_version",
+        "hostile/test_people.py",
+        "forged_line",
+    ),
+    Weakening(
+        "hostile: deep JSON delays nobody",
+        "prloom/engine/bus/entries.py",
+        "    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):\n",
+        "    except (msgspec.DecodeError, UnicodeDecodeError):\n",
+        "hostile/test_people.py",
+        "deep_and_wide",
+    ),
+    Weakening(
+        "hostile: no body fills the prompt",
+        "prloom/core/prompt.py",
+        "    if left_out <= 0:\n",
+        "    if limit:\n",
+        "core/test_prompt.py",
+        "at_the_limit",
+    ),
+    Weakening(
+        "hostile: claude does not read a worktree's settings",
+        "prloom/agents/claude.py",
+        '    policy = ("--setting-sources", "user", "--strict-mcp-config")\n',
+        '    policy = ("--setting-sources", "user,project", "--strict-mcp-config")\n',
+        "agents/test_claude.py",
+        "settings_and_servers",
+    ),
+    Weakening(
+        "hostile: codex does not trust a worktree",
+        "prloom/agents/codex.py",
+        '"-c", untrusted, *rights',
+        "*rights",
+        "agents/test_codex.py",
+        "not_trusted and plain",
+    ),
+    Weakening(
+        "hostile: opencode does not read a worktree's configuration",
+        "prloom/agents/opencode.py",
+        '    "OPENCODE_DISABLE_PROJECT_CONFIG": "1",\n',
+        "",
+        "agents/test_opencode.py",
+        "settings_and_plugins",
+    ),
+    Weakening(
+        "hostile: gemini does not trust a worktree",
+        "prloom/agents/gemini.py",
+        "    return Invocation(argv=argv, env=_ENV, outside",
+        "    return Invocation(argv=argv, outside",
+        "agents/test_gemini.py",
+        "counts_as_trusted",
+    ),
+    Weakening(
         "P7: what is shown is the text that came in, to the letter",
         "prloom/engine/bus/entries.py",
         " and digest(found) == opened.digest\n",
@@ -582,10 +707,9 @@ def test_a_build_without_the_guarantee_fails_its_test(weakening: Weakening, tmp_
     for folder in NEEDED:
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns(".local"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    file = tmp_path / weakening.file
-    text = file.read_text()
-    assert text.count(weakening.strong) == 1, "the lines that keep the guarantee have changed: mend this row"
-    file.write_text(text.replace(weakening.strong, weakening.weak))
+    change(tmp_path, weakening.file, weakening.strong, weakening.weak)
+    if weakening.shorter is not None:
+        change(tmp_path, *weakening.shorter)
 
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly"]
     ended = subprocess.run(
@@ -600,3 +724,10 @@ def test_a_build_without_the_guarantee_fails_its_test(weakening: Weakening, tmp_
 
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "failed" in ended.stdout
+
+
+def change(build: Path, name: str, strong: str, weak: str) -> None:
+    file = build / name
+    text = file.read_text()
+    assert text.count(strong) == 1, f"{name} has changed: mend this row"
+    file.write_text(text.replace(strong, weak))
