@@ -6,16 +6,13 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
-from math import inf
 from typing import Any
 
-from prloom.engine.bus import history, plans, stillness
+from prloom.engine.at_rest import AtRest
+from prloom.engine.bus import history, plans
 from prloom.engine.bus.guard import Guard
 from prloom.engine.bus.ledger import ROTATE_AT, Clock
-from prloom.engine.bus.stillness import Seen, Still
 from prloom.engine.bus.stores import Stores
-from prloom.engine.plan import work
 from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.rules import Rules, rules
 from prloom.errors import ConfigError, PrloomError, StorageError
@@ -34,9 +31,6 @@ Told = Sequence[Mapping[str, Any]]
 
 _MINUTE = len("2026-01-01T12:00")
 
-_FEW = 8
-"""Plans that are all looked at in each tick: it costs next to nothing."""
-
 REPOSITORY = ""
 """The id under which the repository-wide bus stands among the plans."""
 
@@ -48,7 +42,7 @@ class GoneError(PrloomError):
 class Board:
     """The desks of a repository. Opening it takes the repository's lock; a second dispatcher is told who has it.
 
-    `stirred` are the plans that there may be something to do for, as far as the last `take_up` has seen. `unreadable`
+    `stirred` are the desks that there may be something to do at, as far as the last `take_up` has seen. `unreadable`
     says of each plan that has no desk why not, and `lost` are the desks of plans that were given up: what is at work on
     them is to be ended.
     """
@@ -69,9 +63,8 @@ class Board:
         self.unreadable: dict[str, str] = {}
         self.lost: list[Desk] = []
         self.stirred: tuple[Desk, ...] = ()
+        self.at_rest = AtRest()
         self._listing = plans.Listing(repository)
-        self._still: dict[str, Still] = {}
-        self._turn = 0
         self._present: tuple[str, ...] = ()
         self._disk = disk
         self._rotate_at = rotate_at
@@ -98,25 +91,20 @@ class Board:
 
     def take_up(self, general: Rules) -> None:
         """Open the desks of new plans and let go of those of plans that are gone; one that cannot be opened waits."""
-        try:
-            present = self._listing.ids()
-        except StorageError as error:  # the plans that are open can be worked on all the same
-            self._warn(REPOSITORY, str(error))
-            return
+        present = self._list()
         if present != self._present:
             for plan_id in self.desks.keys() - set(present):
                 self._let_go(plan_id)
             self.unreadable = {plan_id: why for plan_id, why in self.unreadable.items() if plan_id in present}
             self._present = present
-        stirred = [desk.id for desk in self._stirring()]
-        for plan_id in stirred:
-            self.look(plan_id)
+        stirring = self.at_rest.stirring((REPOSITORY, *self.desks), self.clock())
+        stirred = [self.look(plan_id) for plan_id in sorted(stirring)]  # git is not asked about those at rest
         if len(self.desks) < len(present):
             missing = [plan_id for plan_id in present if plan_id not in self.desks]
             for plan_id in missing:
                 self._take_up(plan_id, general)
-            stirred += missing
-        self.stirred = tuple(self.desks[plan_id] for plan_id in stirred if plan_id in self.desks)
+            stirred += map(self.desks.get, missing)
+        self.stirred = tuple(desk for desk in stirred if desk is not None)
         self._shared.settle()
 
     def look_at_all(self) -> None:
@@ -124,40 +112,14 @@ class Board:
         for plan_id in tuple(self.desks):
             self.look(plan_id)
 
-    def see(self, desk: Desk) -> Seen:
-        """Look at what can bring work to a plan, before it is worked through."""
-        return stillness.see(desk.local.path, desk.ledger.state)
-
-    def rest(self, desk: Desk, seen: Seen, since: datetime) -> None:
-        """Let a plan rest that there was nothing left to do for when it was worked through, at `since`."""
-        if desk.torn is not None or not desk.usable:
-            self._still.pop(desk.id, None)
-            return
-        due = work.next_time(desk, since)
-        self._still[desk.id] = stillness.still(desk, seen, inf if due is None else due.timestamp())
-
     def next_times(self, since: datetime) -> Iterator[float]:
         """Yield when something of each plan is due first after a time, in seconds since the epoch."""
-        after = since.timestamp()
-        yield from (still.until for still in self._still.values() if still.until > after)
-        for desk in self.all() if len(self._still) <= len(self.desks) else ():
-            if desk.plan.id not in self._still and (due := work.next_time(desk, since)) is not None:
-                yield due.timestamp()
-
-    def _stirring(self) -> Iterator[Desk]:
-        """Yield the plans that something may have happened to, and one more: git is not asked about those at rest."""
-        if len(self.desks) <= _FEW:
-            yield from self.desks.values()
-            return
-        stirred = {plan_id for plan_id in stillness.stirred(self._still, self.clock().timestamp()) if plan_id}
-        self._turn = (self._turn + 1) % len(self.desks)
-        stirred.add(next(islice(self.desks, self._turn, None)))
-        if len(self._still) < len(self.desks) + 1:
-            stirred.update(self.desks.keys() - self._still.keys())
-        yield from (self.desks[plan_id] for plan_id in sorted(stirred))
+        return self.at_rest.next_times((*self.all(),), since)
 
     def look(self, plan_id: str) -> Desk | None:
         """Return a plan's desk if its folder is still what was opened, and its commit brings nothing into it."""
+        if plan_id == REPOSITORY:
+            return self.repository
         desk = self.desks.get(plan_id)
         if desk is None or desk.resting(self.clock()):
             return desk
@@ -179,11 +141,11 @@ class Board:
 
     def untold(self) -> str | None:
         """Return trouble of a plan that it could not write down itself; a plan in trouble is looked at in each tick."""
-        return next((desk.untold for desk in (*self.stirred, self.repository) if desk.untold is not None), None)
+        return next((desk.untold for desk in self.stirred if desk.untold is not None), None)
 
     def turn_back(self, by: timedelta) -> None:
         """Look at everything anew, for what was due by a clock that was turned back is due sooner than it says."""
-        self._still.clear()
+        self.at_rest.clear()
         for desk in self.all():
             desk.turn_back(by)
 
@@ -217,6 +179,16 @@ class Board:
 
     # ---- inside
 
+    def _list(self) -> tuple[str, ...]:
+        """Return the ids of the plans; those of before where they cannot be listed, to be worked on all the same."""
+        try:
+            present = self._listing.ids()
+        except StorageError as error:
+            self._warn(REPOSITORY, str(error))
+            return self._present
+        self.unreadable.pop(REPOSITORY, None)
+        return present
+
     def _take_up(self, plan_id: str, general: Rules) -> None:
         try:
             self.desks[plan_id] = self._open(plan_id, general)
@@ -235,7 +207,7 @@ class Board:
 
     def _let_go(self, plan_id: str) -> None:
         desk = self.desks.pop(plan_id)
-        self._still.pop(plan_id, None)
+        self.at_rest.drop(plan_id)
         log.warning("plan %s is let go of", plan_id)
         desk.close()
         self.lost.append(desk)

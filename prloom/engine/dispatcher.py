@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from math import inf
-from pathlib import Path
 
 from prloom.core import turned_back
 from prloom.core.dispatch import Roster
@@ -67,6 +66,7 @@ class Dispatcher:
         self._pollers = Pollers(bridges, state, board, self._network)
         self._control = Control(board.local)
         self._watcher: Watcher | None = None
+        self._buses: Mapping[str, str] = {}
         self._horizon: datetime | None = None
         self._turns = Turns()
         self._wakes = Wakes()
@@ -156,7 +156,8 @@ class Dispatcher:
         self.board.take_up(self._rules)
         self._drop_lost()
         if self._watcher is not None and self._watcher.wants(self.board.desks):
-            self._watcher.follow([*map(_bus, self.board.all()), self.board.paths.local])
+            self._buses = {f"{desk.local.path}/{paths.BUS}": desk.id for desk in self.board.all()}
+            self._watcher.follow([*self._buses, self.board.local.path])
 
     def _drop_lost(self) -> None:
         """End what is at work on plans that are gone: it could write nothing any more."""
@@ -213,22 +214,21 @@ class Dispatcher:
     def _work_through_all(self) -> None:
         for desk in self.board.stirred:  # looked at just now
             self._advance(desk)
-        self._advance(self.board.repository)
 
     def _work_through(self, plan_ids: Iterable[str]) -> None:
         """Work through plans once; where that has changed something, they are woken to be worked through again."""
         for plan_id in plan_ids:
-            desk = self.board.look(plan_id) if plan_id else self.board.repository
+            desk = self.board.look(plan_id)
             if desk is not None:
                 self._advance(desk)
         self._drop_lost()
 
     def _advance(self, desk: Desk) -> None:
-        since, seen = self.clock(), self.board.see(desk)
+        since, seen = self.clock(), self.board.at_rest.see(desk)
         if work.advance(desk, self._roster(desk), self._hands(agents=bool(desk.id))):
             self._wakes.rouse(desk.id)
         else:
-            self.board.rest(desk, seen, since)
+            self.board.at_rest.add(desk, seen, since)
 
     def _roster(self, desk: Desk) -> Roster:
         without = desk.rules.config.plugins.disabled
@@ -275,13 +275,9 @@ class Dispatcher:
                 if name == paths.CONTROL or folder is None:
                     self._wakes.want_tick()
                 elif name == paths.EVENTS:
-                    self._wakes.rouse(*(desk.id for desk in self.board.all() if _bus(desk) == folder))
+                    self._wakes.rouse(self._buses.get(os.fspath(folder)))
         except OSError as error:
             log.warning("no file watch any more (%s); the tick looks at the buses", error)
 
     def _publish(self) -> None:
         self.board.publish(self._crew.report(), self._pollers.reports(), self.clock())
-
-
-def _bus(desk: Desk) -> Path:
-    return desk.worktree.joinpath(*paths.LOCAL, paths.BUS)

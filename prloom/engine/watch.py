@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
@@ -37,7 +38,7 @@ class Watcher:
         self.trouble: str | None = None
         self._again = again
         self._inotify: Inotify | None = self._ask()
-        self._watches: dict[Path, tuple[Identity, Watch]] = {}
+        self._watches: dict[str, tuple[Identity, Watch]] = {}
         self._followed: tuple[object, ...] | None = None
         self._looks = 0
 
@@ -50,11 +51,12 @@ class Watcher:
         self._followed, self._looks = now, 0
         return self._inotify is not None
 
-    def follow(self, folders: Iterable[Path]) -> None:
+    def follow(self, folders: Iterable[str | Path]) -> None:
         """Watch exactly these folders from now on; one that cannot be watched is found by the tick."""
         if self._inotify is None:
             return
-        wanted = {folder: identity for folder in folders if (identity := _identity(folder)) is not None}
+        named = [os.fspath(folder) for folder in folders]  # hundreds, and a Path costs more than the look at it
+        wanted = {folder: identity for folder in named if (identity := _identity(folder)) is not None}
         for folder, (identity, _) in list(self._watches.items()):
             if wanted.get(folder) != identity:
                 self._drop(folder)
@@ -100,7 +102,7 @@ class Watcher:
         self.trouble = None
         return made
 
-    def _add(self, folder: Path, identity: Identity) -> None:
+    def _add(self, folder: str, identity: Identity) -> None:
         from asyncinotify import Mask  # noqa: PLC0415 - Linux only
 
         assert self._inotify is not None  # noqa: S101 - the caller has looked
@@ -111,7 +113,7 @@ class Watcher:
         else:
             self._watches[folder] = identity, watch
 
-    def _drop(self, folder: Path) -> None:
+    def _drop(self, folder: str) -> None:
         _, watch = self._watches.pop(folder)
         try:
             if self._inotify is not None:
@@ -120,9 +122,9 @@ class Watcher:
             log.debug("%s: %s", folder, error)
 
 
-def _identity(folder: Path) -> Identity | None:
+def _identity(folder: str) -> Identity | None:
     try:
-        found = folder.stat()
+        found = os.stat(folder)  # noqa: PTH116 - a text, see `follow`
     except OSError:
         return None
     return found.st_dev, found.st_ino

@@ -83,6 +83,23 @@ def test_a_plan_that_is_mended_is_taken_up(stage: Stage, board: Board):
     assert board.unreadable == {}
 
 
+def test_that_the_plans_cannot_be_listed_is_told_until_they_can(stage: Stage, board: Board):
+    stage.adopt()
+    take_up(stage, board)
+    home = stage.paths.worktrees
+    home.rename(home.with_name("away"))
+    home.write_text("")
+    take_up(stage, board)
+    assert "cannot read" in board.unreadable[""]
+    home.unlink()
+    home.with_name("away").rename(home)
+
+    take_up(stage, board)
+
+    assert list(board.desks) == ["pr-7"]
+    assert board.unreadable == {}
+
+
 def test_a_link_in_the_place_of_a_plans_folder_is_not_followed(stage: Stage, board: Board):
     local = stage.adopt()
     local.rename(stage.root / "elsewhere")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -41,6 +42,20 @@ async def test_what_is_appended_to_any_of_many_plans_is_taken_in_by_the_next_tic
         await rest()
 
         assert done(stage, plan_id) == 2
+
+
+async def test_what_is_appended_to_the_repositorys_own_bus_beside_many_plans_is_taken_in_by_the_next_tick(
+    stage: Stage, rest: Round
+):
+    own = stage.root / "prloom/.local/bus"
+    for number in range(3):
+        stage.append(said(f"global-{number}"), plan_id=PLANS[0])
+        lines = (stage.local(PLANS[0]) / "bus/events.jsonl").read_text().splitlines(keepends=True)
+        with (own / "events.jsonl").open("a") as events:
+            events.write(lines[-1])
+        await rest()
+
+        assert json.loads((own / "state/dispatcher.json").read_text())["done"] == {"handled": number + 1}
 
 
 async def test_a_wait_that_is_over_ends_in_any_of_many_plans(stage: Stage, tmp_path: Path):
