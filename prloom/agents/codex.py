@@ -3,7 +3,9 @@
 Sources: `codex exec --help`; https://developers.openai.com/codex/noninteractive and /config-reference; the recorded
 streams of the tests. Tried by hand with 0.169.0: a worktree of a repository that the operator trusts is trusted too,
 and its `.codex/config.toml` then starts its MCP servers; a whole `projects` table on the command line stops that, the
-dotted form of the same setting does not. `--sandbox read-only` holds for the shell, the only tool that writes.
+dotted form of the same setting does not. `--sandbox read-only` holds for the shell, the only tool that writes. In a
+worktree that is not trusted its `AGENTS.md` is not read, but the descriptions of its skills (`.agents/skills`,
+`.codex/skills`) stand among the instructions, unless they are switched off; the operator's own `AGENTS.md` stays.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ program: Final = "codex"
 variables: Final = ("CODEX_*", "OPENAI_*")
 
 _DECLINED = "declined"
+_NO_ORDERS = ("-c", "project_doc_max_bytes=0", "-c", "skills.include_instructions=false")
 
 
 def invocation(request: Request) -> Invocation:
@@ -30,7 +33,7 @@ def invocation(request: Request) -> Invocation:
     rights: tuple[str, ...] = ("--sandbox", "workspace-write")
     if request.read_only:
         # A search's words leave the machine; a run that reads strangers' text has no use for that.
-        rights = ("--sandbox", "read-only", "-c", 'web_search="disabled"')
+        rights = ("--sandbox", "read-only", "-c", 'web_search="disabled"', *_NO_ORDERS)
     model = ("-m", request.model) if request.model else ()
     argv = ("codex", "exec", "--json", "--skip-git-repo-check", "-c", untrusted, *rights, *model, "-")
     return Invocation(argv=argv)

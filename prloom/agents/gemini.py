@@ -9,7 +9,10 @@ and the policies shipped with the program; the recorded streams of the tests. Tr
 - `--approval-mode plan` is not read-only headless: leaving plan mode is approved without asking, and `*.md` may be
   written. A policy of the highest tier takes every tool away but the reading ones.
 - It reads `.env` of the folder it is started in, where GOOGLE_GEMINI_BASE_URL would send the key anywhere. So a
-  read-only run is started outside and given the worktree to read. (A worker runs the branch's code anyway.)
+  read-only run is started outside. (A worker runs the branch's code anyway.)
+- A `GEMINI.md` of any folder that it may read, `--include-directories` among them, stands in its first message as
+  `<project_context>`, "highest priority", and no setting takes that away. So a read-only run may not read the worktree:
+  it answers from the prompt alone.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ def invocation(request: Request) -> Invocation:
     rights: tuple[str, ...] = ("--approval-mode", "yolo")
     if request.read_only:
         policy = str(_POLICIES / "gemini-read-only.toml")
-        rights = ("--approval-mode", "default", "--admin-policy", policy, "--include-directories", str(request.cwd))
+        rights = ("--approval-mode", "default", "--admin-policy", policy)
     model = ("-m", request.model) if request.model else ()
     argv = ("gemini", "--output-format", "stream-json", "--skip-trust", *rights, *model)
     return Invocation(argv=argv, env=_ENV, outside=request.read_only)

@@ -21,6 +21,12 @@ def test_a_read_only_run_is_sandboxed_and_searches_no_web(ask: Callable[..., Req
     assert 'web_search="disabled"' in argv
 
 
+def test_a_read_only_run_takes_no_orders_from_files_of_the_worktree(ask: Callable[..., Request]) -> None:
+    argv = codex.invocation(ask(read_only=True)).argv
+
+    assert {"project_doc_max_bytes=0", "skills.include_instructions=false"} <= set(argv)
+
+
 def test_a_worker_may_write_into_its_worktree(ask: Callable[..., Request]) -> None:
     argv = codex.invocation(ask(model="gpt")).argv
 

@@ -619,6 +619,22 @@ WEAKENINGS = (
         "not_trusted and plain",
     ),
     Weakening(
+        "hostile: codex takes no orders from files of a worktree",
+        "prloom/agents/codex.py",
+        """'web_search="disabled"', *_NO_ORDERS)""",
+        """'web_search="disabled"')""",
+        "agents/test_codex.py",
+        "takes_no_orders",
+    ),
+    Weakening(
+        "hostile: gemini is not given a worktree, whose orders it would take",
+        "prloom/agents/gemini.py",
+        '"--admin-policy", policy)',
+        '"--admin-policy", policy, "--include-directories", str(request.cwd))',
+        "agents/test_gemini.py",
+        "whose_orders",
+    ),
+    Weakening(
         "hostile: opencode does not read a worktree's configuration",
         "prloom/agents/opencode.py",
         '    "OPENCODE_DISABLE_PROJECT_CONFIG": "1",\n',
