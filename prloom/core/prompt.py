@@ -34,10 +34,12 @@ _LONGEST_FACT = 1_000
 _FENCE = re.compile(r"[A-Za-z0-9_-]{16,}")
 _LINE_BREAKS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 # Control characters; those that turn the reading direction; and those that nobody sees, in which a text can hide
-# another one from the person who vouches for it. Joiners stay: scripts and emoji are written with them.
+# another one from the person who vouches for it. Joiners and variation selectors stay, one at a time: scripts and emoji
+# are written with them, and each one after the first of its kind says nothing but what is hidden.
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e0fff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "|(?<=[\u200c\u200d])[\u200c\u200d]|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]"
 )
 
 

@@ -219,7 +219,10 @@ def test_the_agent_is_told_that_fenced_text_is_data_and_never_an_instruction(an_
 
 # ---- what is shown of a text
 
-UNSEEN = ["\x00", "\x1b", "\x7f", "\x9b", "\u200b", "\u202e", "\u2066", "\ufeff", "\u00ad", "\U000e0041", "\udc80"]
+UNSEEN = [
+    *("\x00", "\x1b", "\x7f", "\x9b", "\u00ad", "\u034f", "\u061c", "\u115f", "\u180b", "\u200b", "\u202e", "\u2066"),
+    *("\u3164", "\ufeff", "\uffa0", "\udc80", "\U0001d173", "\U000e0041", "\U000e0100"),
+]
 
 
 @pytest.mark.parametrize("character", UNSEEN, ids=[f"U+{ord(character):04X}" for character in UNSEEN])
@@ -228,10 +231,16 @@ def test_characters_that_nobody_sees_are_removed(an_event: MakeEvent, character:
 
 
 @pytest.mark.parametrize(
-    "kept", ["\t", "é", "日本", "👩\u200d💻", "\u0645\u06cc\u200c\u062e", "[x] `y` <b> & {{ z }} {% w %}"]
+    "kept",
+    ["\t", "é", "日本", "👩\u200d💻", "❤\ufe0f\u200d🔥", "\u0645\u06cc\u200c\u062e", "[x] `y` <b> & {{ z }} {% w %}"],
 )
 def test_what_people_write_stays_to_the_letter(an_event: MakeEvent, kept: str) -> None:
     assert blocks(written(an_event(body=f"a{kept}b")))["body of event 1"] == f"a{kept}b"
+
+
+@pytest.mark.parametrize("bits", ["\u200c\u200d\u200d\u200c" * 9, "\ufe00\ufe0f\ufe03" * 9])
+def test_what_is_written_in_joiners_or_selectors_is_not_shown(an_event: MakeEvent, bits: str) -> None:
+    assert blocks(written(an_event(body=f"a{bits}b")))["body of event 1"] == f"a{bits[0]}b"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\x85", "\u2028", "\u2029", "\v", "\f"])

@@ -29,7 +29,9 @@ todos = [{"title": echo[n][:300] or "x", "context": echo[n][:3000], "eventIds": 
 print(json.dumps({"items": items, "todos": todos, "rebaseRequested": False}))
 """
 
-SEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]")
+SEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u200b\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\U000e0000-\U000e0fff]"
+)
 """What must reach neither an agent nor a terminal."""
 SHOWN = (["status"], ["events"], ["why", "t0"], ["doctor"], ["-v", "poll"])
 
@@ -138,6 +140,7 @@ def test_a_text_reaches_the_agent_as_data_only(attack: Attack, played: Played):
 
 def test_an_agent_sees_no_character_that_people_do_not_see(played: Played):
     assert SEEN.findall(played.prompt) == []
+    assert re.findall("[\u200c\u200d]{2}|[\ufe00-\ufe0f]{2}", played.prompt) == []
     assert "\r" not in played.prompt
 
 
