@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from io import FileIO
 from typing import BinaryIO
 
@@ -22,6 +23,7 @@ from prloom.extensions.rpc import (
     Response,
     RpcError,
 )
+from prloom.extensions.threads import Threads
 from prloom.model.record import Json
 
 Answer = Callable[[str, Json], Json]
@@ -35,6 +37,7 @@ class ThreadPeer:
         self._source = source
         self._sink = sink
         self._answer = answer
+        self._threads = Threads()
         self._writing = threading.Lock()
         self._numbers = itertools.count(1)
         self._waiting: dict[rpc.Id, Future[Json]] = {}
@@ -72,7 +75,7 @@ class ThreadPeer:
     def _take(self, message: Message) -> None:
         match message:
             case Request():
-                threading.Thread(target=self._reply, args=(message,), name=message.method, daemon=True).start()
+                self._threads.begin(partial(self._reply, message))
             case Response() if future := self._waiting.pop(message.id, None):
                 future.set_result(message.result)
             case Failure(id=int() | str() as of) if future := self._waiting.pop(of, None):
