@@ -7,6 +7,7 @@ it before prloom is imported.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import signal
@@ -151,6 +152,7 @@ def install() -> None:
     """Stand before the system's calls, for good."""
     _stand_before_open()
     _stand_before_write()
+    _stand_before_files()
     for name, places in (
         ("fsync", 1),
         ("fdatasync", 1),
@@ -202,3 +204,33 @@ def _stand_before_write() -> None:
         return real(fd, block) if layer is None else layer.write(fd, block, _of(fd), real)
 
     os.write = call
+
+
+class Raw(io.RawIOBase):
+    """What stands below a file that is written through a buffer: its writes are calls like all others."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def write(self, block: Any, /) -> int:
+        return os.write(self._fd, block)
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            os.close(self._fd)
+
+
+def _stand_before_files() -> None:
+    real = os.fdopen
+
+    def call(fd: int, mode: str = "r", *args: Any, **more: Any) -> Any:
+        return io.BufferedWriter(Raw(fd)) if mode == "wb" else real(fd, mode, *args, **more)
+
+    os.fdopen = call

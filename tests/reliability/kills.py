@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,35 +34,45 @@ from prloom.model.event import Event, Target
 from prloom.storage.folder import Folder
 from prloom.storage.journal import Journal
 from prloom.storage.paths import RepositoryPaths
+from forge import ANSWER, Forge
 from real_command import Repository
 
 LONGEST = 0.12
-"""Seconds, at most, between the dispatcher's first sign of life and the kill."""
+"""Seconds, at most, between the dispatcher's first sign of life and the kill, in most rounds."""
+LONGER = 0.5
+"""The same where it is to come as far as GitHub, and back."""
 PATIENCE = 60.0
-CLOSING = 20
+CATCHING_UP = 900.0
+"""Seconds in which what waits for GitHub is posted, a second after the other."""
+CLOSING = 40
 """Runs, at most, in which the dispatcher gets done what is left."""
 PLAN = "work"
+NAME = re.compile(r"e\d+\.")
 
 PLUGIN = """
 def register(ctx):
     @ctx.hook("beforeTriage")
     def sort(plan, triage):
         for event in triage.events:
-            triage.update_state(event.id, lambda seen: (seen or 0) + 1)
+            name, kind = event.body.split()[:2]
+            triage.update_state(name, lambda seen: (seen or 0) + 1)
             triage.update_global_state("shown", lambda seen: (seen or 0) + 1)
-            if event.body == "later" and triage.deferral(event.id) is None:
+            if kind == "later" and triage.deferral(event.id) is None:
                 triage.mark_event_deferred(event.id, "later", 100)
-            elif event.body != "think":
-                triage.emit_comment(event.reply_to, f"Noted {event.id}.")
+            elif kind != "think":
+                triage.emit_comment(event.reply_to, f"Noted {name}")
                 triage.mark_event_handled(event.id)
 """
 AGENT = """
 import json, re, sys
-ids = [json.loads(found) for found in re.findall(r"^id: (.*)$", sys.stdin.read(), re.M)]
-items = [{"eventId": i, "verdict": "answered", "reply": f"Thought {i}."} for i in ids]
+prompt = sys.stdin.read()
+ids = [json.loads(found) for found in re.findall(r"BEGIN facts of event .*\\nid: (.*)", prompt)]
+names = re.findall(r"BEGIN body of event .*\\n(e\\d+\\.)", prompt)
+items = [{"eventId": i, "verdict": "answered", "reply": f"Thought {name}"} for i, name in zip(ids, names, strict=True)]
 print(json.dumps({"items": items, "todos": []}))
 """
-CONFIG = """
+CONFIG = """acknowledge = ""
+poll_interval = "1s"
 [plugins]
 enabled = ["sorter"]
 isolation = "inline"
@@ -73,7 +83,7 @@ maximum = "1s"
 
 
 class Load:
-    """A repository with a plan, whose events come in as long as it lives."""
+    """A repository with two plans, for which news come in as long as it lives: on a bus, in a file and on GitHub."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -82,57 +92,96 @@ class Load:
         self.repository = Repository(folder / "repository", home)
         self.repository.agent.write_text(AGENT)
         self.root = self.repository.root
+        self.forge = Forge(self.repository, folder)
+        toml = self.root / "prloom.toml"
+        toml.write_text(toml.read_text() + CONFIG)
         self.repository.run("adopt", "--branch", PLAN)
-        self.repository.configure(CONFIG)
+        self.repository.run("adopt", str(self.forge.pull.number))
         plugins = self.root / "prloom/plugins"
         plugins.mkdir(parents=True)
         (plugins / "sorter.py").write_text(PLUGIN)
         self.local = self.root / "prloom/.local/worktrees" / PLAN / "prloom/.local"
         self.sent: list[str] = []
+        self.strangers: set[str] = set()
         self.said = ""
+        for each in ("ann", "eve"):
+            self.comment(each)
+
+    @property
+    def locals(self) -> tuple[Path, Path]:
+        return (self.local, self.forge.local)
+
+    def _something(self) -> str:
+        self.sent.append(f"e{len(self.sent) + 1}.")
+        return f"{self.sent[-1]} {self.chance.choices(('note', 'later', 'think'), (12, 3, 1))[0]}"
 
     def append(self, count: int) -> None:
         """Append events, as any program does."""
         now = datetime.now(UTC)
-        events = []
-        for _ in range(count):
-            event_id = f"e{len(self.sent) + 1}."
-            body = self.chance.choices(("note", "later", "think"), (12, 3, 1))[0]
-            target = Target("local", {"plan": PLAN, "section": "replies"})
-            events.append(Event(id=event_id, source="ci", type="note", body=body, reply_to=target))
-            self.sent.append(event_id)
+        target = Target("local", {"plan": PLAN, "section": "replies"})
+        events = [
+            Event(id=f"ci:{len(self.sent)}", source="ci", type="note", body=self._something(), reply_to=target)
+            for _ in range(count)
+        ]
         with Folder.make(self.local, "bus") as bus:
             entries.append(Journal(bus, "events.jsonl"), events, now)
+
+    def write(self) -> None:
+        """Write an item into the file, as a person does; nobody else is at it."""
+        file = self.local / "review.md"
+        before, heading, after = file.read_text().partition("## ready\n")
+        file.write_text(f"{before}{heading}\n- [ ] {self._something()}\n{after}")
+
+    def comment(self, by: str = "") -> None:
+        """Say something on GitHub; now and then it is a stranger who does."""
+        by = by or self.chance.choices(("ann", "eve"), (4, 1))[0]
+        self.forge.comment(by, self._something(), inline=self.chance.random() < 0.3)
+        if by == "eve":
+            self.strangers.add(self.sent[-1])
 
     def round(self) -> None:
         """Start the dispatcher with work before it, give it more, and kill it somewhere in that."""
         self.append(self.chance.randint(1, 4))
+        if self.chance.random() < 0.2:
+            self.write()
+        longest = self.chance.choice((LONGEST, LONGER))
+        if self.chance.random() < 0.25:
+            self.comment()
         with (self.root / ".git/said").open("w+") as file:
             dispatcher = subprocess.Popen(
                 self.repository.command("start"), cwd=self.root, env=self.repository.env, stdout=file, stderr=file
             )
             self._wait_for_life(dispatcher)
-            time.sleep(self.chance.uniform(0, LONGEST / 2))
+            time.sleep(self.chance.uniform(0, longest / 2))
             self.append(self.chance.randint(0, 2))
-            time.sleep(self.chance.uniform(0, LONGEST / 2))
+            time.sleep(self.chance.uniform(0, longest / 2))
             dispatcher.send_signal(signal.SIGKILL)
             dispatcher.wait(PATIENCE)
             file.seek(0)
             self.said += file.read()
+        self.forge.look()
 
     def close(self) -> None:
         """Let the dispatcher get everything done."""
         for _ in range(CLOSING):
-            ended = self.repository.run("start", "--once")
+            ended = subprocess.run(
+                self.repository.command("start", "--once"),
+                cwd=self.root,
+                env=self.repository.env,
+                capture_output=True,
+                text=True,
+                timeout=CATCHING_UP,
+                check=True,
+            )
             self.said += ended.stdout + ended.stderr
-            state = self.state()
-            if not state["open"] and not state["queue"]:
+            if all(self._quiet(local) for local in self.locals):
                 return
             time.sleep(0.3)  # until what was put off is due
 
-    def state(self) -> dict[str, Any]:
-        """Return the projection."""
-        return json.loads((self.local / "bus/state/dispatcher.json").read_text())
+    @staticmethod
+    def _quiet(local: Path) -> bool:
+        state = state_of(local)
+        return not state["queue"] and all(each["state"] == "held" for each in state["open"].values())
 
     def _wait_for_life(self, dispatcher: subprocess.Popen[bytes]) -> None:
         owner = self.root / "prloom/.local/dispatcher.owner.json"
@@ -146,23 +195,38 @@ class Load:
             time.sleep(0.002)
 
 
+def state_of(local: Path) -> dict[str, Any]:
+    """Return a plan's projection."""
+    return json.loads((local / "bus/state/dispatcher.json").read_text())
+
+
 def wrong(load: Load) -> Iterator[str]:
-    """Yield every promise that the files do not keep."""
-    state = load.state()
-    changes = list(_changes(load.local))
-    ends = Counter(change["eventId"] for change in changes if change["state"] in {"handled", "triaged"})
-    if state["open"] or set(ends) != set(load.sent) or set(ends.values()) != {1}:
-        lost = sorted(set(load.sent) - set(ends))
-        yield f"P1: open {sorted(state['open'])}, lost {lost}, more than once {[e for e, n in ends.items() if n > 1]}"
-    text = (load.local / "review.md").read_text()
-    said = Counter(re.findall(r"(?:Noted|Thought) (e\d+\.)\.", text))
-    if set(said) != set(load.sent) or set(said.values()) != {1}:
-        odd = {each: said[each] for each in load.sent if said[each] != 1}
+    """Yield every promise that the files and GitHub do not keep."""
+    names = {key: name for local in load.locals for key, name in _names(local)}
+    changes = [change for local in load.locals for change in _changes(local)]
+    trusted = set(load.sent) - load.strangers
+    ends = Counter(names[change["eventId"]] for change in changes if change["state"] in {"handled", "triaged"})
+    waiting = {names[key] for local in load.locals for key in state_of(local)["open"]}
+    if waiting != load.strangers or set(ends) != trusted or set(ends.values()) != {1}:
+        lost = sorted(trusted - set(ends))
+        yield f"P1: open {sorted(waiting)}, lost {lost}, more than once {[e for e, n in ends.items() if n > 1]}"
+    said = load.forge.said() + Counter(ANSWER.findall((load.local / "review.md").read_text()))
+    if set(said) != trusted or set(said.values()) != {1}:
+        odd = {each: said[each] for each in load.sent if said[each] != (each in trusted)}
         yield f"P3: replies, where there should be one: {odd}"
-    yield from _counters(load, changes)
+    yield from _counters(load, names, changes)
     yield from (f"output: {line}" for line in load.said.splitlines() if "Traceback" in line or "bug" in line)
+    yield from (f"GitHub: {line}" for line in load.forge.wrong())
     yield from _left_behind(load)
-    yield from _rebuilt(load, state)
+    for local in load.locals:
+        yield from _rebuilt(local)
+
+
+def _names(local: Path) -> Iterator[tuple[str, str]]:
+    for line in (local / "bus/events.jsonl").read_bytes().splitlines():
+        event = json.loads(line)["data"]
+        found = NAME.match(event["body"])
+        yield event["id"], found[0] if found else event["id"]
 
 
 def _changes(local: Path) -> Iterator[dict[str, Any]]:
@@ -170,13 +234,16 @@ def _changes(local: Path) -> Iterator[dict[str, Any]]:
         yield from json.loads(line)["data"].get("changes", ())
 
 
-def _counters(load: Load, changes: Sequence[dict[str, Any]]) -> Iterator[str]:
-    own = json.loads((load.local / "plugin-state/sorter.json").read_text())
+def _counters(load: Load, names: Mapping[str, str], changes: Sequence[dict[str, Any]]) -> Iterator[str]:
+    own: dict[str, int] = {}
+    for local in load.locals:
+        own |= json.loads((local / "plugin-state/sorter.json").read_text())
     shared = json.loads((load.root / "prloom/.local/plugin-state-global/sorter.json").read_text())
-    put_off = Counter(change["eventId"] for change in changes if change["state"] == "deferred")
-    odd = {each: own.get(each) for each in load.sent if own.get(each) != 1 + put_off[each]}
-    if odd or shared["shown"] != len(load.sent) + put_off.total():
-        yield f"P2: shown {odd}, in all {shared['shown']}"
+    put_off = Counter(names[change["eventId"]] for change in changes if change["state"] == "deferred")
+    due = {each: 0 if each in load.strangers else 1 + put_off[each] for each in load.sent}
+    odd = {each: own.get(each) for each in load.sent if own.get(each, 0) != due[each]}
+    if odd or shared["shown"] != sum(due.values()):
+        yield f"P2 or P7: shown {odd}, in all {shared['shown']}"
 
 
 def _left_behind(load: Load) -> Iterator[str]:
@@ -191,9 +258,10 @@ def _left_behind(load: Load) -> Iterator[str]:
                 yield f"left behind, and doctor does not say so: {path}"
 
 
-def _rebuilt(load: Load, state: dict[str, Any]) -> Iterator[str]:
-    (load.local / "bus/state/dispatcher.json").unlink()
-    with Folder.make(load.local) as folder:
+def _rebuilt(local: Path) -> Iterator[str]:
+    state = state_of(local)
+    (local / "bus/state/dispatcher.json").unlink()
+    with Folder.make(local) as folder:
         wire = record.to_wire(Ledger.open(folder.make_sub("bus"), lambda: datetime.now(UTC)).state)
     state.pop("$check", None)
     if json.loads(json.dumps(wire)) != state:
@@ -215,7 +283,8 @@ def main(argv: Sequence[str]) -> int:
         load.close()
         found = list(wrong(load))
     told = {"seed": given.seed, "rounds": given.rounds, "events": len(load.sent), "seconds": round(seconds, 1)}
-    print(json.dumps({**told, "wrong": found}))
+    told |= {"strangers": len(load.strangers), "on GitHub": load.forge.said().total()}
+    print(json.dumps({**told, "cut short": len(load.forge.cut_short), "wrong": found}))
     return 1 if found else 0
 
 

@@ -62,7 +62,11 @@ def _totals(reports: Mapping[str, Report], kills: Report) -> list[str]:
     for kind, report in reports.items():
         wrong = sum(failed for *_, failed in report["rows"])
         lines.append(_line((names[kind], str(report["cells"]), str(wrong))))
-    rounds = f"rounds of `kill -9` on `prloom start` under load ({kills['events']} events, seed {kills['seed']})"
+    rounds = (
+        f"rounds of `kill -9` on `prloom start` under load: {kills['events']} events on a bus, in `review.md` and on "
+        f"GitHub; {kills['strangers']} of strangers, {kills['on GitHub']} answered on GitHub, {kills['cut short']} of "
+        f"them posted by a dispatcher that was killed before it knew (seed {kills['seed']})"
+    )
     return [*lines, _line((rounds, str(kills["rounds"]), str(len(kills["wrong"]))))]
 
 

@@ -23,3 +23,5 @@ def test_p1_p2_p3_killed_again_and_again_at_any_moment_the_dispatcher_loses_noth
     print(f"seed {report['seed']}: {report['rounds']} rounds, {report['events']} events")
     assert report["wrong"] == [], f"seed {report['seed']}"
     assert report["events"] >= report["rounds"]
+    assert report["on GitHub"] > 0
+    assert report["strangers"] > 0

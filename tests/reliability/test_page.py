@@ -43,7 +43,7 @@ def test_the_page_has_the_weakened_builds_all_noticed(rows: list[list[str]]):
 
 def test_a_cell_that_went_wrong_is_told_as_failed():
     report = {"cells": 3, "rows": [["cursor|write", "kill", 3, 1]], "wrong": ["lost"]}
-    kills = {"rounds": 1, "events": 1, "seed": 1, "wrong": []}
+    kills = {"rounds": 1, "events": 1, "strangers": 0, "on GitHub": 1, "cut short": 0, "seed": 1, "wrong": []}
     kinds = dict.fromkeys(("once", "twice", "power", "traced"), report)
 
     made = table.page(f"{table.BEGIN}{table.END}", kinds, kills, [("no lock", None)])
