@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import re
@@ -67,14 +68,20 @@ def asked(
     failure_topic: str | None = None,
 ) -> Ask:
     """Return what a worker asks for, or raise ExchangeError for what no worker can; see `Working`."""
+    several = (topics,) if isinstance(topics, str) else tuple(topics)
     for topic in (success_topic, failure_topic):
         if topic is not None:
             checked_topic(topic)
+    return _asked(several, group, an_instance() if instance is None else instance, lease, max_attempts)
+
+
+@functools.lru_cache(maxsize=64)  # a worker asks for the same thing again and again
+def _asked(topics: tuple[str, ...], group: str, instance: str, lease: timedelta, max_attempts: int) -> Ask:
     checked_attempts(max_attempts)
     return Ask(
         topics=checked_topics(topics),
         group=checked_name("group", group),
-        instance=an_instance() if instance is None else checked_name("instance", instance),
+        instance=checked_name("instance", instance),
         lease=checked_lease(lease),
         max_attempts=max_attempts,
     )

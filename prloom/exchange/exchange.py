@@ -41,6 +41,7 @@ class Exchange:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self._instance = drafting.an_instance()
 
     # ---- publishing
 
@@ -60,6 +61,8 @@ class Exchange:
 
     def claim(self, topics: str | Iterable[str], **options: Unpack[Working]) -> HeldClaim | None:
         """Claim the next message of these topics, the one published first; None where none is ready."""
+        if options.get("instance") is None:
+            options["instance"] = self._instance
         ask = drafting.asked(topics, **options)
         taken = self.store.claim(ask)
         if taken is None:

@@ -9,6 +9,10 @@ _PAIRS = tuple(one + two for one in _DIGITS for two in _DIGITS)
 
 def new() -> str:
     """Return an id of 20 letters and digits: milliseconds since 1970, and 50 random bits."""
-    milliseconds = time.time_ns() // 1_000_000
-    number = (milliseconds & (1 << 50) - 1) << 50 | int.from_bytes(os.urandom(7), "big") >> 6
-    return "".join([_PAIRS[number >> shift & 1023] for shift in range(90, -1, -10)])
+    when, chance = time.time_ns() // 1_000_000, int.from_bytes(os.urandom(7), "big") >> 6
+    pairs = _PAIRS
+    return (
+        f"{pairs[when >> 40 & 1023]}{pairs[when >> 30 & 1023]}{pairs[when >> 20 & 1023]}{pairs[when >> 10 & 1023]}"
+        f"{pairs[when & 1023]}{pairs[chance >> 40]}{pairs[chance >> 30 & 1023]}{pairs[chance >> 20 & 1023]}"
+        f"{pairs[chance >> 10 & 1023]}{pairs[chance & 1023]}"
+    )

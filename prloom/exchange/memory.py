@@ -61,8 +61,8 @@ class MemoryStore:
         known = self._known(draft)
         new = known is None
         if known is None:
-            parent = None if draft.parent_id is None else self.message(draft.parent_id)
-            known = standing.message(draft, parent, now)
+            inherited = None if draft.parent_id is None else self.message(draft.parent_id).conversation_id
+            known = standing.message(draft, inherited, now)
             self._messages[draft.id] = known
             self._deliveries[draft.id] = standing.delivery(draft, now)
         if draft.track and (new or known.conversation_id not in self._tracked):
@@ -89,7 +89,7 @@ class MemoryStore:
             if delivery is None:
                 return None
             leased = rules.claimed(delivery, ask.max_attempts)
-            claim = standing.claim(leased, ask, now)
+            claim = standing.claim(leased, ask, now, ids.new())
             self._deliveries[claim.message_id] = leased
             self._claims[claim.id] = claim
             return Taken(claim=claim, message=self._messages[claim.message_id], delivery=leased)

@@ -31,7 +31,8 @@ class Publishing(TypedDict, total=False):
 class Working(TypedDict, total=False):
     """About a worker; nothing of it is needed.
 
-    `group` and `instance` name it in the history. `lease`: how long a claim lasts (90 s). `max_attempts`: for messages
+    `group` and `instance` name it in the history; without one, an instance is host, process and the exchange that was
+    opened. `lease`: how long a claim lasts (90 s). `max_attempts`: for messages
     whose publisher set none (5). `success_topic` and `failure_topic`: where replies go that name no topic themselves
     (`<topic>.completed`, `<topic>.failed`).
     """

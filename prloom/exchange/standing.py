@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from prloom.exchange import ids, rules
+from prloom.exchange import rules
 from prloom.exchange.claim import Claim, Delivery, TopicStats
 from prloom.exchange.errors import ExchangeError, KeyTakenError
 from prloom.exchange.message import Message
@@ -24,16 +24,15 @@ if TYPE_CHECKING:
 RATE_WINDOW = timedelta(minutes=5)
 
 
-def message(draft: Draft, parent: Message | None, now: datetime) -> Message:
-    """Return the message that a draft becomes; the conversation is the one given, the parent's, or its own."""
-    inherited = draft.id if parent is None else parent.conversation_id
+def message(draft: Draft, inherited: str | None, now: datetime) -> Message:
+    """Return the message that a draft becomes; its conversation is the one given, its parent's, or its own."""
     return Message(
         id=draft.id,
         topic=draft.topic,
         body=draft.body,
         created_at=now,
         parent_id=draft.parent_id,
-        conversation_id=draft.conversation_id or inherited,
+        conversation_id=draft.conversation_id or inherited or draft.id,
         producer=draft.producer,
         metadata=draft.metadata,
     )
@@ -53,10 +52,10 @@ def delivery(draft: Draft, now: datetime) -> Delivery:
     )
 
 
-def claim(leased: Delivery, ask: Ask, now: datetime) -> Claim:
+def claim(leased: Delivery, ask: Ask, now: datetime, claim_id: str) -> Claim:
     """Return the claim on a message that was just leased."""
     return Claim(
-        id=ids.new(),
+        id=claim_id,
         message_id=leased.message_id,
         worker_group=ask.group,
         worker_instance_id=ask.instance,

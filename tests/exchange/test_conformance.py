@@ -313,6 +313,33 @@ def test_a_renewed_lease_lasts_from_then_on(exchange: Exchange, another: Exchang
     assert held.complete("y").claim.status == "completed"
 
 
+def test_a_claim_that_was_renewed_ends_with_its_last_lease(exchange: Exchange, another: Exchange, clock: Any):
+    exchange.publish("work", "x")
+    held = exchange.claim("work", lease=MINUTE)
+    assert held is not None
+    clock.pass_(seconds=30)
+    another.store.renew(held.id, 2 * MINUTE)
+    clock.pass_(seconds=60)
+
+    ended = held.complete("y").claim
+
+    assert ended.lease_until == clock() + MINUTE
+    assert exchange.inspect(held.message.id).claims == (ended,)
+
+
+def test_a_claim_is_settled_by_whoever_has_its_id(exchange: Exchange, another: Exchange):
+    published = exchange.publish("work", "x", conversation="talk")
+    held = exchange.claim("work")
+    assert held is not None
+
+    settled = another.store.settle(held.id, Completed(body="y"))
+
+    assert settled.reply is not None
+    assert (settled.reply.parent_id, settled.reply.conversation_id) == (published.id, "talk")
+    assert exchange.inspect(published.id).claims == (settled.claim,)
+    assert held.complete("y").reply == settled.reply
+
+
 def test_a_lease_that_ran_out_is_seen_by_whoever_looks(exchange: Exchange, clock: Any):
     published = exchange.publish("work", "x", max_attempts=1)
     exchange.claim("work", lease=MINUTE)

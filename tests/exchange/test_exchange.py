@@ -36,6 +36,20 @@ def answering(exchange: Exchange, topic: str = "work") -> threading.Thread:
     return thread
 
 
+def test_an_exchange_is_one_worker_unless_another_is_named(tmp_path: Path):
+    with both(tmp_path) as (here, there):
+        for body in "abcd":
+            here.publish("work", body)
+        claims = [here.claim("work"), here.claim("work", instance=None), here.claim("work", instance="i")]
+        claims.append(there.claim("work"))
+
+        first, second, named, other = (held.claim.worker_instance_id for held in claims if held is not None)
+
+        assert first == second
+        assert named == "i"
+        assert other not in {first, named}
+
+
 def test_a_request_waits_for_its_own_reply(tmp_path: Path):
     with both(tmp_path) as (here, there):
         other = here.publish("work.completed", "somebody else's")

@@ -7,6 +7,7 @@ is ready only by whoever has locked its own. Claiming passes by what others have
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,9 +30,9 @@ _READY = (
     " AS busy WHERE busy.state = 'leased' AND busy.concurrency_key IS NOT NULL"
     " AND busy.concurrency_key = d.concurrency_key))"
 )
-_DELAYED = "topic = ANY(%s::text[]) AND state = 'ready' AND available_at IS NOT NULL"
+_WAITING = "state = 'ready' AND available_at IS NOT NULL"
+_DELAYED = f"topic = ANY(%s::text[]) AND {_WAITING}"
 _OVERDUE = "EXISTS (SELECT FROM claims WHERE status = 'active' AND lease_until <= clock.now)"
-_UPKEEP = f"{_OVERDUE} OR EXISTS (SELECT FROM deliveries WHERE {_DELAYED} AND available_at <= clock.now)"
 
 LOOK = f"""{_CLOCK}
 SELECT clock.now,
@@ -46,43 +47,45 @@ UPDATE deliveries SET available_at = NULL WHERE seq IN (
     FOR UPDATE OF deliveries SKIP LOCKED
 ) RETURNING 1"""  # noqa: S608 (likewise)
 
-_CHOSEN = f"""SELECT d.* FROM deliveries AS d
-    WHERE d.topic = %s AND {_READY} AND NOT (SELECT upkeep FROM due)
-    ORDER BY d.seq LIMIT 1 FOR UPDATE SKIP LOCKED"""  # noqa: S608 (likewise)
+_CHOSEN = f"""SELECT d.seq FROM deliveries AS d
+        WHERE d.topic = %s AND {_READY} AND NOT (SELECT upkeep FROM due)
+        ORDER BY d.seq LIMIT 1 FOR UPDATE SKIP LOCKED"""  # noqa: S608 (likewise)
 # Of several topics, the one whose first message was published first is tried first. Only one row is ever locked: a
 # lock on the first of each would hide those from others for a moment, who would then go to sleep.
-_CHOSEN_OF_SEVERAL = f"""SELECT taken.* FROM (
-        SELECT t.topic FROM unnest(%s::text[]) AS t (topic) CROSS JOIN LATERAL (
-            SELECT d.seq FROM deliveries AS d WHERE d.topic = t.topic AND {_READY} ORDER BY d.seq LIMIT 1
-        ) AS head WHERE NOT (SELECT upkeep FROM due) ORDER BY head.seq
-    ) AS topics CROSS JOIN LATERAL (
-        SELECT d.* FROM deliveries AS d WHERE d.topic = topics.topic AND {_READY}
-        ORDER BY d.seq LIMIT 1 FOR UPDATE SKIP LOCKED
-    ) AS taken LIMIT 1"""  # noqa: S608 (likewise)
+_CHOSEN_OF_SEVERAL = f"""SELECT taken.seq FROM (
+            SELECT t.topic FROM unnest(%s::text[]) AS t (topic) CROSS JOIN LATERAL (
+                SELECT d.seq FROM deliveries AS d WHERE d.topic = t.topic AND {_READY} ORDER BY d.seq LIMIT 1
+            ) AS head WHERE NOT (SELECT upkeep FROM due) ORDER BY head.seq
+        ) AS topics CROSS JOIN LATERAL (
+            SELECT d.seq FROM deliveries AS d WHERE d.topic = topics.topic AND {_READY}
+            ORDER BY d.seq LIMIT 1 FOR UPDATE SKIP LOCKED
+        ) AS taken LIMIT 1"""  # noqa: S608 (likewise)
 
 
-def _take(chosen: str) -> str:
+def _take(delayed: str, chosen: str) -> str:
     """Return a claim's statement. It is one, for most of what claiming costs is the way to the server.
 
     What it writes is what `rules.claimed` says.
     """
-    return f"""{_CLOCK}, due AS MATERIALIZED (SELECT %s AND ({_UPKEEP}) AS upkeep FROM clock
-), chosen AS MATERIALIZED ({chosen}
-), leased AS (
+    return f"""WITH due AS MATERIALIZED (
+    SELECT clock.now, %s AND (
+        {_OVERDUE} OR EXISTS (SELECT FROM deliveries WHERE {delayed} AND available_at <= clock.now)
+    ) AS upkeep FROM (SELECT coalesce(%s::timestamptz, clock_timestamp()) AS now) AS clock
+), d AS (
     UPDATE deliveries AS d
     SET state = 'leased', attempts = d.attempts + 1, max_attempts = coalesce(d.max_attempts, %s)
-    FROM chosen WHERE d.seq = chosen.seq
+    WHERE d.seq = ({chosen}) RETURNING d.*
 ), claimed AS (
     INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)
-    SELECT %s, seq, %s, %s, now, now + %s, 'active', attempts + 1 FROM chosen, clock
+    SELECT %s, seq, %s, %s, now, now + %s * interval '1 microsecond', 'active', attempts FROM d, due
 )
-SELECT clock.now, (SELECT upkeep FROM due), {rows.MESSAGE}, {rows.DELIVERY}
-FROM clock LEFT JOIN chosen AS d ON true LEFT JOIN messages AS m ON m.seq = d.seq"""  # noqa: S608 (likewise)
+SELECT due.now, due.upkeep, {rows.MESSAGE}, {rows.LEASED}
+FROM due LEFT JOIN d ON true LEFT JOIN messages AS m ON m.seq = d.seq"""  # noqa: S608 (likewise)
 
 
 NOTE_WORKED = "INSERT INTO worked (topic) SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING RETURNING 1"
-_TAKE = _take(_CHOSEN)
-_TAKE_OF_SEVERAL = _take(_CHOSEN_OF_SEVERAL)
+_TAKE = _take(f"topic = %s AND {_WAITING}", _CHOSEN)
+_TAKE_OF_SEVERAL = _take(_DELAYED, _CHOSEN_OF_SEVERAL)
 _SAVE = (
     "UPDATE deliveries SET state = %s, ending = %s, available_at = %s, attempts = %s, max_attempts = %s, ended_at = %s"
     " WHERE seq = %s"
@@ -100,6 +103,7 @@ _REPLY_AND_END = f"WITH {publishing.PUT}, {_ENDED} {_SAVE}"
 RENEW = f"""{_CLOCK}
 UPDATE claims AS c SET lease_until = clock.now + %s FROM clock, messages AS m
 WHERE c.id = %s AND c.status = 'active' AND c.lease_until > clock.now AND m.seq = c.message RETURNING {rows.CLAIM}"""  # noqa: S608 (likewise)
+_MICROSECOND = timedelta(microseconds=1)
 _MOST_EXPIRED = 100  # in one transaction
 
 
@@ -121,19 +125,19 @@ def take(tx: Transaction, ask: Ask, claim_id: str, *, upkeep: bool) -> Taken | U
     """
     if tx.again and (taken := _taken(tx, claim_id)) is not None:
         return taken
-    topics = list(ask.topics)
-    who = (claim_id, ask.group, ask.instance, ask.lease)
-    statement, which = (_TAKE, topics[0]) if len(topics) == 1 else (_TAKE_OF_SEVERAL, topics)
-    row = tx.one(statement, tx.clock, upkeep, topics, which, ask.max_attempts, *who)
+    who = (claim_id, ask.group, ask.instance, ask.lease // _MICROSECOND)
+    # psycopg makes an array in Python, for as long as all else takes; one topic needs none.
+    statement, which = (_TAKE, ask.topics[0]) if len(ask.topics) == 1 else (_TAKE_OF_SEVERAL, list(ask.topics))
+    row = tx.one(statement, upkeep, which, tx.clock, ask.max_attempts, which, *who)
     assert row is not None  # noqa: S101 (the clock has one row)
     now, due, *whole = row
     if due:
         return Upkeep()
     if whole[0] is None:
         return None
-    leased = rules.claimed(rows.delivery(tuple(whole[rows.MESSAGE_WIDTH :])), ask.max_attempts)
-    claim = msgspec.structs.replace(standing.claim(leased, ask, now), id=claim_id)
-    return Taken(claim=claim, message=rows.message(tuple(whole)), delivery=leased)
+    message = rows.message(tuple(whole))
+    leased = rows.leased(message, tuple(whole[rows.MESSAGE_WIDTH :]))
+    return Taken(claim=standing.claim(leased, ask, now, claim_id), message=message, delivery=leased)
 
 
 def _taken(tx: Transaction, claim_id: str) -> Taken | None:
@@ -196,7 +200,9 @@ def lock(tx: Transaction, message_id: str) -> int | None:
 def cancel(tx: Transaction, seq: int, entry: Entry, verdict: Verdict, reply_id: str) -> Message:
     """End a message and its claim, if it has one, and return what is published about that, with that id."""
     assert verdict.reply is not None  # noqa: S101 (cancelling always tells)
-    reply = publishing.new(tx, msgspec.structs.replace(verdict.reply, id=reply_id), entry.message, tx.now)
+    reply = publishing.new(
+        tx, msgspec.structs.replace(verdict.reply, id=reply_id), entry.message.conversation_id, tx.now
+    )
     active = next((claim.id for claim in entry.claims if claim.status == "active"), "")
     tx.ask(_END, verdict.status, tx.now, rows.blob(verdict.error), None, active, *_standing(seq, verdict.delivery))
     return reply
@@ -229,8 +235,7 @@ def _end(tx: Transaction, row: Row, verdict: Verdict) -> Settled:
     if verdict.reply is None:
         tx.ask(_END, *how, None, *stands)
         return Settled(claim=ended)
-    parent = publishing.ancestor(claim.message_id, conversation_id, tx.now)
-    reply, values = publishing.made(verdict.reply, parent, tx.now)
+    reply, values = publishing.made(verdict.reply, conversation_id, tx.now)
     tx.ask(_REPLY_AND_END, *values, *how, reply.id, *stands)
     return Settled(claim=ended, reply=reply)
 

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from prloom.exchange import standing
 from prloom.exchange.errors import UnknownMessageError
-from prloom.exchange.message import Message
 from prloom.exchange.postgres import rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from prloom.exchange.message import Draft
+    from prloom.exchange.message import Draft, Message
     from prloom.exchange.postgres.transaction import Transaction
 
 _BY_ID = f"SELECT {rows.MESSAGE} FROM messages AS m WHERE m.id = %s"  # noqa: S608 (columns of ours)
@@ -22,7 +21,7 @@ _BY_KEYS = (
     f"SELECT d.key, {rows.MESSAGE} FROM unnest(%s::text[], %s::text[]) AS k (topic, key)"  # noqa: S608 (likewise)
     " JOIN deliveries AS d ON d.topic = k.topic AND d.key = k.key JOIN messages AS m ON m.seq = d.seq"
 )
-_PARENTS = "SELECT id, conversation_id, created_at FROM messages WHERE id = ANY(%s::text[])"
+_PARENTS = "SELECT id, conversation_id FROM messages WHERE id = ANY(%s::text[])"
 PUT = """m AS (
     INSERT INTO messages (id, topic, body, created_at, parent_id, conversation_id, producer, metadata)
     VALUES (%s, %s, %b, %s, %s, %s, %s, %s) RETURNING seq, topic, created_at
@@ -46,7 +45,7 @@ def put(tx: Transaction, drafts: Sequence[Draft]) -> tuple[Message, ...]:
     published = []
     for draft in drafts:
         known = all_known.same(draft)
-        message = known or new(tx, draft, all_known.parent(draft), tx.now)
+        message = known or new(tx, draft, all_known.inherited(draft), tx.now)
         if known is None:
             all_known.add(draft, message)
         if draft.track:
@@ -58,17 +57,17 @@ def put(tx: Transaction, drafts: Sequence[Draft]) -> tuple[Message, ...]:
     return tuple(published)
 
 
-def new(tx: Transaction, draft: Draft, parent: Message | None, now: datetime) -> Message:
-    """Store a draft's message, which is not there yet; of the parent only its conversation matters."""
-    message, values = made(draft, parent, now)
+def new(tx: Transaction, draft: Draft, inherited: str | None, now: datetime) -> Message:
+    """Store a draft's message, which is not there yet; its parent's conversation is `inherited`."""
+    message, values = made(draft, inherited, now)
     tx.ask(f"WITH {PUT} SELECT", *values)
     tx.news = True
     return message
 
 
-def made(draft: Draft, parent: Message | None, now: datetime) -> tuple[Message, tuple[object, ...]]:
+def made(draft: Draft, inherited: str | None, now: datetime) -> tuple[Message, tuple[object, ...]]:
     """Return the message that a draft becomes, and the values for PUT."""
-    message = standing.message(draft, parent, now)
+    message = standing.message(draft, inherited, now)
     stands = standing.delivery(draft, now)
     values = (
         message.id,
@@ -113,11 +112,6 @@ def track_anew(tx: Transaction, conversation_id: str) -> None:
     tx.ask(_TRACK_ANEW, conversation_id)
 
 
-def ancestor(message_id: str, conversation_id: str, created_at: datetime) -> Message:
-    """Return a message as far as its children need it: without what may be a body of 100 MB."""
-    return Message(id=message_id, topic="", body="", created_at=created_at, conversation_id=conversation_id)
-
-
 class _Known:
     """What the drafts may be already, and their parents: asked for all at once."""
 
@@ -129,7 +123,7 @@ class _Known:
         found = tx.ask(_PARENTS, parents) if parents else None
         self._by_id = {row[0]: rows.message(row) for row in ids}
         self._by_key = {(row[2], row[0]): rows.message(row[1:]) for row in keys or ()}
-        self._parents = {row[0]: ancestor(*row) for row in found or ()}
+        self._conversations: dict[str, str] = dict(found or ())
 
     def same(self, draft: Draft) -> Message | None:
         """Return the message that the draft is already; raises KeyTakenError for a key of another body."""
@@ -138,14 +132,15 @@ class _Known:
         known = None if draft.key is None else self._by_key.get((draft.topic, draft.key))
         return None if known is None else standing.same_body(draft, known)
 
-    def parent(self, draft: Draft) -> Message | None:
-        """Return the draft's parent; raises UnknownMessageError."""
+    def inherited(self, draft: Draft) -> str | None:
+        """Return the conversation of the draft's parent, if it has one; raises UnknownMessageError."""
         if draft.parent_id is None:
             return None
-        parent = self._by_id.get(draft.parent_id) or self._parents.get(draft.parent_id)
-        if parent is None:
+        if draft.parent_id in self._by_id:
+            return self._by_id[draft.parent_id].conversation_id
+        if draft.parent_id not in self._conversations:
             raise UnknownMessageError(standing.unknown(draft.parent_id))
-        return parent
+        return self._conversations[draft.parent_id]
 
     def add(self, draft: Draft, message: Message) -> None:
         """Know this one too: a later draft may be its child, or have its key."""

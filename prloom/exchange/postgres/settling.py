@@ -1,29 +1,20 @@
-"""Settle in one statement what this client claimed itself: how the message stands is known, as it is nobody else's.
-
-A message that is leased changes only together with its active claim. So if the claim is active still, what is decided
-on how the message stood when it was claimed is right; if not, the statement does nothing, and the long way tells why.
-"""
+"""Settle in one statement what this client holds; where that is not its own any more, the long way tells why."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from prloom.exchange import rules, standing
 from prloom.exchange.claim import Settled
-from prloom.exchange.postgres import publishing, rows
+from prloom.exchange.postgres import rows
 
 if TYPE_CHECKING:
     from prloom.exchange.claim import Delivery, Settlement
-    from prloom.exchange.message import Message
+    from prloom.exchange.hands import Hold
     from prloom.exchange.postgres.transaction import Row, Transaction
-    from prloom.exchange.protocol import Taken
     from prloom.exchange.rules import Backoff, Verdict
-
-_MOST = 10_000  # claims of one client that are remembered; for more, the long way is there
 
 _ENDED = """WITH begun AS MATERIALIZED (
     SELECT pg_advisory_xact_lock_shared(%s), coalesce(%s::timestamptz, clock_timestamp()) AS now
@@ -45,58 +36,37 @@ _END = _ENDED + _SAID
 _END_AND_REPLY = _ENDED + _REPLY + _SAID
 
 
-@dataclass(frozen=True)
-class _Hold:
-    taken: Taken
-    parent: Message
+def settle(tx: Transaction, hold: Hold, settlement: Settlement, policy: Backoff) -> Settled | None:
+    """End a claim in one statement; None where that is not for this way, and nothing was done."""
+    claim = hold.claim
+    verdict = rules.settled(settlement, hold.delivery, claim.claimed_at, policy)
+    if verdict.delivery.available_at is not None:
+        return None  # which time that is, the server says
+    found = _ask(tx, verdict, hold)
+    if found is None:
+        return None
+    now, until = found
+    tx.news = True
+    ended = standing.ended(msgspec.structs.replace(claim, lease_until=until), verdict, now)
+    reply = None if verdict.reply is None else standing.message(verdict.reply, hold.conversation_id, now)
+    return Settled(claim=ended, reply=reply)
 
 
-class Hands:
-    """What this client claimed and did not settle yet, without the bodies."""
-
-    def __init__(self) -> None:
-        self._holds: OrderedDict[str, _Hold] = OrderedDict()
-
-    def hold(self, taken: Taken) -> None:
-        """Remember a claim."""
-        message = taken.message
-        parent = publishing.ancestor(message.id, message.conversation_id, message.created_at)
-        self._holds[taken.claim.id] = _Hold(msgspec.structs.replace(taken, message=parent), parent)
-        while len(self._holds) > _MOST:
-            self._holds.popitem(last=False)
-
-    def let_go(self, claim_id: str) -> None:
-        """Forget a claim."""
-        self._holds.pop(claim_id, None)
-
-    def settle(self, tx: Transaction, claim_id: str, settlement: Settlement, policy: Backoff) -> Settled | None:
-        """End a claim in one statement; None where that is not for this way, and nothing was done."""
-        hold = self._holds.get(claim_id)
-        if hold is None:
-            return None
-        claim = hold.taken.claim
-        verdict = rules.settled(settlement, hold.taken.delivery, claim.claimed_at, policy)
-        if verdict.delivery.available_at is not None:
-            return None  # which time that is, the server says
-        found = _ask(tx, claim_id, verdict, hold)
-        if found is None:
-            return None
-        now, until = found
-        tx.news = True
-        ended = standing.ended(msgspec.structs.replace(claim, lease_until=until), verdict, now)
-        return Settled(
-            claim=ended, reply=None if verdict.reply is None else standing.message(verdict.reply, hold.parent, now)
-        )
-
-
-def _ask(tx: Transaction, claim_id: str, verdict: Verdict, hold: _Hold) -> Row | None:
+def _ask(tx: Transaction, verdict: Verdict, hold: Hold) -> Row | None:
     reply = verdict.reply
     error = rows.blob(verdict.error)
-    values: list[object] = [tx.order, tx.clock, verdict.status, error, None if reply is None else reply.id, claim_id]
+    values: list[object] = [
+        tx.order,
+        tx.clock,
+        verdict.status,
+        error,
+        None if reply is None else reply.id,
+        hold.claim.id,
+    ]
     values += _standing(verdict.delivery)
     if reply is None:
         return tx.one(_END, *values)
-    values += [reply.id, reply.topic, rows.blob(reply.body), reply.parent_id, hold.parent.conversation_id]
+    values += [reply.id, reply.topic, rows.blob(reply.body), reply.parent_id, hold.conversation_id]
     return tx.one(_END_AND_REPLY, *values, rows.metadata(reply.metadata))
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from prloom.exchange import ids, rules, standing
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
-from prloom.exchange.postgres import address, claiming, pruning, publishing, reading, rows, telling
+from prloom.exchange.hands import Hands
+from prloom.exchange.postgres import address, claiming, pruning, publishing, reading, rows, settling, telling
 from prloom.exchange.postgres.connection import PATIENCE, Connection
-from prloom.exchange.postgres.settling import Hands
 from prloom.exchange.postgres.wake import Ears
 from prloom.exchange.protocol import PAGE, Selection
 from prloom.exchange.rules import Backoff
@@ -91,7 +91,9 @@ class PostgresStore:
         return rows.claim(renewed[0])
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
-        settled = self._connection.write_at_once(lambda tx: self._hands.settle(tx, claim_id, settlement, self._backoff))
+        settled = None
+        if (hold := self._hands.find(claim_id)) is not None:
+            settled = self._connection.write_at_once(lambda tx: settling.settle(tx, hold, settlement, self._backoff))
         if settled is None:
             work = partial(claiming.settle, claim_id=claim_id, settlement=settlement, policy=self._backoff)
             settled = self._connection.write(work, lock="none")

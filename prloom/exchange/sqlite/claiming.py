@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -11,18 +11,21 @@ from prloom.exchange.claim import Claim, Look, Settled
 from prloom.exchange.errors import ClaimOverError
 from prloom.exchange.protocol import Taken
 from prloom.exchange.sqlite import publishing, rows
+from prloom.exchange.sqlite.clock import STARTED
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from prloom.exchange.claim import Ask, Delivery, Entry, Settlement
+    from prloom.exchange.hands import Hold
     from prloom.exchange.message import Message
     from prloom.exchange.rules import Backoff, Verdict
+    from prloom.exchange.sqlite.clock import Clock
 
 _READY = (
-    "SELECT d.seq FROM deliveries AS d WHERE d.topic = ? AND d.state = 'ready' AND d.available_at IS NULL"
+    "SELECT d.seq FROM deliveries AS d WHERE d.topic = {topic} AND d.state = 'ready' AND d.available_at IS NULL"
     # Gathered once, and not asked about each message: many may wait for one key.
     " AND (d.concurrency_key IS NULL OR d.concurrency_key NOT IN (SELECT busy.concurrency_key FROM deliveries AS busy"
     " WHERE busy.state = 'leased' AND busy.concurrency_key IS NOT NULL)) ORDER BY d.seq LIMIT 1"
@@ -31,14 +34,26 @@ _DUE = (
     "UPDATE deliveries SET available_at = NULL"
     " WHERE topic = ? AND state = 'ready' AND available_at IS NOT NULL AND available_at <= ?"
 )
-_DUE_AT = "SELECT min(available_at) FROM deliveries WHERE topic = ? AND state = 'ready' AND available_at IS NOT NULL"
+_DUE_AT = (
+    "SELECT min(available_at) FROM deliveries WHERE topic = {topic} AND state = 'ready' AND available_at IS NOT NULL"
+)
 _LEASE = "SELECT min(lease_until) FROM claims WHERE status = 'active'"
-_WHOLE = f"SELECT {rows.MESSAGE}, {rows.DELIVERY} FROM messages AS m JOIN deliveries AS d USING (seq) WHERE m.seq = ?"  # noqa: S608
+_READY_ON, _DUE_ON = _READY.format(topic="?"), _DUE_AT.format(topic="?")
+# All that a claim asks for, in one statement, and no more: each statement costs, and each column that it names.
+_FIRST = f"""
+SELECT {STARTED}, ({_LEASE}), first.due_at, m.seq, {rows.MESSAGE}, {rows.WAITING}
+FROM (
+    SELECT min(({_DUE_AT.format(topic="t.value")})) AS due_at, min(({_READY.format(topic="t.value")})) AS seq
+    FROM json_each(?) AS t
+) AS first LEFT JOIN messages AS m ON m.seq = first.seq LEFT JOIN deliveries AS d ON d.seq = first.seq
+"""  # noqa: S608 (texts of ours)
 _CLAIM = (
-    f"SELECT m.seq, c.reply_id, {rows.CLAIM}, {rows.DELIVERY} FROM claims AS c"  # noqa: S608 (columns of ours)
+    f"SELECT {STARTED}, m.seq, m.conversation_id, c.reply_id, {rows.CLAIM}, {rows.DELIVERY} FROM claims AS c"  # noqa: S608
     " JOIN messages AS m ON m.seq = c.message JOIN deliveries AS d ON d.seq = c.message"
 )
-_MESSAGE_WIDTH = 8
+_CLAIM_BY_ID = f"{_CLAIM} WHERE c.message = ? AND c.id = ?"
+_LEASE_BY_ID = f"SELECT {STARTED}, lease_until FROM claims WHERE message = ? AND id = ? AND status = 'active'"  # noqa: S608
+_HEAD_WIDTH, _MESSAGE_WIDTH = 4, 8
 _DIGITS = 19  # of the largest number that SQLite holds
 
 
@@ -46,18 +61,12 @@ def look(db: sqlite3.Connection, topics: Sequence[str], now: datetime) -> Look:
     """Look whether something is to be claimed or a lease is over; only reads."""
     next_at = _next_at(db, topics)
     ready = next_at is not None and next_at <= rows.micros(now)
-    ready = ready or any(db.execute(_READY, (topic,)).fetchone() for topic in topics)
+    ready = ready or any(db.execute(_READY_ON, (topic,)).fetchone() for topic in topics)
     return Look(ready=ready, next_at=rows.optional_moment(next_at))
 
 
-def passed(db: sqlite3.Connection, topics: Sequence[str], now: datetime) -> bool:
-    """Whether a lease is over, or a message's time has come; only reads."""
-    next_at = _next_at(db, topics)
-    return next_at is not None and next_at <= rows.micros(now)
-
-
 def _next_at(db: sqlite3.Connection, topics: Sequence[str]) -> int | None:
-    times = [db.execute(_DUE_AT, (topic,)).fetchone()[0] for topic in topics]
+    times = [db.execute(_DUE_ON, (topic,)).fetchone()[0] for topic in topics]
     times.append(db.execute(_LEASE).fetchone()[0])
     return min((each for each in times if each is not None), default=None)
 
@@ -73,18 +82,36 @@ def make_due(db: sqlite3.Connection, topics: Sequence[str], now: datetime) -> No
     db.executemany(_DUE, [(topic, rows.micros(now)) for topic in topics])
 
 
-def take(db: sqlite3.Connection, ask: Ask, now: datetime) -> Taken | None:
-    """Claim the next message by publication."""
-    found = [row for topic in ask.topics for row in db.execute(_READY, (topic,))]
-    if not found:
+class First(NamedTuple):
+    """The next message by publication, as a row, and whether `passed` is a lease's end, or a message's time, before."""
+
+    now: datetime
+    passed: bool
+    row: rows.Row
+
+
+def first(db: sqlite3.Connection, topics: Sequence[str], clock: Clock) -> First:
+    """Look for what is to be claimed; only reads."""
+    row = db.execute(_FIRST, (clock.boot, msgspec.json.encode(topics).decode())).fetchone()
+    now = clock.at(row[0])
+    until = rows.micros(now)
+    passed = any(each is not None and each <= until for each in row[1:3])
+    return First(now, passed, row[3:])
+
+
+def take(db: sqlite3.Connection, ask: Ask, found: First) -> Taken | None:
+    """Claim what was found first, if anything was."""
+    seq, *row = found.row
+    if seq is None:
         return None
-    seq = min(found)[0]
-    row = db.execute(_WHOLE, (seq,)).fetchone()
-    message = rows.message(row)
-    leased = rules.claimed(rows.delivery(row[_MESSAGE_WIDTH:]), ask.max_attempts)
+    message = rows.message(tuple(row))
+    leased = rules.claimed(rows.waiting(message, tuple(row[_MESSAGE_WIDTH:])), ask.max_attempts)
     # The id says where the claim is, so that none has to be looked up in an index that grows with history.
-    claim = msgspec.structs.replace(standing.claim(leased, ask, now), id=f"{seq}-{ids.new()}")
-    save(db, seq, leased)
+    claim = standing.claim(leased, ask, found.now, f"{seq}-{ids.new()}")
+    db.execute(
+        "UPDATE deliveries SET state = 'leased', attempts = ?, max_attempts = ? WHERE seq = ?",
+        (leased.attempts, leased.max_attempts, seq),
+    )
     _put(db, seq, claim)
     return Taken(claim=claim, message=message, delivery=leased)
 
@@ -94,47 +121,69 @@ def note_worked(db: sqlite3.Connection, topics: Iterable[str]) -> None:
     db.executemany("INSERT INTO worked (topic) VALUES (?) ON CONFLICT DO NOTHING", [(topic,) for topic in topics])
 
 
-def renew(db: sqlite3.Connection, claim_id: str, until: datetime, now: datetime) -> Claim:
-    """Let the lease end then; raises ClaimOverError."""
-    row = _found(db, claim_id)
-    _check_active(claim_id, row, now)
-    db.execute("UPDATE claims SET lease_until = ? WHERE message = ? AND id = ?", (rows.micros(until), row[0], claim_id))
-    return rows.claim((*row[2:7], rows.micros(until), *row[8:]))
+def renew(db: sqlite3.Connection, claim_id: str, lease: timedelta, clock: Clock) -> Claim:
+    """Let the lease end so much after now; raises ClaimOverError."""
+    held = _found(db, claim_id, clock)
+    _check_active(held)
+    until = held.now + lease
+    db.execute(
+        "UPDATE claims SET lease_until = ? WHERE message = ? AND id = ?", (rows.micros(until), held.seq, claim_id)
+    )
+    return msgspec.structs.replace(held.claim, lease_until=until)
 
 
-def settle(db: sqlite3.Connection, claim_id: str, settlement: Settlement, now: datetime, policy: Backoff) -> Settled:
+def settle(db: sqlite3.Connection, claim_id: str, settlement: Settlement, clock: Clock, policy: Backoff) -> Settled:
     """End a claim as its holder says; raises ClaimOverError."""
-    row = _found(db, claim_id)
-    if row:
-        before = rows.claim(row[2:])
-        if before.status != "active" and rules.same(before, settlement):
-            return Settled(claim=before, reply=None if row[1] is None else publishing.find(db, row[1]))
-    claim = _check_active(claim_id, row, now)
-    delivery = rows.delivery(row[2 + rows.CLAIM_WIDTH :])
-    return end(db, row[0], claim, rules.settled(settlement, delivery, now, policy), now)
+    held = _found(db, claim_id, clock)
+    if held.claim.status != "active" and rules.same(held.claim, settlement):
+        return Settled(claim=held.claim, reply=None if held.reply_id is None else publishing.find(db, held.reply_id))
+    _check_active(held)
+    return _end(db, held, rules.settled(settlement, held.delivery, held.now, policy))
 
 
-def expire(db: sqlite3.Connection, now: datetime, policy: Backoff) -> int:
+def settle_held(
+    db: sqlite3.Connection, hold: Hold, settlement: Settlement, clock: Clock, policy: Backoff
+) -> Settled | None:
+    """End a claim that this client made, if it is active still, and else do nothing."""
+    seq = int(hold.claim.id.partition("-")[0])
+    row = db.execute(_LEASE_BY_ID, (clock.boot, seq, hold.claim.id)).fetchone()
+    if row is None or (until := rows.moment(row[1])) <= (now := clock.at(row[0])):
+        return None
+    held = _Held(
+        now=now,
+        seq=seq,
+        conversation_id=hold.conversation_id,
+        reply_id=None,
+        claim=msgspec.structs.replace(hold.claim, lease_until=until),
+        delivery=hold.delivery,
+    )
+    return _end(db, held, rules.settled(settlement, held.delivery, now, policy))
+
+
+def expire(db: sqlite3.Connection, clock: Clock, policy: Backoff) -> int:
     """End all claims whose lease is over."""
+    now = clock.now(db)
     over = db.execute(
         f"{_CLAIM} WHERE c.status = 'active' AND c.lease_until <= ? ORDER BY c.lease_until, c.message",
-        (rows.micros(now),),
+        (clock.boot, rows.micros(now)),
     ).fetchall()
     for row in over:
-        claim, delivery = rows.claim(row[2:]), rows.delivery(row[2 + rows.CLAIM_WIDTH :])
-        end(db, row[0], claim, rules.expired(claim, delivery, now, policy), now)
+        held = _held(row, now)
+        _end(db, held, rules.expired(held.claim, held.delivery, now, policy))
     return len(over)
 
 
-def end(db: sqlite3.Connection, seq: int, claim: Claim, verdict: Verdict, now: datetime) -> Settled:
+def _end(db: sqlite3.Connection, held: _Held, verdict: Verdict) -> Settled:
     """Write what became of a claim and of its message, and publish the reply."""
-    ended = standing.ended(claim, verdict, now)
-    reply = None if verdict.reply is None else publishing.put(db, verdict.reply, now)
+    ended = standing.ended(held.claim, verdict, held.now)
+    reply = None
+    if verdict.reply is not None:
+        reply = publishing.answer(db, verdict.reply, held.conversation_id, held.now)
     db.execute(
         "UPDATE claims SET status = ?, completed_at = ?, error = ?, reply_id = ? WHERE message = ? AND id = ?",
-        (ended.status, rows.micros(now), ended.error, None if reply is None else reply.id, seq, ended.id),
+        (ended.status, rows.micros(held.now), ended.error, None if reply is None else reply.id, held.seq, ended.id),
     )
-    save(db, seq, verdict.delivery)
+    save(db, held.seq, verdict.delivery)
     return Settled(claim=ended, reply=reply)
 
 
@@ -172,26 +221,44 @@ def _put(db: sqlite3.Connection, seq: int, claim: Claim) -> None:
     )
 
 
-def _found(db: sqlite3.Connection, claim_id: str) -> rows.Row:
-    """Return the row of a claim; an empty one where there is none."""
+class _Held(NamedTuple):
+    """A claim, and how its message stands, at this moment."""
+
+    now: datetime
+    seq: int
+    conversation_id: str
+    reply_id: str | None
+    claim: Claim
+    delivery: Delivery
+
+
+def _found(db: sqlite3.Connection, claim_id: str, clock: Clock) -> _Held:
+    """Return what there is of a claim; raises ClaimOverError where there is nothing."""
     place = claim_id.partition("-")[0]
-    if not (place.isascii() and place.isdigit() and len(place) < _DIGITS):
-        return ()
-    return db.execute(f"{_CLAIM} WHERE c.message = ? AND c.id = ?", (int(place), claim_id)).fetchone() or ()
+    if place.isascii() and place.isdigit() and len(place) < _DIGITS:
+        row = db.execute(_CLAIM_BY_ID, (clock.boot, int(place), claim_id)).fetchone()
+        if row is not None:
+            return _held(row, clock.at(row[0]))
+    raise ClaimOverError(standing.over(claim_id, None))
 
 
-def _check_active(claim_id: str, row: rows.Row, now: datetime) -> Claim:
-    claim = rows.claim(row[2:]) if row else None
-    if claim is None or claim.status != "active" or claim.lease_until <= now:
-        raise ClaimOverError(standing.over(claim_id, claim))
-    return claim
+def _held(row: rows.Row, now: datetime) -> _Held:
+    _, seq, conversation_id, reply_id = row[:_HEAD_WIDTH]
+    claim, delivery = rows.claim(row[_HEAD_WIDTH:]), rows.delivery(row[_HEAD_WIDTH + rows.CLAIM_WIDTH :])
+    return _Held(now, seq, conversation_id, reply_id, claim, delivery)
+
+
+def _check_active(held: _Held) -> None:
+    claim = held.claim
+    if claim.status != "active" or claim.lease_until <= held.now:
+        raise ClaimOverError(standing.over(claim.id, claim))
 
 
 def cancel(db: sqlite3.Connection, entry: Entry, verdict: Verdict, now: datetime) -> Message:
     """End a message and its claim, if it has one, and return what is published about that."""
     assert verdict.reply is not None  # noqa: S101 (cancelling always tells)
     seq = db.execute("SELECT seq FROM messages WHERE id = ?", (entry.message.id,)).fetchone()[0]
-    reply = publishing.put(db, verdict.reply, now)
+    reply = publishing.answer(db, verdict.reply, entry.message.conversation_id, now)
     db.execute(
         "UPDATE claims SET status = ?, completed_at = ?, error = ? WHERE message = ? AND status = 'active'",
         (verdict.status, rows.micros(now), verdict.error, seq),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from prloom.exchange.sqlite import rows
 
@@ -20,11 +20,21 @@ _LEASED_OR_DELAYED = (
 )
 
 
+STARTED = "(SELECT started FROM clock WHERE boot = ?)"
+"""What `at` makes the time of, for statements that ask for more than that; its value is the clock's `boot`."""
+
+
 class GivenClock:
     """A clock that the caller gives, such as a test's."""
 
+    boot = ""
+
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
+
+    def at(self, _: int | None) -> datetime:
+        """Return the caller's time."""
+        return self._clock()
 
     def now(self, _: sqlite3.Connection) -> datetime:
         """Return the caller's time."""
@@ -54,23 +64,28 @@ class SteadyClock:
     ) -> None:
         self._wall = wall
         self._since_boot = since_boot or _since_boot
-        self._boot = _boot() if boot is None else boot
+        self.boot = _boot() if boot is None else boot
+
+    def at(self, started: int | None) -> datetime:
+        """Return the database's time, by what it says of when the machine started."""
+        return datetime.fromtimestamp(self._wall(), UTC) if started is None else rows.moment(self._now(started))
 
     def now(self, db: sqlite3.Connection) -> datetime:
         """Return the database's time."""
-        if not self._boot:
-            return datetime.fromtimestamp(self._wall(), UTC)
-        row = db.execute("SELECT started FROM clock WHERE boot = ?", (self._boot,)).fetchone()
-        return rows.moment(self._now(row[0]))
+        return self.at(self._started(db) if self.boot else None)
+
+    def _started(self, db: sqlite3.Connection) -> int | None:
+        row: tuple[int | None] = db.execute(f"SELECT {STARTED}", (self.boot,)).fetchone()
+        return row[0]
 
     def adrift(self, db: sqlite3.Connection) -> bool:
         """Whether `anchor` has something to do; only reads."""
-        if not self._boot:
+        if not self.boot:
             return False
-        row = db.execute("SELECT started FROM clock WHERE boot = ?", (self._boot,)).fetchone()
-        if row is None:
+        started = self._started(db)
+        if started is None:
             return True
-        off = abs(self._wall_time() - self._now(row[0])) > _TOLERANCE
+        off = abs(self._wall_time() - self._now(started)) > _TOLERANCE
         return off and not db.execute(_LEASED_OR_DELAYED).fetchone()[0]
 
     def anchor(self, db: sqlite3.Connection) -> None:
@@ -79,8 +94,8 @@ class SteadyClock:
             return
         wall = self._wall_time()
         known = db.execute("DELETE FROM clock RETURNING boot").fetchall()
-        db.execute("INSERT INTO clock (boot, started) VALUES (?, ?)", (self._boot, wall - self._elapsed()))
-        if known != [(self._boot,)]:
+        db.execute("INSERT INTO clock (boot, started) VALUES (?, ?)", (self.boot, wall - self._elapsed()))
+        if known != [(self.boot,)]:
             # Whoever worked before the machine started does so no more.
             db.execute("UPDATE claims SET lease_until = min(lease_until, ?) WHERE status = 'active'", (wall,))
 
@@ -92,6 +107,9 @@ class SteadyClock:
 
     def _elapsed(self) -> int:
         return int(self._since_boot() * 1_000_000)
+
+
+Clock: TypeAlias = GivenClock | SteadyClock
 
 
 def _since_boot() -> float:

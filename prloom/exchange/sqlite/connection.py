@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from prloom.exchange.sqlite.turn import Turn
 
+_PAGE = 1024  # bytes; what a claim changes is little, on a dozen pages, and of each page all is flushed
+_LOG = 4 << 20  # bytes that are written before the log is begun anew: a long one is flushed slower, a short one oftener
 _BUSY = 30  # seconds; SQLite's own wait, for whoever writes without taking turns (a backup, a shell)
 
 
@@ -126,6 +128,7 @@ def _open(path: str) -> sqlite3.Connection | None:
 def _made(path: str) -> sqlite3.Connection:
     db = _connected(path)
     try:
+        db.execute(f"PRAGMA page_size = {_PAGE}")
         db.execute("PRAGMA journal_mode = WAL")
         schema.make(db)
     except sqlite3.Error as error:
@@ -138,6 +141,8 @@ def _connected(path: str) -> sqlite3.Connection:
     try:
         db = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False, cached_statements=256)
         db.execute("PRAGMA synchronous = FULL")  # what was acknowledged survives a power cut too
+        (page,) = db.execute("PRAGMA page_size").fetchone()
+        db.execute(f"PRAGMA wal_autocheckpoint = {_LOG // page}")
     except sqlite3.Error as error:
         raise _told(path, error) from error
     return db

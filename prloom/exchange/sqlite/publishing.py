@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prloom.exchange.message import Draft, Message
 
 _BY_ID = f"SELECT {rows.MESSAGE} FROM messages AS m WHERE m.id = ?"  # noqa: S608 (columns of ours)
-_OUTLINE = _BY_ID.replace("m.body", "''")  # a parent's body may be large, and nobody asks for it
+_CONVERSATION = "SELECT conversation_id FROM messages WHERE id = ?"
 _BY_KEY = (
     f"SELECT {rows.MESSAGE} FROM deliveries AS d JOIN messages AS m USING (seq)"  # noqa: S608 (likewise)
     " WHERE d.topic = ? AND d.key = ?"
@@ -33,18 +33,18 @@ _PUT_DELIVERY = (
 def put(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message:
     """Store a draft's message, or return the one that it is already."""
     known = _by_key(db, draft) if draft.key is not None else None
-    new = None if known else _new(db, draft, now)
-    message = known or new or find(db, draft.id)
+    made = None if known else _new(db, draft, now)
+    message = known or made or find(db, draft.id)
     if draft.track:
         track(db, message.conversation_id)
-        if new is not None:
+        if made is not None:
             track_anew(db, message.conversation_id)
     return message
 
 
-def find(db: sqlite3.Connection, message_id: str, query: str = _BY_ID) -> Message:
+def find(db: sqlite3.Connection, message_id: str) -> Message:
     """Return the message; raises UnknownMessageError."""
-    row = db.execute(query, (message_id,)).fetchone()
+    row = db.execute(_BY_ID, (message_id,)).fetchone()
     if row is None:
         raise UnknownMessageError(standing.unknown(message_id))
     return rows.message(row)
@@ -69,11 +69,31 @@ def _by_key(db: sqlite3.Connection, draft: Draft) -> Message | None:
     return None if row is None else standing.same_body(draft, rows.message(row))
 
 
+def _inherited(db: sqlite3.Connection, draft: Draft) -> str | None:
+    """Return the conversation of the draft's parent, if it has one; raises UnknownMessageError."""
+    if draft.parent_id is None:
+        return None
+    row: tuple[str] | None = db.execute(_CONVERSATION, (draft.parent_id,)).fetchone()
+    if row is None:
+        raise UnknownMessageError(standing.unknown(draft.parent_id))
+    return row[0]
+
+
 def _new(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message | None:
     """Store a new message; None where this very draft is stored already."""
-    parent = None if draft.parent_id is None else find(db, draft.parent_id, _OUTLINE)
-    made = standing.message(draft, parent, now)
-    stands = standing.delivery(draft, now)
+    made = standing.message(draft, _inherited(db, draft), now)
+    return made if _store(db, draft, made) else None
+
+
+def answer(db: sqlite3.Connection, draft: Draft, conversation_id: str, now: datetime) -> Message:
+    """Store a reply, which is new, and whose parent is known to be there, and of that conversation."""
+    made = standing.message(draft, conversation_id, now)
+    _store(db, draft, made)
+    return made
+
+
+def _store(db: sqlite3.Connection, draft: Draft, made: Message) -> bool:
+    stands = standing.delivery(draft, made.created_at)
     cursor = db.execute(
         _PUT_MESSAGE,
         (
@@ -88,7 +108,7 @@ def _new(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message | None:
         ),
     )
     if cursor.rowcount == 0:
-        return None
+        return False
     db.execute(
         _PUT_DELIVERY,
         (
@@ -102,4 +122,4 @@ def _new(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message | None:
             int(stands.reply),
         ),
     )
-    return made
+    return True

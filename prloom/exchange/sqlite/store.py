@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from prloom.exchange import rules, standing
 from prloom.exchange.errors import UnknownMessageError
+from prloom.exchange.hands import Hands
 from prloom.exchange.protocol import PAGE
 from prloom.exchange.rules import Backoff
 from prloom.exchange.sqlite import claiming, pruning, publishing, reading, telling
@@ -42,6 +43,7 @@ class SqliteStore:
         self.path = os.path.abspath(path)  # noqa: PTH100 (a link stays one, to be refused)
         self._backoff = backoff or Backoff()
         self._busy = False
+        self._hands = Hands()
         self._worked: set[str] = set()  # topics of which it is noted that somebody works on them
         self._connection = Connection(self.path)
         self._time = time or (SteadyClock() if clock is None else GivenClock(clock))
@@ -73,12 +75,15 @@ class SqliteStore:
             return None
         expired = 0
         with self._connection.writing() as db:
-            now = self._time.now(db)
-            if claiming.passed(db, ask.topics, now):
-                expired = claiming.expire(db, now, self._backoff)
-                claiming.make_due(db, ask.topics, now)
-            taken = claiming.take(db, ask, now)
+            first = claiming.first(db, ask.topics, self._time)
+            if first.passed:
+                expired = claiming.expire(db, self._time, self._backoff)
+                claiming.make_due(db, ask.topics, first.now)
+                first = claiming.first(db, ask.topics, self._time)
+            taken = claiming.take(db, ask, first)
         self._busy = taken is not None
+        if taken is not None:
+            self._hands.hold(taken)
         if expired:
             self._connection.poke()
         return taken
@@ -94,12 +99,14 @@ class SqliteStore:
 
     def renew(self, claim_id: str, lease: timedelta) -> Claim:
         with self._connection.writing() as db:
-            now = self._time.now(db)
-            return claiming.renew(db, claim_id, now + lease, now)
+            return claiming.renew(db, claim_id, lease, self._time)
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
         with self._connection.writing() as db:
-            settled = claiming.settle(db, claim_id, settlement, self._time.now(db), self._backoff)
+            hold = self._hands.find(claim_id)
+            settled = hold and claiming.settle_held(db, hold, settlement, self._time, self._backoff)
+            settled = settled or claiming.settle(db, claim_id, settlement, self._time, self._backoff)
+        self._hands.let_go(claim_id)
         self._connection.poke()
         return settled
 
@@ -109,7 +116,7 @@ class SqliteStore:
         if not overdue:
             return 0
         with self._connection.writing() as db:
-            expired = claiming.expire(db, self._time.now(db), self._backoff)
+            expired = claiming.expire(db, self._time, self._backoff)
         self._connection.poke()
         return expired
 
