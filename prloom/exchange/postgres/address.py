@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,8 +39,7 @@ class Address:
 
     def key(self, what: str) -> int:
         """Return the number of an advisory lock, or of a channel, that is this schema's own in its database."""
-        digest = sha256(f"prloom exchange\n{self.schema}\n{what}".encode()).digest()
-        return int.from_bytes(digest[:8], "big", signed=True)
+        return _key(self.schema, what)
 
     @property
     def channel(self) -> str:
@@ -51,6 +51,12 @@ class Address:
         line = text.strip().partition("\n")[0]
         password = self.parameters.get("password")
         return line.replace(password, "***") if password else line
+
+
+@functools.cache  # asked for with each claim
+def _key(schema: str, what: str) -> int:
+    digest = sha256(f"prloom exchange\n{schema}\n{what}".encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
 
 
 def read(url: str) -> Address:

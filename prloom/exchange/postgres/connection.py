@@ -16,8 +16,8 @@ from psycopg.errors import DeadlockDetected, InvalidSqlStatementName, Serializat
 
 from prloom.exchange import ids
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
-from prloom.exchange.postgres import former, session
-from prloom.exchange.postgres.transaction import NOTIFY, Lock, Row, Transaction
+from prloom.exchange.postgres import former, hint, session
+from prloom.exchange.postgres.transaction import Lock, Row, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,6 +45,7 @@ class Connection:
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._closed = False
+        self._telling = False
         try:
             self._db: psycopg.Connection | None = self._start()
         except psycopg.Error as error:
@@ -87,6 +88,8 @@ class Connection:
             self._closed = True
             db, self._db = self._db, None
             if db is not None and self._pid == os.getpid():
+                with suppress(psycopg.Error):
+                    self._hear_out(db)
                 db.close()
 
     @contextmanager
@@ -105,6 +108,7 @@ class Connection:
             while True:
                 db = self._reach(outage)
                 try:
+                    self._hear_out(db)
                     if outage.lost is not None and not former.is_over(db, outage.lost):
                         raise outage.told(StoreError(f"{self.address.shown}: a session that was lost does not end"))
                     return attempt(db, outage.unknown)
@@ -127,10 +131,10 @@ class Connection:
             with db.pipeline():
                 transaction.begin(lock, self.address.key("order"))
                 done.append(work(transaction))
-                transaction.commit(self.address.channel)
+                transaction.commit()
         except psycopg.Error as error:
             if transaction.committed:
-                return done[0]  # only its listeners were not told; they look in time
+                return done[0]
             if transaction.committing and session.lost(db, error):
                 raise _LostCommitError(error) from error
             _roll_back(db)
@@ -138,6 +142,7 @@ class Connection:
         except BaseException:
             _roll_back(db)
             raise
+        self._tell(db, transaction)
         return done[0]
 
     def _write_at_once(self, db: psycopg.Connection, work: Callable[[Transaction], T], *, again: bool) -> T:
@@ -149,10 +154,18 @@ class Connection:
             if session.lost(db, error):
                 raise _LostCommitError(error) from error
             raise
-        if transaction.news:
-            with suppress(psycopg.Error):  # what is done stands; the listeners look in time, and so does the next call
-                db.execute(NOTIFY, (self.address.channel,))
+        self._tell(db, transaction)
         return done
+
+    def _tell(self, db: psycopg.Connection, transaction: Transaction) -> None:
+        if transaction.news:
+            self._telling = True
+            hint.send(db, self.address.channel)
+
+    def _hear_out(self, db: psycopg.Connection) -> None:
+        if self._telling:
+            self._telling = False
+            hint.await_end(db)
 
     def _read(self, db: psycopg.Connection, work: Callable[[Transaction], T], begin: str) -> T:
         try:
@@ -187,6 +200,7 @@ class Connection:
         return db
 
     def _drop(self, db: psycopg.Connection, error: psycopg.Error) -> None:
+        self._telling = False
         if self._db is db:
             self._db = None
             log.warning(

@@ -15,7 +15,6 @@ Lock: TypeAlias = Literal["none", "shared", "exclusive"]
 """What a transaction is to the order of publication. Whoever publishes has a share of a lock, so that whoever reads
 (or prunes) can wait until nobody does, and then knows that no message with a lower number will come yet."""
 
-NOTIFY = "SELECT pg_notify(%s, '')"
 _BEGIN = {
     "shared": "SELECT clock_timestamp(), pg_advisory_xact_lock_shared(%s)",
     "exclusive": "SELECT clock_timestamp(), pg_advisory_xact_lock(%s)",
@@ -59,13 +58,10 @@ class Transaction:
         """Return a statement's first row."""
         return self.ask(statement, *values).fetchone()
 
-    def commit(self, channel: str) -> None:
+    def commit(self) -> None:
         """Send the end of it; listeners are told afterwards, so that they find what they were told of."""
         self.committing = True
         self._end = self._db.execute("COMMIT", prepare=False)
-        if self.news:
-            # Outside the transaction: inside, all that commit would queue behind one another's flush to disk.
-            self._db.execute(NOTIFY, (channel,))
 
     @property
     def clock(self) -> datetime | None:
