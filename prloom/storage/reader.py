@@ -44,12 +44,13 @@ class Batch(NamedTuple):
 class Reader:
     """A journal for reading: takes no lock, changes nothing, and keeps no descriptor open between calls."""
 
-    __slots__ = ("_segments", "_unfinished", "folder", "name")
+    __slots__ = ("_segments", "_stood", "_unfinished", "folder", "name")
 
     def __init__(self, folder: Folder, name: str) -> None:
         self.folder = folder
         self.name = name
         self._segments = Segments(folder, name)
+        self._stood = (0, 0, 0)  # segment, device, inode: the file in which a cursor stood when it was looked at last
         self._unfinished = (0, 0, 0)  # segment, offset, size: at that size no newline was found behind the offset
 
     @property
@@ -96,11 +97,17 @@ class Reader:
         return found[0][1] if found and found[0][0] == position.offset else None
 
     def stands(self, cursor: Cursor) -> bool:
-        """Whether a cursor is behind a line, as it was when it was made; False where the file was cut or replaced."""
-        if not cursor.offset:
-            return True
+        """Whether a cursor is behind a line, as it was when it was made; False where the file was cut or replaced.
+
+        Lines of one length look alike from behind, so the file has to be the same one too, while this reader lives.
+        """
         with self._open(cursor.segment) as fd:
-            return fd is not None and os.pread(fd, 1, cursor.offset - 1) == b"\n"
+            if fd is None:
+                return not cursor.offset
+            found, before = os.fstat(fd), self._stood
+            self._stood = (cursor.segment, found.st_dev, found.st_ino)
+            same = before[0] != cursor.segment or before == self._stood
+            return not cursor.offset or (same and os.pread(fd, 1, cursor.offset - 1) == b"\n")
 
     def tail(self, room: int) -> Iterator[Entry]:
         """Yield the complete lines among the journal's last `room` bytes, oldest first, across segments."""

@@ -55,6 +55,23 @@ async def test_events_of_a_file_that_took_the_place_of_the_bus_are_taken_in(play
     assert played.bridge.said == ["re a", "re b", "re new", "re longer"]
 
 
+@pytest.mark.parametrize("names", ["xy", "pqr"])
+async def test_a_bus_that_is_replaced_by_one_with_lines_of_the_same_length_is_noticed_by_who_is_at_work(
+    stage: Stage, names: str
+):
+    stage.adopt()
+    bus = stage.local() / "bus/events.jsonl"
+    stage.append(said("a"), said("b"))
+    async with stage.running():
+        await stage.until(lambda: stage.bridge.said == ["re a", "re b"])
+        bus.rename(bus.with_suffix(".old"))
+        stage.append(*map(said, names))
+        stage.append(said("later"))
+        await stage.until(lambda: "re later" in stage.bridge.said)
+
+    assert sorted(stage.bridge.said) == sorted(f"re {name}" for name in ("a", "b", *names, "later"))
+
+
 async def test_an_event_that_waits_is_found_where_its_line_stands_now(played: Stage):
     bus = played.local() / "bus/events.jsonl"
     bus.write_text("".join(reversed(lines(bus))))
