@@ -220,6 +220,28 @@ def test_a_listener_hears_again_when_the_server_is_back(opened: Any, server: pos
     listener.close()
 
 
+@pytest.mark.parametrize("lost", ["request", "answer"])
+def test_a_hint_that_is_lost_on_the_way_does_no_harm(opened: Any, wire: Any, through_the_wire: str, lost: str):
+    exchange = opened(through_the_wire)
+    wire.lose(lost, b"NOTIFY")
+
+    published = [exchange.publish("work", body) for body in "ab"]
+
+    assert wire.cuts == 1
+    assert exchange.read() == tuple(published)
+
+
+def test_what_is_said_last_before_the_end_is_heard(opened: Any, exchange: Exchange):
+    listener = exchange.store.listen()
+    another = opened()
+
+    another.publish("work", "x")
+    another.close()
+
+    wait_for(listener)
+    listener.close()
+
+
 def wait_for(listener: Any) -> None:
     assert select([listener.fileno()], [], [], 60)[0]
     listener.drain()
