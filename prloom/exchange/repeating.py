@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from prloom.exchange.errors import OutcomeUnknownError
+from prloom.exchange.errors import OutcomeUnknownError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,10 +15,19 @@ TIMES = 3
 
 
 def surely(act: Callable[[], R]) -> R:
-    """Return what `act` returns; it is done up to three times where its outcome stays unknown."""
-    for _ in range(TIMES - 1):
+    """Return what `act` returns; it is done up to three times where its outcome stays unknown.
+
+    Whatever is wrong with the store afterwards, the outcome of what was done before stays unknown.
+    """
+    unknown = None
+    for _ in range(TIMES):
         try:
             return act()
-        except OutcomeUnknownError:
-            continue
-    return act()
+        except OutcomeUnknownError as error:
+            unknown = error
+        except StoreError as error:
+            if unknown is None:
+                raise
+            raise OutcomeUnknownError(f"{unknown} (now: {error})") from error
+    assert unknown is not None  # noqa: S101 (it was tried once at least)
+    raise unknown

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from prloom.exchange.claim import Settled, Settlement
-from prloom.exchange.errors import OutcomeUnknownError
+from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.memory import MemoryStore
 from prloom.exchange.message import Message
@@ -56,6 +56,30 @@ def test_a_claim_that_is_settled_while_the_connection_is_lost_replies_once(stand
 
     assert settled.reply is not None
     assert exchange.read(topic="work.completed") == (settled.reply,)
+
+
+class BusyStore(MemoryStore):
+    """A store that loses its connection in a commit, and whose turn does not come afterwards."""
+
+    def __init__(self, *troubles: StoreError) -> None:
+        super().__init__()
+        self.troubles = list(troubles)
+
+    def publish(self, drafts) -> tuple[Message, ...]:
+        raise self.troubles.pop(0)
+
+
+@pytest.mark.parametrize("later", [StoreBusyError("busy"), StoreError("away")])
+def test_what_may_stand_is_not_called_undone_because_the_store_is_in_trouble_afterwards(later: StoreError):
+    lost = OutcomeUnknownError("the connection was lost")
+
+    with pytest.raises(OutcomeUnknownError, match=rf"the connection was lost \(now: {later}\)"):
+        Exchange(BusyStore(lost, later)).publish("work", "x")
+
+
+def test_what_was_not_begun_is_told_as_it_is():
+    with pytest.raises(StoreBusyError, match="busy"):
+        Exchange(BusyStore(StoreBusyError("busy"))).publish("work", "x")
 
 
 def test_a_connection_that_stays_lost_is_told():
