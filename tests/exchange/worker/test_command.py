@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -103,6 +105,21 @@ def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(desk: A
     (claim,) = desk.entry(asked).claims
     assert claim.completed_at - claim.claimed_at < timedelta(seconds=20)
     assert gone(int((desk.folder / "escaped").read_text()))
+
+
+def test_of_a_command_that_took_too_long_nothing_runs_any_more_when_its_reply_is_there(desk: Any):
+    asked = desk.exchange.publish("jobs", "x")
+    worker = desk.start("--timeout", "1s", command=desk.program(ESCAPES + "time.sleep(600)\n"))
+
+    reply = desk.reply(asked)
+
+    left = 0
+    with suppress(ProcessLookupError):
+        os.kill(int((desk.folder / "escaped").read_text()), signal.SIGKILL)
+        left = 1
+    worker.send_signal(signal.SIGTERM)
+    worker.wait(30)
+    assert (reply.topic, left) == ("jobs.timed_out", 0)
 
 
 def test_what_a_command_leaves_running_is_ended_before_the_reply_is_there(desk: Any, gone: Callable[[int], bool]):
