@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import functools
 import sqlite3
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
-from harness import Figure, Row, Sizes, alternate, blank, compared, span, timed
+import exchange_work
+from exchange_work import BODY, FORK, MANY
+from harness import Figure, Row, Sizes, blank, span
 
-from prloom.exchange import drafting, ids
+from prloom.exchange import ids
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.sqlite.store import SqliteStore
 
-_MANY = 100
-"""Messages in one measure: one alone is as long as the disk's mood."""
-_BODY = "x" * 200
 _CROWD = 4
-_IDLE = 20
-_FORK = multiprocessing.get_context("fork")
 
 
 class Bare:
@@ -36,7 +33,7 @@ class Bare:
 
     def insert(self) -> int | None:
         """Insert a row."""
-        return self._write("INSERT INTO rows (topic, body, state) VALUES ('t', ?, 'ready')", _BODY)
+        return self._write("INSERT INTO rows (topic, body, state) VALUES ('t', ?, 'ready')", BODY)
 
     def work(self) -> None:
         """Insert a row and update it twice."""
@@ -59,10 +56,10 @@ def publish(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     """Publish; bare: insert."""
     bare = Bare(folder / "bare.db")
     with Exchange(SqliteStore(folder / "exchange.db")) as exchange:
-        yield _rated(
+        yield exchange_work.rated(
             blank("exchange-publish", "publish, SQLite", "bare INSERT transaction, as a rate", 0.6, sense="at least"),
-            _often(lambda: exchange.publish("t", _BODY)),
-            _often(bare.insert),
+            lambda: exchange.publish("t", BODY),
+            bare.insert,
             sizes,
         )
     bare.close()
@@ -72,8 +69,8 @@ def work(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     """Claim, complete and reply; bare: insert and update twice."""
     bare = Bare(folder / "bare.db")
     with Exchange(SqliteStore(folder / "exchange.db")) as exchange:
-        _publish(exchange, (sizes.rounds + 1) * _MANY)
-        yield _rated(
+        exchange_work.publish(exchange, (sizes.rounds + 1) * MANY)
+        yield exchange_work.rated(
             blank(
                 "exchange-work",
                 "claim + complete + reply, SQLite",
@@ -81,8 +78,8 @@ def work(sizes: Sizes, folder: Path) -> Iterator[Figure]:
                 0.5,
                 sense="at least",
             ),
-            _often(lambda: _work(exchange)),
-            _often(bare.work),
+            lambda: exchange_work.work(exchange),
+            bare.work,
             sizes,
         )
     bare.close()
@@ -96,13 +93,13 @@ def history(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     ):
         _finished(folder / "full.db", sizes.old)
         for each in (full, empty):
-            _publish(each, (sizes.rounds + 1) * _MANY)
+            exchange_work.publish(each, (sizes.rounds + 1) * MANY)
         work = f"claim + complete + reply with {sizes.old:,} finished messages"
         figure = blank("exchange-history", work, "the same with none, as a rate", 0.9, sense="at least")
-        yield _rated(figure, _often(lambda: _work(full)), _often(lambda: _work(empty)), sizes)
+        yield exchange_work.rated(figure, lambda: exchange_work.work(full), lambda: exchange_work.work(empty), sizes)
         figure = replace(figure, work=f"publish with {sizes.old:,} finished messages")
-        subject, yardstick = (_often(lambda each=each: each.publish("t", _BODY)) for each in (full, empty))
-        yield _rated(figure, subject, yardstick, sizes)
+        subject, yardstick = (functools.partial(each.publish, "t", BODY) for each in (full, empty))
+        yield exchange_work.rated(figure, subject, yardstick, sizes)
 
 
 def crowd(sizes: Sizes, folder: Path) -> Iterator[Figure]:
@@ -124,44 +121,16 @@ def crowd(sizes: Sizes, folder: Path) -> Iterator[Figure]:
 def idle(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     """Count what twenty workers write, and what they cost, while there is nothing to do."""
     path = folder / "exchange.db"
-    seconds = 1 if sizes.rounds == 1 else 10
-    store = SqliteStore(path)
-    store.claim(drafting.asked("t"))  # that somebody works on it is noted once in an exchange's life
+    Exchange(SqliteStore(path)).close()
     watch = sqlite3.connect(path)
-    before = watch.execute("PRAGMA data_version").fetchone()[0]
-    with _FORK.Pool(_IDLE) as pool:
-        used = pool.starmap(_idle, [(path, seconds)] * _IDLE, chunksize=1)
-    written = watch.execute("PRAGMA data_version").fetchone()[0] - before
+    yield from exchange_work.idle(
+        sizes,
+        "exchange-idle",
+        "SQLite",
+        lambda: Exchange(SqliteStore(path)),
+        lambda: int(watch.execute("PRAGMA data_version").fetchone()[0]),
+    )
     watch.close()
-    store.close()
-    work = f"{_IDLE} idle workers for {seconds} s"
-    yield Figure("exchange-idle", work, "write transactions", 0, written, unit="")
-    yield Figure("exchange-idle", work, "a core", 1, 100 * sum(used) / seconds, unit="%")
-
-
-def _rated(figure: Figure, subject: Callable[[], object], yardstick: Callable[[], object], sizes: Sizes) -> Figure:
-    paired = alternate(timed(yardstick), timed(subject), sizes.rounds)  # a rate is the inverse of a time
-    each = replace(compared(figure, paired))
-    return replace(each, subject_took=span(paired.yardstick / _MANY), yardstick_took=span(paired.subject / _MANY))
-
-
-def _often(work: Callable[[], object]) -> Callable[[], object]:
-    def several() -> None:
-        for _ in range(_MANY):
-            work()
-
-    return several
-
-
-def _publish(exchange: Exchange, count: int) -> None:
-    for _ in range(0, count, _MANY):
-        exchange.publish_all([drafting.draft("t", _BODY) for _ in range(_MANY)])
-
-
-def _work(exchange: Exchange) -> None:
-    held = exchange.claim("t")
-    assert held is not None  # noqa: S101 (enough was published)
-    held.complete("done")
 
 
 def _compete(folder: Path, count: int, seconds: float = 1.0) -> list[list[float]]:
@@ -169,9 +138,9 @@ def _compete(folder: Path, count: int, seconds: float = 1.0) -> list[list[float]
     folder.mkdir()
     path = folder / "exchange.db"
     with Exchange(SqliteStore(path)) as exchange:
-        _publish(exchange, 10_000)
+        exchange_work.publish(exchange, 10_000)
     start = time.time() + 0.3
-    with _FORK.Pool(count) as pool:
+    with FORK.Pool(count) as pool:
         return pool.starmap(_competitor, [(path, start, start + seconds)] * count, chunksize=1)
 
 
@@ -189,15 +158,6 @@ def _competitor(path: Path, start: float, end: float) -> list[float]:
     return waits
 
 
-def _idle(path: Path, seconds: int) -> float:
-    """Wait for work, and return the processor's time that it took, in seconds, less that of beginning to."""
-    with Exchange(SqliteStore(path)) as exchange:
-        assert list(exchange.claims("t", patience=timedelta(0))) == []  # noqa: S101 (there is nothing to claim)
-        begun = time.process_time()
-        assert list(exchange.claims("t", patience=timedelta(seconds=seconds))) == []  # noqa: S101 (likewise)
-        return time.process_time() - begun
-
-
 def _finished(path: Path, count: int) -> None:
     """Put finished messages into the database, each with its claim, as fast as can be."""
     now = int(datetime.now(UTC).timestamp() * 1_000_000)
@@ -205,7 +165,7 @@ def _finished(path: Path, count: int) -> None:
     db.execute("BEGIN")
     db.executemany(
         "INSERT INTO messages (id, topic, body, created_at, conversation_id, metadata) VALUES (?, 't', ?, ?, ?, '{}')",
-        ((name, _BODY, now, name) for name in (ids.new() for _ in range(count))),
+        ((name, BODY, now, name) for name in (ids.new() for _ in range(count))),
     )
     db.execute(
         "INSERT INTO deliveries (seq, topic, state, ending, attempts, ended_at, reply)"

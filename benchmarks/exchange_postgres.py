@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
+import exchange_work
 import psycopg
-from harness import Figure, Row, Sizes, alternate, blank, compared, span, timed
+from exchange_work import BODY, MANY
+from harness import Figure, Row, Sizes, blank
 
-from prloom.exchange import drafting
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.postgres import address
 from prloom.exchange.postgres.store import PostgresStore
@@ -19,10 +19,6 @@ from prloom.exchange.postgres.store import PostgresStore
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "kit"))
 
 import postgres_server
-
-_MANY = 100
-"""Messages in one measure."""
-_BODY = "x" * 200
 
 
 class Bare:
@@ -38,7 +34,7 @@ class Bare:
     def fill(self, count: int) -> None:
         """Insert rows to be worked on."""
         self._db.execute(
-            "INSERT INTO bare (topic, body, state) SELECT 't', %s, 'ready' FROM generate_series(1, %s)", (_BODY, count)
+            "INSERT INTO bare (topic, body, state) SELECT 't', %s, 'ready' FROM generate_series(1, %s)", (BODY, count)
         )
 
     def work(self) -> None:
@@ -64,8 +60,8 @@ def work(sizes: Sizes, folder: Path) -> Iterator[Figure]:
         return
     with _server() as server, Exchange(PostgresStore(server)) as exchange:
         bare = Bare(server)
-        bare.fill((sizes.rounds + 1) * _MANY)
-        _publish(exchange, (sizes.rounds + 1) * _MANY)
+        bare.fill((sizes.rounds + 1) * MANY)
+        exchange_work.publish(exchange, (sizes.rounds + 1) * MANY)
         figure = blank(
             "exchange-postgres",
             "claim + complete + reply, PostgreSQL",
@@ -73,7 +69,7 @@ def work(sizes: Sizes, folder: Path) -> Iterator[Figure]:
             0.6,
             sense="at least",
         )
-        yield _rated(figure, lambda: _work(exchange), bare.work, sizes)
+        yield exchange_work.rated(figure, lambda: exchange_work.work(exchange), bare.work, sizes)
         bare.close()
 
 
@@ -86,7 +82,7 @@ def history(sizes: Sizes, folder: Path) -> Iterator[Figure]:
         full, empty = (Exchange(PostgresStore(name)) for name in names)
         _finished(names[0], sizes.saved)
         for each in (full, empty):
-            _publish(each, (sizes.rounds + 1) * _MANY)
+            exchange_work.publish(each, (sizes.rounds + 1) * MANY)
         figure = blank(
             "exchange-postgres-history",
             f"the same with {sizes.saved:,} finished messages",
@@ -94,9 +90,32 @@ def history(sizes: Sizes, folder: Path) -> Iterator[Figure]:
             0.9,
             sense="at least",
         )
-        yield _rated(figure, lambda: _work(full), lambda: _work(empty), sizes)
+        yield exchange_work.rated(figure, lambda: exchange_work.work(full), lambda: exchange_work.work(empty), sizes)
         full.close()
         empty.close()
+
+
+def idle(sizes: Sizes, folder: Path) -> Iterator[Figure]:
+    """Count what twenty workers write, and what they cost, while there is nothing to do."""
+    if not _possible():
+        return
+    with _server() as server:
+        Exchange(PostgresStore(server)).close()
+        with psycopg.connect(server, autocommit=True) as watch:
+            yield from exchange_work.idle(
+                sizes,
+                "exchange-postgres-idle",
+                "PostgreSQL",
+                lambda: Exchange(PostgresStore(server)),
+                lambda: _written(watch),
+            )
+
+
+def _written(watch: psycopg.Connection) -> int:
+    """Return the number that the next transaction gets; one that writes nothing, and tells nobody, gets none."""
+    row = watch.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").fetchone()
+    assert row is not None  # noqa: S101 (a function of PostgreSQL's)
+    return int(row[0])
 
 
 def _possible() -> bool:
@@ -118,31 +137,6 @@ def _server() -> Iterator[str]:
         server.remove()
 
 
-def _rated(figure: Figure, subject: Callable[[], None], yardstick: Callable[[], None], sizes: Sizes) -> Figure:
-    paired = alternate(timed(_often(yardstick)), timed(_often(subject)), sizes.rounds)  # a rate: a time's inverse
-    took = {"subject_took": span(paired.yardstick / _MANY), "yardstick_took": span(paired.subject / _MANY)}
-    return replace(compared(figure, paired), **took)
-
-
-def _often(work_: Callable[[], None]) -> Callable[[], None]:
-    def several() -> None:
-        for _ in range(_MANY):
-            work_()
-
-    return several
-
-
-def _publish(exchange: Exchange, count: int) -> None:
-    for _ in range(0, count, _MANY):
-        exchange.publish_all([drafting.draft("t", _BODY) for _ in range(_MANY)])
-
-
-def _work(exchange: Exchange) -> None:
-    held = exchange.claim("t")
-    assert held is not None  # noqa: S101 (enough was published)
-    held.complete("done")
-
-
 def _finished(name: str, count: int) -> None:
     """Put finished messages into a schema, each with its claim."""
     where = address.read(name)
@@ -151,7 +145,7 @@ def _finished(name: str, count: int) -> None:
         db.execute(
             "INSERT INTO messages (id, topic, body, created_at, conversation_id, metadata)"
             " SELECT 'old' || n, 't', convert_to(%s, 'UTF8'), now(), 'old' || n, '{}' FROM generate_series(1, %s) AS n",
-            (_BODY, count),
+            (BODY, count),
         )
         db.execute(
             "INSERT INTO deliveries (seq, topic, created_at, state, ending, attempts, ended_at, reply)"
@@ -168,4 +162,4 @@ def _finished(name: str, count: int) -> None:
         db.execute("CHECKPOINT")
 
 
-ROWS = (Row("exchange-postgres", work), Row("exchange-postgres-history", history))
+ROWS = (Row("exchange-postgres", work), Row("exchange-postgres-history", history), Row("exchange-postgres-idle", idle))
