@@ -54,5 +54,15 @@ def _in_repository(start: Path) -> Path:
             raise StoreError(
                 f"{folder} is a symbolic link; remove it, or name a database with --database or {VARIABLE}"
             )
-        folder.mkdir(mode=0o700, exist_ok=True)
+        _make(folder)
     return top / IN_REPOSITORY
+
+
+def _make(folder: Path) -> None:
+    """Make a folder where there is none; prloom's own, as caches do, says itself that git is to pass it by."""
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        return
+    if folder.name == IN_REPOSITORY.parent.name:
+        (folder / ".gitignore").write_text("*\n")

@@ -40,6 +40,24 @@ def test_a_repository_has_one_of_its_own_that_is_found_from_below(tmp_path: Path
     assert (tmp_path / "prloom/.local").stat().st_mode & 0o777 == 0o700
 
 
+def test_git_does_not_see_a_repositorys_exchange_though_nobody_said_init(tmp_path: Path):
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+
+    opening.store(start=tmp_path).close()
+
+    status = ["git", "-C", str(tmp_path), "status", "--porcelain", "--untracked-files=all"]
+    assert subprocess.run(status, check=True, capture_output=True, text=True).stdout == ""
+
+
+def test_a_folder_that_was_there_before_is_left_as_it_is(tmp_path: Path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "prloom/.local").mkdir(parents=True)
+
+    opening.store(start=tmp_path).close()
+
+    assert not (tmp_path / "prloom/.local/.gitignore").exists()
+
+
 def test_outside_of_a_repository_one_has_to_be_named(tmp_path: Path):
     with pytest.raises(StoreError, match="is in no repository; name a database with --database or PRLOOM_EXCHANGE"):
         opening.store(start=tmp_path)
