@@ -15,10 +15,7 @@ from prloom.cli.options import Options, json_option, pass_options
     "publish",
     epilog="Examples:  prloom exchange publish upper hello   |   git diff | prloom exchange publish review --meta pr=7",
 )
-@click.argument("topic")
-@click.argument("body", required=False)
 @options.of_a_message
-@places.database_option
 @json_option
 @pass_options
 @click.pass_context

@@ -18,13 +18,10 @@ if TYPE_CHECKING:
     "request",
     epilog="Example:  prloom exchange request review 'Is app.py sound?' --wait 10m",
 )
-@click.argument("topic")
-@click.argument("body", required=False)
 @click.option("--success-topic", metavar="T", help="A message there that follows this one is its reply.")
 @click.option("--failure-topic", metavar="T", help="The same, and it says that the work failed.")
 @click.option("--wait", "patience", type=duration, help="How long to wait.  [default: for ever]")
 @options.of_a_message
-@places.database_option
 @pass_options
 @click.pass_context
 def command(
