@@ -98,6 +98,15 @@ def unknown(message_id: str, what: str = "message") -> str:
     return f"there is no {what} {message_id!r} here; see what there is with `prloom exchange read`"
 
 
+def asked(name: str) -> str:
+    """Return a name that is asked for, or one that nothing has where it is none that UTF-8 can hold."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return ""
+    return name
+
+
 def fits(message: Message, delivery: Delivery, selection: Selection) -> bool:
     """Whether a message is among those to be read, their place and number aside."""
     return (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from prloom.exchange import drafting
-from prloom.exchange.claim import Completed
+from prloom.exchange.claim import Completed, Ended
 from prloom.exchange.errors import ClaimOverError, ExchangeError, KeyTakenError, UnknownMessageError
 from prloom.exchange.exchange import Exchange
 
@@ -81,6 +81,19 @@ def test_messages_are_read_by_publication_even_when_the_clock_goes_back(exchange
     assert bodies(exchange.read(topic="work")) == ["1", "3"]
     assert bodies(exchange.read(since=first.id, limit=1)) == ["2"]
     assert bodies(exchange.read(conversation=first.id)) == ["1"]
+
+
+@pytest.mark.parametrize("name", ["\udc80", "a\0b"])
+def test_a_name_that_no_message_can_have_is_an_unknown_one(exchange: Exchange, name: str):
+    for ask in (exchange.message, exchange.inspect, exchange.check, exchange.cancel, exchange.retry, exchange.track):
+        with pytest.raises(UnknownMessageError, match=r"there is no (message|conversation) '"):
+            ask(name)
+    with pytest.raises(UnknownMessageError):
+        exchange.read(since=name)
+    assert exchange.read(topic=name) == exchange.read(conversation=name) == ()
+    with pytest.raises(ClaimOverError):
+        exchange.store.settle(f"1-{name}", Completed(body=""))
+    assert not exchange.told(Ended(conversation_id=name, outcome="success", token=name))
 
 
 def test_reading_since_an_unknown_message_is_an_error(exchange: Exchange):

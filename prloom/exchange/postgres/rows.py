@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from prloom.exchange import standing
 from prloom.exchange.claim import Claim, Delivery
 from prloom.exchange.message import Message, Metadata, Scalar
 from prloom.exchange.postgres.transaction import Row
@@ -100,8 +101,4 @@ def blob(text: str | None) -> bytes | None:
 
 def asked(name: str) -> str:
     """Return a name that is asked for, or one that nothing has where PostgreSQL's texts cannot hold it."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return ""
-    return "" if "\0" in name else name
+    return "" if "\0" in name else standing.asked(name)

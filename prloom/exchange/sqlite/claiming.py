@@ -236,7 +236,7 @@ def _found(db: sqlite3.Connection, claim_id: str, clock: Clock) -> _Held:
     """Return what there is of a claim; raises ClaimOverError where there is nothing."""
     place = claim_id.partition("-")[0]
     if place.isascii() and place.isdigit() and len(place) < _DIGITS:
-        row = db.execute(_CLAIM_BY_ID, (clock.boot, int(place), claim_id)).fetchone()
+        row = db.execute(_CLAIM_BY_ID, (clock.boot, int(place), standing.asked(claim_id))).fetchone()
         if row is not None:
             return _held(row, clock.at(row[0]))
     raise ClaimOverError(standing.over(claim_id, None))

@@ -44,7 +44,7 @@ def put(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message:
 
 def find(db: sqlite3.Connection, message_id: str) -> Message:
     """Return the message; raises UnknownMessageError."""
-    row = db.execute(_BY_ID, (message_id,)).fetchone()
+    row = db.execute(_BY_ID, (standing.asked(message_id),)).fetchone()
     if row is None:
         raise UnknownMessageError(standing.unknown(message_id))
     return rows.message(row)

@@ -49,13 +49,13 @@ def messages(db: sqlite3.Connection, selection: Selection) -> tuple[Message, ...
     values: list[str | int] = []
     if selection.topic is not None:
         wheres.append("m.topic = ?")
-        values.append(selection.topic)
+        values.append(standing.asked(selection.topic))
     if selection.conversation_id is not None:
         wheres.append("m.conversation_id = ?")
-        values.append(selection.conversation_id)
+        values.append(standing.asked(selection.conversation_id))
     if selection.replies_to is not None:
         wheres.append(_REPLIES)
-        values += (selection.replies_to, selection.replies_to)
+        values += [standing.asked(selection.replies_to)] * 2
     if selection.since is not None:
         wheres.append("m.seq > ?")
         values.append(seq(db, selection.since))
@@ -69,7 +69,7 @@ def messages(db: sqlite3.Connection, selection: Selection) -> tuple[Message, ...
 
 def entry(db: sqlite3.Connection, message_id: str) -> Entry:
     """Return a message with its claims."""
-    row = db.execute(f"{_ENTRIES} WHERE m.id = ?", (message_id,)).fetchone()
+    row = db.execute(f"{_ENTRIES} WHERE m.id = ?", (standing.asked(message_id),)).fetchone()
     if row is None:
         raise UnknownMessageError(standing.unknown(message_id))
     claims = db.execute(f"{_CLAIMS} WHERE m.id = ? ORDER BY c.message, c.number", (message_id,))
@@ -78,19 +78,20 @@ def entry(db: sqlite3.Connection, message_id: str) -> Entry:
 
 def conversation(db: sqlite3.Connection, conversation_id: str) -> tuple[Entry, ...]:
     """Return a conversation's messages with their claims."""
+    name = standing.asked(conversation_id)
     claims: dict[str, list[Claim]] = defaultdict(list)
     for each in map(
         rows.claim,
-        db.execute(f"{_CLAIMS} WHERE m.conversation_id = ? ORDER BY c.message, c.number", (conversation_id,)),
+        db.execute(f"{_CLAIMS} WHERE m.conversation_id = ? ORDER BY c.message, c.number", (name,)),
     ):
         claims[each.message_id].append(each)
-    found = db.execute(f"{_ENTRIES} WHERE m.conversation_id = ? ORDER BY m.seq", (conversation_id,))
+    found = db.execute(f"{_ENTRIES} WHERE m.conversation_id = ? ORDER BY m.seq", (name,))
     return tuple(_entry(row, tuple(claims[row[0]])) for row in found)
 
 
 def outline(db: sqlite3.Connection, conversation_id: str) -> tuple[Entry, ...]:
     """Return a conversation's messages without their bodies and claims: enough to say how it stands."""
-    found = db.execute(f"{_OUTLINES} WHERE m.conversation_id = ? ORDER BY m.seq", (conversation_id,))
+    found = db.execute(f"{_OUTLINES} WHERE m.conversation_id = ? ORDER BY m.seq", (standing.asked(conversation_id),))
     return tuple(_entry(row, ()) for row in found)
 
 
@@ -141,7 +142,7 @@ def _published(db: sqlite3.Connection, since: int) -> Counter[str]:
 
 def seq(db: sqlite3.Connection, message_id: str) -> int:
     """Return a message's place in the order of publication."""
-    row = db.execute("SELECT seq FROM messages WHERE id = ?", (message_id,)).fetchone()
+    row = db.execute("SELECT seq FROM messages WHERE id = ?", (standing.asked(message_id),)).fetchone()
     if row is None:
         raise UnknownMessageError(standing.unknown(message_id))
     return int(row[0])

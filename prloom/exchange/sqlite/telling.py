@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from prloom.exchange import ids
+from prloom.exchange import ids, standing
 from prloom.exchange.claim import Ended, Outcome
 from prloom.exchange.sqlite import reading, rows
 
@@ -42,6 +42,7 @@ def take(db: sqlite3.Connection, now: datetime, until: datetime, limit: int) -> 
 def told(db: sqlite3.Connection, ended: Ended) -> bool:
     """Note that it was told, if it still is this notifier's."""
     changed = db.execute(
-        "UPDATE tracked SET told = 1 WHERE conversation_id = ? AND token = ?", (ended.conversation_id, ended.token)
+        "UPDATE tracked SET told = 1 WHERE conversation_id = ? AND token = ?",
+        (standing.asked(ended.conversation_id), standing.asked(ended.token)),
     )
     return changed.rowcount == 1

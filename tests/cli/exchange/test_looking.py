@@ -29,6 +29,15 @@ SETTLED: dict[str, tuple[int, Callable[[Exchange], object]]] = {
 }
 
 
+@pytest.mark.parametrize("command", ["check", "inspect", "cancel", "retry"])
+def test_what_is_no_text_is_unknown_in_one_line(command: str, run: Run):
+    ran = run(command, "a\udcff")
+
+    assert ran.code == 1
+    assert ran.err.count("\n") == 1
+    assert "there is no " in ran.err
+
+
 @pytest.mark.parametrize("outcome", SETTLED)
 def test_a_conversations_outcome_is_told_and_is_the_exit_code(outcome: str, run: Run, exchange: Exchange):
     code, settle = SETTLED[outcome]

@@ -141,14 +141,6 @@ def test_a_store_that_was_closed_says_so(exchange: Exchange):
     exchange.close()
 
 
-def test_names_that_no_text_of_postgresql_can_hold_are_unknown_ones(exchange: Exchange):
-    for name in ("a\0b", "\udc80"):
-        for ask in (exchange.message, exchange.inspect, exchange.check, exchange.cancel, exchange.track):
-            with pytest.raises(Exception, match=r"there is no (message|conversation) "):
-                ask(name)
-        assert exchange.read(topic=name) == ()
-
-
 def test_an_error_and_a_reason_may_hold_nul_characters(exchange: Exchange, opened: Any):
     first, second = exchange.publish("work", "a\0b"), exchange.publish("work", "x", metadata={"k": "a\0b"})
     held = exchange.claim("work")
