@@ -630,6 +630,26 @@ def test_a_conversation_that_goes_on_while_its_end_is_told_is_told_again(exchang
     assert [each.outcome for each in exchange.take_ended()] == ["success"]
 
 
+def test_of_many_that_are_tracked_those_are_told_that_have_ended(exchange: Exchange):
+    asked = {body: exchange.publish("work", body, track=True) for body in ("done", "leased", "goes on")}
+    waiting = exchange.publish("slow", "waits", track=True)
+    exchange.publish("work", "not tracked")
+    for body in ("done", "leased", "goes on"):
+        held = exchange.claim("work")
+        assert held is not None
+        if body != "leased":
+            held.complete(body, topic="next" if body == "goes on" else None)
+    further = exchange.claim("next")
+    assert further is not None
+
+    assert [each.conversation_id for each in exchange.take_ended()] == [asked["done"].id]
+
+    further.complete("y")
+    exchange.cancel(waiting.id)
+    told = {each.conversation_id: each.outcome for each in exchange.take_ended()}
+    assert told == {asked["goes on"].id: "success", waiting.id: "cancelled"}
+
+
 def test_what_is_not_tracked_is_not_told(exchange: Exchange):
     exchange.publish("work", "x")
     drained(exchange)

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 
     from prloom.exchange.postgres.transaction import Transaction
 
-_OPEN = (
-    "SELECT conversation_id FROM tracked WHERE NOT told AND (taken_until IS NULL OR taken_until <= %s)"
-    " ORDER BY conversation_id"
-)
+# Most wait for work that nobody has done yet: the server passes those by, as `rules.outcome` would.
+_OPEN = """
+SELECT conversation_id FROM tracked AS t WHERE NOT told AND (taken_until IS NULL OR taken_until <= %s)
+AND NOT EXISTS (
+    SELECT FROM messages AS m JOIN deliveries AS d ON d.seq = m.seq
+    WHERE m.conversation_id = t.conversation_id AND d.ending IS NULL AND NOT (d.reply AND d.state = 'ready')
+) ORDER BY conversation_id
+"""
 _TAKE = (
     "UPDATE tracked SET token = %s, taken_until = %s"
     " WHERE conversation_id = %s AND NOT told AND (taken_until IS NULL OR taken_until <= %s OR token = %s) RETURNING 1"

@@ -15,13 +15,21 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+# Most wait for work that nobody has done yet: the database passes those by, as `rules.outcome` would, but in a tenth of
+# the time.
+_OPEN = """
+SELECT conversation_id FROM tracked AS t WHERE told = 0 AND (taken_until IS NULL OR taken_until <= ?)
+AND NOT EXISTS (
+    SELECT 1 FROM messages AS m JOIN deliveries AS d USING (seq)
+    WHERE m.conversation_id = t.conversation_id AND d.ending IS NULL AND NOT (d.reply AND d.state = 'ready')
+) ORDER BY t.seq
+"""
+
+
 def open_ones(db: sqlite3.Connection, now: datetime) -> Iterator[tuple[str, Outcome]]:
     """Yield name and outcome of each tracked conversation that ended and that nobody has in hand; only reads."""
     # Row by row, for whoever takes one at a time.
-    names = db.execute(
-        "SELECT conversation_id FROM tracked WHERE told = 0 AND (taken_until IS NULL OR taken_until <= ?) ORDER BY seq",
-        (rows.micros(now),),
-    )
+    names = db.execute(_OPEN, (rows.micros(now),))
     for (name,) in names:
         outcome = reading.outcome(db, reading.outline(db, name))
         if outcome != "pending":
