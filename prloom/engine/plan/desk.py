@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -150,6 +151,8 @@ class Desk:
         Trouble that comes back soon makes it rest longer each time. Never raises: it is what errors come to.
         """
         now = self.clock()
+        with suppress(StorageError):  # while it rests, its state is shown as it was decided
+            self.ledger.save()
         self.ledger.close(error)
         self._anew = True
         if self.resting(now) or self.local.fd < 0:

@@ -54,7 +54,7 @@ def _advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
     moved |= _look_up(desk, hands, now)
     moved |= handout.hand_out(desk, roster, hands)
     moved |= _deliver(desk, hands, now)
-    if not crowded or desk.ledger.unsaved >= SAVED_AFTER:  # else there is more to come at once
+    if not (moved or crowded) or desk.ledger.unsaved >= SAVED_AFTER:  # else there is more to come at once
         desk.ledger.save()
     return moved
 
