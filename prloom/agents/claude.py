@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Final
 
 from prloom.agents import outcome, resets, stream, troubles
-from prloom.agents.agent import Ending, Invocation, Request, Result, Trouble, Usage
+from prloom.agents.agent import OWN_FILES, Ending, Invocation, Request, Result, Trouble, Usage
 from prloom.agents.outcome import Reading
 from prloom.agents.stream import Json
 
@@ -33,6 +33,7 @@ variables: Final = (
     "GOOGLE_APPLICATION_CREDENTIALS",
 )
 
+_OWN = f"Read(./{OWN_FILES}/**)"  # holds for Grep and Glob as well
 _SYNTHETIC = "<synthetic>"  # the model of a message that the program wrote itself, about an error
 _QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -47,7 +48,7 @@ def invocation(request: Request) -> Invocation:
     policy = ("--setting-sources", "user", "--strict-mcp-config")
     rights: tuple[str, ...] = ("--permission-mode", "acceptEdits")
     if request.read_only:
-        rights = ("--permission-mode", "dontAsk", "--tools", "Read,Grep,Glob")
+        rights = ("--permission-mode", "dontAsk", "--tools", "Read,Grep,Glob", "--disallowedTools", _OWN)
     model = ("--model", request.model) if request.model else ()
     argv = ("claude", "-p", "--output-format", "stream-json", "--verbose", *policy, *rights, *model)
     return Invocation(argv=argv, env=_QUIET)

@@ -3,7 +3,8 @@
 Sources: `codex exec --help`; https://developers.openai.com/codex/noninteractive and /config-reference; the recorded
 streams of the tests. Tried by hand with 0.169.0: a worktree of a repository that the operator trusts is trusted too,
 and its `.codex/config.toml` then starts its MCP servers; a whole `projects` table on the command line stops that, the
-dotted form of the same setting does not. `--sandbox read-only` holds for the shell, the only tool that writes. In a
+dotted form of the same setting does not. A sandbox holds for the shell, the only tool that writes; that it is read-only
+is said as permissions, for only these can keep a folder from being read, and hold whatever the user's own mode is. In a
 worktree that is not trusted its `AGENTS.md` is not read, but the descriptions of its skills (`.agents/skills`,
 `.codex/skills`) stand among the instructions, unless they are switched off; the operator's own `AGENTS.md` stays.
 """
@@ -11,10 +12,11 @@ worktree that is not trusted its `AGENTS.md` is not read, but the descriptions o
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Final
 
 from prloom.agents import outcome, stream, troubles
-from prloom.agents.agent import Ending, Invocation, Request, Result, Usage
+from prloom.agents.agent import OWN_FILES, Ending, Invocation, Request, Result, Usage
 from prloom.agents.outcome import Reading
 from prloom.agents.stream import Json
 
@@ -33,10 +35,20 @@ def invocation(request: Request) -> Invocation:
     rights: tuple[str, ...] = ("--sandbox", "workspace-write")
     if request.read_only:
         # A search's words leave the machine; a run that reads strangers' text has no use for that.
-        rights = ("--sandbox", "read-only", "-c", 'web_search="disabled"', *_NO_ORDERS)
+        rights = (*_reading(request.cwd), "-c", 'web_search="disabled"', *_NO_ORDERS)
     model = ("-m", request.model) if request.model else ()
     argv = ("codex", "exec", "--json", "--skip-git-repo-check", "-c", untrusted, *rights, *model, "-")
     return Invocation(argv=argv)
+
+
+def _reading(worktree: Path) -> tuple[str, ...]:
+    """Return the options for a run that reads all but prloom's own files, where the texts of strangers wait.
+
+    A codex that does not know permissions goes by the mode, which another one lets the permissions replace.
+    """
+    own = json.dumps(str(worktree / OWN_FILES))
+    permissions = f'permissions.prloom={{filesystem={{":root"="read",{own}="deny"}}}}'
+    return ("-c", 'sandbox_mode="read-only"', "-c", 'default_permissions="prloom"', "-c", permissions)
 
 
 def read(output: str, ending: Ending) -> Result:

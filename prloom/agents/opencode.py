@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from prloom.agents import outcome, resets, stream, troubles
-from prloom.agents.agent import Ending, Invocation, Request, Result, Usage
+from prloom.agents.agent import OWN_FILES, Ending, Invocation, Request, Result, Usage
 from prloom.agents.outcome import Reading
 from prloom.agents.stream import Json
 
@@ -38,7 +38,8 @@ variables: Final = (
 )
 
 _READER = "prloom-read-only"
-_MAY = {"*": "deny", "read": "allow", "glob": "allow", "grep": "allow", "list": "allow"}
+_READ = {"*": "allow", f"{OWN_FILES}/*": "deny", f"*/{OWN_FILES}/*": "deny"}
+_MAY = {"*": "deny", "read": _READ, "glob": "allow", "grep": "allow", "list": "allow"}
 _READ_ONLY = json.dumps({"agent": {_READER: {"mode": "primary", "permission": _MAY}}})
 _QUIET = {
     "OPENCODE_DISABLE_AUTOUPDATE": "1",

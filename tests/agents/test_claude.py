@@ -34,6 +34,12 @@ def test_a_read_only_run_has_only_tools_that_read(ask: Callable[..., Request]) -
     assert argv[argv.index("--permission-mode") + 1] == "dontAsk"
 
 
+def test_a_read_only_run_does_not_come_upon_prlooms_own_files(ask: Callable[..., Request]) -> None:
+    argv = claude.invocation(ask(read_only=True)).argv
+
+    assert argv[argv.index("--disallowedTools") + 1] == "Read(./prloom/.local/**)"
+
+
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_worktrees_settings_and_servers_are_not_obeyed(ask: Callable[..., Request], read_only: bool) -> None:  # noqa: FBT001 - parametrised
     argv = claude.invocation(ask(read_only=read_only)).argv

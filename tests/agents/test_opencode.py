@@ -33,6 +33,7 @@ def test_a_read_only_run_is_an_agent_that_may_only_read(ask: Callable[..., Reque
     permission = json.loads(invocation.env["OPENCODE_CONFIG_CONTENT"])["agent"][agent]["permission"]
     assert permission.pop("*") == "deny"
     assert sorted(permission) == ["glob", "grep", "list", "read"]
+    assert permission["read"] == {"*": "allow", "prloom/.local/*": "deny", "*/prloom/.local/*": "deny"}
 
 
 def test_a_worker_has_the_usual_agent(ask: Callable[..., Request]) -> None:

@@ -667,6 +667,22 @@ WEAKENINGS = (
         "whose_orders",
     ),
     Weakening(
+        "P7: codex does not come upon what waits in prloom's own files",
+        "prloom/agents/codex.py",
+        """,{own}="deny"}}""",
+        """}}""",
+        "agents/test_codex.py",
+        "come_upon",
+    ),
+    Weakening(
+        "P7: claude does not come upon what waits in prloom's own files",
+        "prloom/agents/claude.py",
+        ', "--disallowedTools", _OWN)',
+        ")",
+        "agents/test_claude.py",
+        "come_upon",
+    ),
+    Weakening(
         "hostile: opencode does not read a worktree's configuration",
         "prloom/agents/opencode.py",
         '    "OPENCODE_DISABLE_PROJECT_CONFIG": "1",\n',
