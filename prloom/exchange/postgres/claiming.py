@@ -74,7 +74,7 @@ def _take(delayed: str, chosen: str) -> str:
 ), d AS (
     UPDATE deliveries AS d
     SET state = 'leased', attempts = d.attempts + 1, max_attempts = coalesce(d.max_attempts, %s)
-    WHERE d.seq = ({chosen}) RETURNING d.*
+    WHERE d.seq = ({chosen}) RETURNING d.seq, {rows.LEASED}
 ), claimed AS (
     INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)
     SELECT %s, seq, %s, %s, now, now + %s * interval '1 microsecond', 'active', attempts FROM d, due

@@ -28,7 +28,7 @@ def test_a_postgresql_url_opens_an_exchange_that_others_find(url: str, raw: psyc
         published = one.publish("work", "x")
 
         assert other.message(published.id) == published
-    assert versions(raw) == [1]
+    assert versions(raw) == [1, 2]
 
 
 def test_all_is_in_a_schema_of_its_own(url: str, raw: psycopg.Connection, exchange: Exchange):
@@ -45,7 +45,7 @@ def test_of_many_programs_that_open_at_once_one_makes_the_tables(url: str, raw: 
     for store in stores:
         store.close()
 
-    assert versions(raw) == [1]
+    assert versions(raw) == [1, 2]
 
 
 def test_an_older_schema_is_brought_up_script_by_script(url: str, raw: psycopg.Connection, exchange: Exchange):
@@ -55,8 +55,27 @@ def test_an_older_schema_is_brought_up_script_by_script(url: str, raw: psycopg.C
     schema.bring_up(raw, address.read(url), further)
     schema.bring_up(raw, address.read(url), further)
 
-    assert versions(raw) == [1, 2, 3]
+    assert versions(raw) == [1, 2, 3, 4]
     assert exchange.message(published.id) == published
+
+
+def test_an_exchange_of_the_first_version_goes_on(url: str, raw: psycopg.Connection):
+    schema.bring_up(raw, address.read(url), schema.SCRIPTS[:1])
+    raw.execute(
+        "INSERT INTO messages (id, topic, body, created_at, conversation_id, metadata)"
+        " VALUES ('m', 'work', 'x', now(), 'm', '{}')"
+    )
+    raw.execute(
+        "INSERT INTO deliveries (seq, topic, created_at, state, reply) VALUES (1, 'work', now(), 'ready', false)"
+    )
+
+    with Exchange(PostgresStore(url)) as exchange:
+        held = exchange.claim("work")
+        assert held is not None
+        held.complete("y")
+
+        assert [message.body for message in exchange.read()] == ["x", "y"]
+    assert versions(raw) == [1, 2]
 
 
 def test_a_script_that_fails_changes_nothing(url: str, raw: psycopg.Connection, exchange: Exchange):
@@ -65,7 +84,7 @@ def test_a_script_that_fails_changes_nothing(url: str, raw: psycopg.Connection, 
     with pytest.raises(psycopg.errors.UndefinedTable):
         schema.bring_up(raw, address.read(url), scripts)
 
-    assert versions(raw) == [1]
+    assert versions(raw) == [1, 2]
     exchange.publish("work", "x")
 
 
@@ -74,7 +93,7 @@ def test_a_newer_schema_is_refused_and_not_touched(url: str, raw: psycopg.Connec
     raw.execute("DROP TABLE tracked")
 
     with pytest.raises(
-        StoreError, match=r"was written by a newer prloom \(schema 99, this one knows 1\); update this prloom$"
+        StoreError, match=r"was written by a newer prloom \(schema 99, this one knows 2\); update this prloom$"
     ):
         PostgresStore(url)
 
