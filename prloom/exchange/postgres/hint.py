@@ -25,6 +25,7 @@ def send(db: psycopg.Connection[Any], channel: str) -> None:
 def await_end(db: psycopg.Connection[Any]) -> None:
     """Wait until what was sent has ended, which it has as a rule; raises psycopg.OperationalError."""
     connection = db.pgconn
+    connection.consume_input()
     while (unsent := connection.flush()) or connection.is_busy():
         poll = select.poll()
         poll.register(connection.socket, select.POLLIN | (select.POLLOUT if unsent else 0))

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from prloom.exchange.postgres.transaction import Row, Transaction
     from prloom.exchange.rules import Backoff, Verdict
 
-_ENDED = """WITH begun AS MATERIALIZED (
-    SELECT pg_advisory_xact_lock_shared(%s), coalesce(%s::timestamptz, clock_timestamp()) AS now
-), ended AS (
-    UPDATE claims AS c SET status = %s, completed_at = begun.now, error = %b, reply_id = %s FROM begun
+_ENDED = """WITH ended AS (
+    UPDATE claims AS c SET status = %s, completed_at = begun.now, error = %b, reply_id = %s
+    FROM (SELECT pg_advisory_xact_lock_shared(%s), coalesce(%s::timestamptz, clock_timestamp()) AS now) AS begun
     WHERE c.id = %s AND c.status = 'active' AND c.lease_until > begun.now RETURNING begun.now, c.message, c.lease_until
 ), stands AS (
     UPDATE deliveries AS d SET state = %s, ending = %s, attempts = %s, ended_at = CASE WHEN %s THEN ended.now END
@@ -56,11 +55,11 @@ def _ask(tx: Transaction, verdict: Verdict, hold: Hold) -> Row | None:
     reply = verdict.reply
     error = rows.blob(verdict.error)
     values: list[object] = [
-        tx.order,
-        tx.clock,
         verdict.status,
         error,
         None if reply is None else reply.id,
+        tx.order,
+        tx.clock,
         hold.claim.id,
     ]
     values += _standing(verdict.delivery)
