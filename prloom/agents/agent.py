@@ -40,7 +40,7 @@ Trouble = Literal[
 
 
 OWN_FILES = "prloom/.local"
-"""Prloom's own files in a worktree. Texts of strangers wait in there, upon which a run that only reads must not come."""
+"""Prloom's own files in a checkout: texts of strangers wait there, upon which a run that only reads must not come."""
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=False):
