@@ -40,13 +40,21 @@ _DUE_AT = (
 _LEASE = "SELECT min(lease_until) FROM claims WHERE status = 'active'"
 _READY_ON, _DUE_ON = _READY.format(topic="?"), _DUE_AT.format(topic="?")
 # All that a claim asks for, in one statement, and no more: each statement costs, and each column that it names.
-_FIRST = f"""
-SELECT {STARTED}, ({_LEASE}), first.due_at, m.seq, {rows.MESSAGE}, {rows.WAITING}
-FROM (
-    SELECT min(({_DUE_AT.format(topic="t.value")})) AS due_at, min(({_READY.format(topic="t.value")})) AS seq
-    FROM json_each(?) AS t
-) AS first LEFT JOIN messages AS m ON m.seq = first.seq LEFT JOIN deliveries AS d ON d.seq = first.seq
-"""  # noqa: S608 (texts of ours)
+_NEXT_ON = "SELECT ({due}) AS due_at, ({ready}) AS seq"
+_NEXT_ON_SEVERAL = "SELECT min(({due})) AS due_at, min(({ready})) AS seq FROM json_each(?2) AS t"
+
+
+def _first(following: str, topic: str) -> str:
+    started = STARTED.replace("?", "?1")
+    following = following.format(due=_DUE_AT.format(topic=topic), ready=_READY.format(topic=topic))
+    return (
+        f"SELECT {started}, ({_LEASE}), first.due_at, m.seq, {rows.MESSAGE}, {rows.WAITING} FROM ({following}) AS first"  # noqa: S608
+        " LEFT JOIN messages AS m ON m.seq = first.seq LEFT JOIN deliveries AS d ON d.seq = first.seq"
+    )
+
+
+_FIRST = _first(_NEXT_ON, "?2")
+_FIRST_OF_SEVERAL = _first(_NEXT_ON_SEVERAL, "t.value")
 _CLAIM = (
     f"SELECT {STARTED}, m.seq, m.conversation_id, c.reply_id, {rows.CLAIM}, {rows.DELIVERY} FROM claims AS c"  # noqa: S608
     " JOIN messages AS m ON m.seq = c.message JOIN deliveries AS d ON d.seq = c.message"
@@ -92,7 +100,10 @@ class First(NamedTuple):
 
 def first(db: sqlite3.Connection, topics: Sequence[str], clock: Clock) -> First:
     """Look for what is to be claimed; only reads."""
-    row = db.execute(_FIRST, (clock.boot, msgspec.json.encode(topics).decode())).fetchone()
+    if len(topics) == 1:
+        row = db.execute(_FIRST, (clock.boot, topics[0])).fetchone()
+    else:
+        row = db.execute(_FIRST_OF_SEVERAL, (clock.boot, msgspec.json.encode(topics).decode())).fetchone()
     now = clock.at(row[0])
     until = rows.micros(now)
     passed = any(each is not None and each <= until for each in row[1:3])

@@ -30,6 +30,9 @@ _PUT_DELIVERY = (
 )
 
 
+_PUT_ANSWER = "INSERT INTO deliveries (seq, topic, state, reply) VALUES (?, ?, 'ready', 1)"
+
+
 def put(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message:
     """Store a draft's message, or return the one that it is already."""
     known = _by_key(db, draft) if draft.key is not None else None
@@ -88,13 +91,12 @@ def _new(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message | None:
 def answer(db: sqlite3.Connection, draft: Draft, conversation_id: str, now: datetime) -> Message:
     """Store a reply, which is new, and whose parent is known to be there, and of that conversation."""
     made = standing.message(draft, conversation_id, now)
-    _store(db, draft, made)
+    db.execute(_PUT_ANSWER, (_put_message(db, made).lastrowid, made.topic))
     return made
 
 
-def _store(db: sqlite3.Connection, draft: Draft, made: Message) -> bool:
-    stands = standing.delivery(draft, made.created_at)
-    cursor = db.execute(
+def _put_message(db: sqlite3.Connection, made: Message) -> sqlite3.Cursor:
+    return db.execute(
         _PUT_MESSAGE,
         (
             made.id,
@@ -107,6 +109,11 @@ def _store(db: sqlite3.Connection, draft: Draft, made: Message) -> bool:
             rows.metadata(made.metadata),
         ),
     )
+
+
+def _store(db: sqlite3.Connection, draft: Draft, made: Message) -> bool:
+    stands = standing.delivery(draft, made.created_at)
+    cursor = _put_message(db, made)
     if cursor.rowcount == 0:
         return False
     db.execute(
