@@ -193,8 +193,8 @@ WEAKENINGS = (
     Weakening(
         "P6: prloom's own posts are known by their mark where the receipt was lost",
         "prloom/core/intake.py",
-        "    return any(_stands_here(action, remote, ledger) for action in _own_lines(event.body))\n",
-        "    return False\n",
+        "    return bool(marker.marked(event.body)) and any(\n",
+        "    return not event and any(\n",
         "engine/test_promises.py",
         "its_own_posts",
     ),
