@@ -72,6 +72,20 @@ async def test_a_bus_that_is_replaced_by_one_with_lines_of_the_same_length_is_no
     assert sorted(stage.bridge.said) == sorted(f"re {name}" for name in ("a", "b", *names, "later"))
 
 
+async def test_a_bus_that_is_replaced_is_noticed_by_who_is_at_work_though_nothing_is_appended_to_it(stage: Stage):
+    stage.adopt()
+    bus = stage.local() / "bus/events.jsonl"
+    stage.append(said("a"), said("b"))
+    async with stage.running():
+        await stage.until(lambda: stage.bridge.said == ["re a", "re b"])
+        fresh = bus.with_suffix(".new")
+        fresh.write_text(bus.read_text().replace('"a"', '"x"').replace('"b"', '"y"'))
+        fresh.replace(bus)
+        await stage.until(lambda: len(stage.bridge.said) == len("abxy"))
+
+    assert sorted(stage.bridge.said) == ["re a", "re b", "re x", "re y"]
+
+
 async def test_an_event_that_waits_is_found_where_its_line_stands_now(played: Stage):
     bus = played.local() / "bus/events.jsonl"
     bus.write_text("".join(reversed(lines(bus))))

@@ -749,8 +749,8 @@ WEAKENINGS = (
     Weakening(
         "damage: events of a bus that was replaced are taken in",
         "prloom/engine/plan/intake.py",
-        "    if batch.gap or not desk.ledger.events.stands(state.cursor):\n        batch = _anew(desk)\n",
-        "",
+        "    if batch.gap or not desk.ledger.events.stands(state.cursor):\n        batch = _anew(desk)\n    elif",
+        "    if",
         "hostile/test_replaced.py",
         "took_the_place or behind_a_cut",
     ),

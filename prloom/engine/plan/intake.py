@@ -48,10 +48,10 @@ def take_in(desk: Desk, sign: Sign) -> bool:
         return False
     batch = desk.ledger.events.read(state.cursor, limit_lines=LINES)
     _mend(desk, batch)
-    if batch.cursor == state.cursor:
-        return False
     if batch.gap or not desk.ledger.events.stands(state.cursor):
         batch = _anew(desk)
+    elif batch.cursor == state.cursor:
+        return False
     if batch.skipped:
         log.warning("plan %s: %d lines of events.jsonl are too long to be events", desk.id, batch.skipped)
     changes, signs, told = _changes(desk, batch, sign)
