@@ -159,7 +159,8 @@ class MemoryStore:
                 if each.state == "ready" and each.topic in topics and each.available_at is not None
             ]
             next_at = min(leases + delays, default=None)
-            ready = next(self._ready(topics, now), None) is not None or any(lease <= now for lease in leases)
+            passed = next_at is not None and next_at <= now
+            ready = passed or next(self._ready(topics, now), None) is not None
             return Look(ready=ready, next_at=next_at)
 
     # ---- people

@@ -441,6 +441,17 @@ def test_of_one_concurrency_key_one_message_is_worked_on_at_a_time(exchange: Exc
     assert third.message.body == "b"
 
 
+def test_a_message_whose_time_has_come_may_be_claimable_until_somebody_asked(exchange: Exchange, clock: Any):
+    exchange.publish("later", "x", concurrency_key="tree", delay=MINUTE)
+    clock.pass_(minutes=1)
+    exchange.publish("work", "y", concurrency_key="tree")
+    exchange.claim("work")
+
+    assert exchange.store.look(["later"]).ready
+    assert exchange.claim("later") is None
+    assert not exchange.store.look(["later"]).ready
+
+
 # ---- people
 
 
