@@ -50,7 +50,7 @@ class Reader:
         self.folder = folder
         self.name = name
         self._segments = Segments(folder, name)
-        self._stood = (0, 0, 0)  # segment, device, inode: the file in which a cursor stood when it was looked at last
+        self._stood = _Stood()
         self._unfinished = (0, 0, 0)  # segment, offset, size: at that size no newline was found behind the offset
 
     @property
@@ -100,14 +100,19 @@ class Reader:
         """Whether a cursor is behind a line, as it was when it was made; False where the file was cut or replaced.
 
         Lines of one length look alike from behind, so the file has to be the same one too, while this reader lives.
+        A file that is as it was at the last look is not opened.
         """
+        before, live = self._stood, self.folder.stat(self.name)
+        if live is not None and before == _stood(cursor, live):
+            return True
         with self._open(cursor.segment) as fd:
             if fd is None:
                 return not cursor.offset
-            found, before = os.fstat(fd), self._stood
-            self._stood = (cursor.segment, found.st_dev, found.st_ino)
-            same = before[0] != cursor.segment or before == self._stood
-            return not cursor.offset or (same and os.pread(fd, 1, cursor.offset - 1) == b"\n")
+            now = _stood(cursor, os.fstat(fd))
+            same = before.segment != now.segment or before.file == now.file
+            stands = not cursor.offset or (same and os.pread(fd, 1, cursor.offset - 1) == b"\n")
+            self._stood = now if stands else now._replace(offset=-1)
+            return stands
 
     def tail(self, room: int) -> Iterator[Entry]:
         """Yield the complete lines among the journal's last `room` bytes, oldest first, across segments."""
@@ -210,6 +215,21 @@ class Reader:
         finally:
             if fd is not None:
                 os.close(fd)
+
+
+class _Stood(NamedTuple):
+    """Where a cursor stood at the last look, in which file, and how that was; an offset of -1 is nowhere."""
+
+    segment: int = 0
+    offset: int = -1
+    file: tuple[int, int] = (0, 0)
+    size: int = 0
+    written_ns: int = 0
+
+
+def _stood(cursor: Cursor, found: os.stat_result) -> _Stood:
+    file = (found.st_dev, found.st_ino)
+    return _Stood(cursor.segment, cursor.offset, file, found.st_size, found.st_mtime_ns)
 
 
 class _Taken:
