@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator
 
     from prloom.storage.folder import Folder
 
@@ -31,28 +31,29 @@ class Table(NamedTuple):
     pairs: array[int] = array("Q")
     covered: int = 0
 
-    def offsets(self, of: int) -> Sequence[int]:
-        """Return where a key of this checksum may stand, FAR for anywhere behind that."""
-        pairs = self.pairs
-        first = bisect_left(pairs, of << _BITS)
-        if first == len(pairs) or pairs[first] >> _BITS != of:
-            return ()
-        return [pair & FAR for pair in pairs[first : bisect_left(pairs, (of + 1) << _BITS, first)]]
 
+def find(key: str, tables: Iterable[tuple[int, Table]]) -> Iterator[tuple[int, int]]:
+    """Yield where a key may stand: the number that its table has here, and an offset, FAR for anywhere behind that.
 
-def checksum(key: str) -> int:
-    """Return the number by which a key is found in any table."""
-    return crc32(key.encode("utf-8", "surrogatepass"))
+    There may be a table for each of many files, and as a rule the key is in none: so each costs one bisection.
+    """
+    low = _checksum(key) << _BITS
+    high = low | FAR
+    for number, (pairs, _) in tables:
+        at = bisect_left(pairs, low)
+        while at < len(pairs) and pairs[at] <= high:
+            yield number, pairs[at] & FAR
+            at += 1
 
 
 def made(places: Iterable[tuple[str, int]], covered: int) -> Table:
     """Return the table of keys and their offsets."""
-    return Table(array("Q", sorted(checksum(key) << _BITS | min(offset, FAR) for key, offset in places)), covered)
+    return Table(array("Q", sorted(_checksum(key) << _BITS | min(offset, FAR) for key, offset in places)), covered)
 
 
 def merged(first: Table, second: Table) -> Table:
     """Return both tables as one."""
-    return Table(array("Q", sorted((*first.pairs, *second.pairs))), max(first.covered, second.covered))
+    return Table(array("Q", sorted(first.pairs + second.pairs)), max(first.covered, second.covered))
 
 
 def save(folder: Folder, name: str, table: Table) -> None:
@@ -74,6 +75,10 @@ def load(folder: Folder, name: str) -> Table | None:
     pairs = array("Q")
     pairs.frombytes(body)
     return Table(_little(pairs), covered)
+
+
+def _checksum(key: str) -> int:
+    return crc32(key.encode("utf-8", "surrogatepass"))
 
 
 def _little(pairs: array[int]) -> array[int]:

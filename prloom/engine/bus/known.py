@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator
 
 import msgspec
@@ -33,7 +32,7 @@ class Known:
         self._ids: dict[str, Position] = {}
         self._live: list[Table] | None = None
         self._closed = journal.segments()[:-1]  # which also sees that the journal is none that could not be read
-        self._loaded: OrderedDict[int, Table] = OrderedDict()
+        self._loaded: dict[int, Table] = {}
 
     def __contains__(self, event_id: object) -> bool:
         return isinstance(event_id, str) and self.position(event_id) is not None
@@ -70,14 +69,21 @@ class Known:
         """Yield the places where an event may stand, the latest segments first."""
         if self._live is None:
             self._live = [self._scanned(self._before.segment, 0, self._before.offset)]
-            self._closed = tuple(number for number in self._journal.segments() if number < self._before.segment)
-        wanted = index.checksum(event_id)
-        for table in self._live:
-            for offset in table.offsets(wanted):
-                yield Position(self._before.segment, offset)
-        for number in reversed(self._closed):
-            for offset in self._table(number).offsets(wanted):
-                yield Position(number, offset)
+            self._look_round(self._before.segment)
+        live = ((self._before.segment, table) for table in self._live)
+        for number, offset in index.find(event_id, live):
+            yield Position(number, offset)
+        whole = len(self._loaded) == len(self._closed)  # and so there is nothing to load
+        for number, offset in index.find(event_id, self._loaded.items() if whole else self._tables()):
+            yield Position(number, offset)
+
+    def _tables(self) -> Iterator[tuple[int, Table]]:
+        return ((number, self._table(number)) for number in reversed(self._closed))
+
+    def _look_round(self, live: int) -> None:
+        """See which segments before the live one there are."""
+        self._closed = tuple(number for number in self._journal.segments() if number < live)
+        self._loaded = {number: table for number, table in self._loaded.items() if number in self._closed}
 
     def _settle(self, segment: int) -> None:
         """Let go of the ids themselves, and keep where they stand."""
@@ -101,7 +107,7 @@ class Known:
             whole = index.merged(whole, table)
         covered = cursor.late if cursor.segment == segment + 1 else (self._journal.size(segment) or 0)
         self._keep(segment, whole._replace(covered=covered))
-        self._closed = tuple(number for number in self._journal.segments() if number < cursor.segment)
+        self._look_round(cursor.segment)
         self._live = [] if cursor.segment == segment + 1 else [self._scanned(cursor.segment, 0, cursor.offset)]
 
     def _table(self, number: int) -> Table:
