@@ -29,8 +29,12 @@ log = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
 
-ROTATE_AT = 8 * 1024 * 1024
-"""Bytes at which a journal's live file is closed and a new one begun."""
+ROTATE_AT = 32 * 1024 * 1024
+"""Bytes at which a journal's live file is closed and a new one begun.
+
+A longer one takes longer to make a lost state from; but of shorter ones there are more, and in each one's table every
+new id is looked for.
+"""
 
 
 class TooLongError(StorageError):
