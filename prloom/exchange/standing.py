@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
-    from prloom.exchange.claim import Ask, Entry
+    from prloom.exchange.claim import Ask, Entry, State
     from prloom.exchange.message import Draft
     from prloom.exchange.protocol import Selection
     from prloom.exchange.rules import Verdict
@@ -49,6 +49,21 @@ def delivery(draft: Draft, now: datetime) -> Delivery:
         key=draft.key,
         concurrency_key=draft.concurrency_key,
         reply=draft.reply,
+    )
+
+
+def stands(message: Message, state: State, row: Sequence[Any]) -> Delivery:
+    """Return how a message stands that may be claimed or just was, from what differs: the columns STANDS of a store."""
+    attempts, max_attempts, key, concurrency_key, reply = row
+    return Delivery(
+        message_id=message.id,
+        topic=message.topic,
+        state=state,
+        attempts=attempts,
+        max_attempts=max_attempts,
+        key=key,
+        concurrency_key=concurrency_key,
+        reply=bool(reply),
     )
 
 

@@ -22,12 +22,12 @@ def test_a_read_only_run_is_sandboxed_and_searches_no_web(ask: Callable[..., Req
 
 
 def test_a_read_only_run_does_not_come_upon_prlooms_own_files(ask: Callable[..., Request]) -> None:
-    argv = codex.invocation(ask(read_only=True, cwd=Path("/work/tree"))).argv
+    argv = codex.invocation(ask(read_only=True, cwd=Path("/tree"))).argv
 
     assert 'default_permissions="prloom"' in argv
     (permissions,) = (part for part in argv if part.startswith("permissions."))
     files = tomllib.loads(permissions)["permissions"]["prloom"]["filesystem"]
-    assert files == {":root": "read", "/work/tree/prloom/.local": "deny"}
+    assert files == {":root": "read", "/tree/prloom/.local": "deny"}
 
 
 def test_a_read_only_run_takes_no_orders_from_files_of_the_worktree(ask: Callable[..., Request]) -> None:

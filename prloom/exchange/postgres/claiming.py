@@ -74,12 +74,12 @@ def _take(delayed: str, chosen: str) -> str:
 ), d AS (
     UPDATE deliveries AS d
     SET state = 'leased', attempts = d.attempts + 1, max_attempts = coalesce(d.max_attempts, %s)
-    WHERE d.seq = ({chosen}) RETURNING d.seq, {rows.LEASED}
+    WHERE d.seq = ({chosen}) RETURNING d.seq, {rows.STANDS}
 ), claimed AS (
     INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)
     SELECT %s, seq, %s, %s, now, now + %s * interval '1 microsecond', 'active', attempts FROM d, due
 )
-SELECT due.now, due.upkeep, {rows.MESSAGE}, {rows.LEASED}
+SELECT due.now, due.upkeep, {rows.MESSAGE}, {rows.STANDS}
 FROM due LEFT JOIN d ON true LEFT JOIN messages AS m ON m.seq = d.seq"""  # noqa: S608 (likewise)
 
 
@@ -136,7 +136,7 @@ def take(tx: Transaction, ask: Ask, claim_id: str, *, upkeep: bool) -> Taken | U
     if whole[0] is None:
         return None
     message = rows.message(tuple(whole))
-    leased = rows.leased(message, tuple(whole[rows.MESSAGE_WIDTH :]))
+    leased = standing.stands(message, "leased", whole[rows.MESSAGE_WIDTH :])
     return Taken(claim=standing.claim(leased, ask, now, claim_id), message=message, delivery=leased)
 
 

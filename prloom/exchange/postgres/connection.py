@@ -49,7 +49,10 @@ class Connection:
         try:
             self._db: psycopg.Connection | None = self._start()
         except psycopg.Error as error:
-            raise session.told(address, error) from error
+            why = session.told(address, error)
+            if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:  # there never was a session
+                raise StoreError(f"{why}; see whether the server runs and lets you in, or mend the URL") from error
+            raise why from error
 
     def write(self, work: Callable[[Transaction], T], lock: Lock = "shared") -> T:
         """Do all of the work, durably, or nothing; it is done anew where the connection is lost.

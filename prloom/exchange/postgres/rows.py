@@ -18,7 +18,7 @@ DELIVERY = (
     "m.id, d.topic, d.state, d.ending, d.available_at, d.attempts, d.max_attempts, d.key, d.concurrency_key,"
     " d.ended_at, d.reply"
 )
-LEASED = "d.attempts, d.max_attempts, d.key, d.concurrency_key, d.reply"
+STANDS = "d.attempts, d.max_attempts, d.key, d.concurrency_key, d.reply"
 CLAIM = (
     "c.id, m.id, c.worker_group, c.worker_instance_id, c.claimed_at, c.lease_until, c.status, c.completed_at,"
     " c.attempt, c.error"
@@ -56,20 +56,6 @@ def delivery(row: Row) -> Delivery:
         concurrency_key=row[8],
         ended_at=row[9],
         reply=row[10],
-    )
-
-
-def leased(message: Message, row: Row) -> Delivery:
-    """Return the delivery, from a row of LEASED, of a message that was just claimed."""
-    return Delivery(
-        message_id=message.id,
-        topic=message.topic,
-        state="leased",
-        attempts=row[0],
-        max_attempts=row[1],
-        key=row[2],
-        concurrency_key=row[3],
-        reply=row[4],
     )
 
 

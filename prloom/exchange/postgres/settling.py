@@ -12,7 +12,7 @@ from prloom.exchange.postgres import rows
 
 if TYPE_CHECKING:
     from prloom.exchange.claim import Delivery, Settlement
-    from prloom.exchange.hands import Hold
+    from prloom.exchange.holds import Hold
     from prloom.exchange.postgres.transaction import Row, Transaction
     from prloom.exchange.rules import Backoff, Verdict
 

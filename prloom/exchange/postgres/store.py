@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from prloom.exchange import ids, rules, standing
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
-from prloom.exchange.hands import Hands
+from prloom.exchange.holds import Holds
 from prloom.exchange.postgres import address, claiming, pruning, publishing, reading, rows, settling, telling
 from prloom.exchange.postgres.connection import PATIENCE, Connection
 from prloom.exchange.postgres.wake import Ears
@@ -50,7 +50,7 @@ class PostgresStore:
         self._clock = clock
         self._backoff = backoff or Backoff()
         self._connection = Connection(address.read(url), clock=clock, patience=patience)
-        self._hands = Hands()
+        self._holds = Holds()
         self._worked: set[str] = set()  # topics of which it is noted that somebody works on them
         self._ears = Ears(self._connection.address)
 
@@ -80,7 +80,7 @@ class PostgresStore:
             taken = self._connection.write_at_once(lambda tx: claiming.take(tx, ask, claim_id, upkeep=False))
         assert not isinstance(taken, claiming.Upkeep)  # noqa: S101 (it was not asked for)
         if taken is not None:
-            self._hands.hold(taken)
+            self._holds.hold(taken)
         return taken
 
     def renew(self, claim_id: str, lease: timedelta) -> Claim:
@@ -92,12 +92,12 @@ class PostgresStore:
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
         settled = None
-        if (hold := self._hands.find(claim_id)) is not None:
+        if (hold := self._holds.find(claim_id)) is not None:
             settled = self._connection.write_at_once(lambda tx: settling.settle(tx, hold, settlement, self._backoff))
         if settled is None:
             work = partial(claiming.settle, claim_id=claim_id, settlement=settlement, policy=self._backoff)
             settled = self._connection.write(work, lock="none")
-        self._hands.let_go(claim_id)
+        self._holds.let_go(claim_id)
         return settled
 
     def expire(self) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from prloom.exchange.claim import Ask, Delivery, Entry, Settlement
-    from prloom.exchange.hands import Hold
+    from prloom.exchange.holds import Hold
     from prloom.exchange.message import Message
     from prloom.exchange.rules import Backoff, Verdict
     from prloom.exchange.sqlite.clock import Clock
@@ -48,7 +48,7 @@ def _first(following: str, topic: str) -> str:
     started = STARTED.replace("?", "?1")
     following = following.format(due=_DUE_AT.format(topic=topic), ready=_READY.format(topic=topic))
     return (
-        f"SELECT {started}, ({_LEASE}), first.due_at, m.seq, {rows.MESSAGE}, {rows.WAITING} FROM ({following}) AS first"  # noqa: S608
+        f"SELECT {started}, ({_LEASE}), first.due_at, m.seq, {rows.MESSAGE}, {rows.STANDS} FROM ({following}) AS first"  # noqa: S608
         " LEFT JOIN messages AS m ON m.seq = first.seq LEFT JOIN deliveries AS d ON d.seq = first.seq"
     )
 
@@ -116,7 +116,7 @@ def take(db: sqlite3.Connection, ask: Ask, found: First) -> Taken | None:
     if seq is None:
         return None
     message = rows.message(tuple(row))
-    leased = rules.claimed(rows.waiting(message, tuple(row[_MESSAGE_WIDTH:])), ask.max_attempts)
+    leased = rules.claimed(standing.stands(message, "ready", row[_MESSAGE_WIDTH:]), ask.max_attempts)
     # The id says where the claim is, so that none has to be looked up in an index that grows with history.
     claim = standing.claim(leased, ask, found.now, f"{seq}-{ids.new()}")
     db.execute(

@@ -21,7 +21,7 @@ DELIVERY = (
     "m.id, d.topic, d.state, d.ending, d.available_at, d.attempts, d.max_attempts, d.key, d.concurrency_key,"
     " d.ended_at, d.reply"
 )
-WAITING = "d.attempts, d.max_attempts, d.key, d.concurrency_key, d.reply"
+STANDS = "d.attempts, d.max_attempts, d.key, d.concurrency_key, d.reply"
 CLAIM = (
     "c.id, m.id, c.worker_group, c.worker_instance_id, c.claimed_at, c.lease_until, c.status, c.completed_at,"
     " c.attempt, c.error"
@@ -79,20 +79,6 @@ def delivery(row: Row) -> Delivery:
         concurrency_key=row[8],
         ended_at=optional_moment(row[9]),
         reply=bool(row[10]),
-    )
-
-
-def waiting(message: Message, row: Row) -> Delivery:
-    """Return the delivery, from a row of WAITING, of a message that may be claimed at once."""
-    return Delivery(
-        message_id=message.id,
-        topic=message.topic,
-        state="ready",
-        attempts=row[0],
-        max_attempts=row[1],
-        key=row[2],
-        concurrency_key=row[3],
-        reply=bool(row[4]),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from prloom.exchange import rules, standing
 from prloom.exchange.errors import UnknownMessageError
-from prloom.exchange.hands import Hands
+from prloom.exchange.holds import Holds
 from prloom.exchange.protocol import PAGE
 from prloom.exchange.rules import Backoff
 from prloom.exchange.sqlite import claiming, pruning, publishing, reading, telling
@@ -43,7 +43,7 @@ class SqliteStore:
         self.path = os.path.abspath(path)  # noqa: PTH100 (a link stays one, to be refused)
         self._backoff = backoff or Backoff()
         self._busy = False
-        self._hands = Hands()
+        self._holds = Holds()
         self._worked: set[str] = set()  # topics of which it is noted that somebody works on them
         self._connection = Connection(self.path)
         self._time = time or (SteadyClock() if clock is None else GivenClock(clock))
@@ -83,7 +83,7 @@ class SqliteStore:
             taken = claiming.take(db, ask, first)
         self._busy = taken is not None
         if taken is not None:
-            self._hands.hold(taken)
+            self._holds.hold(taken)
         if expired:
             self._connection.poke()
         return taken
@@ -103,10 +103,10 @@ class SqliteStore:
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
         with self._connection.writing() as db:
-            hold = self._hands.find(claim_id)
+            hold = self._holds.find(claim_id)
             settled = hold and claiming.settle_held(db, hold, settlement, self._time, self._backoff)
             settled = settled or claiming.settle(db, claim_id, settlement, self._time, self._backoff)
-        self._hands.let_go(claim_id)
+        self._holds.let_go(claim_id)
         self._connection.poke()
         return settled
 

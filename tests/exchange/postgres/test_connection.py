@@ -206,6 +206,15 @@ def test_a_server_that_stays_away_is_told_of_in_one_line(opened: Any, server: po
     assert exchange.read() == ()
 
 
+def test_a_server_that_cannot_be_reached_at_all_is_told_of_at_once_with_what_to_do(opened: Any, tmp_path: Path):
+    with pytest.raises(
+        StoreError, match=r"failed: No such file or directory; see whether the server runs and lets you in, or mend"
+    ) as caught:
+        opened(f"postgresql:///x?host={tmp_path}")
+
+    assert "\n" not in str(caught.value)
+
+
 def test_a_listener_hears_again_when_the_server_is_back(opened: Any, server: postgres_server.Server, tmp_path: Path):
     mine = postgres_server.at(server.url, tmp_path)
     exchange, another = opened(mine), opened(mine)

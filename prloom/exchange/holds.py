@@ -26,7 +26,7 @@ class Hold:
     conversation_id: str
 
 
-class Hands:
+class Holds:
     """What this client claimed and did not settle yet, without the bodies, which may be large."""
 
     def __init__(self) -> None:
