@@ -65,6 +65,18 @@ def test_of_an_empty_journal_nothing_is_known(journal: Journal):
     assert 7 not in known
 
 
+@pytest.mark.parametrize("first", ["b", "c", "d"])
+def test_an_id_of_any_closed_segment_is_known_whichever_was_asked_for_first(journal: Journal, first: str):
+    for event_id in "abc":
+        put(journal, event_id)
+        journal.rotate()
+    put(journal, "d")
+    known = Known(journal, journal.end())
+
+    assert first in known  # so that only the tables up to that one are in memory
+    assert {each for each in "abcde" if each in known} == set("abcd")
+
+
 def test_an_id_that_memory_has_let_go_is_known_and_where_it_stands(journal: Journal):
     ids = [f"e{number}" for number in range(memory.REMEMBERED + 10)]
     put(journal, *ids)
