@@ -18,6 +18,10 @@ from prloom.storage.paths import RepositoryPaths
 from prloom.storage.reader import Entry, Reader
 
 _COMPARED = 5000  # the latest ids, among which the nearest is looked for
+_UNHEARD = (
+    "if it is newer than the last poll, `prloom poll` asks for it; "
+    "if no plan looks after its pull request, `prloom adopt PR` makes one"
+)
 
 
 class Found(NamedTuple):
@@ -63,7 +67,9 @@ def needle(text: str) -> bytes:
 
 
 def nothing(repository: RepositoryPaths, named: str) -> str:
-    """Return the error about a name that nothing has, with the nearest ids."""
+    """Return the error about a name that nothing has, with the nearest ids, or why an address may not be known."""
+    if "://" in named:
+        return f"nothing with the address {named} came in or went out; {_UNHEARD}"
     ids = list(dict.fromkeys(row.id for row in events.every(repository).rows))
     if not ids:
         return f"no event {named}: there are no events yet"

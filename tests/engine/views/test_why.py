@@ -324,6 +324,20 @@ async def test_what_nothing_has_is_refused_with_the_nearest_ids(stage: Stage) ->
         tell(stage, "z")
 
 
+@pytest.mark.parametrize("events", [[], ["comment-12"]])
+async def test_of_an_address_that_nothing_has_it_is_said_why_that_may_be(stage: Stage, events: list[str]) -> None:
+    stage.adopt()
+    stage.append(*map(said, events))
+    unheard = (
+        r"^nothing with the address https://github\.com/o/r/pull/9#issuecomment-3 came in or went out; "
+        r"if it is newer than the last poll, `prloom poll` asks for it; "
+        r"if no plan looks after its pull request, `prloom adopt PR` makes one$"
+    )
+
+    with pytest.raises(PrloomError, match=unheard):
+        tell(stage, "https://github.com/o/r/pull/9#issuecomment-3")
+
+
 async def test_a_part_of_an_id_finds_nothing(stage: Stage) -> None:
     stage.adopt()
     stage.append(said("comment-12", "z", title="comment-1", context={"thread": "comment-1"}))
