@@ -48,6 +48,11 @@ class Registered(Record, frozen=True, kw_only=True):
     skills: Mapping[str, OfferedSkill] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
+    @property
+    def inert(self) -> bool:
+        """Whether nothing can be asked of the plugin, as of one that waits to be configured."""
+        return not (self.hooks or self.commands or self.tools or self.skills)
+
 
 def registered(made: Registrations, warnings: tuple[str, ...] = ()) -> Registered:
     """Return registrations as the value that says what they are; the tools' checks are run."""

@@ -45,6 +45,8 @@ class Plugin:
         """Start the plugin's host and learn what it registers; what goes wrong is this plugin's error only."""
         try:
             self.registered = await self.host.start()
+            if self.registered.inert:
+                await self.host.stop()  # its process would only take memory
         except Exception as error:  # noqa: BLE001 - whatever a plugin does, the others go on
             self.error = str(error)
             log.warning("plugin %s is not used: %s", self.key, self.unnamed(error))

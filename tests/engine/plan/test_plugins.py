@@ -55,6 +55,20 @@ async def test_plugins_take_part_in_their_order_by_what_they_registered():
     assert crew.repository_roster().observers == ("c",)
 
 
+async def test_a_plugin_that_registers_nothing_keeps_no_process():
+    inert, hooked = plugin("a", hooking()), plugin("b", hooking("onEvent"))
+    commanded = plugin("c", hooking(command="d"))
+
+    crew = await started(inert, hooked, commanded)
+
+    assert [each.host.stopped for each in (inert, hooked, commanded)] == [1, 0, 0]
+    assert [(told["name"], told["loaded"], told["error"]) for told in crew.report()] == [
+        ("a", True, None),
+        ("b", True, None),
+        ("c", True, None),
+    ]
+
+
 async def test_among_commands_of_one_name_the_first_plugins_wins():
     crew = await started(plugin("a", hooking(command="deploy")), plugin("b", hooking(command="deploy")))
 
