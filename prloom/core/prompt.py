@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-
-from jinja2 import Environment, StrictUndefined, Template
+from typing import TYPE_CHECKING
 
 from prloom.core import markdown, plan_file
 from prloom.model.event import Event
 from prloom.model.plan import Plan
 from prloom.model.record import Json
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 LONGEST_TEXT = 20_000
 """Characters of a body, a diff hunk or a list of TODOs that are shown; of a longer one the middle is left out."""
@@ -90,6 +92,8 @@ def triage_prompt(
 
 @cache
 def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - a fifth of the start-up, for the first prompt
+
     # Markdown, not HTML: escaping would show an agent other text than was written.
     environment = Environment(undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 - see above
     return environment.from_string(files("prloom.core").joinpath("templates", "triage.md.j2").read_text("utf-8"))

@@ -23,6 +23,7 @@ from prloom.engine.plan.jobs import Jobs
 from prloom.engine.plan.plugins import Crew
 from prloom.engine.plan.rules import Rules
 from prloom.engine.plan.turns import Turns
+from prloom.engine.polling import network
 from prloom.engine.polling.network import Connect, Network
 from prloom.engine.polling.pollers import Pollers
 from prloom.engine.troubles import Troubles
@@ -31,7 +32,6 @@ from prloom.engine.watch import Watcher
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import Bridges
 from prloom.storage import paths
-from prloom.transport.client import Client
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Dispatcher:
         rules: Rules,
         clock: Clock,
         environ: Mapping[str, str] = os.environ,
-        connect: Connect = Client,
+        connect: Connect = network.new_client,
     ) -> None:
         self.board = board
         self.bridges = bridges

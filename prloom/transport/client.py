@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urljoin, urlsplit
 
@@ -17,6 +16,7 @@ from prloom.errors import PrloomError
 from prloom.model.record import Json
 from prloom.transport import content, limits, memory
 from prloom.transport.content import TooLargeError, UnreadableError
+from prloom.transport.count import Count
 from prloom.transport.limits import Bounds
 from prloom.transport.memory import Memory
 
@@ -37,15 +37,6 @@ _BODY = 2000  # bytes of an error's answer that are kept
 
 Clock = Callable[[], datetime]
 Sleep = Callable[[float], Awaitable[None]]
-
-
-@dataclass
-class Count:
-    """Requests since the start: all, those that count against the server's limit, and what is left of that."""
-
-    total: int = 0
-    charged: int = 0
-    remaining: int | None = None
 
 
 class Client:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from prloom.api.http import Answer, Http, HttpError, HttpNeeds, UsesHttp
 from prloom.core import leaks
@@ -18,17 +19,28 @@ from prloom.storage import paths
 from prloom.storage.document import Document
 from prloom.storage.folder import Folder
 from prloom.transport import token
-from prloom.transport.client import Client, Count
+from prloom.transport.count import Count
+from prloom.transport.memory import Memory
 from prloom.transport.token import NoTokenError, Token
+
+if TYPE_CHECKING:
+    from prloom.transport.client import Client
 
 log = logging.getLogger(__name__)
 
-Connect = Callable[..., Client]
+Connect = Callable[..., "Client"]
 """How a client is made: as `Client` is, for what a bridge needs and with its token."""
 LOOKED_AGAIN = timedelta(seconds=5)
 """After which a token is looked for again that is missing or was not accepted: that may start a program."""
 SHOWN_AGAIN = timedelta(minutes=1)
 """After which a token is shown to the server again that it did not accept."""
+
+
+def new_client(needs: HttpNeeds, token: str | None, *, clock: Clock, remembers: Memory) -> Client:
+    """Make a client, as `Client` is made."""
+    from prloom.transport.client import Client  # noqa: PLC0415 - a third of the start-up, for who asks over a network
+
+    return Client(needs, token, clock=clock, remembers=remembers)
 
 
 class Network:
@@ -44,7 +56,7 @@ class Network:
         clock: Clock,
         state: Folder | None,
         *,
-        connect: Connect = Client,
+        connect: Connect = new_client,
     ) -> None:
         self._environ = environ
         self._clients = {
