@@ -33,6 +33,7 @@ def fold(
         seq=decision.seq,
         log=end,
         cursor=decision.cursor or state.cursor,
+        fingerprint=state.fingerprint if decision.cursor is None else decision.fingerprint,
         outbox=tail,
         open=opened,
         done=done,

@@ -77,13 +77,15 @@ class DispatchState(Record, frozen=True, kw_only=True):
     """What `bus/state/dispatcher.json` holds; all of it can be rebuilt from the decision log.
 
     `log` is how far the decision log is folded in, `cursor` how far `events.jsonl` is read, `outbox` how long
-    `actions.jsonl` is. `done` counts the finished events by state, `delivered` the delivered actions that are no mere
-    courtesies. `todos` are the TODOs to be done whose end a conversation waits for.
+    `actions.jsonl` is. `fingerprint` is a checksum of what was read before `cursor`; None if by an older prloom. `done`
+    counts the finished events by state, `delivered` the delivered actions that are no mere courtesies. `todos` are the
+    TODOs to be done whose end a conversation waits for.
     """
 
     seq: int = 0
     log: Cursor = START
     cursor: Cursor = START
+    fingerprint: int | None = None
     outbox: Cursor = START
     open: Mapping[str, OpenEvent] = field(default_factory=dict)
     done: Mapping[str, int] = field(default_factory=dict)

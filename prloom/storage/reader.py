@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prloom.model.position import Cursor, Position
 from prloom.storage import failure, lines
+from prloom.storage import fingerprint as fingerprints
+from prloom.storage.fingerprint import Look
 from prloom.storage.segments import Segments
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class Batch(NamedTuple):
     `skipped` counts lines over the size limit. `gap` tells that the file was cut or a segment was taken away beneath
     the cursor: reading went on at the next line there is, and lines may come a second time. `unfinished` bytes
     without a newline stand behind the cursor: if they stay, their writer was killed, and Journal.heal mends them.
+    `fingerprint` is that of what stands before the cursor in its segment; None where nothing was read there.
     """
 
     entries: tuple[Entry, ...]
@@ -39,18 +42,19 @@ class Batch(NamedTuple):
     skipped: int = 0
     gap: bool = False
     unfinished: int = 0
+    fingerprint: int | None = None
 
 
 class Reader:
     """A journal for reading: takes no lock, changes nothing, and keeps no descriptor open between calls."""
 
-    __slots__ = ("_segments", "_stood", "_unfinished", "folder", "name")
+    __slots__ = ("_looked", "_segments", "_unfinished", "folder", "name")
 
     def __init__(self, folder: Folder, name: str) -> None:
         self.folder = folder
         self.name = name
         self._segments = Segments(folder, name)
-        self._stood = _Stood()
+        self._looked = Look()
         self._unfinished = (0, 0, 0)  # segment, offset, size: at that size no newline was found behind the offset
 
     @property
@@ -86,7 +90,9 @@ class Reader:
             gap = gap or following != cursor.segment + 1
             cursor = Cursor(following, 0, cursor.offset)
         unfinished = size - cursor.offset if cursor.segment == live and not taken.full() else 0
-        return Batch(tuple(taken.entries), cursor, taken.skipped, gap, max(0, unfinished))
+        return Batch(
+            tuple(taken.entries), cursor, taken.skipped, gap, max(0, unfinished), taken.fingerprints.get(cursor.segment)
+        )
 
     def read_at(self, position: Position) -> bytes | None:
         """Return the line that stands at a position, or None if no line begins there."""
@@ -96,22 +102,22 @@ class Reader:
             found = lines.one(fd, position.offset).lines
         return found[0][1] if found and found[0][0] == position.offset else None
 
-    def stands(self, cursor: Cursor) -> bool:
-        """Whether a cursor is behind a line, as it was when it was made; False where the file was cut or replaced.
+    def stands(self, cursor: Cursor, fingerprint: int | None = None) -> bool:
+        """Whether what was read up to a cursor is there as it was; False where the file was cut or replaced.
 
-        Lines of one length look alike from behind, so the file has to be the same one too, while this reader lives.
-        A file that is as it was at the last look is not opened.
+        The fingerprint is that of the read that came to the cursor. Without one, lines of one length look alike from
+        behind, so the file has to be the same one too, while this reader lives. A file that is as it was at the last
+        look is not opened.
         """
-        before, live = self._stood, self.folder.stat(self.name)
-        if live is not None and before == _stood(cursor, live):
+        before, live = self._looked, self.folder.stat(self.name)
+        if live is not None and before == fingerprints.look(cursor, fingerprint, live):
             return True
         with self._open(cursor.segment) as fd:
             if fd is None:
                 return not cursor.offset
-            now = _stood(cursor, os.fstat(fd))
-            same = before.segment != now.segment or before.file == now.file
-            stands = not cursor.offset or (same and os.pread(fd, 1, cursor.offset - 1) == b"\n")
-            self._stood = now if stands else now._replace(offset=-1)
+            now = fingerprints.look(cursor, fingerprint, os.fstat(fd))
+            stands = now.stands(fd, before)
+            self._looked = now if stands else now._replace(offset=-1)
             return stands
 
     def tail(self, room: int) -> Iterator[Entry]:
@@ -195,6 +201,8 @@ class Reader:
                     break
                 taken.add(at.segment, piece, piece.end - end)
                 end = piece.end
+            if fd is not None and end > at.offset:
+                taken.fingerprints[at.segment] = fingerprints.of(fd, end)
         if size is not None and not taken.full():
             self._unfinished = (at.segment, end, size)
         return end
@@ -217,29 +225,15 @@ class Reader:
                 os.close(fd)
 
 
-class _Stood(NamedTuple):
-    """Where a cursor stood at the last look, in which file, and how that was; an offset of -1 is nowhere."""
-
-    segment: int = 0
-    offset: int = -1
-    file: tuple[int, int] = (0, 0)
-    size: int = 0
-    written_ns: int = 0
-
-
-def _stood(cursor: Cursor, found: os.stat_result) -> _Stood:
-    file = (found.st_dev, found.st_ino)
-    return _Stood(cursor.segment, cursor.offset, file, found.st_size, found.st_mtime_ns)
-
-
 class _Taken:
     """The lines that one read has taken, and what room is left."""
 
-    __slots__ = ("bytes", "entries", "lines", "skipped")
+    __slots__ = ("bytes", "entries", "fingerprints", "lines", "skipped")
 
     def __init__(self, limit_bytes: int, limit_lines: int) -> None:
         self.entries: list[Entry] = []
         self.skipped = 0
+        self.fingerprints: dict[int, int] = {}  # of what stands before where each segment's reading came to
         self.bytes = limit_bytes
         self.lines = limit_lines
 

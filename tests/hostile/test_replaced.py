@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,99 @@ async def test_a_bus_that_is_replaced_is_noticed_by_who_is_at_work_though_nothin
         await stage.until(lambda: len(stage.bridge.said) == len("abxy"))
 
     assert sorted(stage.bridge.said) == ["re a", "re b", "re x", "re y"]
+
+
+async def test_a_bus_that_is_replaced_while_nobody_is_at_work_is_noticed_though_its_lines_have_the_same_length(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+):
+    stage.adopt()
+    bus = stage.local() / "bus/events.jsonl"
+    stage.append(said("a"), said("b"))
+    await stage.tick()
+    bus.write_text(bus.read_text().replace('"a"', '"x"'))
+
+    await stage.tick()
+
+    assert stage.bridge.said == ["re a", "re b", "re x"]
+    assert "events.jsonl was cut or replaced; it is read again from its beginning" in caplog.text
+    notes = [decision.get("note") for decision in stage.decisions()]
+    assert notes.count("events.jsonl was cut or replaced; it is read again from its beginning") == 1
+    caplog.clear()
+    await stage.tick()
+    assert stage.bridge.said == ["re a", "re b", "re x"]
+    assert "replaced" not in caplog.text
+
+
+async def test_a_bus_whose_lines_were_all_replaced_but_for_the_last_is_noticed(stage: Stage):
+    stage.adopt()
+    bus = stage.local() / "bus/events.jsonl"
+    stage.append(*(said(f"e{number:03}", "a long text " * 9) for number in range(300)))
+    await stage.tick()
+    kept = lines(bus)
+    bus.write_text("".join(line.replace('"id":"e', '"id":"x') for line in kept[:-30]) + "".join(kept[-30:]))
+
+    await stage.tick()
+
+    wanted = [*(f"re e{number:03}" for number in range(300)), *(f"re x{number:03}" for number in range(270))]
+    assert stage.bridge.said == wanted
+
+
+async def test_what_is_appended_to_a_bus_that_was_replaced_meanwhile_is_taken_in_with_the_rest(stage: Stage):
+    stage.adopt()
+    bus = stage.local() / "bus/events.jsonl"
+    stage.append(said("a"), said("b"))
+    await stage.tick()
+    bus.write_text(bus.read_text().replace('"b"', '"y"'))
+    stage.append(said("later"))
+
+    await stage.tick()
+
+    assert sorted(stage.bridge.said) == ["re a", "re b", "re later", "re y"]
+
+
+@pytest.mark.parametrize("at_work", [True, False])
+async def test_a_bus_that_was_brought_back_from_a_copy_is_the_same_bus(
+    stage: Stage, caplog: pytest.LogCaptureFixture, *, at_work: bool
+):
+    def bring_back() -> None:
+        copy = bus.with_suffix(".copy")
+        copy.write_bytes(bus.read_bytes())
+        copy.replace(bus)
+        stage.append(said("later"))
+
+    stage.adopt()
+    bus = stage.local() / "bus/events.jsonl"
+    stage.append(said("a"), said("b"))
+    async with stage.rounds() as again:
+        await again()
+        if at_work:
+            bring_back()
+            await again()
+    if not at_work:
+        bring_back()
+        await stage.tick()
+
+    assert stage.bridge.said == ["re a", "re b", "re later"]
+    assert "replaced" not in caplog.text
+
+
+async def test_a_bus_that_an_older_prloom_has_read_is_no_replaced_one(stage: Stage, caplog: pytest.LogCaptureFixture):
+    stage.adopt()
+    stage.append(said("a"), said("b"))
+    await stage.tick()
+    bus = stage.local() / "bus"
+    (bus / "state/dispatcher.json").unlink()
+    log = lines(bus / "decisions.jsonl")
+    assert any('"fingerprint":' in line for line in log)
+    (bus / "decisions.jsonl").write_text("".join(re.sub(r',"fingerprint":\d+', "", line) for line in log))
+
+    await stage.tick()
+    stage.append(said("c"))
+    await stage.tick()
+
+    assert stage.bridge.said == ["re a", "re b", "re c"]
+    assert "replaced" not in caplog.text
+    assert stage.state()["fingerprint"]
 
 
 async def test_an_event_that_waits_is_found_where_its_line_stands_now(played: Stage):

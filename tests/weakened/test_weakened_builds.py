@@ -749,10 +749,26 @@ WEAKENINGS = (
     Weakening(
         "damage: events of a bus that was replaced are taken in",
         "prloom/engine/plan/intake.py",
-        "    if batch.gap or not desk.ledger.events.stands(state.cursor):\n        batch = _anew(desk)\n    elif",
+        "    if replaced:\n        batch = _anew(desk)\n    elif",
         "    if",
         "hostile/test_replaced.py",
         "took_the_place or behind_a_cut",
+    ),
+    Weakening(
+        "damage: a bus that was replaced while nobody was at work is noticed",
+        "prloom/engine/plan/intake.py",
+        "desk.ledger.events.stands(state.cursor, state.fingerprint)",
+        "desk.ledger.events.stands(state.cursor)",
+        "hostile/test_replaced.py",
+        "nobody_is_at_work",
+    ),
+    Weakening(
+        "damage: a bus that was replaced but for its end is noticed",
+        "prloom/storage/fingerprint.py",
+        "    for start in range(0, rest, rest // _SAMPLES + 1):\n",
+        "    for start in ():\n",
+        "hostile/test_replaced.py",
+        "but_for_the_last",
     ),
     Weakening(
         "damage: a newer prloom's decisions are left alone",

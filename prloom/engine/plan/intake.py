@@ -34,6 +34,7 @@ ROOM = 1024 * 1024
 """Characters of text that an event may have."""
 PATIENCE = timedelta(seconds=5)
 """How long a last line may be without its newline before it is taken for one whose writer was killed."""
+REPLACED = "events.jsonl was cut or replaced; it is read again from its beginning"
 
 Sign = Callable[[Event], React | None]
 """Tells the sign by which an event is acknowledged, if it is to be."""
@@ -48,7 +49,8 @@ def take_in(desk: Desk, sign: Sign) -> bool:
         return False
     batch = desk.ledger.events.read(state.cursor, limit_lines=LINES)
     _mend(desk, batch)
-    if batch.gap or not desk.ledger.events.stands(state.cursor):
+    replaced = batch.gap or not desk.ledger.events.stands(state.cursor, state.fingerprint)
+    if replaced:
         batch = _anew(desk)
     elif batch.cursor == state.cursor:
         return False
@@ -65,6 +67,8 @@ def take_in(desk: Desk, sign: Sign) -> bool:
         deliveries=tuple(end for event in told for end in notices.withdrawn(event, queue)),
         plan_status=notices.status(told) if desk.id else None,
         cursor=batch.cursor,
+        fingerprint=state.fingerprint if batch.fingerprint is None else batch.fingerprint,
+        note=REPLACED if replaced else None,
     )
     desk.known.advance(batch.cursor)
     return True
@@ -72,7 +76,7 @@ def take_in(desk: Desk, sign: Sign) -> bool:
 
 def _anew(desk: Desk) -> Batch:
     """Read a journal that was cut or replaced from its beginning; what was taken in before is known by the log."""
-    log.warning("plan %s: events.jsonl was cut or replaced; it is read again from its beginning", desk.id)
+    log.warning("plan %s: %s", desk.id, REPLACED)
     end = desk.ledger.events.end()
     start = end._replace(offset=0)
     desk.known = Known(desk.ledger.events, start)
