@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, field
 
 from prloom.model.record import Json, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from hashlib import _Hash
 
 NOTICES = ("pr_pushed", "pr_closed", "pr_merged", "pr_reopened", "comment_deleted", "checks_changed")
 """Types of events that, without an author and a body, tell only that something happened: they need no answer."""
@@ -58,7 +63,7 @@ class Event(Record, frozen=True, kw_only=True):
     @property
     def notice(self) -> bool:
         """Whether the event only tells that something happened: nobody's words, and nobody who waits for an answer."""
-        return self.type in NOTICES and self.author is None and not self.body.strip()
+        return self.author is None and self.type in NOTICES and not self.body.strip()
 
     @property
     def deletes(self) -> str | None:
@@ -71,12 +76,17 @@ class Event(Record, frozen=True, kw_only=True):
         edited = self.context.get("updatedAt")
         if isinstance(edited, str):
             return edited
-        return self.created_at if self.supersedes is None else None
+        return None if isinstance(self.context.get("supersedes"), str) else self.created_at
 
 
 def digest(event: Event) -> str:
     """Return the fingerprint of the text that a person vouches for: title and body, to the letter."""
+    text = f"{len(event.title)}\0{event.title}{event.body}"  # the length says where the body begins
+    return _sha256()(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@cache
+def _sha256() -> Callable[[bytes], _Hash]:
     from hashlib import sha256  # noqa: PLC0415 - it loads OpenSSL, 5 ms that the state commands need not pay
 
-    text = f"{len(event.title)}\0{event.title}{event.body}"  # the length says where the body begins
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return sha256
