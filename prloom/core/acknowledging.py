@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from prloom.core import marker
 from prloom.model import record
@@ -24,13 +25,27 @@ after a night without a dispatcher, must not bring hundreds of them.
 _LETS_IN = ("admitted", "vouched")
 
 
-def wanted(event: Event, *, since: str | None, now: datetime) -> bool:
-    """Whether a person wrote the event just now, and since prloom looks after the plan (`since`, ISO UTC)."""
-    author, written = event.author, _time(event.written_at)
-    if author is None or author.bot or not event.body.strip() or event.reply_to is None or written is None:
+class Recent(NamedTuple):
+    """The time from which on what is written is acknowledged, and a date that is earlier wherever it is said."""
+
+    since: datetime
+    day: str
+
+
+def recent(*, begun: str | None, now: datetime) -> Recent:
+    """Return what is recent now, for a plan that prloom looks after since `begun` (ISO UTC)."""
+    adopted, fresh = _time(begun), now - FRESH
+    since = fresh if adopted is None else max(fresh, adopted)
+    return Recent(since, record.iso(since - timedelta(days=2))[:10])
+
+
+def wanted(event: Event, recent: Recent) -> bool:
+    """Whether a person wrote the event just now."""
+    author, written = event.author, event.written_at
+    if author is None or author.bot or event.reply_to is None or written is None or not event.body.strip():
         return False
-    begun = _time(since)
-    return written >= now - FRESH and (begun is None or written >= begun)
+    at = None if written < recent.day else _time(written)  # old ones are told by their text: there may be a million
+    return at is not None and at >= recent.since
 
 
 def had_one(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str], *, known: bool) -> bool:

@@ -50,13 +50,13 @@ class Command:
 
 def parse(event: Event) -> Command | None:
     """Return the command that a comment is, or None."""
+    body = event.body.lstrip()
+    if not body.startswith("/"):
+        return None
     said = event.type.startswith("pr_") or event.type == "review_feedback"
     if not said or event.type in NOTICES:  # whose text, if they have any, is not what somebody has just said
         return None
-    first_line = event.body.lstrip().partition("\n")[0]
-    if not first_line.startswith("/"):
-        return None
-    words = first_line.split()
+    words = body.partition("\n")[0].split()
     name = words[0].removeprefix("/")
     return Command(name, tuple(words[1:])) if name else None
 

@@ -76,7 +76,7 @@ def steps(
     for event, command in sorted(pending, key=lambda pair: pair[0].position):
         if event.id in busy or event.state != "pending" or event.run is not None:
             continue
-        step = _by_command(event, command, roster)
+        step = None if command is None else _by_command(event, command, roster)
         if step is not None:
             found.append(step)
         elif not paused:
@@ -112,9 +112,7 @@ def batch(ready: list[OpenEvent]) -> Triage:
     return Triage(tuple(company) if company else (ready[0].id,))
 
 
-def _by_command(event: OpenEvent, command: Command | None, roster: Roster) -> Obey | Show | None:
-    if command is None:
-        return None
+def _by_command(event: OpenEvent, command: Command, roster: Roster) -> Obey | Show | None:
     if command.built_in is not None:
         return Obey(event.id)
     plugin = roster.commands.get(command.name)

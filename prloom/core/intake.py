@@ -38,11 +38,10 @@ def own(event: Event, ledger: Ledger) -> bool:
     on a line of its own (people quote), of an action that prloom issued and that is not known to stand elsewhere
     (people copy). The author's login proves nothing: the operator may use their own account.
     """
-    remote = _remote_id(event)
-    if remote in ledger.remote_ids:
+    if ledger.remote_ids and _remote_id(event) in ledger.remote_ids:
         return True
-    return bool(marker.marked(event.body)) and any(
-        _stands_here(action, remote, ledger) for action in _own_lines(event.body)
+    return marker.BEGINNING in event.body and any(
+        _stands_here(action, _remote_id(event), ledger) for action in _own_lines(event.body)
     )
 
 

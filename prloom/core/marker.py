@@ -7,7 +7,8 @@ from hashlib import sha256
 
 # An HTML comment is invisible in every Markdown that the forges and editors render.
 _MARKER = re.compile(r"<!-- prloom:action (a-[0-9a-f]{20}) -->")
-_BEGINNING = "<!-- prloom:action "
+BEGINNING = "<!-- prloom:action "
+"""Stands in every text that has a mark."""
 
 PLAN_TARGET = "plan"
 """The target of an action that answers in the plan's own conversation, wherever that is."""
@@ -26,4 +27,4 @@ def marker(of: str) -> str:
 
 def marked(text: str) -> tuple[str, ...]:
     """Return the ids of the actions whose marks stand in the text."""
-    return tuple(_MARKER.findall(text)) if _BEGINNING in text else ()
+    return tuple(_MARKER.findall(text)) if BEGINNING in text else ()

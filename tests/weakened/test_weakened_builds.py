@@ -193,7 +193,7 @@ WEAKENINGS = (
     Weakening(
         "P6: prloom's own posts are known by their mark where the receipt was lost",
         "prloom/core/intake.py",
-        "    return bool(marker.marked(event.body)) and any(\n",
+        "    return marker.BEGINNING in event.body and any(\n",
         "    return not event and any(\n",
         "engine/test_promises.py",
         "its_own_posts",
@@ -533,8 +533,8 @@ WEAKENINGS = (
     Weakening(
         "hostile: a command is the first word, and nothing that is quoted",
         "prloom/core/commands.py",
-        '    if not first_line.startswith("/"):\n        return None\n    words = first_line.split()\n',
-        '    words = event.body[max(event.body.find("/prloom"), 0) :].split() or ["x"]\n',
+        '    if not body.startswith("/"):\n        return None\n',
+        '    body = body[max(body.find("/prloom"), 0) :] or "x"\n',
         "hostile/test_people.py",
         "only_looks_like_a_command",
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import partial
 from typing import assert_never
 
@@ -21,14 +21,15 @@ log = logging.getLogger(__name__)
 
 def hand_out(desk: Desk, roster: Roster, hands: Hands) -> bool:
     """Begin all that can be done with the pending events; return whether there was anything."""
-    pending = [event for event in desk.ledger.state.open.values() if event.state == "pending" and event.run is None]
+    opened, busy = desk.ledger.state.open.values(), desk.busy
+    pending = [event for event in opened if event.state == "pending" and event.run is None and event.id not in busy]
     texts = [(event, desk.ledger.texts.of(event)) for event in pending]
     if _park_unreadable(desk, [event for event, text in texts if text is None]):
         return True
     steps = dispatch.steps(
         [(event, None if text is None else commands.parse(text)) for event, text in texts],
         roster,
-        busy=desk.busy,
+        busy=busy,
         alone=desk.alone,
         paused=desk.paused,
         triaging=desk.in_run or desk.awaits_agent,
@@ -39,13 +40,12 @@ def hand_out(desk: Desk, roster: Roster, hands: Hands) -> bool:
     return bool(steps)
 
 
-def _park_unreadable(desk: Desk, unreadable: Iterable[OpenEvent]) -> bool:
+def _park_unreadable(desk: Desk, unreadable: Sequence[OpenEvent]) -> bool:
     """Leave events to a person whose text in the journal is not the one that came in."""
-    lost = [event for event in unreadable if event.id not in desk.busy]
-    if lost:
+    if unreadable:
         reason = "its text in events.jsonl is not the one that came in"
-        desk.ledger.commit("intake", "prloom", changes=tuple(verdicts.park(event.id, reason) for event in lost))
-    return bool(lost)
+        desk.ledger.commit("intake", "prloom", changes=tuple(verdicts.park(event.id, reason) for event in unreadable))
+    return bool(unreadable)
 
 
 def _begin(desk: Desk, step: Step, roster: Roster, hands: Hands) -> None:

@@ -111,6 +111,7 @@ def _mend(desk: Desk, batch: Batch) -> None:
 def _changes(desk: Desk, batch: Batch, sign: Sign) -> tuple[tuple[Change, ...], tuple[Action, ...], tuple[Event, ...]]:
     """Return what becomes of each event of a batch, the acknowledgements, and the notices; remember the events' ids."""
     posts = own_posts(desk)
+    recent = acknowledging.recent(begun=desk.plan.created_at, now=desk.clock())
     changes: list[Change] = []
     signs: dict[str, Action] = {}
     told: list[Event] = []
@@ -120,12 +121,12 @@ def _changes(desk: Desk, batch: Batch, sign: Sign) -> tuple[tuple[Change, ...], 
         if event is None:
             log.warning("plan %s: a line of events.jsonl cannot be read; `prloom doctor` names it", desk.id)
             continue
-        if event.id in desk.known or event.id in coming:
+        if event.id in desk.known:  # also where it came in just now
             continue
         desk.known.add(event.id, entry.position)
         if intake.own(event, posts):
             continue
-        acknowledgement = _acknowledgement(desk, event, coming, sign)
+        acknowledgement = _acknowledgement(desk, event, coming, sign) if acknowledging.wanted(event, recent) else None
         older = intake.superseded(event, desk.ledger.state.open, coming)
         if older is not None:
             changes.append(older)
@@ -140,9 +141,9 @@ def _changes(desk: Desk, batch: Batch, sign: Sign) -> tuple[tuple[Change, ...], 
 
 
 def _acknowledgement(desk: Desk, event: Event, coming: Collection[str], sign: Sign) -> Action | None:
-    """Return the action by which the event is acknowledged when it is let in, or None for none."""
+    """Return the action by which a recent event is acknowledged when it is let in, or None for none."""
     wanted = sign(event)
-    if wanted is None or not acknowledging.wanted(event, since=desk.plan.created_at, now=desk.clock()):
+    if wanted is None:
         return None
     known = event.supersedes is not None and event.supersedes in desk.known
     if acknowledging.had_one(event, desk.ledger.state.open, coming, known=known):

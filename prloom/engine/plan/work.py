@@ -113,7 +113,8 @@ def _runs(opened: Iterable[OpenEvent]) -> dict[str, tuple[str, ...]]:
 
 def _look_up(desk: Desk, hands: Hands, now: datetime) -> bool:
     """Ask for the permissions of authors that are not known, each beside everything else."""
-    held = [event for event in desk.ledger.state.open.values() if event.id not in desk.busy]
+    waits = [event for event in desk.ledger.state.open.values() if event.deferral is not None]
+    held = [event for event in waits if event.state == "held" and event.id not in desk.busy]
     clock = desk.clock()
     due = [event for event in held if deferral.lookup_due(event, now, clock=clock) or _never_looked_up(event, clock)]
     for event in due:
