@@ -43,21 +43,29 @@ class LocalBridge:
     targets = (TARGET,)
     poll_interval = timedelta(seconds=2)
 
+    def __init__(self) -> None:
+        # Each plan's file as it was at the last look, and what had been asked after it: with both as they were, there
+        # is nothing to see.
+        self._looked: dict[str, tuple[str | None, Json]] = {}
+
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
         """Return the items that were not asked before. A file that cannot be read keeps no other from being read."""
         before: Mapping[str, Json] = state if isinstance(state, dict) else {}
-        cursors, troubles, events = _mapping(before.get("asked")), {}, []
-        after: dict[str, Json] = {}
+        cursors, troubles = _mapping(before.get("asked")), {}
+        events: list[Event] = []
+        after: dict[str, Json] = {plan.id: cursors.get(plan.id) for plan in ctx.plans}
+        looked: dict[str, tuple[str | None, Json]] = {}
         for plan in ctx.plans:
-            known = asked.read(cursors.get(plan.id))
             try:
-                items = review.parse(plan.files.read_text(FILE) or "").items
+                stamp = plan.files.stamp(FILE)
+                if stamp is None or self._looked.get(plan.id) != (stamp, after[plan.id]):
+                    after[plan.id], news = _look(plan, after[plan.id], ctx.now)
+                    events += news
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one plan's file is no other plan's matter
                 troubles[plan.id] = str(error)
             else:
-                known, news = asked.look(plan.id, items, known)
-                events += [_event(plan, each, ctx.now) for each in news]
-            after[plan.id] = asked.write(known)
+                looked[plan.id] = (stamp, after[plan.id])
+        self._looked = looked
         _tell(ctx, _mapping(before.get("troubles")), troubles)
         return Polled(events, {"asked": after, "troubles": troubles})
 
@@ -81,6 +89,13 @@ def create(config: Mapping[str, Json]) -> LocalBridge:
     for key in config:
         raise ExtensionError(f"[bridges.local] has no setting {key!r}; take it out")
     return LocalBridge()
+
+
+def _look(plan: TrackedPlan, cursor: Json, now: datetime) -> tuple[Json, list[Event]]:
+    """Return what has been asked after a look at the plan's file, and what of it is new."""
+    items = review.parse(plan.files.read_text(FILE) or "").items
+    known, news = asked.look(plan.id, items, asked.read(cursor))
+    return asked.write(known), [_event(plan, each, now) for each in news]
 
 
 def _event(plan: TrackedPlan, news: News, now: datetime) -> Event:

@@ -24,6 +24,12 @@ class Files(Protocol):
     def replace_text(self, name: str, text: str) -> None:
         """Write a file whole, or leave it as it was."""
 
+    def stamp(self, name: str) -> str | None:
+        """Return a text that is another one whenever the file is, without reading it.
+
+        None while that cannot be told, because the file has just been changed.
+        """
+
 
 @dataclass(frozen=True)
 class TrackedPlan:

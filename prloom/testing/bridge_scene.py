@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 from prloom.api import (
@@ -81,6 +82,10 @@ class MemoryFiles:
         """Write a file whole."""
         text.encode("utf-8")
         self.texts[name] = text
+
+    def stamp(self, name: str) -> str | None:
+        """Return a text that is another one whenever the file is."""
+        return sha256(repr(self.texts.get(name)).encode()).hexdigest()
 
 
 def a_plan(plan_id: str = "pr-7", *, files: MemoryFiles | None = None, pr: int | None = 7) -> TrackedPlan:

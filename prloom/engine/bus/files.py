@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import stat
+import time
+from collections.abc import Callable
+from datetime import timedelta
 
 from prloom.storage.folder import FILE_MODE, Folder
+
+SETTLED = timedelta(seconds=3)
+"""After which a second change shows in a file's times, whatever file system it is on: FAT's go by two seconds."""
 
 
 class PlanFolder:
     """Implements `prloom.api.Files` over `<worktree>/prloom/.local`."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
+        self._clock = clock
 
     def read_text(self, name: str) -> str | None:
         """Return the text of a file, or None if there is none; bytes that are not UTF-8 are shown as U+FFFD."""
@@ -23,3 +30,12 @@ class PlanFolder:
         found = self._folder.stat(name)
         mode = FILE_MODE if found is None else stat.S_IMODE(found.st_mode)
         self._folder.replace(name, text.encode("utf-8", "replace"), mode=mode)
+
+    def stamp(self, name: str) -> str | None:
+        """Return a text that is another one whenever the file is; None where it was changed too lately to tell."""
+        found = self._folder.stat(name)
+        if found is None:
+            return "missing"
+        if self._clock() - max(found.st_mtime, found.st_ctime) < SETTLED.total_seconds():
+            return None
+        return f"{found.st_ino}-{found.st_size}-{found.st_mtime_ns}-{found.st_ctime_ns}"

@@ -60,6 +60,22 @@ class SavedMeanwhile(MemoryFiles):
         return before
 
 
+class Counted(MemoryFiles):
+    """A folder that counts how often a file is read; `settled` says whether its stamps can be relied on."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(review__md=text)
+        self.reads = 0
+        self.settled = True
+
+    def read_text(self, name: str) -> str | None:
+        self.reads += 1
+        return super().read_text(name)
+
+    def stamp(self, name: str) -> str | None:
+        return super().stamp(name) if self.settled else None
+
+
 def a_plan(files: MemoryFiles | str, plan_id: str = "pr-7") -> TrackedPlan:
     there = MemoryFiles(review__md=files) if isinstance(files, str) else files
     return TrackedPlan(plan_id, "topic", Path("/repo/tree"), there, 7)
@@ -113,6 +129,38 @@ async def test_a_long_first_line_is_shortened_in_the_title_only() -> None:
 
 async def test_a_missing_file_is_nothing_to_read() -> None:
     assert await poll(a_plan(MemoryFiles())) == []
+
+
+async def test_a_file_is_read_again_when_it_has_changed_or_what_was_asked_is_not_known() -> None:
+    files = Counted("## ready\n- [ ] one\n")
+    plan, bridge = a_plan(files), LocalBridge()
+    polled = await bridge.events(a_context(plan), None)
+    assert len(polled.events) == 1
+
+    for _ in range(3):
+        polled = await bridge.events(a_context(plan), json.loads(json.dumps(polled.state)))
+    assert (polled.events, files.reads) == ([], 1)
+
+    files.replace_text("review.md", "## ready\n- [ ] one\n- [ ] two\n")
+    polled = await bridge.events(a_context(plan), polled.state)
+    assert ([event.body for event in polled.events], files.reads) == (["two"], 2)
+
+    lost = await bridge.events(a_context(plan), None)
+    assert ([event.body for event in lost.events], files.reads) == (["one", "two"], 3)
+
+
+async def test_a_file_that_was_just_changed_is_read_until_its_stamp_can_be_relied_on() -> None:
+    files = Counted("## ready\n- [ ] one\n")
+    plan, bridge = a_plan(files), LocalBridge()
+    files.settled = False
+    polled = await bridge.events(a_context(plan), None)
+    polled = await bridge.events(a_context(plan), polled.state)
+    assert files.reads == 2
+
+    files.settled = True
+    for _ in range(2):
+        polled = await bridge.events(a_context(plan), polled.state)
+    assert files.reads == 3
 
 
 async def test_equal_items_of_two_plans_are_two_events() -> None:

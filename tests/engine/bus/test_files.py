@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from prloom.engine.bus.files import SETTLED, PlanFolder
+from prloom.errors import UnsafePathError
+from prloom.storage.folder import Folder
+
+
+class Clock:
+    """Tells of each change of a file as of one that is long past, or has just been."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.since = SETTLED.total_seconds()
+
+    def __call__(self) -> float:
+        return self.file.stat().st_ctime + self.since
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "review.md"
+    file.write_text("one")
+    return file
+
+
+@pytest.fixture
+def clock(file: Path) -> Clock:
+    return Clock(file)
+
+
+@pytest.fixture
+def files(tmp_path: Path, clock: Clock) -> PlanFolder:
+    folder = Folder.open(tmp_path)
+    assert folder is not None
+    return PlanFolder(folder, clock)
+
+
+def test_the_stamp_of_a_file_that_nobody_touches_stays(files: PlanFolder) -> None:
+    assert files.stamp("review.md") == files.stamp("review.md") is not None
+
+
+def test_a_file_that_was_overwritten_replaced_or_removed_has_another_stamp(files: PlanFolder, file: Path) -> None:
+    stamps = [files.stamp("review.md")]
+
+    file.write_text("one more")
+    stamps.append(files.stamp("review.md"))
+    files.replace_text("review.md", "one more")
+    stamps.append(files.stamp("review.md"))
+    file.unlink()
+    stamps.append(files.stamp("review.md"))
+
+    assert len(set(stamps)) == len(stamps)
+
+
+def test_a_file_that_was_changed_a_moment_ago_has_no_stamp(files: PlanFolder, clock: Clock) -> None:
+    clock.since -= 0.01
+
+    assert files.stamp("review.md") is None
+
+
+def test_what_is_not_a_file_has_no_stamp_but_an_error(files: PlanFolder, file: Path) -> None:
+    file.rename(file.with_name("elsewhere"))
+    file.symlink_to("elsewhere")
+
+    with pytest.raises(UnsafePathError, match=r"review\.md"):
+        files.stamp("review.md")
