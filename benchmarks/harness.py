@@ -32,6 +32,8 @@ class Sizes:
     plans: tuple[int, ...] = (100, 300)
     events: int = 40
     pulls: int = 300
+    rest: float = 20.0
+    """Seconds for which what is at rest is looked at."""
 
     @property
     def latency_rounds(self) -> int:
@@ -39,7 +41,7 @@ class Sizes:
         return max(self.rounds, self.events)
 
 
-TINY = Sizes(rounds=1, old=500, few=100, saved=200, new=500, handled=100, plans=(2, 3), events=1, pulls=3)
+TINY = Sizes(rounds=1, old=500, few=100, saved=200, new=500, handled=100, plans=(2, 3), events=1, pulls=3, rest=0.5)
 """For the test that each row can be measured at all; its figures mean nothing."""
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import rig
 from appending import CountingDisk
 from fake_github import STRICT, Clock, Hub
@@ -28,6 +29,7 @@ from prloom.testing.bridge_scene import MemoryFiles
 from prloom.transport.client import Client
 
 _TICKS = 20
+_QUIET = 0.1  # of a core: less than this, and all that a start brings is done
 _ROOT = Path(__file__).parents[1]
 
 
@@ -104,6 +106,29 @@ async def _touched(dispatcher: Dispatcher, disk: CountingDisk) -> tuple[int, int
     return len(seen), disk.flushes - before
 
 
+# ---- a dispatcher
+
+
+def dispatcher(sizes: Sizes, folder: Path) -> Iterator[Figure]:
+    """Count the processor's time that a whole dispatcher takes at rest, as people start it, with every plan's file."""
+    plans = [f"plan-{number}" for number in range(max(sizes.plans))]
+    root = rig.repository(folder / "repository", plans)
+    with rig.started(root) as process:
+        at_work = psutil.Process(process.pid)
+        while _used(at_work, sizes.rest / 10) > _QUIET:
+            pass
+        share = 100 * _used(at_work, sizes.rest)
+    work = f"idle dispatcher of {len(plans)} plans and their `review.md`: share of a core"
+    yield Figure("idle dispatcher", work, "-", 1, share, unit="%")
+
+
+def _used(process: psutil.Process, seconds: float) -> float:
+    """Return the share of a core that a process uses from now on for so long."""
+    before = sum(process.cpu_times()[:2])
+    time.sleep(seconds)
+    return (sum(process.cpu_times()[:2]) - before) / seconds
+
+
 # ---- a poll
 
 
@@ -146,4 +171,4 @@ async def _polled(count: int) -> tuple[int, int]:
     return max(steps), charged[-1] - charged[settled]
 
 
-ROWS = (Row("idle tick", tick), Row("idle poll", poll))
+ROWS = (Row("idle tick", tick), Row("idle dispatcher", dispatcher), Row("idle poll", poll))

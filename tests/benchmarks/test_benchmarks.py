@@ -22,6 +22,7 @@ GROUPS = {
     "catch-up": {"catch-up", "catch-up memory"},
     "plugin": {"plugin"},
     "idle tick": {"idle tick", "idle tick touches", "idle share"},
+    "idle dispatcher": {"idle dispatcher"},
     "idle poll": {"idle poll", "idle poll difference", "idle poll charged"},
     "latency": {"hook", "action"},
     "latency without inotify": {"hook without inotify"},
