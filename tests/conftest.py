@@ -1,13 +1,21 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 import signal
+import sys
 from collections.abc import Iterator
+from tempfile import mkdtemp
+from types import ModuleType
 
+import environment
 import pytest
 from hypothesis import HealthCheck, settings
 
 OURS = ("prloom", "prloom_plugins")
+EXTENSIONS = ("prloom_plugins.", "prloom_bridges.")
+HOME = pytest.StashKey[str]()
 
 
 def pytest_configure() -> None:
@@ -19,6 +27,36 @@ def pytest_configure() -> None:
     settings.load_profile("prloom")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let no test, and no program that one starts, see more of the developer's environment than tests need.
+
+    It comes before any test's module is imported, and after pytest has read what its own variables say.
+    """
+    home = session.config.stash[HOME] = mkdtemp(prefix="prloom-tests-home-")
+    seen = environment.of_tests(os.environ, home)
+    os.environ.clear()
+    os.environ.update(seen)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if home := config.stash.get(HOME, None):
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _modules_of_its_own() -> Iterator[None]:
+    """End with the extensions' modules that there were: what a test loads is no other test's."""
+    before = extensions()
+    yield
+    for name in extensions().keys() - before.keys():
+        del sys.modules[name]
+    sys.modules.update(before)
+
+
+def extensions() -> dict[str, ModuleType]:
+    return {name: module for name, module in list(sys.modules.items()) if name.startswith(EXTENSIONS)}
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 
 def test_an_item_of_the_review_file_is_answered_and_becomes_a_todo(repository):
+    repository.isolate()
     review = repository.local / "review.md"
     review.write_text(review.read_text() + "- [ ] Rename the function\n  file: a.py\n  line: 3\n")
 
@@ -82,6 +83,7 @@ def test_a_plugin_that_defers_is_named_in_the_status_with_reason_and_end(reposit
         "        return plan\n",
     )
     repository.configure('[plugins]\nenabled = ["later"]\n')
+    repository.isolate()
     repository.run("emit", "work", "--body", "hello", "--id", "c1")
 
     repository.run("start", "--once")
@@ -104,6 +106,7 @@ def test_a_plugin_that_ends_its_process_delays_its_events_and_nothing_else(repos
         "            os._exit(3)\n",
     )
     repository.configure('[plugins]\nenabled = ["bomb"]\n')
+    repository.isolate()
     repository.run("emit", "work", "--body", "boom", "--id", "bad")
     repository.run("emit", "work", "--body", "hello", "--id", "good")
 

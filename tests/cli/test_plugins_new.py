@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import environment
 import pytest
 
 from prloom.cli import main
@@ -32,7 +33,7 @@ def test_the_tests_of_a_plugin_that_was_made_pass_with_plain_pytest(repository: 
         cwd=repository,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={**environment.nested(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         check=False,
     )
 

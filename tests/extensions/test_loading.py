@@ -14,15 +14,18 @@ from prloom.extensions.discovery import Found
 Plugin = Callable[..., Found]
 
 
-def loaded_modules() -> set[str]:
-    return {name for name in sys.modules if name.startswith("prloom_plugins.")}
+Loaded = Callable[[], set[str]]
 
 
-@pytest.fixture(autouse=True)
-def _forget_what_was_loaded() -> object:
-    yield
-    for name in loaded_modules():
-        del sys.modules[name]
+@pytest.fixture
+def loaded_modules() -> Loaded:
+    """Tell which modules of plugins have come into Python since the test began, whatever was there then."""
+    before = dict(sys.modules)
+    return lambda: {
+        name
+        for name, module in sys.modules.items()
+        if name.startswith("prloom_plugins.") and module is not before.get(name)
+    }
 
 
 def test_what_a_plugin_registers_is_recorded(plugin: Plugin) -> None:
@@ -43,7 +46,7 @@ def test_what_a_plugin_registers_is_recorded(plugin: Plugin) -> None:
     assert [(command.name, command.help) for command in loaded.registrations.commands] == [("note", "take a note")]
 
 
-def test_a_module_is_registered_before_it_runs_and_finds_its_neighbours(plugin: Plugin) -> None:
+def test_a_module_is_registered_before_it_runs_and_finds_its_neighbours(plugin: Plugin, loaded_modules: Loaded) -> None:
     found = plugin(
         """
         import sys
@@ -65,7 +68,7 @@ def test_a_module_is_registered_before_it_runs_and_finds_its_neighbours(plugin: 
     assert loaded_modules() == {"prloom_plugins.a_plugin", "prloom_plugins.a_plugin.words"}
 
 
-def test_a_nested_key_is_one_module(plugin: Plugin) -> None:
+def test_a_nested_key_is_one_module(plugin: Plugin, loaded_modules: Loaded) -> None:
     found = msgspec.structs.replace(plugin("def register(ctx): pass"), key="image/open-ai")
 
     loading.load(found, {})
@@ -116,7 +119,7 @@ def test_whatever_goes_wrong_is_one_line_on_the_plugin(plugin: Plugin, code: str
     assert "\n" not in str(loaded.error)
 
 
-def test_a_plugin_that_fails_leaves_nothing_behind(plugin: Plugin) -> None:
+def test_a_plugin_that_fails_leaves_nothing_behind(plugin: Plugin, loaded_modules: Loaded) -> None:
     found = plugin(
         """
         from . import words
@@ -143,7 +146,7 @@ def test_a_plugin_that_was_mended_is_loaded_anew(plugin: Plugin) -> None:
     assert loading.load(found, {}).error is None
 
 
-def test_an_interrupt_from_the_keyboard_is_passed_on_after_the_clean_up(plugin: Plugin) -> None:
+def test_an_interrupt_from_the_keyboard_is_passed_on_after_the_clean_up(plugin: Plugin, loaded_modules: Loaded) -> None:
     with pytest.raises(KeyboardInterrupt):
         loading.load(plugin("raise KeyboardInterrupt"), {})
 

@@ -23,6 +23,8 @@ print("Let me think {about} it.\\n" + json.dumps({"items": items, "todos": todos
 
 PLAN = "work"
 """The branch to look after, and so the plan."""
+INLINE = "PRLOOM_PLUGINS__ISOLATION"
+"""Python is started for each plugin that has a process of its own: most of what a short run of prloom costs."""
 
 
 class Repository:
@@ -39,6 +41,7 @@ class Repository:
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
             "LC_ALL": "C.UTF-8",
+            INLINE: "inline",
             **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},  # which build is under test
         }
         root.mkdir()
@@ -63,6 +66,10 @@ class Repository:
         folder = self.root / "prloom" / "plugins"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.py").write_text(code)
+
+    def isolate(self) -> None:
+        """Give each plugin a process of its own, as prloom does where nobody says otherwise."""
+        self.env.pop(INLINE)
 
     def command(self, *args: str) -> list[str]:
         return [sys.executable, "-m", "prloom", *args]

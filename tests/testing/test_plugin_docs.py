@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import get_args
 
+import environment
 import msgspec
 import pytest
 
@@ -130,7 +130,7 @@ def test_the_tests_of_the_first_plugin_pass_with_plain_pytest(tmp_path: Path) ->
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={**environment.nested(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         check=False,
     )
 

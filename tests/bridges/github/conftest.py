@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -122,10 +121,3 @@ def desk() -> Iterator[Desk]:
 @pytest.fixture
 def new_desk() -> Any:
     return make_desk
-
-
-@pytest.fixture(autouse=True)
-def _no_trace() -> Iterator[None]:
-    yield
-    for name in [name for name in sys.modules if name.startswith("prloom_bridges.github")]:
-        del sys.modules[name]

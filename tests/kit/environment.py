@@ -1,0 +1,39 @@
+"""What tests see of the environment of whoever starts them: what finds programs and folders, and what steers tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+MACHINE = frozenset({"PATH", "LD_LIBRARY_PATH", "TMPDIR", "USER", "LOGNAME", "SHELL"})
+BUILD = frozenset({"PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV"})
+"""Which build is under test, and whether Python may leave files beside it."""
+STEERING = frozenset(
+    {
+        "PRLOOM_ALL_DAMAGE",
+        "PRLOOM_ALL_MEMORY",
+        "PRLOOM_CRASH_STEP",
+        "PRLOOM_INTERLEAVINGS",
+        "PRLOOM_KILL_ROUNDS",
+        "PRLOOM_KILL_SEED",
+        "PRLOOM_MATRIX_FOLDER",
+        "PRLOOM_MODEL_EXAMPLES",
+        "PRLOOM_TEST_POSTGRES",
+        "PRLOOM_WHOLE_DAY",
+    }
+)
+"""By which somebody asks for more than the suite does by itself."""
+RUNNING = ("PYTEST_XDIST_", "PYTEST_VERSION", "PYTEST_DEBUG_TEMPROOT")
+"""How the names begin of what pytest tells its own processes."""
+
+
+def of_tests(caller: Mapping[str, str], home: str) -> dict[str, str]:
+    """Return the environment of tests that somebody starts in theirs; `home` is a folder of the tests' own."""
+    kept = {name: value for name, value in caller.items() if name in MACHINE | BUILD | STEERING}
+    kept |= {name: value for name, value in caller.items() if name.startswith(RUNNING)}
+    return kept | {"HOME": home, "LC_ALL": "C.UTF-8", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def nested() -> dict[str, str]:
+    """Return the environment for a pytest that a test starts: nothing in it is about the pytest that runs the test."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
