@@ -12,6 +12,7 @@ import os
 import re
 import signal
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +43,7 @@ class Call(NamedTuple):
     protocol: str
 
 
+@cache
 def protocol(path: str) -> str:
     """Return the write protocol that a file belongs to."""
     return next(name for name, pattern in PROTOCOLS.items() if re.search(pattern, path))
@@ -133,7 +135,7 @@ def put(layer: Layer | None) -> None:
 
 def _of(fd: int) -> str:
     try:
-        return str(Path(f"/proc/self/fd/{fd}").readlink())
+        return os.readlink(f"/proc/self/fd/{fd}")  # noqa: PTH115 - as often as a file is written: no Path is made for it
     except OSError:
         import fcntl  # noqa: PLC0415 - macOS tells in another way
 
@@ -145,7 +147,9 @@ def _path(name: Any, folder: int | None) -> str:
         return _of(name)
     text = os.fspath(name)
     text = text.decode() if isinstance(text, bytes) else text
-    return str(Path.cwd() / text) if folder is None else f"{_of(folder)}/{text}"
+    if text.startswith("/"):
+        return text
+    return f"{Path.cwd() if folder is None else _of(folder)}/{text}"
 
 
 def install() -> None:

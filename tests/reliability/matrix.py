@@ -83,11 +83,20 @@ def sample(found: Sequence[Cell], each: int) -> list[Cell]:
 
 def _made(story: Story) -> list[Call]:
     """Tell a story without a fault, and return the changes that it makes."""
+    _rehearse(story)
     root = story.prepare()
     layer = Layer(str(root))
     _, problems = _in_a_child(lambda: told(story, root, layer, 0), lambda: [list(call) for call in layer.made])
     clear(root)
     return [Call(*call) for call in problems]
+
+
+def _rehearse(story: Story) -> None:
+    """Tell a story in this process, so that its forks need not each import and compile what is first met on the way."""
+    root, handlers = story.prepare(), logging.root.handlers[:]
+    told(story, root, None, 0)
+    logging.root.handlers[:] = handlers
+    clear(root)
 
 
 def broken(cell: Cell) -> list[str]:
