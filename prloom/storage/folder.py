@@ -199,10 +199,13 @@ class Folder:
             raise
         return fd
 
-    def replace(self, name: str, content: bytes, *, mode: int = FILE_MODE, lasting: bool = True) -> None:
+    def replace(
+        self, name: str, content: bytes | Iterable[bytes], *, mode: int = FILE_MODE, lasting: bool = True
+    ) -> None:
         """Write a file whole: after a crash at any point it is the old one or the new one.
 
-        One that need not be `lasting` may, for a moment, still be the old one after the machine has crashed.
+        The content may come in pieces. A file that need not be `lasting` may, for a moment, still be the old one after
+        the machine has crashed.
         """
         self.stat(name)
         temporary = self.prepare(name, content, mode=mode)
@@ -214,11 +217,11 @@ class Folder:
         if lasting:
             self.sync()
 
-    def prepare(self, name: str, content: bytes, *, mode: int = FILE_MODE) -> str:
+    def prepare(self, name: str, content: bytes | Iterable[bytes], *, mode: int = FILE_MODE) -> str:
         """Write a flushed temporary file that is to become `name`, and return the temporary name."""
         self._check(name)
         temporary = f".{name}.{os.urandom(6).hex()}{TEMPORARY}"
-        self.write_new(temporary, (content,), mode=mode, of=name)
+        self.write_new(temporary, (content,) if isinstance(content, bytes) else content, mode=mode, of=name)
         return temporary
 
     def write_new(self, name: str, chunks: Iterable[bytes], *, mode: int = FILE_MODE, of: str | None = None) -> None:

@@ -1,29 +1,29 @@
-"""Find at which offsets of a file a key stands, without reading the file: a sorted table that is kept beside it."""
+"""Find at which offsets of a file a key stands, without reading the file: a sorted table of checksums and places."""
 
 from __future__ import annotations
 
-import struct
-import sys
 from array import array
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from zlib import crc32
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from prloom.storage.folder import Folder
+    from collections.abc import Iterable, Iterator, Sequence
 
 FAR = 0xFFFF_FFFF
 """Stands for an offset that has no room in a table: from 4 GiB on, a key has to be searched for."""
 
 _BITS = 32
-_HEAD = struct.Struct("<8sQQI")
-_MAGIC = b"prloom\x01i"
+_PIECE = 1 << 15
+"""Pairs that are sorted in one go: as Python's numbers they take five times the memory that they take in a table."""
+
+
+Pairs: TypeAlias = "array[int] | memoryview[int]"
+"""Sorted pairs of a key's checksum and an offset, in one number each."""
 
 
 class Table(NamedTuple):
-    """Sorted pairs of a key's checksum and an offset, in one number each; `covered` is how far the file was read.
+    """Pairs in memory; `covered` is how far the file was read.
 
     Two keys may have one checksum, so what a table finds is to be looked at. It costs 8 bytes a key.
     """
@@ -32,58 +32,54 @@ class Table(NamedTuple):
     covered: int = 0
 
 
-def find(key: str, tables: Iterable[tuple[int, Table]]) -> Iterator[tuple[int, int]]:
-    """Yield where a key may stand: the number that its table has here, and an offset, FAR for anywhere behind that.
+def checksum(key: str) -> int:
+    """Return the first number that a pair of the key can be; `low | FAR` is the last."""
+    return crc32(key.encode("utf-8", "surrogatepass")) << _BITS
 
-    There may be a table for each of many files, and as a rule the key is in none: so each costs one bisection.
-    """
-    low = _checksum(key) << _BITS
-    high = low | FAR
-    for number, (pairs, _) in tables:
+
+def find(key: str, tables: Iterable[Table]) -> Iterator[int]:
+    """Yield the offsets where a key may stand, FAR for anywhere behind that."""
+    low = checksum(key)
+    for pairs, _ in tables:
         at = bisect_left(pairs, low)
-        while at < len(pairs) and pairs[at] <= high:
-            yield number, pairs[at] & FAR
+        while at < len(pairs) and pairs[at] <= low | FAR:
+            yield pairs[at] & FAR
             at += 1
 
 
 def made(places: Iterable[tuple[str, int]], covered: int) -> Table:
     """Return the table of keys and their offsets."""
-    return Table(array("Q", sorted(_checksum(key) << _BITS | min(offset, FAR) for key, offset in places)), covered)
+    pairs = array("Q", (checksum(key) | min(offset, FAR) for key, offset in places))
+    if len(pairs) <= _PIECE:
+        return Table(array("Q", sorted(pairs)), covered)
+    heaps = [array("Q") for _ in range(len(pairs) // _PIECE + 1)]
+    for pair in pairs:
+        heaps[pair * len(heaps) >> 2 * _BITS].append(pair)
+    del pairs[:]
+    for heap in heaps:
+        pairs.extend(sorted(heap))
+    return Table(pairs, covered)
 
 
 def merged(first: Table, second: Table) -> Table:
     """Return both tables as one."""
-    return Table(array("Q", sorted(first.pairs + second.pairs)), max(first.covered, second.covered))
-
-
-def save(folder: Folder, name: str, table: Table) -> None:
-    """Write a table whole. It can be made again at any time, so it is not waited for until it is on the disk."""
-    body = _little(table.pairs).tobytes()
-    head = _HEAD.pack(_MAGIC, table.covered, len(table.pairs), crc32(body))
-    folder.replace(name, head + body, lasting=False)
-
-
-def load(folder: Folder, name: str) -> Table | None:
-    """Return the table of a file; None where there is none, or it is not what was written."""
-    content = folder.read_bytes(name)
-    if content is None or len(content) < _HEAD.size:
-        return None
-    magic, covered, count, checksum = _HEAD.unpack_from(content)
-    body = memoryview(content)[_HEAD.size :]
-    if magic != _MAGIC or len(body) != count * 8 or crc32(body) != checksum:
-        return None
     pairs = array("Q")
-    pairs.frombytes(body)
-    return Table(_little(pairs), covered)
+    for piece in merge(((first.pairs, 0), (second.pairs, 0))):
+        pairs.extend(piece)
+    return Table(pairs, max(first.covered, second.covered))
 
 
-def _checksum(key: str) -> int:
-    return crc32(key.encode("utf-8", "surrogatepass"))
-
-
-def _little(pairs: array[int]) -> array[int]:
-    if sys.byteorder == "little":
-        return pairs
-    swapped = pairs[:]
-    swapped.byteswap()
-    return swapped
+def merge(tables: Sequence[tuple[Pairs, int]]) -> Iterator[list[int]]:
+    """Yield the pairs of several tables in their order, piece by piece; each table's offsets are moved by a number."""
+    pieces = sum(len(pairs) for pairs, _ in tables) // _PIECE + 1
+    done = [0] * len(tables)
+    for piece in range(1, pieces + 1):
+        bound = (piece << 2 * _BITS) // pieces
+        found: list[int] = []
+        for number, (pairs, by) in enumerate(tables):
+            end = bisect_left(pairs, bound, done[number])
+            part = pairs[done[number] : end]
+            found += [pair + by for pair in part] if by else part
+            done[number] = end
+        found.sort()
+        yield found

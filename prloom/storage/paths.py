@@ -82,6 +82,7 @@ def bridge_limits(bridge: str) -> str:
     return f"bridge.{bridge}.limits.json"
 
 
-def index(journal: str, number: int) -> str:
-    """Return the name of the table of what stands where in a closed segment, in the bus's state folder."""
-    return f"{journal.partition('.')[0]}-{number:06d}.index"
+def index(journal: str, segments: range) -> str:
+    """Return the name of the table of what stands where in closed segments, in the bus's state folder."""
+    numbers = dict.fromkeys((segments[0], segments[-1]))
+    return "-".join((journal.partition(".")[0], *(f"{number:06d}" for number in numbers))) + ".index"

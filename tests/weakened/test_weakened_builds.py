@@ -63,6 +63,22 @@ WEAKENINGS = (
         "beyond_memory",
     ),
     Weakening(
+        "P1: an id is known whichever closed segments share a table",
+        "prloom/engine/bus/closed.py",
+        "            pieces.append((pairs, sum(covered)))\n",
+        "            pieces.append((pairs, 0))\n",
+        "engine/bus/test_closed.py",
+        "share_tables",
+    ),
+    Weakening(
+        "P1: a damaged table of ids is not believed",
+        "prloom/storage/tablefile.py",
+        "        if crc32(self._pairs[block * BLOCK : (block + 1) * BLOCK]) != self._checks[block]:\n",
+        "        if block < 0:\n",
+        "engine/bus/test_closed.py",
+        "damaged",
+    ),
+    Weakening(
         "P1: an event that the answer leaves out is asked about again",
         "prloom/core/triage.py",
         "            changes.append(failed(opened[event.id], why, now=now, policy=policy, alone=len(batch) > 1))\n",

@@ -7,23 +7,21 @@ from collections.abc import Iterator
 import msgspec
 
 from prloom.engine.bus import entries
-from prloom.errors import StorageError
+from prloom.engine.bus.closed import Closed
 from prloom.model.position import Cursor, Position
-from prloom.storage import index, paths
+from prloom.storage import index
 from prloom.storage.index import Table
 from prloom.storage.journal import Journal
 
 REMEMBERED = 16 * 1024
 """Ids that are kept in memory as they are; of older ones there is a checksum and a place, 8 bytes each."""
-LOADED = 128
-"""Tables of closed segments that are kept in memory; what is in older ones is read where it is asked for."""
 
 
 class Known:
     """The ids of the events of a journal up to a cursor.
 
-    The latest are remembered. For the others there is a table in memory for the live segment, and one on the disk for
-    each closed segment, made when the segment was closed, or where it is missing. Nothing is read before it is needed.
+    The latest are remembered. For the others there is a table in memory for the live segment, and tables on the disk
+    for those that were closed. Nothing is read before it is needed.
     """
 
     def __init__(self, journal: Journal, cursor: Cursor) -> None:
@@ -31,8 +29,8 @@ class Known:
         self._before = cursor
         self._ids: dict[str, Position] = {}
         self._live: list[Table] | None = None
-        self._closed = journal.segments()[:-1]  # which also sees that the journal is none that could not be read
-        self._loaded: dict[int, Table] = {}
+        self._closed = Closed(journal, self._scanned)
+        journal.segments()  # which sees that the journal is none that could not be read
 
     def __contains__(self, event_id: object) -> bool:
         return isinstance(event_id, str) and self.position(event_id) is not None
@@ -69,21 +67,10 @@ class Known:
         """Yield the places where an event may stand, the latest segments first."""
         if self._live is None:
             self._live = [self._scanned(self._before.segment, 0, self._before.offset)]
-            self._look_round(self._before.segment)
-        live = ((self._before.segment, table) for table in self._live)
-        for number, offset in index.find(event_id, live):
-            yield Position(number, offset)
-        whole = len(self._loaded) == len(self._closed)  # and so there is nothing to load
-        for number, offset in index.find(event_id, self._loaded.items() if whole else self._tables()):
-            yield Position(number, offset)
-
-    def _tables(self) -> Iterator[tuple[int, Table]]:
-        return ((number, self._table(number)) for number in reversed(self._closed))
-
-    def _look_round(self, live: int) -> None:
-        """See which segments before the live one there are."""
-        self._closed = tuple(number for number in self._journal.segments() if number < live)
-        self._loaded = {number: table for number, table in self._loaded.items() if number in self._closed}
+            self._closed.look_round(self._before.segment, self._before.late)
+        for offset in index.find(event_id, self._live):
+            yield Position(self._before.segment, offset)
+        yield from self._closed.places(event_id)
 
     def _settle(self, segment: int) -> None:
         """Let go of the ids themselves, and keep where they stand."""
@@ -93,7 +80,7 @@ class Known:
         self._ids = {key: at for key, at in self._ids.items() if at.segment > segment}
         for number in {at.segment for at in late.values()}:
             more = index.made(((key, at.offset) for key, at in late.items() if at.segment == number), 0)
-            self._keep(number, index.merged(self._table(number), more))
+            self._closed.add(number, more)
         # Equals are merged, so that there are never more tables than the count has digits.
         while self._live and len(self._live[-1].pairs) <= 2 * len(fresh.pairs):
             fresh = index.merged(self._live.pop(), fresh)
@@ -106,36 +93,9 @@ class Known:
         for table in self._live:
             whole = index.merged(whole, table)
         covered = cursor.late if cursor.segment == segment + 1 else (self._journal.size(segment) or 0)
-        self._keep(segment, whole._replace(covered=covered))
-        self._look_round(cursor.segment)
+        self._closed.keep(segment, whole._replace(covered=covered))
+        self._closed.look_round(cursor.segment, cursor.late)
         self._live = [] if cursor.segment == segment + 1 else [self._scanned(cursor.segment, 0, cursor.offset)]
-
-    def _table(self, number: int) -> Table:
-        """Return the table of a closed segment, read, made anew, or brought up to lines that came late."""
-        table = self._loaded.get(number)
-        if table is None:
-            with self._journal.folder.make_sub(paths.BUS_STATE) as state:
-                table = index.load(state, paths.index(self._journal.name, number)) or Table()
-            end = self._before.late if number == self._before.segment - 1 else self._journal.size(number) or 0
-            if table.covered < end:
-                table = index.merged(table, self._scanned(number, table.covered, end))
-                self._keep(number, table)
-            self._remember(number, table)
-        return table
-
-    def _keep(self, number: int, table: Table) -> None:
-        """Remember a closed segment's table, and write it for the next process; without the file it is made again."""
-        self._remember(number, table)
-        try:
-            with self._journal.folder.make_sub(paths.BUS_STATE) as state:
-                index.save(state, paths.index(self._journal.name, number), table)
-        except StorageError:
-            return
-
-    def _remember(self, number: int, table: Table) -> None:
-        self._loaded[number] = table
-        while len(self._loaded) > LOADED:
-            del self._loaded[min(self._loaded)]
 
     def _scanned(self, number: int, start: int, stop: int) -> Table:
         """Return the table of a part of a segment, with what only looks like an event: each find is looked at."""

@@ -32,8 +32,8 @@ Clock = Callable[[], datetime]
 ROTATE_AT = 32 * 1024 * 1024
 """Bytes at which a journal's live file is closed and a new one begun.
 
-A longer one takes longer to make a lost state from; but of shorter ones there are more, and in each one's table every
-new id is looked for.
+A longer one takes longer to make a lost state from, and its events' table is longer in memory; of shorter ones there
+are more.
 """
 
 
