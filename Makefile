@@ -29,6 +29,7 @@ demo: setup
 	$(BIN)/prloom demo
 
 test: setup
+	@$(BIN)/python -m compileall -q prloom bridges plugins  # else every prloom that a test starts compiles them anew
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 bench: setup

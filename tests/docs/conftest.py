@@ -135,6 +135,10 @@ class Ran:
     said: str
 
 
+INLINE = "PRLOOM_PLUGINS__ISOLATION"
+"""Python is started for each plugin that has a process of its own: most of what a short run of prloom costs."""
+
+
 class Shop:
     """A new git repository of somebody who follows a page, and a shell in it."""
 
@@ -156,8 +160,13 @@ class Shop:
             # The agent of the reader's machine: what a page says of agents itself is stronger by its own file.
             "PRLOOM_STAGES__DEFAULT": "command",
             "PRLOOM_AGENTS__COMMAND__ARGV": json.dumps(agent),
+            INLINE: "inline",
         }
         self.run("git init -q -b main && echo 'TIMEOUT = 2' > app.py && git add app.py && git commit -q -m 'Begin'")
+
+    def isolate(self) -> None:
+        """Give each plugin a process of its own, as a reader has it."""
+        self.environ.pop(INLINE)
 
     def run(self, script: str) -> Ran:
         """Run commands as the reader's shell does."""

@@ -11,6 +11,8 @@ from typing import Any
 
 
 def test_a_reader_who_follows_the_page_sees_what_it_shows(walked: Any, shop: Any):
+    if str(walked) == "README.md":
+        shop.isolate()
     for block, ran in shop.follow(walked):
         expected = [line for line in block.text.splitlines() if line.strip() and not line.startswith("$ ")]
         missing = [line for line in expected if not _is_in(line, ran.said)]

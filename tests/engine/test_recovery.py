@@ -45,6 +45,7 @@ class Killed:
             "HOME": str(home),
             "PRLOOM_HOME": str(home / "prloom"),
             "GIT_CONFIG_GLOBAL": os.devnull,
+            "PRLOOM_PLUGINS__ISOLATION": "inline",  # a start of Python for each plugin says nothing here
         }
 
     def start(self, *args: str) -> subprocess.Popen[bytes]:

@@ -189,7 +189,7 @@ def test_several_workers_end_with_their_keeper(
 
 def test_ten_workers_do_a_thousand_jobs_of_five_milliseconds_each_once(desk: Any):
     asked = desk.exchange.publish_all([drafting.draft("jobs", str(number)) for number in range(1000)])
-    keeper = desk.start("--concurrency", "10", command=["sh", "-c", "cat; sleep 0.005"])
+    keeper = desk.start("--concurrency", "10", command=["sh", "-c", 'read -r n; printf %s "$n"; exec sleep 0.005'])
 
     told = [keeper.stderr.readline() for _ in asked]
     keeper.send_signal(signal.SIGTERM)
