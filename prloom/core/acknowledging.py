@@ -39,12 +39,13 @@ def recent(*, begun: str | None, now: datetime) -> Recent:
     return Recent(since, record.iso(since - timedelta(days=2))[:10])
 
 
-def wanted(event: Event, recent: Recent) -> bool:
-    """Whether a person wrote the event just now."""
-    author, written = event.author, event.written_at
-    if author is None or author.bot or event.reply_to is None or written is None or not event.body.strip():
+def wanted(event: Event, written_at: str | None, recent: Recent) -> bool:
+    """Whether a person wrote the event just now; `written_at` is the event's own, told by its text where it is old."""
+    if written_at is None or written_at < recent.day:
         return False
-    at = None if written < recent.day else _time(written)  # old ones are told by their text: there may be a million
+    author, at = event.author, _time(written_at)
+    if author is None or author.bot or event.reply_to is None or not event.body.strip():
+        return False
     return at is not None and at >= recent.since
 
 

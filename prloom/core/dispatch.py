@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from prloom.core import commands
 from prloom.core.commands import Command
+from prloom.model.event import Event
 from prloom.model.state import OpenEvent
 
 
@@ -93,6 +95,13 @@ def steps(
     if ready and not triaging:
         found.append(batch(ready))
     return tuple(found)
+
+
+def unseen(event: Event, roster: Roster, *, agents: bool) -> bool:
+    """Whether nobody is there to see an event that is let in: no plugin, no agent, and no command that it is."""
+    if roster.observers or roster.triagers or (agents and not event.notice):
+        return False
+    return commands.parse(event) is None
 
 
 def next_turn(event: OpenEvent, roster: Roster) -> tuple[str, str] | None:

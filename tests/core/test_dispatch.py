@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from prloom.core import dispatch
 from prloom.core.commands import Command
 from prloom.core.dispatch import Obey, Roster, Show, Step, Triage
+from prloom.model.event import Event
 from prloom.model.position import Position
 from prloom.model.state import OpenEvent
 
@@ -191,3 +192,23 @@ def test_each_event_stands_in_one_step_at_most_and_none_that_can_go_on_is_forgot
     if not paused and not triaging:
         waiting = {event.id for event in events if dispatch.next_turn(event, ROSTER) is None}
         assert free - set(named) <= waiting  # only for the agent does anybody wait
+
+
+@pytest.mark.parametrize(
+    ("roster", "agents", "event", "nobody"),
+    [
+        (Roster(), False, {"body": "hello"}, True),
+        (Roster(), True, {"body": "hello"}, False),
+        (Roster(), True, {"type": "pr_pushed", "body": ""}, True),
+        (Roster(observers=("log",)), False, {"body": "hello"}, False),
+        (Roster(triagers=("quiet",)), True, {"type": "pr_pushed", "body": ""}, False),
+        (Roster(), False, {"body": "/prloom status"}, False),
+        (Roster(commands={"note": "memory"}), False, {"body": "/note this"}, False),
+    ],
+)
+def test_an_event_is_unseen_where_no_plugin_no_agent_and_no_command_has_a_turn_with_it(
+    *, roster: Roster, agents: bool, event: dict[str, str], nobody: bool
+) -> None:
+    said = Event(**{"id": "e", "source": "s", "type": "pr_comment", **event})
+
+    assert dispatch.unseen(said, roster, agents=agents) is nobody

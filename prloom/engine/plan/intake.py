@@ -16,9 +16,8 @@ from prloom.engine.bus import entries, history, receipts
 from prloom.engine.bus.known import Known
 from prloom.engine.plan.desk import Desk
 from prloom.model.action import Action, React
-from prloom.model.decision import Change
+from prloom.model.decision import Change, Intake
 from prloom.model.event import Event
-from prloom.model.position import Position
 from prloom.model.record import iso
 from prloom.model.state import OpenEvent
 from prloom.storage import paths
@@ -34,13 +33,16 @@ ROOM = 1024 * 1024
 """Characters of text that an event may have."""
 PATIENCE = timedelta(seconds=5)
 """How long a last line may be without its newline before it is taken for one whose writer was killed."""
+UNSEEN = "no plugin is there to see it, and no agent is to be asked"
 REPLACED = "events.jsonl was cut or replaced; it is read again from its beginning"
 
 Sign = Callable[[Event], React | None]
 """Tells the sign by which an event is acknowledged, if it is to be."""
+Unseen = Callable[[Event], bool]
+"""Whether an event that is let in is over by that, for nobody is there to see it."""
 
 
-def take_in(desk: Desk, sign: Sign) -> bool:
+def take_in(desk: Desk, sign: Sign, unseen: Unseen = lambda _: False) -> bool:
     """Take in the next lines of the plan's `events.jsonl`, by one decision; return whether there were any."""
     state = desk.ledger.state
     if desk.read_to is not None and state.cursor[:2] >= desk.read_to[:2]:
@@ -56,7 +58,7 @@ def take_in(desk: Desk, sign: Sign) -> bool:
         return False
     if batch.skipped:
         log.warning("plan %s: %d lines of events.jsonl are too long to be events", desk.id, batch.skipped)
-    changes, signs, told = _changes(desk, batch, sign)
+    changes, signs, told = _changes(desk, batch, sign, unseen)
     queue = state.queue.values()
     desk.ledger.commit(
         "intake",
@@ -108,7 +110,9 @@ def _mend(desk: Desk, batch: Batch) -> None:
         desk.torn = None
 
 
-def _changes(desk: Desk, batch: Batch, sign: Sign) -> tuple[tuple[Change, ...], tuple[Action, ...], tuple[Event, ...]]:
+def _changes(
+    desk: Desk, batch: Batch, sign: Sign, unseen: Unseen
+) -> tuple[tuple[Change, ...], tuple[Action, ...], tuple[Event, ...]]:
     """Return what becomes of each event of a batch, the acknowledgements, and the notices; remember the events' ids."""
     posts = own_posts(desk)
     recent = acknowledging.recent(begun=desk.plan.created_at, now=desk.clock())
@@ -126,17 +130,23 @@ def _changes(desk: Desk, batch: Batch, sign: Sign) -> tuple[tuple[Change, ...], 
         desk.known.add(event.id, entry.position)
         if intake.own(event, posts):
             continue
-        acknowledgement = _acknowledgement(desk, event, coming, sign) if acknowledging.wanted(event, recent) else None
+        came_in = intake.intake(event, entry.position)
+        asked = acknowledging.wanted(event, came_in.written_at, recent)
+        acknowledgement = _acknowledgement(desk, event, coming, sign) if asked else None
         older = intake.superseded(event, desk.ledger.state.open, coming)
         if older is not None:
             changes.append(older)
             signs.pop(older.event_id, None)
-        changes.append(admitted(desk, event, entry.position, acknowledgement))
+        changes.append(admitted(desk, event, came_in, acknowledgement))
         if changes[-1].state == "pending" and acknowledgement is not None:
             signs[event.id] = acknowledgement
-        desk.ledger.texts.keep(event)
-        coming.add(event.id)
-        told += [event] if event.notice else []
+        if came_in.notice:
+            told.append(event)
+        if changes[-1].state == "pending" and unseen(event):
+            changes[-1] = Change(event_id=event.id, verdict="handled", state="handled", reason=UNSEEN, intake=came_in)
+        else:
+            desk.ledger.texts.keep(event)
+            coming.add(event.id)
     return tuple(changes), tuple(signs.values()), tuple(told)
 
 
@@ -158,12 +168,11 @@ def own_posts(desk: Desk) -> OwnPosts:
     return OwnPosts(known, remote, desk.ledger.issued)
 
 
-def admitted(desk: Desk, event: Event, position: Position, acknowledgement: Action | None = None) -> Change:
+def admitted(desk: Desk, event: Event, came_in: Intake, acknowledgement: Action | None = None) -> Change:
     """Return the first change of an event: pending, or held where its author is not trusted (yet).
 
     A held one keeps its acknowledgement until it is let in.
     """
-    came_in = intake.intake(event, position)
     judged = trust.judge(event, desk.rules.trust)
     if isinstance(judged, Trusted):
         return Change(event_id=event.id, verdict="admitted", state="pending", intake=came_in)
@@ -173,7 +182,7 @@ def admitted(desk: Desk, event: Event, position: Position, acknowledgement: Acti
             return Change(event_id=event.id, verdict="held", state="held", reason=reason, intake=came_in)
         case Unknown(login=login):
             blank = OpenEvent(
-                id=event.id, state="held", position=position, type=event.type, source=event.source, digest="", since=""
+                id=event.id, state="held", position=came_in.position, type="", source="", digest="", since=""
             )
             reason = f"the permission of {login} is being looked up"
             now = desk.clock()

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
-from prloom.core import deferral, outbox
+from prloom.core import deferral, dispatch, outbox
 from prloom.core.dispatch import Roster
 from prloom.engine.plan import delivery, handout, intake, todos
 from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.hands import Hands
 from prloom.errors import PrloomError
 from prloom.model import record
+from prloom.model.event import Event
 from prloom.model.state import OpenEvent, QueuedAction
 
 log = logging.getLogger(__name__)
@@ -43,12 +44,11 @@ def advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
 
 def _advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
     now = hands.horizon or desk.clock()
-    if intake.take_in(
-        desk, hands.bridges.acknowledgement
-    ):  # and what more there is, before anything is handed out: a burst of comments is one run
-        return True
+    moved = intake.take_in(desk, hands.bridges.acknowledgement, partial(_unseen, desk, roster, hands))
+    if moved and desk.ledger.unsaved < SAVED_AFTER:
+        return True  # and what more there is, before anything is handed out: a burst of comments is one run
     crowded = intake.full(desk)
-    moved = _end_waits(desk, now)
+    moved |= _end_waits(desk, now)
     moved |= todos.resolve(desk)
     moved |= _recover(desk, hands)
     moved |= _look_up(desk, hands, now)
@@ -57,6 +57,10 @@ def _advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
     if not (moved or crowded) or desk.ledger.unsaved >= SAVED_AFTER:  # else there is more to come at once
         desk.ledger.save()
     return moved
+
+
+def _unseen(desk: Desk, roster: Roster, hands: Hands, event: Event) -> bool:
+    return not desk.paused and dispatch.unseen(event, roster, agents=hands.agents)
 
 
 def next_time(desk: Desk, since: datetime) -> datetime | None:

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from stage import Stage, said
 
-from prloom.api import Author, Event
-from prloom.engine.plan import intake
+from prloom.api import Author, Event, HookContext, PluginContext
+from prloom.core.dispatch import Roster
+from prloom.engine.plan import intake, work
+from prloom.engine.views import status, why
 from prloom.storage.folder import Folder
 from prloom.storage.journal import Journal
+from prloom.storage.reader import READ_BYTES
 
 
 def by(login: str, trust: str | None = None, **fields: Any) -> Author:
@@ -267,3 +270,107 @@ def test_an_event_that_fits_is_written_as_it_is():
     event = Event(id="e", source="s", type="t", body="x" * 1000)
 
     assert intake._writable(event) is event
+
+
+# ---- what nobody is there to see
+
+
+def of_the_repository(stage: Stage) -> list[tuple[str, list[str]]]:
+    """Return the stages of the decisions on the repository's own bus, each with the states that it led to."""
+    text = (stage.root / "prloom/.local/bus/decisions.jsonl").read_text()
+    decisions = [json.loads(line)["data"] for line in text.splitlines()]
+    return [(each["stage"], [change["state"] for change in each.get("changes", [])]) for each in decisions]
+
+
+async def test_what_nobody_is_there_to_see_is_over_by_the_decision_that_takes_it_in(stage: Stage):
+    stage.bridge.news = [said("a", pr=99), said("b", pr=99)]
+
+    await stage.tick()
+
+    assert of_the_repository(stage) == [("intake", ["handled", "handled"])]
+    (step,) = why.document(why.find(stage.paths, "a")).steps
+    assert (step.by, step.verdict) == ("prloom", "handled")
+    assert step.reason == "no plugin is there to see it, and no agent is to be asked"
+
+
+async def test_a_notice_of_a_plan_without_plugins_is_over_likewise_and_says_all_the_same_what_became_of_the_plan(
+    stage: Stage,
+):
+    stage.adopt()
+    stage.append(said("merged", "", type="pr_merged"))
+
+    await stage.tick()
+
+    assert stage.fate("merged") == ["handled"]
+    assert stage.triager.batches == []
+    (plan,) = status.read(stage.paths, stage.clock()).plans
+    assert plan.status == "merged"
+
+
+async def test_a_stranger_is_held_also_where_nobody_would_be_shown_the_text(stage: Stage):
+    stage.bridge.news = [said("a", pr=99, author=by("eve", "none"))]
+
+    await stage.tick()
+
+    assert of_the_repository(stage) == [("intake", ["held"])]
+
+
+async def test_a_plugin_sees_what_no_agent_is_asked_about(stage: Stage):
+    seen: list[str] = []
+
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("onGlobalEvent")
+        def look(event: Event, ctx: HookContext) -> None:
+            seen.append(event.id)
+
+    stage.plugin("watcher", register)
+    stage.bridge.news = [said("a", pr=99)]
+
+    await stage.tick()
+
+    assert seen == ["a"]
+    assert of_the_repository(stage)[0] == ("intake", ["pending"])
+
+
+async def test_a_command_is_obeyed_where_there_is_nobody_else(stage: Stage):
+    stage.bridge.news = [said("a", "/prloom status", pr=99)]
+
+    await stage.tick()
+
+    assert ("command", ["handled"]) in of_the_repository(stage)
+
+
+async def test_an_edit_of_what_was_over_at_once_supersedes_nothing(stage: Stage):
+    stage.bridge.news = [said("old", pr=99), said("new", pr=99, context={"supersedes": "old"})]
+
+    await stage.tick()
+
+    assert of_the_repository(stage) == [("intake", ["handled", "handled"])]
+
+
+async def test_while_a_plan_is_paused_a_notice_waits_also_without_plugins(stage: Stage):
+    stage.adopt()
+    stage.append(said("stop", "/prloom pause"))
+    await stage.tick()
+    stage.append(said("pushed", "", type="pr_pushed"))
+
+    await stage.tick()
+
+    assert stage.fate("pushed") == ["pending"]
+
+
+async def test_a_long_burst_that_nobody_sees_is_saved_on_the_way(stage: Stage):
+    bus = stage.root / "prloom/.local/bus"
+    bus.mkdir(parents=True)
+    long = "x" * READ_BYTES  # so that each is a read and a decision of its own
+    with (bus / "events.jsonl").open("w") as file:
+        file.writelines(line(f"e{number}", long) + "\n" for number in range(work.SAVED_AFTER + 1))
+    dispatcher = stage.dispatcher()
+    desk = dispatcher.board.repository
+
+    for _ in range(work.SAVED_AFTER):
+        assert work.advance(desk, Roster(), dispatcher._hands(agents=False))
+
+    assert desk.ledger.state.done == {"handled": work.SAVED_AFTER}
+    assert desk.ledger.unsaved == 0
+    await dispatcher._stop()
