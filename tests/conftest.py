@@ -48,15 +48,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def _modules_of_its_own() -> Iterator[None]:
     """End with the extensions' modules that there were: what a test loads is no other test's."""
-    before = extensions()
+    before = sys.modules.copy()
     yield
-    for name in extensions().keys() - before.keys():
-        del sys.modules[name]
-    sys.modules.update(before)
+    if sys.modules != before:
+        for name in extensions(sys.modules) - extensions(before):
+            del sys.modules[name]
+        sys.modules.update({name: before[name] for name in extensions(before)})
 
 
-def extensions() -> dict[str, ModuleType]:
-    return {name: module for name, module in list(sys.modules.items()) if name.startswith(EXTENSIONS)}
+def extensions(modules: dict[str, ModuleType]) -> set[str]:
+    return {name for name in modules.copy() if name.startswith(EXTENSIONS)}
 
 
 @pytest.fixture(autouse=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +35,23 @@ from prloom.transport.client import Client
 ROOT = Path(__file__).parents[3]
 
 
-def load(**settings: Any) -> Any:
-    """Return the bridge as the host loads it."""
-    loaded = bridges.load({"github": settings, "local": {"enabled": False}}, repo_root=ROOT)
+@cache
+def module() -> Any:
+    """Return the bridge's module as the host loads it: once, because that takes longer than most tests."""
+    loaded = bridges.load({"local": {"enabled": False}}, repo_root=ROOT)
     assert not loaded.failed, loaded.failed
-    return loaded.loaded[0].bridge
+    return sys.modules[type(loaded.loaded[0].bridge).__module__]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _module_for_all_tests() -> None:
+    module()
+
+
+def load(**settings: Any) -> Any:
+    """Return a bridge of the test's own."""
+    own = module()
+    return own.create(own.Config(**settings))
 
 
 @dataclass
