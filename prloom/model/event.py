@@ -38,17 +38,29 @@ class Author(Record, frozen=True):
     bot: bool = False
 
 
-class Event(Record, frozen=True, kw_only=True):
-    """One event of the bus; two events with one id are the same event."""
+def _info() -> Severity:
+    return "info"
+
+
+def _empty() -> Mapping[str, Json]:
+    return {}
+
+
+class Event(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """One event of the bus; two events with one id are the same event.
+
+    What is None is not written, everything else always is: msgspec leaves out defaults, but none that a function of
+    ours makes. So an event is encoded as it is, and the lines of a page in one go.
+    """
 
     id: EventId
     source: str
     type: str
-    severity: Severity = "info"
-    title: str = ""
-    body: str = ""
+    severity: Severity = field(default_factory=_info)
+    title: str = field(default_factory=str)
+    body: str = field(default_factory=str)
     reply_to: Target | None = None
-    context: Mapping[str, Json] = field(default_factory=dict)
+    context: Mapping[str, Json] = field(default_factory=_empty)
     author: Author | None = None
     url: str | None = None
     created_at: str | None = None

@@ -10,7 +10,7 @@ from prloom.storage import wire
 from prloom.storage.wire import Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 SCHEMA_VERSION = 1
 
@@ -42,6 +42,11 @@ _decoder = msgspec.json.Decoder(Envelope)
 def encode(kind: str, data: Mapping[str, Any] | msgspec.Struct, ts: str) -> bytes:
     """Return the line, without its newline; `data` is JSON builtins or a record, `ts` as record.iso writes it."""
     return wire.encode(_Line(ts, kind, SCHEMA_VERSION, data))
+
+
+def encode_lines(kind: str, values: Sequence[msgspec.Struct], ts: str) -> bytes:
+    """Return the lines of several records, each with its newline."""
+    return wire.encode_lines([_Line(ts, kind, SCHEMA_VERSION, value) for value in values])
 
 
 def decode(line: bytes) -> Envelope | Unreadable:

@@ -37,11 +37,16 @@ class Journal(Reader):
 
         After an error none of them counts; what was in the file before is still there.
         """
-        block = _block(batch)
+        return self.append_block(_block(batch))
+
+    def append_block(self, block: bytes) -> Position:
+        """Append lines that are one block already, each with its newline, as envelope.encode_lines makes them."""
+        _check(block)
         with self._writing() as fd:
             tails.heal(self.folder, self.name, fd)
-            number = self._segments.number(os.fstat(fd))
-            return Position(number, self._write(fd, block) if block else os.fstat(fd).st_size)
+            found = os.fstat(fd)
+            number = self._segments.number(found)
+            return Position(number, self._write(fd, block, found.st_size) if block else found.st_size)
 
     def heal(self) -> str | None:
         """Mend a torn last line now; return the name of the file that its bytes were moved to, if they were."""
@@ -88,9 +93,8 @@ class Journal(Reader):
             finally:
                 os.close(fd)
 
-    def _write(self, fd: int, block: bytes) -> int:
-        """Write a block and return its offset; on an error cut the file back to what it was."""
-        before = os.fstat(fd).st_size
+    def _write(self, fd: int, block: bytes, before: int) -> int:
+        """Write a block and return its offset; on an error cut the file back to the size that it had before."""
         try:
             disks.write_all(self.folder.disk, fd, block)
         except OSError:
@@ -116,8 +120,20 @@ class Journal(Reader):
 
 def _block(batch: Sequence[bytes]) -> bytes:
     if b"\n" in b"".join(batch) or not all(batch) or any(map(bytes.isspace, batch)):
-        raise StorageError("a journal's line is one line with something in it; encode it with envelope.encode")
-    longest = max(map(len, batch), default=0)
+        raise _no_line()
+    block = b"\n".join((*batch, b""))
+    _check(block)
+    return block
+
+
+def _check(block: bytes) -> None:
+    """Raise StorageError for what cannot be read again as lines."""
+    if block and not block.endswith(b"\n"):
+        raise _no_line()
+    longest = max(map(len, block.split(b"\n"))) if len(block) > lines.LINE_LIMIT else 0
     if longest > lines.LINE_LIMIT:
         raise StorageError(f"a line of {longest} bytes is over the limit of {lines.LINE_LIMIT}; shorten its text")
-    return b"\n".join((*batch, b""))
+
+
+def _no_line() -> StorageError:
+    return StorageError("a journal's line is one line with something in it; encode it with envelope.encode")

@@ -123,6 +123,27 @@ def test_a_line_that_no_reader_would_take_is_refused(folder: Folder) -> None:
         Journal(folder, NAME).append([b"x" * (cutting.LINE_LIMIT + 1)])
 
 
+def test_a_block_of_lines_is_appended_as_its_lines_are(folder: Folder) -> None:
+    journal = Journal(folder, NAME)
+    journal.append([A])
+
+    assert journal.append_block(B + b"\n" + C + b"\n") == Position(1, len(A) + 1)
+    assert lines(journal, START) == [A, B, C]
+
+
+def test_a_block_whose_last_line_is_unfinished_is_refused(folder: Folder) -> None:
+    with pytest.raises(StorageError, match="a journal's line is one line with something in it"):
+        Journal(folder, NAME).append_block(A + b"\n" + B)
+
+
+def test_a_block_may_be_longer_than_a_line_but_none_of_its_lines_may(folder: Folder) -> None:
+    half = b"x" * (cutting.LINE_LIMIT // 2) + b"\n"
+
+    Journal(folder, NAME).append_block(3 * half)
+    with pytest.raises(StorageError, match="a line of 25165824 bytes is over the limit of 16777216; shorten its text"):
+        Journal(folder, NAME).append_block(half + 3 * half[:-1] + b"\n")
+
+
 def test_blank_lines_and_windows_line_ends_are_no_obstacle(folder: Folder, foreign: Callable[..., None]) -> None:
     foreign(folder, NAME, A + b"\r\n\n  \n" + B + b"\n")
 

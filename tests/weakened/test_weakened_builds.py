@@ -71,6 +71,22 @@ WEAKENINGS = (
         "share_tables",
     ),
     Weakening(
+        "files: an event's line tells all but what is None",
+        "prloom/model/event.py",
+        "    severity: Severity = field(default_factory=_info)\n",
+        '    severity: Severity = "info"\n',
+        "engine/bus/test_entries.py",
+        "all_but_what_is_none",
+    ),
+    Weakening(
+        "P1: half an emoji does not keep a page of events from the bus",
+        "prloom/storage/wire.py",
+        '        return b"".join(encode(value) + b"\\n" for value in values)\n',
+        "        raise\n",
+        "engine/bus/test_entries.py",
+        "half_an_emoji",
+    ),
+    Weakening(
         "P1: a damaged table of ids is not believed",
         "prloom/storage/tablefile.py",
         "        if crc32(self._pairs[block * BLOCK : (block + 1) * BLOCK]) != self._checks[block]:\n",

@@ -70,8 +70,7 @@ def written_at(line: bytes) -> datetime | None:
 def append(journal: Journal, events: Sequence[Event], now: datetime) -> int:
     """Append events to a bus, on disk when this returns; return how many."""
     if events:
-        at = record.iso(now)
-        journal.append([envelope.encode("event", record.sparse(each), at) for each in events])
+        journal.append_block(envelope.encode_lines("event", events, record.iso(now)))
     return len(events)
 
 

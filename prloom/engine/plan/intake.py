@@ -227,7 +227,8 @@ def news(desk: Desk, events: Sequence[Event]) -> tuple[Event, ...]:
 
 def append(desk: Desk, events: Sequence[Event]) -> int:
     """Append events to the plan's bus, on disk when this returns; return how many."""
-    return entries.append(desk.ledger.events, [_writable(event) for event in events], desk.clock())
+    fitting = [_writable(each) if len(each.title) + len(each.body) > ROOM else each for each in events]
+    return entries.append(desk.ledger.events, fitting, desk.clock())
 
 
 def _writable(event: Event) -> Event:
