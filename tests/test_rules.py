@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import environment
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -60,3 +62,40 @@ def test_records_are_first_read_in_one_place_because_two_threads_at_once_end_the
     }
 
     assert calls == READ_ELSEWHERE.keys()
+
+
+def test_every_variable_that_steers_the_tests_is_kept_for_them():
+    read = re.compile(r'os\.environ\.get\("(PRLOOM_[A-Z_]+)"')
+    found = {name for file in (ROOT / "tests").rglob("*.py") for name in read.findall(file.read_text())}
+
+    assert found - environment.STEERING == set()
+
+
+def test_of_a_developers_environment_tests_see_what_finds_programs_and_what_steers_them():
+    theirs = {
+        "PATH": "/bin",
+        "PYTHONPATH": "/build",
+        "PRLOOM_KILL_ROUNDS": "3",
+        "PYTEST_XDIST_WORKER": "gw0",
+        "HOME": "/home/ann",
+        "PRLOOM_BASE_BRANCH": "odd",
+        "PYTEST_ADDOPTS": "-x",
+        "PYTHONWARNINGS": "error",
+        "GIT_DIR": "/other",
+        "GITHUB_TOKEN": "secret",
+        "NO_COLOR": "1",
+        "COLUMNS": "7",
+        "LANG": "de_DE",
+        "HTTPS_PROXY": "http://proxy",
+    }
+
+    assert environment.of_tests(theirs, "/empty") == {
+        "PATH": "/bin",
+        "PYTHONPATH": "/build",
+        "PRLOOM_KILL_ROUNDS": "3",
+        "PYTEST_XDIST_WORKER": "gw0",
+        "HOME": "/empty",
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
