@@ -37,19 +37,13 @@ def checksum(key: str) -> int:
     return crc32(key.encode("utf-8", "surrogatepass")) << _BITS
 
 
-def find(key: str, tables: Iterable[Table]) -> Iterator[int]:
-    """Yield the offsets where a key may stand, FAR for anywhere behind that."""
-    low = checksum(key)
-    for pairs, _ in tables:
-        at = bisect_left(pairs, low)
-        while at < len(pairs) and pairs[at] <= low | FAR:
-            yield pairs[at] & FAR
-            at += 1
-
-
 def made(places: Iterable[tuple[str, int]], covered: int) -> Table:
     """Return the table of keys and their offsets."""
-    pairs = array("Q", (checksum(key) | min(offset, FAR) for key, offset in places))
+    return table(array("Q", (checksum(key) | min(offset, FAR) for key, offset in places)), covered)
+
+
+def table(pairs: array[int], covered: int) -> Table:
+    """Return the table of pairs, which are taken out of the array where they are many."""
     if len(pairs) <= _PIECE:
         return Table(array("Q", sorted(pairs)), covered)
     heaps = [array("Q") for _ in range(len(pairs) // _PIECE + 1)]
@@ -59,14 +53,6 @@ def made(places: Iterable[tuple[str, int]], covered: int) -> Table:
     for heap in heaps:
         pairs.extend(sorted(heap))
     return Table(pairs, covered)
-
-
-def merged(first: Table, second: Table) -> Table:
-    """Return both tables as one."""
-    pairs = array("Q")
-    for piece in merge(((first.pairs, 0), (second.pairs, 0))):
-        pairs.extend(piece)
-    return Table(pairs, max(first.covered, second.covered))
 
 
 def merge(tables: Sequence[tuple[Pairs, int]]) -> Iterator[list[int]]:

@@ -7,7 +7,7 @@ from functools import partial
 
 from prloom.errors import StorageError
 from prloom.model.position import Position
-from prloom.storage import index, paths, tablefile
+from prloom.storage import paths, tablefile
 from prloom.storage.index import FAR, Pairs, Table
 from prloom.storage.journal import Journal
 from prloom.storage.tablefile import DamagedError, TableFile
@@ -40,9 +40,8 @@ class Closed:
         self._sizes.update({live - 1: late} if live - 1 in self._sizes else {})
         self._tables = {each: self._tables.get(each) for each in reversed(shared(self._sizes, live - 1))}
 
-    def places(self, event_id: str) -> Iterator[Position]:
-        """Yield where an event may stand, the latest segments first."""
-        low = index.checksum(event_id)
+    def places(self, low: int) -> Iterator[Position]:
+        """Yield where an event may stand, by the checksum of its id, the latest segments first."""
         for segments, table in self._tables.items():
             try:
                 found = (table or self._kept(segments)).find(low)

@@ -12,6 +12,7 @@ from prloom.model.position import Cursor, Position
 from prloom.storage import index
 from prloom.storage.index import Table
 from prloom.storage.journal import Journal
+from prloom.storage.places import Places
 
 REMEMBERED = 16 * 1024
 """Ids that are kept in memory as they are; of older ones there is a checksum and a place, 8 bytes each."""
@@ -28,7 +29,7 @@ class Known:
         self._journal = journal
         self._before = cursor
         self._ids: dict[str, Position] = {}
-        self._live: list[Table] | None = None
+        self._live: Places | None = None
         self._closed = Closed(journal, self._scanned)
         journal.segments()  # which sees that the journal is none that could not be read
 
@@ -66,45 +67,43 @@ class Known:
     def _candidates(self, event_id: str) -> Iterator[Position]:
         """Yield the places where an event may stand, the latest segments first."""
         if self._live is None:
-            self._live = [self._scanned(self._before.segment, 0, self._before.offset)]
+            self._live = Places(self._places(self._before.segment, 0, self._before.offset))
             self._closed.look_round(self._before.segment, self._before.late)
-        for offset in index.find(event_id, self._live):
+        low = index.checksum(event_id)
+        for offset in self._live.find(low):
             yield Position(self._before.segment, offset)
-        yield from self._closed.places(event_id)
+        yield from self._closed.places(low)
 
     def _settle(self, segment: int) -> None:
         """Let go of the ids themselves, and keep where they stand."""
         assert self._live is not None  # noqa: S101 - the caller has looked
-        fresh = index.made(((key, at.offset) for key, at in self._ids.items() if at.segment == segment), 0)
+        self._live.add((key, at.offset) for key, at in self._ids.items() if at.segment == segment)
         late = {key: at for key, at in self._ids.items() if at.segment < segment}
         self._ids = {key: at for key, at in self._ids.items() if at.segment > segment}
         for number in {at.segment for at in late.values()}:
             more = index.made(((key, at.offset) for key, at in late.items() if at.segment == number), 0)
             self._closed.add(number, more)
-        # Equals are merged, so that there are never more tables than the count has digits.
-        while self._live and len(self._live[-1].pairs) <= 2 * len(fresh.pairs):
-            fresh = index.merged(self._live.pop(), fresh)
-        self._live.append(fresh)
 
     def _close(self, segment: int, cursor: Cursor) -> None:
         """Keep the table of a segment that is read to its end, and begin a new one."""
         assert self._live is not None  # noqa: S101 - likewise
-        whole = Table()
-        for table in self._live:
-            whole = index.merged(whole, table)
         covered = cursor.late if cursor.segment == segment + 1 else (self._journal.size(segment) or 0)
-        self._closed.keep(segment, whole._replace(covered=covered))
+        self._closed.keep(segment, self._live.table(covered))
         self._closed.look_round(cursor.segment, cursor.late)
-        self._live = [] if cursor.segment == segment + 1 else [self._scanned(cursor.segment, 0, cursor.offset)]
+        self._live = Places()  # what was read of the next segment is remembered
+        if cursor.segment > segment + 1:
+            self._live.add(self._places(cursor.segment, 0, cursor.offset))
 
     def _scanned(self, number: int, start: int, stop: int) -> Table:
-        """Return the table of a part of a segment, with what only looks like an event: each find is looked at."""
-        places = (
-            (found.data.id, entry.position.offset)
-            for entry in self._journal.part(number, start, stop)
-            if (found := _named(entry.line)) is not None
-        )
-        return index.made(places, stop)
+        """Return the table of a part of a segment."""
+        return index.made(self._places(number, start, stop), stop)
+
+    def _places(self, number: int, start: int, stop: int) -> Iterator[tuple[str, int]]:
+        """Yield the ids in a part of a segment, with what only looks like an event: each find is looked at."""
+        for entry in self._journal.part(number, start, stop):
+            found = _named(entry.line)
+            if found is not None:
+                yield found.data.id, entry.position.offset
 
     def _searched(self, event_id: str) -> Position | None:
         for entry in self._journal.containing(msgspec.json.encode(event_id), Position(*self._before[:2])):
