@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from prloom.errors import StorageError
 from prloom.model.position import Position
 from prloom.storage import paths, tablefile
+from prloom.storage.folder import Folder
 from prloom.storage.index import FAR, Pairs, Table
 from prloom.storage.journal import Journal
 from prloom.storage.tablefile import DamagedError, TableFile
@@ -56,8 +58,9 @@ class Closed:
         self._tables[segments] = self._written(segments, ((table.pairs, 0),), (table.covered,))
 
     def add(self, number: int, more: Table) -> None:
-        """Add what came late to the newest segment."""
+        """Add what came late to the newest segment, and was read by now."""
         segments = range(number, number + 1)
+        self._sizes[number] = more.covered
         table = self._tables.get(segments) or self._kept(segments)
         self._tables[segments] = self._longer(segments, table, more)
 
@@ -79,8 +82,7 @@ class Closed:
             table = tablefile.load(state, paths.index(self._journal.name, segments))
             if table is None or (table.first, len(table.covered)) != (segments[0], len(segments)):
                 return self._anew(segments)
-            for part in _parts(segments):  # which a crash may have left
-                state.remove(paths.index(self._journal.name, part))
+            self._sweep(state, segments)  # for a crash may have left them
         before, now = table.covered[0], self._sizes.get(segments[0], 0)
         if len(segments) > 1 or before >= now:
             return table
@@ -102,19 +104,21 @@ class Closed:
                 pairs = table_of.pairs()
             pieces.append((pairs, sum(covered)))
             covered += table_of.covered
-        written = self._written(segments, pieces, covered)
-        with self._journal.folder.make_sub(paths.BUS_STATE) as state:
+        return self._written(segments, pieces, covered)
+
+    def _sweep(self, state: Folder, segments: range) -> None:
+        """Remove the tables that the one of these segments was made of; where that cannot be, they are in no way."""
+        with suppress(StorageError):
             for part in _parts(segments):
                 state.remove(paths.index(self._journal.name, part))
-        return written
 
     def _longer(self, segments: range, table: TableFile, more: Table) -> TableFile:
         """Return the table of a segment with more of its pairs."""
         try:
-            pieces = ((table.pairs(), 0), (more.pairs, 0))
+            pairs = table.pairs()
         except DamagedError:
-            return self._anew(segments)
-        return self._written(segments, pieces, (max(*table.covered, more.covered),))
+            return self._anew(segments)  # with the others, for they stand in the journal
+        return self._written(segments, ((pairs, 0), (more.pairs, 0)), (max(*table.covered, more.covered),))
 
     def _written(self, segments: range, pieces: Sequence[tuple[Pairs, int]], covered: Sequence[int]) -> TableFile:
         """Write a table for this process and the next ones; where that cannot be, it is kept in memory."""
@@ -123,6 +127,8 @@ class Closed:
             with self._journal.folder.make_sub(paths.BUS_STATE) as state:
                 state.replace(name, content(pieces, covered), lasting=False)
                 table = tablefile.load(state, name)
+                if table is not None:
+                    self._sweep(state, segments)
         except StorageError:
             table = None
         return table or TableFile(memoryview(b"".join(content(pieces, covered))))

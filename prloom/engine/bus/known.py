@@ -81,8 +81,10 @@ class Known:
         late = {key: at for key, at in self._ids.items() if at.segment < segment}
         self._ids = {key: at for key, at in self._ids.items() if at.segment > segment}
         for number in {at.segment for at in late.values()}:
-            more = index.made(((key, at.offset) for key, at in late.items() if at.segment == number), 0)
-            self._closed.add(number, more)
+            read = self._before.late if number == self._before.segment - 1 else self._journal.size(number) or 0
+            self._closed.add(
+                number, index.made(((key, at.offset) for key, at in late.items() if at.segment == number), read)
+            )
 
     def _close(self, segment: int, cursor: Cursor) -> None:
         """Keep the table of a segment that is read to its end, and begin a new one."""

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from stage import NOON, said
 
 from prloom.engine.bus import closed, entries
+from prloom.engine.bus.closed import Closed
 from prloom.engine.bus.known import Known
+from prloom.storage import index
 from prloom.storage.disk import Disk
 from prloom.storage.folder import Folder
 from prloom.storage.index import FAR
@@ -132,6 +134,26 @@ def test_a_damaged_part_does_not_get_into_the_table_that_is_made_of_it(journal: 
     assert names(tmp_path) == [*TABLES[:2], "events-000013-000014.index", "events-000015.index"]
 
 
+def test_what_came_late_into_the_newest_segment_is_known_though_its_table_was_damaged_since(
+    journal: Journal, tmp_path: Path
+):
+    cursor = journal.end()
+    scan = Known(journal, cursor)._scanned
+    tables = Closed(journal, scan)
+    tables.look_round(cursor.segment, cursor.late)
+    segment = tmp_path / f"bus/events-{SEGMENTS:06}.jsonl"
+    late = segment.read_bytes().splitlines(keepends=True)[0].replace(b'"e14"', b'"late"')
+    with segment.open("ab") as file:
+        file.write(late)
+
+    tables.add(SEGMENTS, scan(SEGMENTS, cursor.late, cursor.late + len(late)))
+    flip(tmp_path / "bus/state/events-000014.index", 43)
+
+    for each in ("e14", "late"):
+        places = list(tables.places(index.checksum(each)))
+        assert [each.encode() in (journal.read_at(place) or b"") for place in places] == [True]
+
+
 class NoRoom(Disk):
     """A disk that has no room for tables."""
 
@@ -145,6 +167,18 @@ def test_where_no_table_can_be_written_all_ids_are_known_all_the_same(journal: J
     with Folder.make(tmp_path, "bus", disk=NoRoom()) as folder:
         assert found(Journal(folder, "events.jsonl")) == IDS
     assert names(tmp_path) == []
+
+
+def test_a_table_that_cannot_be_written_takes_none_of_those_away_that_it_would_be_made_of(
+    journal: Journal, tmp_path: Path
+):
+    found(journal)
+    journal.rotate()
+    entries.append(journal, [said("later")], NOON)
+    with Folder.make(tmp_path, "bus", disk=NoRoom()) as folder:
+        assert found(Journal(folder, "events.jsonl")) == IDS
+
+    assert names(tmp_path) == TABLES
 
 
 def test_segments_that_were_taken_away_are_no_matter(journal: Journal, tmp_path: Path):
