@@ -97,7 +97,8 @@ def test_the_expressions_are_found():
 
 
 def test_a_square_is_noticed():
-    assert steep(re.compile(r"x+y").search, ("x",)) != []
+    # By one of a few looks: a processor that is slowed down while the shorter text is searched hides it from one.
+    assert any(steep(re.compile(r"x+y").search, ("x",)) for _ in range(TRIES))
 
 
 @pytest.mark.parametrize("pattern", PATTERNS.values(), ids=lambda pattern: pattern.pattern[:40])
