@@ -85,6 +85,7 @@ def lines(attacks: tuple[Attack, ...], letter: str) -> str:
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     home = tmp_path_factory.mktemp("hostile")
     repository = Repository(home / "repository", home)
+    repository.isolate()
     repository.agent.write_text(AGENT)
     repository.configure()
     repository.run("adopt", "--branch", "work")

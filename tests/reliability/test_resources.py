@@ -165,6 +165,7 @@ def repository(tmp_path: Path) -> Iterator[Repository]:
 
 def prepared(root: Path, home: Path) -> Repository:
     made = Repository(root, home)
+    made.isolate()
     made.configure('[plugins]\nenabled = ["long"]\n[dispatcher]\ntick_interval = "100ms"\n')
     made.plugin(
         "long",
@@ -402,6 +403,7 @@ def told_by_plans(stage: Stage) -> dict[str, str | None]:
 def test_a_long_bus_is_told_of_and_worked_off_in_little_memory(tmp_path: Path):
     (tmp_path / "home").mkdir()
     made = Repository(tmp_path / "project", tmp_path / "home")
+    made.isolate()
     made.configure('[plugins]\nenabled = ["all"]\nhook_timeout = "10m"\n')
     made.plugin(
         "all",
