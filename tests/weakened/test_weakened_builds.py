@@ -239,6 +239,22 @@ WEAKENINGS = (
         "p7_a_strangers_text",
     ),
     Weakening(
+        "P7: a stranger's text is held also where nobody would be shown it",
+        "prloom/engine/plan/intake.py",
+        '        if changes[-1].state == "pending" and unseen(event):\n',
+        "        if unseen(event):\n",
+        "engine/plan/test_intake.py",
+        "held_also",
+    ),
+    Weakening(
+        "P1: an event is not over while a plugin is there to see it",
+        "prloom/core/dispatch.py",
+        "    if roster.observers or roster.triagers or (agents and not event.notice):\n",
+        "    if agents and not event.notice:\n",
+        "engine/plan/test_intake.py",
+        "no_agent_is_asked_about",
+    ),
+    Weakening(
         "P10: a notice costs no agent",
         "prloom/core/dispatch.py",
         "            if turn is None and event.notice:\n",
