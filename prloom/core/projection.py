@@ -34,6 +34,7 @@ def fold(
         log=end,
         cursor=decision.cursor or state.cursor,
         fingerprint=state.fingerprint if decision.cursor is None else decision.fingerprint,
+        rereading=state.rereading if decision.cursor is None else decision.rereading,
         outbox=tail,
         open=opened,
         done=done,

@@ -131,8 +131,9 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     `seq` counts the decisions of one bus without gaps. `stage` is the step of an event's life that decided, `by` who.
     `courtesies` are those of its actions that only acknowledge: everything else goes before them, and their failure is
     nobody's trouble. `cursor` is how far `events.jsonl` is read once this decision stands, `fingerprint` a checksum of
-    what was read there. `plan_status` is what the plan is from now on. A `snapshot` opens a new segment of the log: the
-    whole state, so that nothing older is needed to rebuild it.
+    what was read there, and `rereading` how far a file that took another's place is to be read again. `plan_status` is
+    what the plan is from now on. A `snapshot` opens a new segment of the log: the whole state, so that nothing older is
+    needed to rebuild it.
     """
 
     seq: int
@@ -148,6 +149,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     plan: PlanText | None = None
     cursor: Cursor | None = None
     fingerprint: int | None = None
+    rereading: Cursor | None = None
     run: str | None = None
     duration_ms: int | None = None
     note: str | None = None

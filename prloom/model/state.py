@@ -77,15 +77,17 @@ class DispatchState(Record, frozen=True, kw_only=True):
     """What `bus/state/dispatcher.json` holds; all of it can be rebuilt from the decision log.
 
     `log` is how far the decision log is folded in, `cursor` how far `events.jsonl` is read, `outbox` how long
-    `actions.jsonl` is. `fingerprint` is a checksum of what was read before `cursor`; None if by an older prloom. `done`
-    counts the finished events by state, `delivered` the delivered actions that are no mere courtesies. `todos` are the
-    TODOs to be done whose end a conversation waits for.
+    `actions.jsonl` is. `fingerprint` is a checksum of what was read before `cursor`; None if by an older prloom. Up
+    to `rereading`, `events.jsonl` is read again, for it took another file's place, and what was taken in is known by
+    the log. `done` counts the finished events by state, `delivered` the delivered actions that are no mere courtesies.
+    `todos` are the TODOs to be done whose end a conversation waits for.
     """
 
     seq: int = 0
     log: Cursor = START
     cursor: Cursor = START
     fingerprint: int | None = None
+    rereading: Cursor | None = None
     outbox: Cursor = START
     open: Mapping[str, OpenEvent] = field(default_factory=dict)
     done: Mapping[str, int] = field(default_factory=dict)

@@ -21,7 +21,7 @@ def of(fd: int, size: int) -> int:
     """
     rest = max(0, size - _END)
     check = crc32(os.pread(fd, size - rest, rest))
-    for start in range(0, rest, rest // _SAMPLES + 1):
+    for start in range(0, rest, -(-rest // _SAMPLES) or 1):
         check = crc32(os.pread(fd, min(_SAMPLE, rest - start), start), check)
     return check
 

@@ -39,11 +39,7 @@ def checksum(key: str) -> int:
 
 def made(places: Iterable[tuple[str, int]], covered: int) -> Table:
     """Return the table of keys and their offsets."""
-    return table(array("Q", (checksum(key) | min(offset, FAR) for key, offset in places)), covered)
-
-
-def table(pairs: array[int], covered: int) -> Table:
-    """Return the table of pairs, which are taken out of the array where they are many."""
+    pairs = array("Q", (checksum(key) | min(offset, FAR) for key, offset in places))
     if len(pairs) <= _PIECE:
         return Table(array("Q", sorted(pairs)), covered)
     heaps = [array("Q") for _ in range(len(pairs) // _PIECE + 1)]

@@ -102,6 +102,11 @@ class Reader:
             found = lines.one(fd, position.offset).lines
         return found[0][1] if found and found[0][0] == position.offset else None
 
+    def fingerprint(self, number: int, size: int) -> int | None:
+        """Return the fingerprint of a segment's first bytes, so many; None where it is missing."""
+        with self._open(number) as fd:
+            return None if fd is None else fingerprints.of(fd, size)
+
     def stands(self, cursor: Cursor, fingerprint: int | None = None) -> bool:
         """Whether what was read up to a cursor is there as it was; False where the file was cut or replaced.
 

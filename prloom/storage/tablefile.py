@@ -24,9 +24,9 @@ BLOCK = 512
 """Pairs whose checksum is looked at together, when one of them is first asked for."""
 
 _PAIR = 8
-_HEAD = struct.Struct("=QQQQ")
+_HEAD = struct.Struct("=QQQQQ")
 _CHECK = struct.Struct("=I")
-_MAGIC = 0x7072_6C6F_6F6D_0201  # as a number, so that the tables of a machine of the other byte order are none here
+_MAGIC = 0x7072_6C6F_6F6D_0202  # as a number, so that the tables of a machine of the other byte order are none here
 
 
 class DamagedError(Exception):
@@ -36,19 +36,20 @@ class DamagedError(Exception):
 class TableFile:
     """Sorted pairs of a key's checksum and a place in one or more files, which count as if they stood in one row.
 
-    `first` is the number of the first file, `covered` how far each of them was read.
+    `first` is the number of the first file, `covered` how far each of them was read. `fingerprint` is that of what was
+    read of a single file, by which it is known again; of several it is 0.
 
-    On the disk that is: a head (what it is, the first file's number, how many files and pairs), how far each file was
-    read, the pairs, the first pair and the CRC-32 of each block of pairs, and the CRC-32 of all but the pairs
-    themselves. So a start reads a three-hundredth of it, and what is damaged is noticed where it is asked for.
+    On the disk that is: a head (what it is, the first file's number, how many files and pairs, the fingerprint), how
+    far each file was read, the pairs, the first pair and the CRC-32 of each block of pairs, and the CRC-32 of all but
+    the pairs themselves. So a start reads a three-hundredth of it, and damage is noticed where it is asked for.
     """
 
-    __slots__ = ("_checks", "_firsts", "_pairs", "_sound", "_starts", "covered", "first")
+    __slots__ = ("_checks", "_firsts", "_pairs", "_sound", "_starts", "covered", "fingerprint", "first")
 
     def __init__(self, content: memoryview) -> None:
         if len(content) < _HEAD.size:
             raise DamagedError
-        magic, self.first, files, count = _HEAD.unpack_from(content)
+        magic, self.first, files, count, self.fingerprint = _HEAD.unpack_from(content)
         blocks = -(-count // BLOCK)
         body = _HEAD.size + files * _PAIR
         rest = body + count * _PAIR
@@ -57,7 +58,7 @@ class TableFile:
             raise DamagedError
         if _CHECK.unpack_from(content, end)[0] != crc32(content[rest:end], crc32(content[:body])):
             raise DamagedError
-        self.covered = tuple(content[_HEAD.size : body].cast("Q"))
+        self.covered: tuple[int, ...] = tuple(content[_HEAD.size : body].cast("Q"))
         self._starts = (0, *accumulate(self.covered))
         self._pairs = content[body:rest].cast("Q")
         self._firsts = array("Q", content[rest : rest + blocks * _PAIR].tobytes())
@@ -106,13 +107,15 @@ class TableFile:
         self._sound[block] = 1
 
 
-def content(first: int, tables: Sequence[tuple[Pairs, int]], covered: Sequence[int]) -> Iterator[bytes]:
+def content(
+    first: int, tables: Sequence[tuple[Pairs, int]], covered: Sequence[int], fingerprint: int = 0
+) -> Iterator[bytes]:
     """Yield the content of a file, piece by piece: of several tables one, each with its offsets moved by a number.
 
-    `first` and `covered` are those of the class.
+    `first`, `covered` and `fingerprint` are those of the class.
     """
     count = sum(len(pairs) for pairs, _ in tables)
-    head = _HEAD.pack(_MAGIC, first, len(covered), count) + array("Q", covered).tobytes()
+    head = _HEAD.pack(_MAGIC, first, len(covered), count, fingerprint) + array("Q", covered).tobytes()
     yield head
     firsts, checks = array("Q"), array("I")
     for whole in _in_blocks(index.merge(tables)):
@@ -143,7 +146,7 @@ def load(folder: Folder, name: str) -> TableFile | None:
     try:
         size = os.fstat(fd).st_size
         return TableFile(memoryview(mmap.mmap(fd, size, prot=mmap.PROT_READ))) if size else None
-    except (DamagedError, OSError):
+    except (DamagedError, OSError, ValueError):  # the last where it is shorter now than it was a moment ago
         return None
     finally:
         os.close(fd)

@@ -11,7 +11,7 @@ import pytest
 
 from prloom.errors import AgentError, ExtensionError
 from prloom.extensions.discovery import Found
-from prloom.extensions.hosting import HookFailed, Host, OfferedTool, Registered
+from prloom.extensions.hosting import HookFailed, Host, OfferedSkill, OfferedTool, Registered
 from prloom.extensions.inline_host import InlineHost
 from prloom.extensions.process_host import ProcessHost
 from prloom.model.action import Action, Comment
@@ -363,3 +363,18 @@ async def test_starting_twice_loads_once(plugin: Plugin, open_host: Open) -> Non
 
     assert await asyncio.gather(host.start(), host.start()) == [Registered(), Registered()]
     assert (found.code.parent / "loads").read_text() == "x"
+
+
+@pytest.mark.parametrize(
+    ("offered", "inert"),
+    [
+        (Registered(), True),
+        (Registered(warnings=("what of it",)), True),
+        (Registered(hooks=("onEvent",)), False),
+        (Registered(commands={"deploy": ""}), False),
+        (Registered(tools={"search": OfferedTool()}), False),
+        (Registered(skills={"cook": OfferedSkill(path="cook.md")}), False),
+    ],
+)
+def test_a_plugin_is_inert_of_which_nothing_can_be_asked(offered: Registered, *, inert: bool) -> None:
+    assert offered.inert is inert

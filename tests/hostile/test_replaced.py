@@ -9,8 +9,18 @@ from pathlib import Path
 import pytest
 from stage import Stage, said
 
-from prloom.api import Author
+from prloom.api import Author, PluginContext
+from prloom.engine.bus.known import REMEMBERED
+from prloom.engine.plan import intake
 from prloom.engine.views import status
+
+
+def handle_all(ctx: PluginContext) -> None:
+    @ctx.hook("beforeTriage")
+    def handle(plan, triage):
+        for event in triage.events:
+            triage.mark_event_handled(event.id)
+        return plan
 
 
 def lines(file: Path) -> list[str]:
@@ -133,6 +143,44 @@ async def test_what_is_appended_to_a_bus_that_was_replaced_meanwhile_is_taken_in
     await stage.tick()
 
     assert sorted(stage.bridge.said) == ["re a", "re b", "re later", "re y"]
+
+
+async def test_a_replaced_bus_whose_reading_is_cut_short_is_read_on_and_nobody_is_asked_twice(stage: Stage):
+    ids = [f"e{number:04}" for number in range(intake.LINES + 100)]
+    stage.adopt()
+    stage.append(*map(said, ids))
+    await stage.tick()
+    bus = stage.local() / "bus/events.jsonl"
+    bus.write_text(bus.read_text().replace('"e0000"', '"x0000"', 1))
+
+    dispatcher = stage.dispatcher()
+    dispatcher._take_up()
+    desk = next(desk for desk in dispatcher.board.all() if desk.id)
+    intake.take_in(desk, lambda _: None)
+    assert desk.ledger.state.rereading is not None
+    await dispatcher._stop()
+    await stage.tick()
+
+    asked = [event_id for batch in stage.triager.batches for event_id in batch]
+    assert sorted(asked) == sorted([*ids, "x0000"])
+    assert "rereading" not in {key for key, value in stage.state().items() if value is not None}
+    stage.append(said("e0007"), said("e1050"), said("later"))
+    await stage.tick()
+    assert stage.triager.batches[-1] == ("later",)
+
+
+async def test_of_a_replaced_bus_all_is_known_however_much_it_was(stage: Stage):
+    ids = [f"e{number:05}" for number in range(REMEMBERED + 2000)]
+    handed = stage.plugin("handler", handle_all)
+    stage.adopt()
+    stage.append(*map(said, ids))
+    await stage.tick()
+    bus = stage.local() / "bus/events.jsonl"
+    bus.write_text(bus.read_text().replace('"e00000"', '"x000000"', 1))
+
+    await stage.tick()
+
+    assert [event_id for batch in handed.shown for event_id in batch] == [*ids, "x000000"]
 
 
 @pytest.mark.parametrize("at_work", [True, False])

@@ -63,11 +63,27 @@ WEAKENINGS = (
         "beyond_memory",
     ),
     Weakening(
+        "damage: a replaced bus whose reading was cut short asks nobody twice",
+        "prloom/engine/plan/desk.py",
+        "        self.know(self.ledger.state.cursor, self.ledger.state.rereading)\n",
+        "        self.know(self.ledger.state.cursor, None)\n",
+        "hostile/test_replaced.py",
+        "cut_short",
+    ),
+    Weakening(
+        "P1: a table of ids is not believed of a file that took another one's place",
+        "prloom/engine/bus/tables.py",
+        "            if len(segments) == 1 and (before > now or not self._stands(table)):\n",
+        "            if len(segments) == 1 and before > now:\n",
+        "engine/bus/test_tables.py",
+        "another_one_has_taken",
+    ),
+    Weakening(
         "P1: an id is known whichever closed segments share a table",
-        "prloom/engine/bus/closed.py",
+        "prloom/engine/bus/tables.py",
         "            pieces.append((pairs, sum(covered)))\n",
         "            pieces.append((pairs, 0))\n",
-        "engine/bus/test_closed.py",
+        "engine/bus/test_tables.py",
         "share_tables",
     ),
     Weakening(
@@ -91,7 +107,7 @@ WEAKENINGS = (
         "prloom/storage/tablefile.py",
         "        if crc32(self._pairs[block * BLOCK : (block + 1) * BLOCK]) != self._checks[block]:\n",
         "        if block < 0:\n",
-        "engine/bus/test_closed.py",
+        "engine/bus/test_tables.py",
         "damaged",
     ),
     Weakening(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from prloom.engine.bus import entries
-from prloom.engine.bus.closed import Closed
+from prloom.engine.bus.tables import Tables
 from prloom.model.position import Cursor, Position
 from prloom.storage import index
 from prloom.storage.index import Table
 from prloom.storage.journal import Journal
-from prloom.storage.places import Places
 
 REMEMBERED = 16 * 1024
 """Ids that are kept in memory as they are; of older ones there is a checksum and a place, 8 bytes each."""
@@ -21,16 +21,17 @@ REMEMBERED = 16 * 1024
 class Known:
     """The ids of the events of a journal up to a cursor.
 
-    The latest are remembered. For the others there is a table in memory for the live segment, and tables on the disk
-    for those that were closed. Nothing is read before it is needed.
+    The latest are remembered, for the others there are tables. Nothing is read before it is needed.
     """
 
     def __init__(self, journal: Journal, cursor: Cursor) -> None:
         self._journal = journal
         self._before = cursor
         self._ids: dict[str, Position] = {}
-        self._live: Places | None = None
-        self._closed = Closed(journal, self._scanned)
+        self._told: dict[str, Position] = {}
+        self._until = cursor
+        self._tables = Tables(journal, self._scanned)
+        self._looked = False
         journal.segments()  # which sees that the journal is none that could not be read
 
     def __contains__(self, event_id: object) -> bool:
@@ -38,7 +39,7 @@ class Known:
 
     def position(self, event_id: str) -> Position | None:
         """Return where an event stands that was read, or None."""
-        found = self._ids.get(event_id)
+        found = self._ids.get(event_id) or self._told.get(event_id)
         if found is not None:
             return found
         for place in self._candidates(event_id):
@@ -53,59 +54,56 @@ class Known:
         """Remember an id that is read now; older ones are let go of when the cursor moves on."""
         self._ids[event_id] = position
 
+    def recall(self, places: Iterable[tuple[str, Position]], until: Cursor) -> None:
+        """Know what was taken in of a file whose place another one took, as long as that is not read up to a cursor."""
+        self._told, self._until = dict(places), until
+
+    def meet(self, event_id: str, position: Position) -> None:
+        """Note where an event stands now that was recalled."""
+        if event_id in self._told:
+            self.add(event_id, position)
+
     def advance(self, cursor: Cursor) -> None:
         """Note how far the journal is read: what stands behind is no memory yet but news."""
         before, self._before = self._before, cursor
-        if self._live is None or (cursor.segment == before.segment and len(self._ids) <= REMEMBERED):
-            return
-        self._settle(before.segment)
-        if cursor.segment > before.segment:
-            self._close(before.segment, cursor)
+        if self._told and cursor[:2] >= self._until[:2]:
+            self._told = {}
+        if self._looked and (cursor.segment > before.segment or len(self._ids) > REMEMBERED):
+            self._settle()
 
     # ---- inside
 
     def _candidates(self, event_id: str) -> Iterator[Position]:
         """Yield the places where an event may stand, the latest segments first."""
-        if self._live is None:
-            self._live = Places(self._places(self._before.segment, 0, self._before.offset))
-            self._closed.look_round(self._before.segment, self._before.late)
-        low = index.checksum(event_id)
-        for offset in self._live.find(low):
-            yield Position(self._before.segment, offset)
-        yield from self._closed.places(low)
+        if not self._looked:
+            self._tables.look_round(self._before)
+            self._looked = True
+        return self._tables.places(index.checksum(event_id))
 
-    def _settle(self, segment: int) -> None:
+    def _settle(self) -> None:
         """Let go of the ids themselves, and keep where they stand."""
-        assert self._live is not None  # noqa: S101 - the caller has looked
-        self._live.add((key, at.offset) for key, at in self._ids.items() if at.segment == segment)
-        late = {key: at for key, at in self._ids.items() if at.segment < segment}
-        self._ids = {key: at for key, at in self._ids.items() if at.segment > segment}
-        for number in {at.segment for at in late.values()}:
-            read = self._before.late if number == self._before.segment - 1 else self._journal.size(number) or 0
-            self._closed.add(
-                number, index.made(((key, at.offset) for key, at in late.items() if at.segment == number), read)
-            )
+        by_segment: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        for event_id, at in self._ids.items():
+            by_segment[at.segment].append((event_id, at.offset))
+        self._ids = {}
+        self._tables.look_round(self._before)
+        for number, places in by_segment.items():
+            self._tables.add(number, index.made(places, self._read_to(number)))
 
-    def _close(self, segment: int, cursor: Cursor) -> None:
-        """Keep the table of a segment that is read to its end, and begin a new one."""
-        assert self._live is not None  # noqa: S101 - likewise
-        covered = cursor.late if cursor.segment == segment + 1 else (self._journal.size(segment) or 0)
-        self._closed.keep(segment, self._live.table(covered))
-        self._closed.look_round(cursor.segment, cursor.late)
-        self._live = Places()  # what was read of the next segment is remembered
-        if cursor.segment > segment + 1:
-            self._live.add(self._places(cursor.segment, 0, cursor.offset))
+    def _read_to(self, number: int) -> int:
+        """Return how far a segment was read."""
+        if number >= self._before.segment - 1:
+            return self._before.offset if number == self._before.segment else self._before.late
+        return self._journal.size(number) or 0
 
     def _scanned(self, number: int, start: int, stop: int) -> Table:
-        """Return the table of a part of a segment."""
-        return index.made(self._places(number, start, stop), stop)
-
-    def _places(self, number: int, start: int, stop: int) -> Iterator[tuple[str, int]]:
-        """Yield the ids in a part of a segment, with what only looks like an event: each find is looked at."""
-        for entry in self._journal.part(number, start, stop):
-            found = _named(entry.line)
-            if found is not None:
-                yield found.data.id, entry.position.offset
+        """Return the table of a part of a segment, with what only looks like an event: each find is looked at."""
+        places = (
+            (found.data.id, entry.position.offset)
+            for entry in self._journal.part(number, start, stop)
+            if (found := _named(entry.line)) is not None
+        )
+        return index.made(places, stop)
 
     def _searched(self, event_id: str) -> Position | None:
         for entry in self._journal.containing(msgspec.json.encode(event_id), Position(*self._before[:2])):

@@ -94,7 +94,17 @@ class Desk:
         bus = self.local.make_sub(paths.BUS)
         effects = (self.text, self.stores, self.shared, PlanState(self.edit))
         self.ledger = Ledger.open(bus, self.clock, effects, rotate_at=self._rotate_at)
-        self.known = Known(self.ledger.events, self.ledger.state.cursor)
+        self.know(self.ledger.state.cursor, self.ledger.state.rereading)
+
+    def know(self, cursor: Cursor, rereading: Cursor | None) -> None:
+        """Know the events up to a cursor; while a file is read that took another's place, those too that the log tells.
+
+        The log is the only one that knows them until the file is read as far as `rereading`.
+        """
+        self.known = Known(self.ledger.events, cursor)
+        if rereading is not None:
+            with self.local.make_sub(paths.BUS) as bus:
+                self.known.recall(history.taken_in(bus), rereading)
 
     @property
     def id(self) -> str:

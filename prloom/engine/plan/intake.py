@@ -12,15 +12,14 @@ from prloom.core import acknowledging, deferral, intake, notices, trust
 from prloom.core.backoff import Backoff
 from prloom.core.intake import Ledger as OwnPosts
 from prloom.core.trust import Held, Trusted, Unknown
-from prloom.engine.bus import entries, history, receipts
-from prloom.engine.bus.known import Known
+from prloom.engine.bus import entries, receipts
 from prloom.engine.plan.desk import Desk
 from prloom.model.action import Action, React
 from prloom.model.decision import Change, Intake
 from prloom.model.event import Event
+from prloom.model.position import Cursor
 from prloom.model.record import iso
 from prloom.model.state import OpenEvent
-from prloom.storage import paths
 from prloom.storage.reader import Batch
 
 log = logging.getLogger(__name__)
@@ -51,9 +50,11 @@ def take_in(desk: Desk, sign: Sign, unseen: Unseen = lambda _: False) -> bool:
         return False
     batch = desk.ledger.events.read(state.cursor, limit_lines=LINES)
     _mend(desk, batch)
+    rereading = state.rereading
     replaced = batch.gap or not desk.ledger.events.stands(state.cursor, state.fingerprint)
     if replaced:
-        batch = _anew(desk)
+        rereading = desk.ledger.events.end()
+        batch = _anew(desk, rereading)
     elif batch.cursor == state.cursor:
         return False
     if batch.skipped:
@@ -70,21 +71,18 @@ def take_in(desk: Desk, sign: Sign, unseen: Unseen = lambda _: False) -> bool:
         plan_status=notices.status(told) if desk.id else None,
         cursor=batch.cursor,
         fingerprint=state.fingerprint if batch.fingerprint is None else batch.fingerprint,
+        rereading=rereading if rereading is not None and batch.cursor[:2] < rereading[:2] else None,
         note=REPLACED if replaced else None,
     )
     desk.known.advance(batch.cursor)
     return True
 
 
-def _anew(desk: Desk) -> Batch:
+def _anew(desk: Desk, end: Cursor) -> Batch:
     """Read a journal that was cut or replaced from its beginning; what was taken in before is known by the log."""
     log.warning("plan %s: %s", desk.id, REPLACED)
-    end = desk.ledger.events.end()
     start = end._replace(offset=0)
-    desk.known = Known(desk.ledger.events, start)
-    with desk.local.make_sub(paths.BUS) as bus:
-        for event_id, position in history.taken_in(bus):
-            desk.known.add(event_id, position)
+    desk.know(start, end)
     return desk.ledger.events.read(start, limit_lines=LINES)
 
 
@@ -126,6 +124,7 @@ def _changes(
             log.warning("plan %s: a line of events.jsonl cannot be read; `prloom doctor` names it", desk.id)
             continue
         if event.id in desk.known:  # also where it came in just now
+            desk.known.meet(event.id, entry.position)
             continue
         desk.known.add(event.id, entry.position)
         if intake.own(event, posts):

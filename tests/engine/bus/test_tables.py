@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stage import NOON, said
 
-from prloom.engine.bus import closed, entries
-from prloom.engine.bus.closed import Closed
+from prloom.engine.bus import entries
+from prloom.engine.bus import tables as tables_of
 from prloom.engine.bus.known import Known
+from prloom.engine.bus.tables import Tables
+from prloom.model.position import START
 from prloom.storage import index
 from prloom.storage.disk import Disk
 from prloom.storage.folder import Folder
-from prloom.storage.index import FAR
+from prloom.storage.index import FAR, Table
 from prloom.storage.journal import Journal
 
 SEGMENTS = 14  # so that 8, 4, 1 and the newest have a table each
@@ -65,6 +67,7 @@ def test_tables_become_one_as_segments_are_closed(journal: Journal, tmp_path: Pa
     assert "none" not in known
     cursor = journal.end()
     for number in range(2):
+        entries.append(journal, [said(f"last{number}")], NOON)
         journal.rotate()
         entries.append(journal, [said(f"later{number}")], NOON)
         batch = journal.read(cursor)
@@ -107,7 +110,7 @@ def flip(file: Path, at: int) -> None:
         lambda file: file.write_bytes(file.read_bytes()[:-1]),
         lambda file: flip(file, 10),
         lambda file: flip(file, 60),
-        lambda file: flip(file, 32 + 8 * file.read_bytes()[16] + 3),  # in a pair, which is seen when it is asked for
+        lambda file: flip(file, 40 + 8 * file.read_bytes()[16] + 3),  # in a pair, which is seen when it is asked for
         lambda file: file.write_bytes((file.parent / TABLES[TABLES.index(file.name) - 1]).read_bytes()),
     ],
 )
@@ -139,13 +142,15 @@ def test_what_came_late_into_the_newest_segment_is_known_though_its_table_was_da
 ):
     cursor = journal.end()
     scan = Known(journal, cursor)._scanned
-    tables = Closed(journal, scan)
-    tables.look_round(cursor.segment, cursor.late)
+    tables = Tables(journal, scan)
+    tables.look_round(cursor)
+    assert [*tables.places(index.checksum("none"))] == []
     segment = tmp_path / f"bus/events-{SEGMENTS:06}.jsonl"
     late = segment.read_bytes().splitlines(keepends=True)[0].replace(b'"e14"', b'"late"')
     with segment.open("ab") as file:
         file.write(late)
 
+    tables.look_round(cursor._replace(late=cursor.late + len(late)))
     tables.add(SEGMENTS, scan(SEGMENTS, cursor.late, cursor.late + len(late)))
     flip(tmp_path / "bus/state/events-000014.index", 43)
 
@@ -188,12 +193,70 @@ def test_segments_that_were_taken_away_are_no_matter(journal: Journal, tmp_path:
     assert found(journal) == {each for each in IDS if each[1:] not in {"1", "2", "10"}}
 
 
+# ---- of a segment that grows
+
+LONG = "x" * (tables_of.WORTH_KEEPING // 10)
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> Iterator[Journal]:
+    with Folder.make(tmp_path, "bus") as folder:
+        yield Journal(folder, "events.jsonl")
+
+
+def look(journal: Journal) -> tuple[list[tuple[int, int, int]], set[str]]:
+    """Look for ids as a process does that has just begun: what it reads for that, and which it finds."""
+    scan, scanned = Known(journal, journal.end())._scanned, []
+
+    def seen(number: int, start: int, stop: int) -> Table:
+        scanned.append((number, start, stop))
+        return scan(number, start, stop)
+
+    tables = Tables(journal, seen)
+    tables.look_round(journal.end())
+    ids = [f"{letter}{number}" for letter in "abc" for number in range(12)]
+    return scanned, {each for each in ids if [*tables.places(index.checksum(each))]}
+
+
+def test_a_start_reads_of_the_live_segment_what_came_since_its_table_was_kept(growing: Journal):
+    a, b = ({f"{letter}{number}" for number in range(12)} for letter in "ab")
+    entries.append(growing, [said(each, LONG) for each in sorted(a)], NOON)
+    before = growing.end().offset
+    assert look(growing) == ([(1, 0, before)], a)
+    assert look(growing) == ([], a)
+    entries.append(growing, [said(each) for each in sorted(b)], NOON)
+
+    assert look(growing) == ([(1, before, growing.end().offset)], a | b)
+
+
+def test_of_a_segment_that_has_just_begun_no_table_is_kept(growing: Journal, tmp_path: Path):
+    entries.append(growing, [said("a1")], NOON)
+
+    assert look(growing)[1] == {"a1"}
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_table_of_a_segment_that_another_one_has_taken_the_place_of_is_not_used(
+    growing: Journal, tmp_path: Path, *, noticed: bool
+):
+    entries.append(growing, [said(f"a{number}", LONG) for number in range(12)], NOON)
+    look(growing)
+    (tmp_path / "bus/events.jsonl").unlink()
+    entries.append(growing, [said(f"b{number}", LONG) for number in range(12)], NOON)
+    if noticed:
+        assert "b0" not in Known(growing, START)
+    entries.append(growing, [said("c1")], NOON)
+
+    assert look(growing)[1] == {"c1", *(f"b{number}" for number in range(12))}
+
+
 # ---- which share
 
 
 @given(st.integers(1, 400))
 def test_segments_share_tables_of_which_there_are_never_more_than_digits(count: int):
-    tables = closed.shared(dict.fromkeys(range(1, count + 1), 1), count)
+    tables = tables_of.shared(dict.fromkeys(range(1, count + 1), 1), count)
 
     assert [number for table in tables for number in table] == list(range(1, count + 1))
     assert tables[-1] == range(count, count + 1)
@@ -202,8 +265,8 @@ def test_segments_share_tables_of_which_there_are_never_more_than_digits(count: 
 
 @given(st.integers(1, 200), st.integers(1, 50))
 def test_tables_are_made_of_whole_tables_as_segments_are_closed(count: int, more: int):
-    before = closed.shared(dict.fromkeys(range(1, count + 1), 1), count)[:-1]
-    after = closed.shared(dict.fromkeys(range(1, count + more + 1), 1), count + more)
+    before = tables_of.shared(dict.fromkeys(range(1, count + 1), 1), count)[:-1]
+    after = tables_of.shared(dict.fromkeys(range(1, count + more + 1), 1), count + more)
 
     assert all(any(set(table) <= set(each) for each in after) for table in before)
 
@@ -211,7 +274,7 @@ def test_tables_are_made_of_whole_tables_as_segments_are_closed(count: int, more
 @given(st.dictionaries(st.integers(1, 300), st.integers(0, FAR // 2), max_size=60))
 def test_offsets_in_a_shared_table_have_room_whatever_segments_there_are(sizes: dict[int, int]):
     newest = max(sizes, default=0)
-    tables = closed.shared(sizes, newest)
+    tables = tables_of.shared(sizes, newest)
 
     assert {number for table in tables for number in table} >= sizes.keys()
     assert all(len(table) == 1 or sum(sizes.get(number, 0) for number in table) < FAR for table in tables)
@@ -220,4 +283,4 @@ def test_offsets_in_a_shared_table_have_room_whatever_segments_there_are(sizes: 
 
 
 def test_a_segment_of_an_absurd_number_costs_nothing():
-    assert closed.shared({1: 5, 10**12: 5}, 10**12) == (range(1, 65), range(10**12, 10**12 + 1))
+    assert tables_of.shared({1: 5, 10**12: 5}, 10**12) == (range(1, 65), range(10**12, 10**12 + 1))

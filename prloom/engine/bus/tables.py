@@ -1,4 +1,4 @@
-"""Find where an event stands in the closed segments of a journal, by as few tables as their number has digits."""
+"""Find where an event stands in the segments of a journal, by as few tables as their number has digits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 
 from prloom.errors import StorageError
-from prloom.model.position import Position
+from prloom.model.position import START, Cursor, Position
 from prloom.storage import paths, tablefile
 from prloom.storage.folder import Folder
 from prloom.storage.index import FAR, Pairs, Table
@@ -17,29 +17,37 @@ from prloom.storage.tablefile import DamagedError, TableFile
 _WIDTHS = (64, 32, 16, 8, 4, 2)
 """Segments that share a table once all of them are closed: two tables become one, so that there are never many."""
 
+WORTH_KEEPING = 1024 * 1024
+"""Bytes of a growing segment from which on its table is kept: what there is of a shorter one is soon read again."""
+
 Scan = Callable[[int, int, int], Table]
 """Makes the table of a segment's events, from an offset on and before another one."""
 
 
-class Closed:
-    """The tables of a journal's closed segments, each in a file that is made when it is first needed.
+class Tables:
+    """The tables of a journal's segments up to a cursor, each in a file that is made when it is first needed.
 
-    A table is no truth, only a way to it: one that is missing or damaged is made again. So nothing has to be kept in
-    step with the journal, and two that were put together may go as soon as the one of both is there. The newest
-    segment has a table of its own, for lines may still come there.
+    A table is no truth, only a way to it: one that is missing or damaged is made again, and one that ends too early is
+    brought up. So nothing has to be kept in step with the journal, and two that were put together may go as soon as the
+    one of both is there. The live segment and the newest closed one have tables of their own, for lines may still come
+    there; of a live one that has just begun it is in memory only.
     """
 
     def __init__(self, journal: Journal, scan: Scan) -> None:
         self._journal = journal
         self._scan = scan
+        self._live = START.segment
         self._sizes: dict[int, int] = {}
         self._tables: dict[range, TableFile | None] = {}
 
-    def look_round(self, live: int, late: int) -> None:
-        """See which segments there are before the live one; the newest of them was read up to `late`."""
+    def look_round(self, cursor: Cursor) -> None:
+        """See which segments there are, and how far the live one and the newest closed one were read."""
+        still = {number: size for number, size in self._sizes.items() if number < self._live - 1}
+        live = self._live = cursor.segment
         numbers = [number for number in self._journal.segments() if number < live]
-        self._sizes = {number: self._sizes.get(number) or self._journal.size(number) or 0 for number in numbers}
-        self._sizes.update({live - 1: late} if live - 1 in self._sizes else {})
+        self._sizes = {number: still.get(number) or self._journal.size(number) or 0 for number in numbers}
+        self._sizes.update({live - 1: cursor.late} if live - 1 in self._sizes else {})
+        self._sizes[live] = cursor.offset
         self._tables = {each: self._tables.get(each) for each in reversed(shared(self._sizes, live - 1))}
 
     def places(self, low: int) -> Iterator[Position]:
@@ -52,17 +60,12 @@ class Closed:
             for file, offset in found:
                 yield Position(segments[file], offset)
 
-    def keep(self, number: int, table: Table) -> None:
-        """Keep the table of a segment that was read."""
-        segments = range(number, number + 1)
-        self._tables[segments] = self._written(segments, ((table.pairs, 0),), (table.covered,))
-
     def add(self, number: int, more: Table) -> None:
-        """Add what came late to the newest segment, and was read by now."""
+        """Add what was read of a segment since its table was made; if none was, that will find it there."""
         segments = range(number, number + 1)
-        self._sizes[number] = more.covered
-        table = self._tables.get(segments) or self._kept(segments)
-        self._tables[segments] = self._longer(segments, table, more)
+        table = self._tables.get(segments)
+        if table is not None:
+            self._tables[segments] = self._longer(segments, table, more)
 
     # ---- inside
 
@@ -78,15 +81,23 @@ class Closed:
 
     def _read(self, segments: range) -> TableFile:
         """Return the table that a file holds, brought up to what was read since; or else make it."""
+        name, now = paths.index(self._journal.name, segments), self._sizes.get(segments[0], 0)
         with self._journal.folder.make_sub(paths.BUS_STATE) as state:
-            table = tablefile.load(state, paths.index(self._journal.name, segments))
+            table = tablefile.load(state, name)
             if table is None or (table.first, len(table.covered)) != (segments[0], len(segments)):
                 return self._anew(segments)
+            before = table.covered[0]
+            if len(segments) == 1 and (before > now or not self._stands(table)):
+                state.remove(name)
+                return self._anew(segments)
             self._sweep(state, segments)  # for a crash may have left them
-        before, now = table.covered[0], self._sizes.get(segments[0], 0)
-        if len(segments) > 1 or before >= now:
+        if len(segments) > 1 or before == now:
             return table
         return self._longer(segments, table, self._scan(segments[0], before, now))
+
+    def _stands(self, table: TableFile) -> bool:
+        """Whether a segment is the one of which the table was made, and none that took its place."""
+        return bool(self._journal.fingerprint(table.first, table.covered[0]) == table.fingerprint)
 
     def _anew(self, segments: range) -> TableFile:
         """Make the table of one segment from the segment, and that of many from their tables."""
@@ -122,16 +133,17 @@ class Closed:
 
     def _written(self, segments: range, pieces: Sequence[tuple[Pairs, int]], covered: Sequence[int]) -> TableFile:
         """Write a table for this process and the next ones; where that cannot be, it is kept in memory."""
-        name, content = paths.index(self._journal.name, segments), partial(tablefile.content, segments[0])
-        try:
-            with self._journal.folder.make_sub(paths.BUS_STATE) as state:
-                state.replace(name, content(pieces, covered), lasting=False)
+        name = paths.index(self._journal.name, segments)
+        mark = self._journal.fingerprint(segments[0], covered[0]) if len(segments) == 1 else None
+        content = partial(tablefile.content, segments[0], pieces, covered, mark or 0)
+        table = None
+        if segments[0] < self._live or sum(covered) >= WORTH_KEEPING:
+            with suppress(StorageError), self._journal.folder.make_sub(paths.BUS_STATE) as state:
+                state.replace(name, content(), lasting=False)
                 table = tablefile.load(state, name)
                 if table is not None:
                     self._sweep(state, segments)
-        except StorageError:
-            table = None
-        return table or TableFile(memoryview(b"".join(content(pieces, covered))))
+        return table or TableFile(memoryview(b"".join(content())))
 
 
 def shared(sizes: Mapping[int, int], newest: int) -> tuple[range, ...]:
