@@ -25,7 +25,7 @@ class Files(Protocol):
         """Write a file whole, or leave it as it was."""
 
     def stamp(self, name: str) -> str | None:
-        """Return a text that is another one whenever the file is, without reading it.
+        """Return a text that differs whenever the file has changed; the file is not read for it.
 
         None while that cannot be told, because the file has just been changed.
         """

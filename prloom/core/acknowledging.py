@@ -26,7 +26,7 @@ _LETS_IN = ("admitted", "vouched")
 
 
 class Recent(NamedTuple):
-    """The time from which on what is written is acknowledged, and a date that is earlier wherever it is said."""
+    """The time from which on what is written is acknowledged, and a date two days before it: no zone matters there."""
 
     since: datetime
     day: str
@@ -40,7 +40,10 @@ def recent(*, begun: str | None, now: datetime) -> Recent:
 
 
 def wanted(event: Event, written_at: str | None, recent: Recent) -> bool:
-    """Whether a person wrote the event just now; `written_at` is the event's own, told by its text where it is old."""
+    """Whether a person wrote the event just now; `written_at` is the event's own.
+
+    An old one is told by comparing texts, which costs a burst of old events no parsing of times.
+    """
     if written_at is None or written_at < recent.day:
         return False
     author, at = event.author, _time(written_at)

@@ -1,4 +1,4 @@
-"""Find at which offsets of a file a key stands, without reading the file: a sorted table of checksums and places."""
+"""Sort pairs of a key's checksum and the offset where it stands, so that a key is found without reading the file."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class MemoryFiles:
         self.texts[name] = text
 
     def stamp(self, name: str) -> str | None:
-        """Return a text that is another one whenever the file is."""
+        """Return a text that differs whenever the file has changed."""
         return sha256(repr(self.texts.get(name)).encode()).hexdigest()
 
 

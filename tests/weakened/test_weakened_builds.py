@@ -811,7 +811,7 @@ WEAKENINGS = (
     Weakening(
         "damage: events of a bus that was replaced are taken in",
         "prloom/engine/plan/intake.py",
-        "    if replaced:\n        batch = _anew(desk)\n    elif",
+        "    if replaced:\n        rereading = desk.ledger.events.end()\n        batch = _anew(desk, rereading)\n    elif",
         "    if",
         "hostile/test_replaced.py",
         "took_the_place or behind_a_cut",
@@ -827,7 +827,7 @@ WEAKENINGS = (
     Weakening(
         "damage: a bus that was replaced but for its end is noticed",
         "prloom/storage/fingerprint.py",
-        "    for start in range(0, rest, rest // _SAMPLES + 1):\n",
+        "    for start in range(0, rest, -(-rest // _SAMPLES) or 1):\n",
         "    for start in ():\n",
         "hostile/test_replaced.py",
         "but_for_the_last",

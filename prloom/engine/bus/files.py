@@ -32,7 +32,7 @@ class PlanFolder:
         self._folder.replace(name, text.encode("utf-8", "replace"), mode=mode)
 
     def stamp(self, name: str) -> str | None:
-        """Return a text that is another one whenever the file is; None where it was changed too lately to tell."""
+        """Return a text that differs whenever the file has changed; None where that was too lately to tell."""
         found = self._folder.stat(name)
         if found is None:
             return "missing"

@@ -46,7 +46,9 @@ def _advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
     now = hands.horizon or desk.clock()
     moved = intake.take_in(desk, hands.bridges.acknowledgement, partial(_unseen, desk, roster, hands))
     if moved and desk.ledger.unsaved < SAVED_AFTER:
-        return True  # and what more there is, before anything is handed out: a burst of comments is one run
+        # What more there is comes before anything is handed out, for a burst of comments is one run; but a burst so
+        # long that its decisions are saved on the way is handed out on the way, too.
+        return True
     crowded = intake.full(desk)
     moved |= _end_waits(desk, now)
     moved |= todos.resolve(desk)
