@@ -811,8 +811,8 @@ WEAKENINGS = (
     Weakening(
         "damage: events of a bus that was replaced are taken in",
         "prloom/engine/plan/intake.py",
-        "    if replaced:\n        rereading = desk.ledger.events.end()\n        batch = _anew(desk, rereading)\n    elif",
-        "    if",
+        "    if replaced:\n        rereading",
+        "    if replaced and desk is None:\n        rereading",
         "hostile/test_replaced.py",
         "took_the_place or behind_a_cut",
     ),
