@@ -30,7 +30,7 @@ demo: setup
 
 test: setup
 	@$(BIN)/python -m compileall -q prloom bridges plugins  # else every prloom that a test starts compiles them anew
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 bench: setup
 	$(BIN)/python benchmarks

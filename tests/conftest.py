@@ -40,6 +40,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     os.environ.update(seen)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that may take longest, so that in the end nobody waits for one; the others stay shuffled."""
+    items.sort(key=time_limit, reverse=True)
+
+
+def time_limit(item: pytest.Item) -> float:
+    mark = item.get_closest_marker("timeout")
+    return float(mark.args[0]) if mark is not None and mark.args else 0.0
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     if home := config.stash.get(HOME, None):
         shutil.rmtree(home, ignore_errors=True)
