@@ -169,6 +169,21 @@ async def test_a_replaced_bus_whose_reading_is_cut_short_is_read_on_and_nobody_i
     assert stage.triager.batches[-1] == ("later",)
 
 
+async def test_what_was_read_again_of_a_replaced_bus_stays_known_to_who_has_read_it(stage: Stage):
+    stage.adopt()
+    bus = stage.local() / "bus/events.jsonl"
+    stage.append(said("a"), said("b"))
+    async with stage.rounds() as again:
+        await again()
+        bus.write_text(bus.read_text().replace('"a"', '"x"'))
+        await again()
+        assert stage.triager.batches == [("a", "b"), ("x",)]
+        stage.append(said("b"))
+        await again()
+
+    assert stage.triager.batches == [("a", "b"), ("x",)]
+
+
 async def test_of_a_replaced_bus_all_is_known_however_much_it_was(stage: Stage):
     ids = [f"e{number:05}" for number in range(REMEMBERED + 2000)]
     handed = stage.plugin("handler", handle_all)

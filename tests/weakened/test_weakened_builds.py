@@ -71,6 +71,14 @@ WEAKENINGS = (
         "cut_short",
     ),
     Weakening(
+        "damage: what was read again of a replaced bus stays known",
+        "prloom/engine/bus/known.py",
+        "        if event_id in self._told:\n",
+        "        if event_id not in self._told:\n",
+        "hostile/test_replaced.py",
+        "stays_known",
+    ),
+    Weakening(
         "P1: a table of ids is not believed of a file that took another one's place",
         "prloom/engine/bus/tables.py",
         "            if len(segments) == 1 and (before > now or not self._stands(table)):\n",
