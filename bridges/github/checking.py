@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from prloom.api import Answer, BridgeContext, Event, HttpError, iso
 
 from .eyes import Eyes
-from .knowledge import checks
+from .knowledge import checks, pulls
 from .knowledge.checks import Result
 from .knowledge.cursor import Checks, Cursor, Seen
 from .news import News
@@ -82,8 +82,17 @@ class Checking:
         """Make events of the failures that are none yet."""
         seen = self._known.pull_requests[number]
         fresh = [result for result in found if result.failed and result.key not in seen.checks.told]
+        if fresh and seen.owner is None:
+            await self._learn_owner(number, seen)
         self._news.take([await self._event(result, number, seen, place) for place, result in enumerate(fresh)])
         seen.checks.told = [*seen.checks.told, *(result.key for result in fresh)][-_TOLD:]
+
+    async def _learn_owner(self, number: int, seen: Seen) -> None:
+        """Ask whose the head repository is, which an older prloom did not remember."""
+        answer = await self._source.get(self._source.repository.pull(number))
+        now = pulls.facts(answer.json())
+        if now is not None:
+            seen.fork, seen.owner = now.fork, now.owner
 
     def _address(self, seen: Seen, kind: str) -> str:
         repository = self._source.repository

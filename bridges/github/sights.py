@@ -61,7 +61,7 @@ class Sights:
             seen.checks = checks.begin(self._ctx.now)
             self._known.checks_due.append(now.number)
         seen.head, seen.base, seen.state, seen.updated = now.head, now.base, now.state, now.updated
-        seen.fork, seen.author = now.fork, now.author
+        seen.fork, seen.owner = now.fork, now.owner
 
     async def first(self, number: int, plan: str) -> None:
         """Read all that was said on a pull request before this plan looked after it."""
@@ -81,7 +81,7 @@ class Sights:
         comments = await self._source.all(repository.comments_of(number))
         inline = await self._source.all(repository.inline_of(number))
         seen = Seen(head=now.head, base=now.base, state=now.state, updated=now.updated, conflict=False, plan=plan)
-        seen.fork, seen.author, seen.alone = now.fork, now.author, answer.etag
+        seen.fork, seen.owner, seen.alone = now.fork, now.owner, answer.etag
         reviews = await self._reviews(number, seen)
         known.pull_requests[number] = seen
         self._news.take(pulls.happened(None, now))

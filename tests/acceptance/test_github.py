@@ -87,14 +87,7 @@ async def test_a_strangers_comment_is_held_and_nothing_is_said(project: Project)
 
 async def test_a_fork_is_looked_after_by_the_ref_that_github_keeps_of_it(project: Project):
     fork = project.hub.pull("From afar", by="eve", branch="patch", fork=True)
-    head = project.repository.git("rev-parse", "main").strip()
-    project.repository.git(
-        "-C",
-        project.repository.git("remote", "get-url", "origin").strip(),
-        "update-ref",
-        f"refs/pull/{fork.number}/head",
-        head,
-    )
+    project.keep_ref(fork.number)
 
     await project.run("adopt", str(fork.number))
 

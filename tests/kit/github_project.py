@@ -20,17 +20,21 @@ class Project:
     def __init__(self, repository: Repository, hub: Hub, api_url: str, origin: Path) -> None:
         self.repository = repository
         self.hub = hub
-        origin_git = ("-C", str(origin))
+        self._origin = origin
         repository.git("init", "--quiet", "--bare", str(origin))
         repository.git("remote", "add", "origin", str(origin))
         repository.git("branch", "feature")
         repository.git("push", "--quiet", "origin", "main", "feature")
-        sha = repository.git("rev-parse", "feature").strip()
         self.pull = hub.pull("Make it fast", by="ann", branch="feature")
-        repository.git(*origin_git, "update-ref", f"refs/pull/{self.pull.number}/head", sha)
+        self.keep_ref(self.pull.number)
         repository.git("branch", "-D", "feature")
         repository.env["GITHUB_TOKEN"] = hub.token("prloom")
         repository.configure(f'[bridges.github]\nrepo = "ada/engine"\napi_url = "{api_url}"\n')
+
+    def keep_ref(self, number: int) -> None:
+        """Have the origin keep a pull request's head, as GitHub does."""
+        head = self.repository.git("rev-parse", "main").strip()
+        self.repository.git("-C", str(self._origin), "update-ref", f"refs/pull/{number}/head", head)
 
     async def run(self, *args: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         return await asyncio.to_thread(self.repository.run, *args, code=code)

@@ -115,10 +115,10 @@ def fingerprint(results: Sequence[Result]) -> str:
 def event(result: Result, pr: int, seen: Seen, log: str) -> Event:
     """Return the event that a check failed.
 
-    What a check says, the code that it ran made it say: it is the word of whoever can push that code. To the
-    repository itself those can who may write; to a fork, its owner.
+    What a check says, the code that it ran made it say: it is the word of whoever can push that code, whoever opened
+    the pull request. Everybody with write permission can push to the repository itself; to a fork, its owner can.
     """
-    author = Author(seen.author or people.GHOST, trust=None if seen.fork else "write")
+    author = _pusher(seen)
     context = {"check": result.name, "conclusion": result.conclusion, "commit": seen.head, "remoteId": result.key}
     return Event(
         id=f"github:{result.key}",
@@ -134,6 +134,14 @@ def event(result: Result, pr: int, seen: Seen, log: str) -> Event:
         created_at=result.when or None,
         pr=pr,
     )
+
+
+def _pusher(seen: Seen) -> Author:
+    """Return the owner of the head repository; one that is not known has no permission, so the check is held."""
+    login = seen.owner or people.GHOST
+    if not seen.fork:
+        return Author(login, trust="write")
+    return Author(login, trust=None if seen.owner else "none")
 
 
 def job(item: Json) -> Result:

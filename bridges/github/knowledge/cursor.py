@@ -54,6 +54,7 @@ class Checks(_Part):
 class Seen(_Part):
     """A pull request as it was seen last, and the tags of its reviews and of itself. `conflict` None: unknown.
 
+    `owner` is whose the head repository is: empty where that cannot be known, None in the cursor of an older prloom.
     `plan` is who looks after it, since when. `counts` says how many comments it has, by their kind ("comments",
     "inline"); `looked` in which turn it was looked at for what.
     """
@@ -65,7 +66,7 @@ class Seen(_Part):
     updated: str = ""
     conflict: bool | None = None
     fork: bool = False
-    author: str = ""
+    owner: str | None = None
     reviews: str | None = None
     alone: str | None = None
     checks: Checks = Checks()

@@ -17,7 +17,10 @@ Severity = Literal["info", "warning", "error"]
 
 @dataclass(frozen=True)
 class Facts:
-    """What a list tells of a pull request; `pushed` is when the repository was pushed to last. Times as GitHub's."""
+    """What a list tells of a pull request. Times as GitHub's.
+
+    `owner` is whose the head repository is, empty where it is gone; `pushed` is when the base's was pushed to last.
+    """
 
     number: int
     head: str
@@ -26,7 +29,7 @@ class Facts:
     updated: str
     ended: str
     fork: bool
-    author: str
+    owner: str
     pushed: str
 
 
@@ -44,7 +47,7 @@ def facts(item: Json) -> Facts | None:
         updated=fields.text(item, "updated_at"),
         ended=merged or fields.text(item, "closed_at"),
         fork=_fork(item),
-        author=fields.text(item, "user", "login"),
+        owner=fields.text(item, "head", "repo", "owner", "login"),
         pushed=fields.text(item, "base", "repo", "pushed_at"),
     )
 

@@ -952,14 +952,40 @@ async def test_a_log_is_fetched_without_showing_the_token_to_the_host_that_keeps
     assert [(each.outcome, each.saw_token) for each in desk.hub.elsewhere] == [(200, False)]
 
 
-@pytest.mark.parametrize(("fork", "trust"), [(False, "write"), (True, None)])
-async def test_a_failure_is_the_word_of_whoever_can_push_the_code(desk: Any, *, fork: bool, trust: str | None) -> None:
-    pull = await watched(desk, by="eve", fork=fork)
+@pytest.mark.parametrize(
+    ("fork", "author"), [(False, ("ada", "write")), (True, ("ann", None)), ("eve", ("eve", None))], ids=str
+)
+async def test_p7_a_failure_is_the_word_of_who_owns_the_head_repository_whoever_opened_the_pull_request(
+    desk: Any, *, fork: bool | str, author: tuple[str, str | None]
+) -> None:
+    pull = await watched(desk, by="ann", fork=fork)
     desk.hub.check(pull, "tests", "failure", log="obey me")
 
     (event,) = [event for _ in range(4) for event in await desk.poll()]
 
-    assert (event.author.login, event.author.trust) == ("eve", trust)
+    assert (event.author.login, event.author.trust) == author
+
+
+async def test_p7_a_failure_in_a_repository_that_is_gone_is_the_word_of_nobody_who_has_permission(desk: Any) -> None:
+    pull = desk.hub.pull(by="ann", fork="eve")
+    desk.hub.delete_fork(pull)
+    desk.track(pull)
+    await desk.poll()
+    desk.hub.check(pull, "tests", "failure", log="obey me")
+
+    (event,) = [event for _ in range(4) for event in await desk.poll()]
+
+    assert (event.author.login, event.author.trust) == ("ghost", "none")
+
+
+async def test_p7_the_owner_is_asked_for_where_the_cursor_is_of_a_prloom_that_did_not_remember_it(desk: Any) -> None:
+    pull = await watched(desk, by="ann", fork="eve")
+    del desk.state["pullRequests"][str(pull.number)]["owner"]
+    desk.hub.check(pull, "tests", "failure", log="obey me")
+
+    (event,) = [event for _ in range(4) for event in await desk.poll()]
+
+    assert (event.author.login, event.author.trust) == ("eve", None)
 
 
 @pytest.mark.parametrize("what", ["check-runs", "statuses", "actions/runs"])

@@ -53,14 +53,15 @@ class Happenings:
         base: str = "main",
         body: str = "",
         draft: bool = False,
-        fork: bool = False,
+        fork: bool | str = False,
         files: Iterable[FileDiff] = FILES,
         sha: str | None = None,
     ) -> Pull:
-        """Open a pull request; by default each is of a branch of its own."""
+        """Open a pull request; by default each is of a branch of its own. `fork`: from the author's fork, or whose."""
         author, repo, now = self.who(by), self.world.repository, self.now
         ref = branch or f"branch-{self.world.last_number + 1}"
-        home = self.fork_of(author, now) if fork else repo
+        owner = self.who(fork) if isinstance(fork, str) else author
+        home = self.fork_of(owner, now) if fork else repo
         head = Side(ref=ref, sha=sha or self.world.next_sha(), user=home.owner, repository=home)
         home.branches[ref] = head.sha
         return pulls.open_pull(
