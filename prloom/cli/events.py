@@ -6,78 +6,70 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import layout, places, terminal
+from prloom.cli import event_table, places, terminal, times
 from prloom.cli.options import Options, json_option, pass_options
-from prloom.cli.terminal import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from prloom.engine.views.events import Listed, Row
+    from prloom.engine.views.events import Filter
 
 STATES = ("pending", "deferred", "held", "parked", "handled", "triaged", "dropped", "superseded")
-
-_ROLES: Mapping[str, Role] = {"pending": "name", "deferred": "warn", "held": "warn", "parked": "bad"}
 
 
 @click.command("events")
 @click.argument("plan", required=False)
-@click.option("--state", type=click.Choice(STATES), help="Only events in this state.")
+@click.option("--state", type=click.Choice(STATES), help="List only events in this state.")
+@click.option("--type", "kind", metavar="TYPE", help="List only events of this type, such as pr_comment.")
+@click.option("--author", metavar="LOGIN", help="List only events by this author.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="List only events that came in or changed since then: 2h, 7d, 2026-11-21 or 2026-11-21T20:16:05Z.",
+)
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="List only the newest N events.")
 @json_option
 @pass_options
-def command(given: Options, plan: str | None, state: str | None, *, as_json: bool) -> None:
-    """List all events there ever were, or those of one PLAN, with what became of each."""
-    from prloom.engine.views import events  # noqa: PLC0415 - `prloom events --help` needs none
+def command(
+    given: Options,
+    plan: str | None,
+    *,
+    state: str | None,
+    kind: str | None,
+    author: str | None,
+    since: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """List the events of all plans, or of one PLAN, each with its state. The newest event is the last."""
+    from datetime import UTC, datetime  # noqa: PLC0415 - `prloom events --help` needs none
 
+    from prloom.engine.views import events  # noqa: PLC0415
+
+    now = datetime.now(UTC)
     where = places.repository(given)
     named = None if plan is None else places.plan_id(where, plan)
-    listing = events.every(where, plan=named, state=state)
+    wanted = events.Filter(
+        state=state,
+        type=kind,
+        author=None if author is None else author.removeprefix("@"),
+        since=None if since is None else times.since(since, now),
+        limit=limit,
+    )
+    listing = events.every(where, wanted, plan=named)
     for error in listing.errors:
         click.echo(f"prloom: {terminal.clean(error)}", err=True)
     if as_json:
         terminal.echo_json({"events": listing.rows})
     elif listing.listed:
-        click.echo("\n".join(_lines(listing.listed)))
+        click.echo("\n".join(event_table.lines(listing.listed, now, terminal.line_width())))
     else:
-        click.echo(_nothing(named, state))
+        click.echo(_nothing(named, wanted))
 
 
-def _nothing(plan: str | None, state: str | None) -> str:
+def _nothing(plan: str | None, wanted: Filter) -> str:
     of = f" of plan {plan}" if plan else ""
-    if state is not None:
-        return f"No event{of} is {state}."
-    return f"No events{of} yet; they come with `prloom start`, or by hand with `prloom emit`."
-
-
-def _lines(listed: Sequence[Listed]) -> list[str]:
-    from datetime import UTC, datetime  # noqa: PLC0415 - only for people
-
-    now = datetime.now(UTC)
-    heads = [terminal.paint(name, "dim") for name in ("STATE", "EVENT", "PLAN", "TYPE", "AUTHOR", "CHANGED")]
-    table = terminal.table([heads, *(_cells(each.row, now) for each in listed)])
-    taken = max(map(terminal.columns_of, table)) + 2
-    texts = [terminal.paint("WHAT", "dim"), *(layout.cut(_what(each), taken) for each in listed)]
-    return [
-        (line + " " * (taken - terminal.columns_of(line)) + text).rstrip()
-        for line, text in zip(table, texts, strict=True)
-    ]
-
-
-def _cells(row: Row, now: datetime) -> list[str]:
-    return [
-        terminal.paint(row.state, _ROLES.get(row.state, "dim")),
-        layout.shown_id(row.id),
-        terminal.clean(row.plan) or "-",
-        terminal.clean(row.type),
-        terminal.clean(row.author or "-"),
-        layout.when(row.updated_at, now),
-    ]
-
-
-def _what(listed: Listed) -> str:
-    """Return why an open event waits, and what a done one was about."""
-    row = listed.row
-    waits = row.state in {"deferred", "held", "parked"}
-    reason = f"{row.by}: {row.reason}" if row.by and row.reason else row.reason
-    return terminal.clean((waits and reason) or listed.gist or row.reason or "")
+    conditions = wanted._replace(limit=None)
+    if not any(conditions):
+        return f"No events{of} yet; they come with `prloom start`, or by hand with `prloom emit`."
+    if conditions == type(wanted)(state=wanted.state):
+        return f"No event{of} is {wanted.state}."
+    return f"No event{of} matches; leave out an option to see more."

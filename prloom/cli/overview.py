@@ -16,10 +16,10 @@ _GAP = "  "
 
 def lines(status: Status, now: datetime) -> Iterator[str]:
     """Yield the lines of the whole picture."""
-    yield _dispatcher(status.dispatcher, now)
+    yield from layout.paragraph(_dispatcher(status.dispatcher, now))
     if status.dispatcher.trouble:
         yield from layout.item("trouble", terminal.paint(terminal.clean(status.dispatcher.trouble), "bad"))
-    yield totals(status)
+    yield from layout.paragraph(totals(status))
     for plan in status.plans:
         yield ""
         yield from _plan(plan, now)
@@ -63,8 +63,8 @@ def _waits(*, deferred: int, oldest_ms: int | None, held: int, parked: int, fail
 
 
 def _plan(plan: PlanStatus, now: datetime) -> Iterator[str]:
-    yield _head(plan)
-    yield _GAP + _counts(plan)
+    yield from layout.paragraph(_head(plan))
+    yield from layout.paragraph(_counts(plan), indent=_GAP)
     if plan.last_error:
         yield from layout.item("error", terminal.paint(terminal.clean(plan.last_error), "bad"))
     for event in plan.events.deferred:
@@ -139,7 +139,7 @@ def _section(title: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
     if rows:
         yield ""
         yield terminal.paint(title, "strong")
-        yield from (_GAP + line for line in terminal.table(rows))
+        yield from layout.rows(rows)
 
 
 def _bridge(bridge: BridgeStatus, now: datetime) -> list[str]:

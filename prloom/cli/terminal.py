@@ -91,6 +91,11 @@ def width() -> int:
         return _DEFAULT_WIDTH
 
 
+def line_width() -> int | None:
+    """Return how many columns a line may fill; None in a pipe, where a program reads whole lines."""
+    return width() if sys.stdout.isatty() else None
+
+
 def columns_of(text: str) -> int:
     """Return how many columns a text fills on a terminal, its colours aside."""
     plain = click.unstyle(text)
@@ -127,8 +132,8 @@ def table(rows: Sequence[Sequence[str]], *, gap: int = 2) -> list[str]:
     ]
 
 
-def duration(span: timedelta) -> str:
-    """Return a span for people, in its two largest units: `450 ms`, `30 s`, `2 h 5 min`."""
+def duration(span: timedelta, *, units: int = 2) -> str:
+    """Return a span for people, in its largest units: `450 ms`, `30 s`, `2 h 5 min`."""
     rest = max(span, timedelta(0))
     if timedelta(0) < rest < timedelta(seconds=1):
         return f"{rest // timedelta(milliseconds=1)} ms"
@@ -137,16 +142,17 @@ def duration(span: timedelta) -> str:
         count, rest = divmod(rest, unit)
         counts.append((count, name))
     first = next((place for place, (count, _) in enumerate(counts) if count), len(counts) - 1)
-    told = [f"{count} {name}" for count, name in counts[first : first + 2] if count]
+    told = [f"{count} {name}" for count, name in counts[first : first + units] if count]
     return " ".join(told) or "0 s"
 
 
-def when(moment: datetime, now: datetime) -> str:
+def when(moment: datetime, now: datetime, *, units: int = 2) -> str:
     """Return where a moment lies as seen from now: `in 30 s`, `2 h 5 min ago`, `now`."""
     distance = abs(moment - now)
     if distance < timedelta(seconds=1):
         return "now"
-    return f"in {duration(distance)}" if moment > now else f"{duration(distance)} ago"
+    span = duration(distance, units=units)
+    return f"in {span}" if moment > now else f"{span} ago"
 
 
 def clock(moment: datetime, zone: tzinfo | None = None) -> str:

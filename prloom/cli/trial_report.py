@@ -29,9 +29,9 @@ def lines(
     yield f"Plugin {terminal.paint(terminal.clean(found.key), 'name')} ({found.source}, {terminal.clean(found.place)})"
     yield from _registered(found, registered)
     yield ""
-    yield from terminal.table([_row(each) for each in trials])
+    yield from layout.rows([_row(each) for each in trials])
     if batch is not None:
-        yield terminal.paint(f"all at once: {_counts(batch)}", "strong")
+        yield from layout.paragraph(terminal.paint(f"all at once: {_counts(batch)}", "strong"))
     if skipped:
         yield terminal.paint(f"{skipped} more events were not shown: it hangs or dies too often", "bad")
     yield from _faults(trials, batch)
@@ -59,7 +59,7 @@ def _row(trial: Trial) -> tuple[str, str, str]:
     """Return an event's line: its shape, the verdict, and all that came with it."""
     shape = terminal.fit(terminal.clean(trial.shape), _WIDEST)
     verdict = terminal.paint(trial.verdict, _ROLES.get(trial.verdict, "warn"))
-    return f"  {shape}", verdict, layout.cut("; ".join(_details(trial)), _WIDEST + _REST)
+    return shape, verdict, layout.cut("; ".join(_details(trial)), _WIDEST + _REST)
 
 
 def _details(trial: Trial) -> Iterator[str]:

@@ -58,7 +58,7 @@ def _about(life: Life) -> Iterator[str]:
     author = f"by {terminal.clean(event.author.login)}" if event.author else nobody
     trust = f" ({terminal.clean(event.author.trust)})" if event.author and event.author.trust else ""
     plan = f"plan {terminal.clean(life.plan)}" if life.plan else "the repository as a whole"
-    yield f"{layout.shown_id(event.id)}  {terminal.clean(event.type)} {author}{trust}, {plan}"
+    yield from layout.paragraph(f"{layout.shown_id(event.id)}  {terminal.clean(event.type)} {author}{trust}, {plan}")
     if event.url:
         yield layout.INDENT + terminal.clean(event.url)
     if event.title:
@@ -112,4 +112,4 @@ def _now(life: Life) -> Iterator[str]:
         f"or give it up: {layout.to_run('drop', life.event.id, '--reason', 'TEXT')}",
     }
     remedy = remedies.get(life.state)
-    yield f"Now {state}{f'; {remedy}' if remedy else ''}."
+    yield from layout.paragraph(f"Now {state}{f'; {remedy}' if remedy else ''}.")

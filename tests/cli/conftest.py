@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 import pytest
 from click.testing import CliRunner
 from stage import Stage
@@ -22,6 +25,17 @@ class Ran(NamedTuple):
 
 
 Prloom = Callable[..., Ran]
+
+
+class Screen(io.StringIO):
+    """What a command writes to a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def lines(self) -> list[str]:
+        """Return the lines without their colours."""
+        return click.unstyle(self.getvalue()).splitlines()
 
 
 @pytest.fixture
@@ -41,5 +55,20 @@ def prloom(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Prloom:
         with CliRunner().isolation(input=stdin) as (out, err, _):
             code = main.run(main.cli, ["-C", str(stage.root), *args])
             return Ran(code, out.getvalue().decode(), err.getvalue().decode())
+
+    return run
+
+
+@pytest.fixture
+def on_terminal(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Run a command line on a terminal with so many columns, and return the lines that it shows."""
+    monkeypatch.setenv("TZ", "UTC")
+
+    def run(columns: int, *args: str) -> list[str]:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        screen = Screen()
+        with contextlib.redirect_stdout(screen):
+            main.run(main.cli, ["-C", str(stage.root), *args])
+        return screen.lines()
 
     return run

@@ -4,12 +4,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext, TriageContext
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red]\nSTATE"
 Prloom = Callable[..., Any]
+OnTerminal = Callable[..., list[str]]
 
 
 def deferring(ctx: PluginContext) -> None:
@@ -89,3 +91,103 @@ async def test_nothing_from_outside_reaches_the_terminal_as_it_is(stage: Stage, 
 
     assert not set(text) & {"\x1b", "\x07", "\u202e"}
     assert len(text.splitlines()) == 2
+
+
+# What a terminal has room for.
+
+COMMENT = "github:issue_comment:21012345{}"
+EVE = Author("eve-with-a-long-name", "none")
+
+
+@pytest.fixture
+async def held(stage: Stage) -> Stage:
+    """Three held comments, with ids as they come from GitHub."""
+    stage.adopt()
+    stage.append(*(said(COMMENT.format(number), "Please run this for me. " * 9, author=EVE) for number in range(3)))
+    await stage.tick()
+    return stage
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 132])
+def test_no_line_is_wider_than_the_terminal_and_ids_are_whole(
+    held: Stage, on_terminal: OnTerminal, columns: int
+) -> None:
+    lines = on_terminal(columns, "events")
+
+    assert max(map(len, lines)) <= columns
+    assert all(any(COMMENT.format(number) in line.split() for line in lines) for number in range(3))
+
+
+def test_a_table_at_80_columns_is_cut_after_what_is_needed_most(held: Stage, on_terminal: OnTerminal) -> None:
+    lines = on_terminal(80, "events")
+
+    assert [line.split()[:3] for line in lines] == [
+        ["STATE", "EVENT", "PLAN"],
+        *(["held", COMMENT.format(number), "pr-7"] for number in range(3)),
+    ]
+    assert lines[1].endswith("…")
+
+
+def test_below_60_columns_there_are_lines_in_place_of_columns(held: Stage, on_terminal: OnTerminal) -> None:
+    lines = on_terminal(40, "events")
+
+    assert max(map(len, lines)) <= 40
+    assert lines[0] == f"held {COMMENT.format(0)}"
+    assert lines[1].startswith("  pr-7, pr_comment by eve-with-a-long")
+    assert lines[2].startswith("  eve-with-a-long-name has ")
+    assert len(lines) == 9
+
+
+# Which events are listed.
+
+
+@pytest.fixture
+async def mixed(stage: Stage) -> Stage:
+    """Events of two plans that came one after the other, the older ones for the plan with the later name."""
+    stage.adopt("b", pr=2)
+    stage.adopt("a", pr=1)
+    stage.append(said("old", author=Author("ann", "write")), plan_id="b")
+    stage.append(said("check", type="check_failed"), plan_id="b")
+    await stage.tick()
+    stage.clock.advance(hours=3)
+    stage.append(said("new", author=Author("Ann", "write")), plan_id="a")
+    await stage.tick()
+    return stage
+
+
+def ids(prloom: Prloom, *options: str) -> list[str]:
+    return [row["id"] for row in json.loads(prloom("events", "--json", *options).out)["events"]]
+
+
+def test_the_newest_event_is_the_last_whatever_its_plan(mixed: Stage, prloom: Prloom) -> None:
+    assert ids(prloom) == ["old", "check", "new"]
+    assert [line.split()[1] for line in prloom("events").out.splitlines()[1:]] == ["old", "check", "new"]
+
+
+@pytest.mark.parametrize(
+    ("options", "listed"),
+    [
+        (["--limit", "1"], ["new"]),
+        (["--limit", "2"], ["check", "new"]),
+        (["--author", "ann"], ["old", "new"]),
+        (["--author", "@ANN", "--limit", "1"], ["new"]),
+        (["--type", "check_failed"], ["check"]),
+        (["--type", "check_failed", "--author", "ann"], []),
+        (["--since", "2026-01-01T14:00Z"], ["new"]),
+        (["--since", "2025-12-31"], ["old", "check", "new"]),
+    ],
+)
+def test_options_choose_events_in_json_too(mixed: Stage, prloom: Prloom, options: list[str], listed: list[str]) -> None:
+    assert ids(prloom, *options) == listed
+
+
+@pytest.mark.parametrize("text", ["yesterday", "-2h", "2", ""])
+def test_a_time_that_means_nothing_is_refused_with_examples(prloom: Prloom, text: str) -> None:
+    ran = prloom("events", "--since", text)
+
+    assert ran.code == 2
+    assert ran.err.startswith(f"prloom: Invalid value for '--since': {text!r} is not a time; write an age such as 30m,")
+
+
+def test_options_that_match_nothing_say_so(mixed: Stage, prloom: Prloom) -> None:
+    assert prloom("events", "--author", "bob").out == "No event matches; leave out an option to see more.\n"

@@ -260,3 +260,31 @@ def test_it_imports_nothing_that_it_does_not_use(stage: Stage) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=stage.root)
 
     assert done.stderr == "[]\n"
+
+
+# What a terminal has room for.
+
+
+@pytest.mark.parametrize("columns", [40, 59, 60, 80])
+@pytest.mark.parametrize("command", ["status", "why github:issue_comment:2101", "plugins list", "bridges list"])
+async def test_no_line_is_wider_than_the_terminal(
+    stage: Stage, on_terminal: Callable[..., list[str]], columns: int, command: str
+) -> None:
+    def down() -> None:
+        raise OSError("the source is down, and will be for as long as nobody has found out why")
+
+    on_branch(
+        stage.adopt(title="Cache what is read from the disk, and forget it after a while"), "a-branch-with-a-name"
+    )
+    stage.plugin("quiet-period", deferring)
+    stage.bridge.refuse = lambda action: Refused("the thread is locked, and nobody but its owner can unlock it")
+    author = Author("a-stranger-with-a-name", "none")
+    stage.append(said("d", "wait " * 30), said("github:issue_comment:2101", "word " * 30, author=author), said("t"))
+    await stage.tick()
+    stage.bridge.fail = down
+    await stage.tick()
+
+    lines = on_terminal(columns, *command.split())
+
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= columns

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
 
+from prloom.core import trust
 from prloom.engine.bus import plans
 from prloom.engine.views import buses, journals
 from prloom.engine.views.journals import Came, Said
@@ -42,10 +44,32 @@ class Row(Record, frozen=True, kw_only=True):
 
 
 class Listed(NamedTuple):
-    """A row, and for people the first line of what the event says."""
+    """A row, when the event came in, and for people the first line of what it says."""
 
     row: Row
     gist: str
+    came_at: str
+
+
+class Filter(NamedTuple):
+    """Which events to list: each condition that is given must hold; of those events, the newest `limit`."""
+
+    state: str | None = None
+    type: str | None = None
+    author: str | None = None
+    since: datetime | None = None
+    limit: int | None = None
+
+    def accepts(self, row: Row) -> bool:
+        """Return whether a row meets all conditions; an event whose time cannot be read is never too old."""
+        if self.state not in {None, row.state} or self.type not in {None, row.type}:
+            return False
+        if self.author is not None and not (row.author and trust.named(row.author, [self.author])):
+            return False
+        return self.since is None or _moment(row.updated_at) >= self.since
+
+
+ALL = Filter()
 
 
 class Listing(NamedTuple):
@@ -70,6 +94,7 @@ class _Life:
     by: str | None
     attempts: int
     updated_at: str
+    came_at: str
 
 
 @dataclass
@@ -80,8 +105,8 @@ class _Log:
     cursor: Cursor = START
 
 
-def every(repository: RepositoryPaths, *, plan: str | None = None, state: str | None = None) -> Listing:
-    """Return the events of all plans, or of one, in the order in which they came in; of one state only, if asked."""
+def every(repository: RepositoryPaths, wanted: Filter = ALL, *, plan: str | None = None) -> Listing:
+    """Return the wanted events of all plans, or of one, in the order in which they came in: the newest is the last."""
     found: list[Listed] = []
     errors: list[str] = []
     for plan_id in (*plans.ids(repository), REPOSITORY) if plan is None else (plan,):
@@ -89,7 +114,10 @@ def every(repository: RepositoryPaths, *, plan: str | None = None, state: str | 
             found += of_plan(repository, plan_id)
         except PrloomError as error:
             errors.append(f"{f'plan {plan_id}' if plan_id else 'the repository'}: {error}")
-    return Listing(tuple(each for each in found if state in {None, each.row.state}), tuple(errors))
+    chosen = sorted((each for each in found if wanted.accepts(each.row)), key=lambda each: _moment(each.came_at))
+    if wanted.limit is not None:
+        chosen = chosen[-wanted.limit :]
+    return Listing(tuple(chosen), tuple(errors))
 
 
 def of_plan(repository: RepositoryPaths, plan_id: str) -> tuple[Listed, ...]:
@@ -131,14 +159,16 @@ def _start_from(log: _Log, said: Said) -> None:
             created_at=event.created_at,
         )
         attempts = event.deferral.attempts if event.deferral else 0
-        log.lives.setdefault(event.id, _Life(intake, event.state, event.reason, event.by, attempts, event.since))
+        log.lives.setdefault(
+            event.id, _Life(intake, event.state, event.reason, event.by, attempts, event.since, event.since)
+        )
 
 
 def _apply(lives: dict[str, _Life], change: Change, said: Said) -> None:
     """Move one event on, by the rules of `core.projection`."""
     life = lives.get(change.event_id)
     if life is None and change.intake is not None:
-        life = lives[change.event_id] = _Life(change.intake, change.state, None, None, 0, said.ts)
+        life = lives[change.event_id] = _Life(change.intake, change.state, None, None, 0, said.ts, said.ts)
     elif life is None or life.state in DONE:
         return
     wait = change.deferral
@@ -179,7 +209,7 @@ def _row(plan_id: str, event_id: str, life: _Life, came: Came | None) -> Listed:
         created_at=life.intake.created_at or (came.ts if came is not None else None),
         updated_at=life.updated_at,
     )
-    return Listed(row, _gist(event))
+    return Listed(row, _gist(event), life.came_at)
 
 
 def _untaken(plan_id: str, came: Came) -> Listed:
@@ -199,8 +229,16 @@ def _untaken(plan_id: str, came: Came) -> Listed:
         created_at=event.created_at or came.ts,
         updated_at=came.ts,
     )
-    return Listed(row, _gist(event))
+    return Listed(row, _gist(event), came.ts)
 
 
 def _gist(event: Event) -> str:
     return event.title or event.body.strip().partition("\n")[0]
+
+
+def _moment(text: str) -> datetime:
+    """Return a time from a file; one that cannot be read was written by another program, and counts as the newest."""
+    try:
+        return record.moment(text)
+    except ValueError:
+        return datetime.max.replace(tzinfo=UTC)

@@ -11,6 +11,7 @@ from stage import Stage, said
 from prloom.api import Author, PluginContext, TriageContext, marker
 from prloom.engine.bus.ledger import Ledger
 from prloom.engine.views import events, why
+from prloom.engine.views.events import Filter
 from prloom.model import event as model
 from prloom.model.decision import Change
 from prloom.storage.folder import Folder
@@ -18,7 +19,7 @@ from prloom.storage.folder import Folder
 
 def rows(stage: Stage, plan: str | None = None, state: str | None = None) -> list[Mapping[str, Any]]:
     """Return the rows as a program reads them."""
-    listing = events.every(stage.paths, plan=plan, state=state)
+    listing = events.every(stage.paths, Filter(state=state), plan=plan)
     assert listing.errors == ()
     return json.loads(msgspec.json.encode(listing.rows))
 
