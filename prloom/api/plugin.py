@@ -115,7 +115,8 @@ class PluginContext:
     def register_hook(self, name: str, handler: Handler) -> None:
         """Register a function for a hook point, `beforeTriage` or `before_triage`.
 
-        It is called with (plan, ctx), or with (event, ctx) for event hooks. A name that is not known is a warning.
+        It is called with (plan, ctx), or with (event, ctx) for event hooks. A name that is not known is a warning,
+        and so is a hook point that prloom does not call yet. Raises ExtensionError for a guard that it does not call.
         """
         known = hooks.canonical(name) if isinstance(name, str) else None
         if known is None:
@@ -123,8 +124,16 @@ class PluginContext:
             hint = f"; did you mean {close!r}?" if close else ""
             self.registrations.warnings.append(f"plugin {self.key}: no hook point is named {name!r}{hint}")
             return
+        if hooks.refused(known):
+            raise ExtensionError(
+                f"plugin {self.key}: prloom does not call the guard {known} yet, so the plugin would protect nothing;"
+                " remove the hook"
+            )
         self._check_handler(f"hook {known}", handler, arguments=2)
         self.registrations.hooks.append(Hook(known, handler))
+        for warning in hooks.not_fired_yet(self.key, [known]):
+            if warning not in self.registrations.warnings:
+                self.registrations.warnings.append(warning)
 
     def command(self, name: str, *, help: str = "") -> Callable[[H], H]:  # noqa: A002 - the word authors expect
         """Register the decorated function for the slash command `/name`."""

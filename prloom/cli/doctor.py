@@ -55,6 +55,7 @@ def _findings(given: Options) -> Iterator[Finding]:
     yield from doctor.guarded(lambda: doctor.findings(where, datetime.now(UTC)), str(where.root))
     if config is not None:
         yield from doctor.guarded(lambda: surroundings.of_agents(config, where.root), "the agents")
+        yield from doctor.guarded(lambda: surroundings.of_plugins(config, where.root), "the plugins")
         yield from doctor.guarded(lambda: surroundings.of_presets(config, where), "the presets")
         yield from doctor.guarded(lambda: surroundings.of_tokens(config, where), "the tokens")
 

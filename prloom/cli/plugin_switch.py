@@ -50,7 +50,7 @@ def switch(given: Options, names: Sequence[str], verb: Verb) -> None:
 def _known(given: Options) -> tuple[PluginLine, ...]:
     from prloom.engine import catalog  # noqa: PLC0415 - see switch
 
-    return catalog.plugins(places.repository(given), options.config(given), os.environ)
+    return catalog.plugins(places.repository(given), options.config(given), os.environ).plugins
 
 
 def _key(name: str, known: Collection[str]) -> str:

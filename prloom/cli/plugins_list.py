@@ -33,11 +33,14 @@ def command(given: Options, *, as_json: bool) -> None:
     where = places.repository(given)
     found = catalog.plugins(where, options.config(given), os.environ)
     if as_json:
-        terminal.echo_json({"plugins": found})
-    elif found:
-        click.echo("\n".join(_lines(found)))
+        terminal.echo_json(found)
+    elif found.plugins:
+        click.echo("\n".join(_lines(found.plugins)))
     else:
         click.echo("There are no plugins; `prloom plugins new NAME` makes one.")
+    if not as_json:
+        for warning in found.warnings:
+            click.echo(f"{terminal.paint('warning', 'warn')}: {terminal.clean(warning)}")
 
 
 def _lines(found: Sequence[PluginLine]) -> Iterator[str]:

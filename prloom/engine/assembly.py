@@ -111,7 +111,8 @@ def crew(root: Path, config: Config, environ: Mapping[str, str]) -> Crew:
     """Return the plugins that run, each with its host; nothing of them has run yet."""
     selection = select(root, config, environ)
     for warning in selection.warnings:
-        log.warning("%s", warning)
+        if warning not in selection.missing.values():  # which the crew tells as failures
+            log.warning("%s", warning)
     known = [found.key for found in selection.chosen]
     plugins = [
         Plugin(
@@ -122,7 +123,7 @@ def crew(root: Path, config: Config, environ: Mapping[str, str]) -> Crew:
         )
         for found in selection.chosen
     ]
-    return Crew(plugins)
+    return Crew(plugins, selection.failures)
 
 
 def _host(found: Found, settings: Mapping[str, Json], root: Path, config: Config, environ: Mapping[str, str]) -> Host:

@@ -42,15 +42,17 @@ class PluginLine(Record, frozen=True, kw_only=True):
 
 
 class Offered(Record, frozen=True, kw_only=True):
-    """What the dispatcher last told of a plugin."""
+    """What the dispatcher last told of a plugin; one that was not `chosen` could not even be loaded."""
 
     name: str
+    chosen: bool = True
     loaded: bool = False
     error: str | None = None
     hooks: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class BridgeLine(Record, frozen=True, kw_only=True):
@@ -68,12 +70,24 @@ class BridgeLine(Record, frozen=True, kw_only=True):
 _STATES = {"on": "enabled", "off": "disabled", "failed": "failed"}
 
 
-def plugins(repository: RepositoryPaths, config: Config, environ: Mapping[str, str]) -> tuple[PluginLine, ...]:
-    """Return all plugins: those that run, in their order, then those that fail, then those that are off."""
-    told = {plugin.name: plugin for plugin in _published(repository, paths.PLUGINS, "plugins", Offered)}
+class PluginList(Record, frozen=True, kw_only=True):
+    """All plugins: those that run, in their order, then those that fail, then those that are off.
+
+    `warnings` are about names in the configuration that no plugin has.
+    """
+
+    plugins: tuple[PluginLine, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def plugins(repository: RepositoryPaths, config: Config, environ: Mapping[str, str]) -> PluginList:
+    """Return all plugins of the repository, the user and the machine."""
+    offered = _published(repository, paths.PLUGINS, "plugins", Offered)
+    told = {plugin.name: plugin for plugin in offered if plugin.chosen}
     loaded = {name: _loaded(plugin) for name, plugin in told.items() if plugin.loaded or plugin.error}
     selection = assembly.select(repository.root, config, environ)
-    return tuple(_plugin(entry, told.get(entry.name)) for entry in registry.entries(selection, loaded))
+    lines = tuple(_plugin(entry, told.get(entry.name)) for entry in registry.entries(selection, loaded))
+    return PluginList(plugins=lines, warnings=selection.warnings)
 
 
 def bridges(repository: RepositoryPaths, config: Config) -> tuple[BridgeLine, ...]:
@@ -117,6 +131,7 @@ def _loaded(plugin: Offered) -> Registered | str:
         commands=dict.fromkeys(plugin.commands, ""),
         tools=dict.fromkeys(plugin.tools, OfferedTool()),
         skills=dict.fromkeys(plugin.skills, OfferedSkill(path="")),
+        warnings=plugin.warnings,
     )
 
 

@@ -103,6 +103,23 @@ def of_tokens(config: Config, where: RepositoryPaths, environ: Mapping[str, str]
                 yield _finding("error", what, f"bridge {each.name}", fix)
 
 
+def of_plugins(config: Config, root: Path, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """Yield the plugins that are enabled and cannot be loaded, and what prloom.toml says of plugins that do not exist.
+
+    No plugin's code is run for that.
+    """
+    selection = assembly.select(root, config, environ)
+    for failure in selection.failures:
+        disable = f"`prloom plugins disable {failure.name}`" if failure.source else "remove the name from prloom.toml"
+        fix = f"fix that and start prloom again, or {disable}"
+        yield _finding("error", failure.reason, f"plugin {failure.name}", fix)
+    for warning in selection.warnings:
+        if warning not in selection.missing.values():
+            where, _, rest = warning.partition(": ")
+            what, _, fix = rest.partition("; ")
+            yield _finding("warning", what, where, fix)
+
+
 def _forges(where: RepositoryPaths) -> Iterator[str]:
     """Yield the forges on which the plans' pull requests are."""
     for plan_id in plans.ids(where):

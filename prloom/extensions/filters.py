@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prloom.extensions import environment, keys
@@ -34,12 +34,32 @@ class Left:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A plugin that is enabled and cannot even be loaded: its name, its source ("" where it was not found), and why."""
+
+    name: str
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Selection:
-    """The plugins to load, in their order; those left out, each with its reason; and warnings for the operator."""
+    """The plugins to load, in their order; those left out, each with its reason; and warnings for the operator.
+
+    `missing` maps the names in `plugins.enabled` that no plugin has to what is to be said of them.
+    """
 
     chosen: tuple[Found, ...] = ()
     left: tuple[Left, ...] = ()
     warnings: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The plugins that are enabled and cannot be loaded; two that disable each other are told once."""
+        broken = [Failure(each.found.key, each.found.source, each.reason) for each in self.left if each.failed]
+        broken += [Failure(name, "", reason) for name, reason in self.missing.items()]
+        return tuple(dict.fromkeys(broken))
 
 
 def select(found: Sequence[Found], wishes: Wishes, environ: Mapping[str, str]) -> Selection:
@@ -48,11 +68,18 @@ def select(found: Sequence[Found], wishes: Wishes, environ: Mapping[str, str]) -
     wanted = _resolved(wishes, known)
     left: list[Left] = []
     able = _sorted_out(found, lambda plugin: _unwanted(plugin, wanted), left)
+    able = _sorted_out(able, _of_another_kind, left, failed=_asked_for(wanted, known))
+    able = _sorted_out(able, lambda plugin: _not_enabled(plugin, wanted), left)
     able = _sorted_out(able, _replaced(able), left)
-    able = _sorted_out(able, lambda plugin: plugin.error, left, failed=True)
-    able = _sorted_out(able, _clashes(able), left, failed=True)
-    able = _sorted_out(able, lambda plugin: _lacking(plugin, environ), left)
-    return Selection(_ordered(able, wanted.order), tuple(left), _unmatched(wishes, known))
+    able = _sorted_out(able, lambda plugin: plugin.error, left, failed=_always)
+    able = _sorted_out(able, _clashes(able), left, failed=_always)
+    able = _sorted_out(able, lambda plugin: _lacking(plugin, environ), left, failed=_asked_for(wanted, known))
+    return Selection(
+        _ordered(able, wanted.order),
+        tuple(left),
+        _unmatched(wishes, known),
+        _missing("plugins.enabled", wishes.enabled, known),
+    )
 
 
 def settings_of(key: str, wishes: Wishes, known: Iterable[str]) -> Mapping[str, Json]:
@@ -70,11 +97,33 @@ def _resolved(wishes: Wishes, known: set[str]) -> Wishes:
     def resolved(names: Sequence[str]) -> tuple[str, ...]:
         return tuple(key for name in names if (key := keys.resolve(name, known)) is not None)
 
-    return Wishes(resolved(wishes.enabled), resolved(wishes.disabled), resolved(wishes.order))
+    return Wishes(resolved(wishes.enabled), resolved(wishes.disabled), resolved(wishes.order), wishes.settings)
+
+
+def _never(_: Found) -> bool:
+    return False
+
+
+def _always(_: Found) -> bool:
+    return True
+
+
+def _asked_for(wishes: Wishes, known: Collection[str]) -> Callable[[Found], bool]:
+    """Tell whether the operator asked for a plugin; bundled ones are on, and are missed once they are configured."""
+    configured = {keys.resolve(name, known) for name in wishes.settings}
+
+    def asked_for(plugin: Found) -> bool:
+        return plugin.key in wishes.enabled or (plugin.source == "bundled" and plugin.key in configured)
+
+    return asked_for
 
 
 def _sorted_out(
-    plugins: Iterable[Found], reason: Callable[[Found], str | None], left: list[Left], *, failed: bool = False
+    plugins: Iterable[Found],
+    reason: Callable[[Found], str | None],
+    left: list[Left],
+    *,
+    failed: Callable[[Found], bool] = _never,
 ) -> list[Found]:
     """Return the plugins for which there is no reason against; the others are added to `left`."""
     kept = []
@@ -83,20 +132,25 @@ def _sorted_out(
         if why is None:
             kept.append(plugin)
         else:
-            left.append(Left(plugin, why, failed))
+            left.append(Left(plugin, why, failed(plugin)))
     return kept
 
 
 def _unwanted(plugin: Found, wishes: Wishes) -> str | None:
-    """Return why the operator, or its kind, keeps the plugin from running."""
+    return "disabled: it stands in plugins.disabled" if plugin.key in wishes.disabled else None
+
+
+def _of_another_kind(plugin: Found) -> str | None:
     kind = plugin.manifest.kind if plugin.manifest else "standalone"
-    if plugin.key in wishes.disabled:
-        return "disabled: it stands in plugins.disabled"
-    if kind not in KINDS:
-        return f"of kind {kind!r}, which this prloom does not run; it runs {', '.join(KINDS)}"
-    if plugin.source != "bundled" and plugin.key not in wishes.enabled:
-        return f"not enabled; `prloom plugins enable {plugin.key}` enables it"
-    return None
+    if kind in KINDS:
+        return None
+    return f"of kind {kind!r}, which this prloom does not run; it runs {', '.join(KINDS)}"
+
+
+def _not_enabled(plugin: Found, wishes: Wishes) -> str | None:
+    if plugin.source == "bundled" or plugin.key in wishes.enabled:
+        return None
+    return f"not enabled; `prloom plugins enable {plugin.key}` enables it"
 
 
 def _replaced(plugins: Sequence[Found]) -> Callable[[Found], str | None]:
@@ -118,10 +172,13 @@ def _clashes(plugins: Sequence[Found]) -> Callable[[Found], str | None]:
         alike[keys.slug(plugin.key)].append(plugin)
 
     def reason(plugin: Found) -> str | None:
-        others = [other for other in alike[keys.slug(plugin.key)] if other is not plugin]
-        if not others:
+        group = alike[keys.slug(plugin.key)]
+        if len(group) == 1:
             return None
-        both = " and ".join(f"{other.key} ({other.place})" for other in (plugin, *others))
+        if len({each.key for each in group}) == 1:
+            places = " and ".join(each.place for each in group)
+            return f"{places} have the same name, {plugin.key}, so none of them is loaded; rename or remove one"
+        both = " and ".join(f"{each.key} ({each.place})" for each in group)
         return f"{both} would be loaded as the same module {keys.module_name(plugin.key)}; rename or disable one"
 
     return reason
@@ -154,11 +211,15 @@ def _unmatched(wishes: Wishes, known: set[str]) -> tuple[str, ...]:
         "plugins.order": wishes.order,
         "plugins.settings": tuple(wishes.settings),
     }
-    warnings = []
-    for where, names in named.items():
-        for name in names:
-            if keys.resolve(name, known) is None:
-                close = keys.nearest(name, known)
-                hint = f"; did you mean {close!r}?" if close else "; `prloom plugins list` shows those there are"
-                warnings.append(f"{where}: there is no plugin {name!r}{hint}")
-    return tuple(warnings)
+    return tuple(text for where, names in named.items() for text in _missing(where, names, known).values())
+
+
+def _missing(where: str, names: Iterable[str], known: Collection[str]) -> Mapping[str, str]:
+    """Return what is to be said of each name that means no plugin, by name."""
+    found = {}
+    for name in names:
+        if keys.resolve(name, known) is None:
+            close = keys.nearest(name, known)
+            hint = f"; did you mean {close!r}?" if close else "; `prloom plugins list` shows those there are"
+            found[name] = f"{where}: there is no plugin {name!r}{hint}"
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -52,19 +52,17 @@ def entries(selection: Selection, loaded: Mapping[str, Registered | str] | None 
     return (*on, *sorted(left, key=lambda entry: (entry.state == "off", entry.name, entry.place)))
 
 
-def clashes(loaded: Iterable[tuple[str, Registered]]) -> tuple[str, ...]:
-    """Return a warning for each slash command that an earlier plugin has taken; plugins come in their order."""
+def clashes(loaded: Mapping[str, Registered]) -> Mapping[str, tuple[str, ...]]:
+    """Return, by plugin, a warning for each slash command that an earlier plugin has; plugins come in their order."""
     owners: dict[str, str] = {}
-    warnings = []
-    for key, registered in loaded:
+    warnings: dict[str, tuple[str, ...]] = {}
+    for key, registered in loaded.items():
         for command in registered.commands:
-            owner = owners.setdefault(command, key)
+            owner = owners.setdefault(command.casefold(), key)
             if owner != key:
-                warnings.append(
-                    f"plugin {key}: its command /{command} is not used, plugin {owner} comes first with the same;"
-                    " plugins.order changes that"
-                )
-    return tuple(warnings)
+                text = f"plugin {key}: plugin {owner} has the command /{command} too and comes first"
+                warnings[key] = (*warnings.get(key, ()), f"{text}; plugins.order changes that")
+    return warnings
 
 
 def _why(left: Left) -> str:
@@ -96,7 +94,9 @@ def _entry(
         commands=tuple(offered.commands),
         tools=tuple(offered.tools),
         skills=tuple(offered.skills),
-        warnings=registered.warnings if registered else found.warnings,
+        warnings=registered.warnings
+        if registered
+        else (*found.warnings, *hooks.not_fired_yet(found.key, offered.hooks)),
     )
 
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from prloom.api import HOOKS, Event, Json
+from prloom.api import HOOKS, Event, Json, hooks
 from prloom.errors import ExtensionError
 from prloom.extensions.process_host import ProcessHost
 from prloom.model.hook import Limits, Outcome
@@ -57,7 +57,8 @@ class PluginContract:
     def test_it_registers_without_a_warning(self) -> None:
         """It can be loaded with these settings, and has kept what its manifest announces."""
         with self._bench() as bench:
-            warnings = bench.registered.warnings
+            later = hooks.not_fired_yet(bench.key, bench.registered.hooks)  # the plugin may be written for what comes
+            warnings = [warning for warning in bench.registered.warnings if warning not in later]
         _expect(not warnings, f"it was loaded with warnings: {'; '.join(warnings)}")
 
     def test_it_survives_every_golden_event(self) -> None:

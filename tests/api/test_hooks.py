@@ -20,6 +20,10 @@ def test_every_hook_point_of_the_design_is_known_by_its_kind() -> None:
     assert {name: kind for kind, names in POINTS.items() for name in names} == HOOKS
 
 
+def test_no_guard_fires_yet_and_each_is_refused() -> None:
+    assert {name for name in HOOKS if hooks.refused(name)} == set(POINTS["guard"])
+
+
 @pytest.mark.parametrize("name", HOOKS)
 def test_a_hook_point_is_known_by_both_spellings(name: str) -> None:
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from prloom.api import hooks
 from prloom.api.plugin import Command, Hook, Manifest, PluginContext, Skill, Tool
 from prloom.errors import ExtensionError
 
@@ -89,6 +90,27 @@ def test_a_hook_point_that_is_not_known_is_a_warning_with_the_nearest_one(
 
     assert ctx.registrations.warnings == [warning]
     assert ctx.registrations.hooks == []
+
+
+@pytest.mark.parametrize("name", ["preTool", "before_route", "beforeUpsert", "postTool", "transform_tool_result"])
+def test_a_guard_that_is_never_called_is_refused_because_it_would_protect_nothing(
+    ctx: PluginContext, name: str
+) -> None:
+    assert mistake(lambda: ctx.register_hook(name, plan_hook)) == (
+        f"plugin image/openai: prloom does not call the guard {hooks.canonical(name)} yet, so the plugin would"
+        " protect nothing; remove the hook"
+    )
+    assert ctx.registrations.hooks == []
+
+
+def test_another_hook_point_that_is_not_called_yet_is_a_warning_once(ctx: PluginContext) -> None:
+    ctx.register_hook("afterTodo", plan_hook)
+    ctx.register_hook("after_todo", plan_hook)
+
+    assert len(ctx.registrations.hooks) == 2
+    assert ctx.registrations.warnings == [
+        "plugin image/openai: prloom does not call afterTodo yet, so its function does not run"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from prloom.api.context import HookContext, Services, TriageContext
-from prloom.api.plugin import Manifest, PluginContext
+from prloom.api.plugin import Hook, Manifest, PluginContext
 from prloom.errors import ExtensionError
 from prloom.extensions import calling
 from prloom.model.action import Action, Comment
@@ -118,7 +118,10 @@ def test_a_key_that_was_removed_and_set_again_is_set(
 
 @pytest.mark.parametrize("hook", ["beforeRoute", "preTool", "afterActivate", "sessionEnd"])
 def test_guards_and_lifecycle_hooks_can_be_called(ctx: PluginContext, run: Run, make_call: Make, hook: str) -> None:
-    ctx.register_hook(hook, lambda value, ctx: ctx.set_state("seen", [value, ctx.hook_point]))
+    def handler(value: str, ctx: HookContext) -> None:
+        ctx.set_state("seen", [value, ctx.hook_point])
+
+    ctx.registrations.hooks.append(Hook(hook, handler))  # a guard that does not fire yet cannot be registered
 
     assert run(make_call(hook)).writes == (Writes(scope="plan", values={"seen": ["# Plan\n", hook]}),)
 

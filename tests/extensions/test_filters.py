@@ -3,11 +3,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import msgspec
+import pytest
 
 from prloom.api.plugin import Manifest
 from prloom.extensions import filters
 from prloom.extensions.discovery import Found, Source
-from prloom.extensions.filters import Selection, Wishes
+from prloom.extensions.filters import Failure, Selection, Wishes
 
 
 def a_plugin(key: str, source: Source = "project", **manifest: object) -> Found:
@@ -68,6 +69,8 @@ def test_a_plugin_of_another_kind_is_left_out_with_its_kind_as_the_reason() -> N
     assert summary(selection).left == {
         "/project/a": "of kind 'backend', which this prloom does not run; it runs standalone"
     }
+    assert summary(selection).failed == ["/project/a"]
+    assert summary(filters.select([a_plugin("a", kind="backend")], Wishes(), {})).failed == []
 
 
 def test_of_two_enabled_plugins_with_one_key_the_later_source_wins() -> None:
@@ -137,7 +140,17 @@ def test_a_slug_that_only_a_sleeping_plugin_shares_is_no_clash() -> None:
 def test_one_key_twice_in_one_source_is_an_error_for_both() -> None:
     twice = [a_plugin("a"), msgspec.structs.replace(a_plugin("a"), path="/project/a.py")]
 
-    assert summary(filters.select(twice, Wishes(enabled=["a"]), {})).failed == ["/project/a", "/project/a.py"]
+    selection = filters.select(twice, Wishes(enabled=["a"]), {})
+
+    reason = "/project/a and /project/a.py have the same name, a, so none of them is loaded; rename or remove one"
+    assert summary(selection).failed == ["/project/a", "/project/a.py"]
+    assert selection.failures == (Failure("a", "project", reason),)
+
+
+def test_an_enabled_name_that_no_plugin_has_is_a_failure() -> None:
+    (failure,) = filters.select([a_plugin("memory", "bundled")], Wishes(enabled=["memori"]), {}).failures
+
+    assert failure == Failure("memori", "", "plugins.enabled: there is no plugin 'memori'; did you mean 'memory'?")
 
 
 def test_a_plugin_whose_variables_are_missing_does_not_run() -> None:
@@ -146,7 +159,25 @@ def test_a_plugin_whose_variables_are_missing_does_not_run() -> None:
     selection = filters.select(found, Wishes(enabled=["a"]), {"OTHER": "1", "EMPTY": ""})
 
     assert summary(selection).left == {"/project/a": "it needs KEY, EMPTY in the environment"}
+    assert summary(selection).failed == ["/project/a"]
     assert filters.select(found, Wishes(enabled=["a"]), dict.fromkeys(("KEY", "OTHER", "EMPTY"), "1")).left == ()
+
+
+@pytest.mark.parametrize(
+    ("wishes", "failed"),
+    [
+        (Wishes(), []),
+        (Wishes(enabled=["a"]), ["/bundled/a"]),
+        (Wishes(settings={"a": {"quiet": "2m"}}), ["/bundled/a"]),
+        (Wishes(enabled=["a"], disabled=["a"]), []),
+    ],
+)
+def test_a_bundled_plugin_that_lacks_a_variable_has_failed_only_if_somebody_wants_it(
+    wishes: Wishes, failed: list[str]
+) -> None:
+    found = [a_plugin("a", "bundled", requires_env=("KEY",))]
+
+    assert summary(filters.select(found, wishes, {})).failed == failed
 
 
 def test_a_plugin_that_asks_for_the_forges_token_does_not_run() -> None:

@@ -117,12 +117,23 @@ def test_a_plugin_that_is_off_and_broken_is_told_to_be_both() -> None:
 
 
 def test_a_command_belongs_to_the_first_plugin_that_has_it_and_the_other_is_warned() -> None:
-    loaded = [
-        ("a", Registered(commands={"note": "", "see": ""})),
-        ("b", Registered(commands={"note": ""})),
-        ("c", Registered(commands={"other": ""})),
-    ]
+    loaded = {
+        "a": Registered(commands={"note": "", "see": ""}),
+        "b": Registered(commands={"Note": ""}),
+        "c": Registered(commands={"other": ""}),
+    }
 
-    assert registry.clashes(loaded) == (
-        "plugin b: its command /note is not used, plugin a comes first with the same; plugins.order changes that",
+    assert registry.clashes(loaded) == {
+        "b": ("plugin b: plugin a has the command /Note too and comes first; plugins.order changes that",)
+    }
+
+
+def test_a_hook_point_that_a_manifest_announces_and_that_does_not_fire_yet_is_a_warning() -> None:
+    announced = a_plugin("a", provides_hooks=("after_todo", "on_event", "pre_tool"))
+
+    (entry,) = registry.entries(Selection(chosen=(announced,)))
+
+    assert entry.warnings == (
+        "plugin a: prloom does not call afterTodo yet, so its function does not run",
+        "plugin a: prloom does not call the guard preTool yet, and does not load a plugin that registers it",
     )

@@ -92,6 +92,10 @@ class Repository:
     def json(self, *args: str) -> Any:
         return json.loads(self.run(*args, "--json").stdout)
 
+    def json_of_failure(self, *args: str) -> Any:
+        """Return what a command that exits with 1 says."""
+        return json.loads(self.run(*args, "--json", code=1).stdout)
+
     def plan(self) -> Mapping[str, Any]:
         """Return the one plan's part of the status document."""
         (plan,) = self.json("status")["plans"]

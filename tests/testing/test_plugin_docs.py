@@ -13,9 +13,8 @@ import msgspec
 import pytest
 
 import prloom.testing
-from prloom.api import HOOKS, Event, HookContext, Payload, PluginContext, TriageContext
+from prloom.api import HOOKS, Event, HookContext, Payload, PluginContext, TriageContext, hooks
 from prloom.api.plugin import Manifest
-from prloom.core.verdicts import OBSERVERS
 from prloom.model.decision import Deferral
 from prloom.testing import GOLDEN_EVENTS, Harness, Shown, a_comment, harness
 
@@ -51,7 +50,7 @@ def test_every_hook_point_is_in_the_table_with_its_kind_its_arguments_and_whethe
     assert kind == HOOKS[hook]
     assert arguments.startswith("`(event, " if HOOKS[hook] == "event" else "`(plan, ")
     assert when
-    assert fires == ("today" if hook in {*OBSERVERS, "beforeTriage"} else "later")
+    assert fires == ("today" if hook in hooks.FIRING else "later: refused" if HOOKS[hook] == "guard" else "later")
 
 
 def test_every_member_of_the_plugin_context_is_named() -> None:

@@ -12,7 +12,8 @@ from prloom.core import breaker
 from prloom.core.breaker import Breaker
 from prloom.core.dispatch import Roster
 from prloom.core.verdicts import OnError
-from prloom.extensions import keys
+from prloom.extensions import keys, registry
+from prloom.extensions.filters import Failure
 from prloom.extensions.hosting import Host, Registered
 from prloom.model import record
 from prloom.model.record import Json
@@ -39,6 +40,7 @@ class Plugin:
         self.gate = asyncio.Lock()
         self.inside = 0
         self.trial = asyncio.Lock()
+        self.clashes: tuple[str, ...] = ()
         self._guilty: set[str] = set()
 
     async def start(self) -> None:
@@ -102,23 +104,32 @@ class Plugin:
             "commands": sorted(offered.commands) if offered else [],
             "tools": sorted(offered.tools) if offered else [],
             "skills": sorted(offered.skills) if offered else [],
+            "warnings": [*offered.warnings, *self.clashes] if offered else [],
         }
 
 
 class Crew:
-    """All plugins, in their order."""
+    """All plugins, in their order; and, to be told, those that are enabled and could not even be loaded."""
 
-    def __init__(self, plugins: Sequence[Plugin]) -> None:
+    def __init__(self, plugins: Sequence[Plugin], failures: Sequence[Failure] = ()) -> None:
         self._plugins = {plugin.key: plugin for plugin in plugins}
+        self._failures = tuple(failures)
 
     def __getitem__(self, key: str) -> Plugin:
         return self._plugins[key]
 
     async def start(self) -> None:
         """Start all hosts, side by side."""
+        for failure in self._failures:
+            log.warning("plugin %s is not used: %s", failure.name, failure.reason)
         async with asyncio.TaskGroup() as group:
             for plugin in self._plugins.values():
                 group.create_task(plugin.start())
+        able = {plugin.key: plugin.registered for plugin in self._able() if plugin.registered is not None}
+        for key, clashes in registry.clashes(able).items():
+            self._plugins[key].clashes = clashes
+            for warning in clashes:
+                log.warning("%s", warning)
 
     async def stop(self) -> None:
         """Stop all hosts; one that cannot be stopped keeps no other from it."""
@@ -161,10 +172,22 @@ class Crew:
 
     def report(self) -> list[dict[str, Json]]:
         """Return what `prloom status` shows of the plugins."""
-        return [plugin.report() for plugin in self._plugins.values()]
+        return [*(plugin.report() for plugin in self._plugins.values()), *map(_not_chosen, self._failures)]
 
     def _able(self) -> list[Plugin]:
         return [plugin for plugin in self._plugins.values() if plugin.registered is not None]
+
+
+def _not_chosen(failure: Failure) -> dict[str, Json]:
+    """Return what `prloom status` shows of a plugin that is enabled and was not even loaded."""
+    return {
+        "name": failure.name,
+        "source": failure.source,
+        "chosen": False,
+        "loaded": False,
+        "error": failure.reason,
+        "hooks": [],
+    }
 
 
 def _with(hook: str, plugins: Iterable[Plugin]) -> tuple[str, ...]:

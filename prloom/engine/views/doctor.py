@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from prloom.engine.views import published, snapshot
-from prloom.engine.views.document import BridgeStatus, PluginStatus
+from prloom.engine.views.document import BridgeStatus
 from prloom.engine.views.snapshot import Snapshot
 from prloom.errors import PrloomError, StorageError
 from prloom.model import record
@@ -39,6 +39,15 @@ class Finding(Record, frozen=True, kw_only=True):
     what: str
     where: str
     fix: str
+
+
+class _ToldOfPlugin(Record, frozen=True, kw_only=True):
+    """What the dispatcher last told of a plugin; one that was not `chosen` could not even be loaded."""
+
+    name: str
+    chosen: bool = True
+    error: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
@@ -175,9 +184,13 @@ def _lock(local: Folder, now: datetime) -> Iterator[Finding]:
 def _published(local: Folder) -> Iterator[Finding]:
     """Name what the dispatcher could not use when it last ran."""
     again = "mend that and start prloom again"
-    for plugin in published.of(local, paths.PLUGINS, "plugins", PluginStatus):
-        if plugin.error:
-            yield _error(plugin.error, f"plugin {plugin.name}", f"{again}, or `prloom plugins disable {plugin.name}`")
+    for plugin in published.of(local, paths.PLUGINS, "plugins", _ToldOfPlugin):
+        where, disable = f"plugin {plugin.name}", f"`prloom plugins disable {plugin.name}`"
+        if plugin.error and plugin.chosen:  # the others are looked for in the configuration as it is now
+            yield _error(plugin.error, where, f"{again}, or {disable}")
+        for warning in plugin.warnings:
+            what = warning.removeprefix(f"{where}: ")
+            yield _warning(what, where, f"change the plugin and start prloom again, or {disable}")
     for bridge in published.of(local, paths.BRIDGES, "bridges", BridgeStatus):
         if bridge.error:
             yield _error(bridge.error, f"bridge {bridge.name}", f"{again}, or set enabled = false")

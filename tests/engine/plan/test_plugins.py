@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from stage import NOON, FunctionHost, Stage, said
 
-from prloom.api import PluginContext
+from prloom.api import HOOKS, PluginContext, hooks
 from prloom.core.breaker import THRESHOLD
 from prloom.engine.plan.plugins import Crew, Plugin
 from prloom.errors import ExtensionError
+from prloom.testing import an_event
 
 
 def hooking(*hooks: str, command: str | None = None) -> Any:
@@ -67,6 +68,31 @@ async def test_a_plugin_that_registers_nothing_keeps_no_process():
         ("b", True, None),
         ("c", True, None),
     ]
+
+
+async def test_the_hook_points_that_are_said_to_fire_are_those_that_the_dispatcher_calls(stage: Stage):
+    called: set[str] = set()
+
+    def register(ctx: PluginContext) -> None:
+        for name in HOOKS:
+            if not hooks.refused(name):
+                ctx.register_hook(name, lambda value, context: called.add(context.hook_point))
+
+    stage.adopt()
+    stage.plugin("everywhere", register)
+    stage.bridge.news = [said("a"), an_event(id="b", source="ci", type="release_published", pr=None)]
+
+    await stage.tick()
+
+    assert called == hooks.FIRING
+
+
+async def test_a_command_that_another_plugin_has_is_told(caplog: pytest.LogCaptureFixture):
+    crew = await started(plugin("a", hooking(command="deploy")), plugin("b", hooking(command="Deploy")))
+
+    warning = "plugin b: plugin a has the command /Deploy too and comes first; plugins.order changes that"
+    assert warning in caplog.text
+    assert [each["warnings"] for each in crew.report()] == [[], [warning]]
 
 
 async def test_among_commands_of_one_name_the_first_plugins_wins():
