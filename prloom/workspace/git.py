@@ -7,7 +7,8 @@ What prloom wants of git are a dozen plumbing commands, not an object model.
 
 What is refused, and why, is in git-config(1): hooks and the file system monitor are programs that a relative setting
 finds in the worktree; `ext::` is a transport that is a program; a bare repository among a branch's files has a
-configuration of its own; submodules are fetched from where the branch says.
+configuration of its own; submodules are fetched from where the branch says. The drivers that the configuration names
+are turned off one by one (`drivers`), because git has no setting for all of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from prloom.core.naming import shown
 from prloom.errors import WorkspaceError
+from prloom.workspace import drivers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -63,6 +65,10 @@ _GUARDED = {
     **dict.fromkeys(("diff", "diff-files", "diff-index", "diff-tree", "format-patch", "log", "show"), _GUARDS),
     "status": ("--ignore-submodules=dirty",),
 }
+
+# These read the object store and the configuration only. Any other command may run a driver or a hook.
+_WITHOUT_DRIVERS = frozenset(("config", "for-each-ref", "ls-tree", "remote", "rev-list", "rev-parse", "version"))
+_LIST = ("config", "--null", "--name-only", "--list")
 
 _MACHINE = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
 _CONFIG = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
@@ -106,11 +112,12 @@ def run(
     """
     words = [os.fspath(word) for word in argv]
     words[1:1] = _GUARDED.get(words[0], ())
-    process = _start(words, cwd, environment(os.environ, cwd=cwd, git_dir=git_dir))
-    code, out, err = _finish(process, f"git {shown(words[0])} in {shown(str(cwd))}", limit)
-    if code not in codes:
-        raise WorkspaceError(f"git {shown(words[0])} failed in {shown(str(cwd))}: {reason(err, code)}")
-    return Answer(code, out)
+    env = environment(os.environ, cwd=cwd, git_dir=git_dir)
+    off: tuple[drivers.Setting, ...] = ()
+    if words[0] not in _WITHOUT_DRIVERS:
+        # In the same folder and repository: which files the configuration includes may depend on both.
+        off = drivers.turned_off(drivers.listed(_answer(_LIST, cwd=cwd, env=env).out))
+    return _answer(words, cwd=cwd, env={**env, **drivers.variables(off)}, off=off, codes=codes, limit=limit)
 
 
 def environment(caller: Mapping[str, str], *, cwd: Path, git_dir: Path | None) -> dict[str, str]:
@@ -132,7 +139,23 @@ def reason(err: str, code: int) -> str:
     return shown(_CREDENTIALS.sub("://…@", said), 400)
 
 
-def _start(words: list[str], cwd: Path, env: dict[str, str]) -> Popen[bytes]:
+def _answer(
+    words: Sequence[str],
+    *,
+    cwd: Path,
+    env: dict[str, str],
+    off: tuple[drivers.Setting, ...] = (),
+    codes: Collection[int] = (0,),
+    limit: timedelta = LIMIT,
+) -> Answer:
+    process = _start([*_OPTIONS, *drivers.options(off), *words], f"git {shown(words[0])}", cwd, env)
+    code, out, err = _finish(process, f"git {shown(words[0])} in {shown(str(cwd))}", limit)
+    if code not in codes:
+        raise WorkspaceError(f"git {shown(words[0])} failed in {shown(str(cwd))}: {reason(err, code)}")
+    return Answer(code, out)
+
+
+def _start(argv: list[str], what: str, cwd: Path, env: dict[str, str]) -> Popen[bytes]:
     from subprocess import DEVNULL, PIPE, Popen  # noqa: PLC0415 -- 10 ms that commands which only read files do not pay
 
     if not cwd.is_dir():
@@ -140,13 +163,13 @@ def _start(words: list[str], cwd: Path, env: dict[str, str]) -> Popen[bytes]:
     program = which("git", path=env["PATH"])
     if program is None:
         raise WorkspaceError("git was not found in PATH; install it from https://git-scm.com")
-    argv = [program, *_OPTIONS, *words]
     try:
         # A session of its own has no terminal to ask for a password at, and can be ended whole.
-        return Popen(argv, cwd=cwd, env=env, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True)
+        return Popen(
+            [program, *argv], cwd=cwd, env=env, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True
+        )
     except (OSError, ValueError) as error:  # arguments too long, or a NUL among them
-        why = f"git {shown(words[0])} could not be started in {shown(str(cwd))}: {shown(str(error))}"
-        raise WorkspaceError(why) from error
+        raise WorkspaceError(f"{what} could not be started in {shown(str(cwd))}: {shown(str(error))}") from error
 
 
 def _finish(process: Popen[bytes], what: str, limit: timedelta) -> tuple[int, str, str]:

@@ -1,15 +1,14 @@
-"""Look into a commit for what must not be checked out: prloom's own folder, and programs that git would run."""
+"""Look into a commit for what must not be checked out: prloom's own folder."""
 
 from __future__ import annotations
 
-import posixpath
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prloom.core.naming import shown
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, git
+from prloom.workspace import git
 from prloom.workspace.repository import LOCAL_STATE, Repository
 
 if TYPE_CHECKING:
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 _KINDS = {"120000": "symbolic link", "160000": "submodule", "040000": "folder"}
 # A file system that ignores case may ignore these too: HFS+ did, and git guards `.git` against them.
 _IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
-
-_DRIVERS = r"^(filter\..*\.(clean|smudge|process)|merge\..*\.driver|core\.(sshcommand|askpass|gitproxy))$"
-_WORDS = re.compile(r"[^\s'\"();|&<>=$`,]+")
 
 
 @dataclass(frozen=True)
@@ -52,37 +48,10 @@ def committed_state(repository: Repository, sha: str) -> str | None:
     return None
 
 
-def changed_program(repository: Repository, sha: str) -> str | None:
-    """Return a file of the commit that git would run, such as "tools/clean.sh (filter.x.clean)", or None.
-
-    Git runs the drivers that the repository's configuration names with the worktree as their folder. One that is named
-    by a path in it is the branch's, and is let pass only if it is the very file that the main checkout's commit has.
-    """
-    named = dict(_named_programs(repository))
-    if not named:
-        return None
-    main = checkout.head(checkout.at(repository.root) or checkout.Checkout(repository.root, *[repository.git_dir] * 2))
-    known = set(_entries(repository, main, *named))
-    for entry in _entries(repository, sha, *named):
-        if entry not in known and entry.kind != "folder":
-            return f"{shown(entry.name)} ({shown(named[entry.name])})"
-    return None
-
-
-def _named_programs(repository: Repository) -> Iterator[tuple[str, str]]:
-    answer = git.run(["config", "-z", "--get-regexp", _DRIVERS], cwd=repository.root, codes=(0, 1))
-    for setting in filter(None, answer.out.split("\0")):
-        key, _, command = setting.partition("\n")
-        for word in _WORDS.findall(command):
-            path = posixpath.normpath(word)
-            if ("/" in word or "." in path) and not path.startswith(("/", "~", "-", "..")) and path != ".":
-                yield path, key
-
-
-def _entries(repository: Repository, tree: str, *paths: str) -> Iterator[_Entry]:
+def _entries(repository: Repository, tree: str) -> Iterator[_Entry]:
     if not re.fullmatch("[0-9a-f]{40,64}", tree):
         raise WorkspaceError(f"{shown(tree)} is not the id of a commit")
-    answer = git.run(["ls-tree", "-z", "--full-tree", tree, "--", *paths], cwd=repository.root)
+    answer = git.run(["ls-tree", "-z", "--full-tree", tree, "--"], cwd=repository.root)
     for line in filter(None, answer.out.split("\0")):
         about, _, name = line.partition("\t")
         mode, _, sha = about.split(" ")

@@ -166,11 +166,6 @@ def _refuse_if_harmful(repo: Repository, sha: str, branch: str) -> None:
             f"branch {shown(branch)} commits {found}, where prloom keeps its own files; "
             "remove that from the branch and try again",
         )
-    if found := tree.changed_program(repo, sha):
-        raise WorkspaceError(
-            f"branch {shown(branch)} changes {found}, which git would run on checkout; "
-            "look at that change, and give the program in git's configuration by its absolute path",
-        )
 
 
 def _exclude(repo: Repository, path: Path) -> None:

@@ -58,31 +58,3 @@ def test_a_submodule_in_prlooms_place_is_named(project: Project, repo: Repositor
 def test_only_the_id_of_a_commit_is_looked_into(repo: Repository, text: str) -> None:
     with pytest.raises(WorkspaceError, match="is not the id of a commit"):
         tree.committed_state(repo, text)
-
-
-@pytest.mark.parametrize(
-    "command",
-    ["tools/clean.sh %f", "./tools/clean.sh", "python tools/clean.sh -x", "sh -c './tools/../tools/clean.sh;true'"],
-)
-def test_a_program_of_the_branch_that_git_would_run_is_named(project: Project, repo: Repository, command: str) -> None:
-    project.git("config", "filter.x.smudge", command)
-    sha = project.commit({"tools/clean.sh": "rm -rf ~\n"}, branch="b")
-
-    assert tree.changed_program(repo, sha) == "tools/clean.sh (filter.x.smudge)"
-
-
-def test_the_program_that_the_main_checkout_has_too_is_let_pass(project: Project, repo: Repository) -> None:
-    project.commit({"tools/clean.sh": "cat\n"})
-    sha = project.commit({"other": "x"}, branch="b")
-    project.git("config", "filter.x.clean", "tools/clean.sh")
-
-    assert tree.changed_program(repo, sha) is None
-    assert tree.changed_program(repo, project.commit({"tools/clean.sh": "evil\n"}, branch="b")) is not None
-
-
-@pytest.mark.parametrize("command", ["git-lfs smudge -- %f", "/bin/tools/clean.sh", "~/tools/clean.sh", "tools clean"])
-def test_a_program_from_elsewhere_is_not_the_branchs(project: Project, repo: Repository, command: str) -> None:
-    project.git("config", "filter.lfs.smudge", command)
-    sha = project.commit({"tools/clean.sh": "x", "smudge": "x", "git-lfs": "x", "clean": "x"}, branch="b")
-
-    assert tree.changed_program(repo, sha) is None
