@@ -5,7 +5,8 @@ It needs no account and no network. The file belongs to the person who writes it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from prloom.api import (
@@ -27,13 +28,15 @@ from prloom.api import (
 
 from . import asked, reply, review, wording
 from .asked import News
+from .edits import Reading
 
 FILE = "review.md"
 TARGET = "local"
 
 _TRIES = 5  # an editor that saves again and again while a reply is written
 
-Change = Callable[[str], str | Delivered | Refused]
+Edit = Callable[[Reading], Delivered | Refused | None]
+"""Adds a change to those of the file, and returns None; or returns a result where the file stays as it is."""
 
 
 class LocalBridge:
@@ -61,6 +64,7 @@ class LocalBridge:
                 if stamp is None or self._looked.get(plan.id) != (stamp, after[plan.id]):
                     after[plan.id], news = _look(plan, after[plan.id], ctx.now)
                     events += news
+                    await asyncio.sleep(0)  # so that many long files do not hold up everything else
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one plan's file is no other plan's matter
                 troubles[plan.id] = str(error)
             else:
@@ -71,17 +75,23 @@ class LocalBridge:
 
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         """Write the reply where it belongs, unless it is there; check the box of what is done."""
-        place = _place(ctx, action.target)
-        if isinstance(place, Refused):
-            return place
-        plan, request = place
-        change = _checked(plan, request) if isinstance(action.payload, ResolveThread) else _said(plan, request, action)
-        if isinstance(change, Refused):
-            return change
-        try:
-            return _change(plan, change)
-        except UnsafePathError as error:
-            return Refused(str(error))
+        return (await self.deliver_batch(ctx, (action,)))[0]
+
+    async def deliver_batch(self, ctx: BridgeContext, actions: Sequence[Action]) -> Sequence[Delivered | Refused]:
+        """Write many replies, with one write of each plan's file."""
+        results: list[Delivered | Refused] = [Delivered()] * len(actions)
+        by_plan: dict[str, tuple[TrackedPlan, dict[int, Edit]]] = {}
+        for number, action in enumerate(actions):
+            wanted = _wanted(ctx, action)
+            if isinstance(wanted, Refused):
+                results[number] = wanted
+            else:
+                plan, edit = wanted
+                by_plan.setdefault(plan.id, (plan, {}))[1][number] = edit
+        for plan, edits in by_plan.values():
+            for number, result in zip(edits, _write(plan, tuple(edits.values())), strict=True):
+                results[number] = result
+        return results
 
 
 def create(config: Mapping[str, Json]) -> LocalBridge:
@@ -156,56 +166,74 @@ def _meant(token: Json) -> tuple[str | None, str | None] | None:
             return None
 
 
-def _said(plan: TrackedPlan, request: str | None, action: Action) -> Change | Refused:
+def _wanted(ctx: BridgeContext, action: Action) -> tuple[TrackedPlan, Edit] | Refused:
+    """Return the plan whose file an action changes, and how; or why it cannot be delivered."""
+    place = _place(ctx, action.target)
+    if isinstance(place, Refused):
+        return place
+    plan, request = place
+    edit = _check(request) if isinstance(action.payload, ResolveThread) else _say(request, action)
+    return edit if isinstance(edit, Refused) else (plan, edit)
+
+
+def _say(request: str | None, action: Action) -> Edit | Refused:
     """Return how the file changes by what the action says, or why it cannot be said there."""
     message = wording.message(action.payload)
     if isinstance(message, Refused):
         return message
+    lines = reply.quotation(action.id, message)
 
-    def change(text: str) -> str | Delivered | Refused:
-        if marker(action.id) in text:
+    def edit(file: Reading) -> Delivered | Refused | None:
+        if marker(action.id) in file.text:
             return Delivered()
-        read = review.parse(text)
-        lines = reply.quotation(action.id, message)
-        item = asked.find(plan.id, read.items, request) if request else None
+        item = file.item(request) if request else None
         if item is not None:
-            return reply.beneath(read, item, lines)
-        return reply.under_replies(read, lines) or Refused(
-            f"{FILE} has a block of code or a comment that begins in line {(read.unclosed or 0) + 1} and never ends; "
-            "close it",
-            retryable=True,
-        )
+            file.edits.add_beneath(item, lines)
+            return None
+        if file.edits.add_under_replies(lines):
+            return None
+        line = (file.review.unclosed or 0) + 1
+        problem = f"{FILE} has a block of code or a comment that begins in line {line} and never ends; close it"
+        return Refused(problem, retryable=True)
 
-    return change
+    return edit
 
 
-def _checked(plan: TrackedPlan, request: str | None) -> Change | Refused:
+def _check(request: str | None) -> Edit | Refused:
     """Return how the file changes when the request is done."""
     if request is None:
         return Refused("there is no item whose box could be checked; resolve_thread needs an event's reply_to")
 
-    def change(text: str) -> str | Delivered:
-        read = review.parse(text)
-        item = asked.find(plan.id, read.items, request)
-        # Taken out of the file: the person has dealt with it.
-        return Delivered() if item is None or item.checked else reply.checked(read, item)
-
-    return change
-
-
-def _change(plan: TrackedPlan, change: Change) -> Delivered | Refused:
-    """Change the file as it is at the very moment: it is read again right before it is written."""
-    for _ in range(_TRIES):
-        before = plan.files.read_text(FILE)
-        after = change(before or "")
-        if not isinstance(after, str):
-            return after
-        if "\ufffd" in (before or ""):
-            return Refused(f"{FILE} is not UTF-8, and writing to it would damage it; save it as UTF-8")
-        if plan.files.read_text(FILE) == before:
-            plan.files.replace_text(FILE, after)
+    def edit(file: Reading) -> Delivered | None:
+        item = file.item(request)
+        if item is None or item.checked:  # one that was taken out of the file: the person has dealt with it
             return Delivered()
-    return Refused(f"{FILE} is being written by another program", retryable=True)
+        file.edits.check(item)
+        return None
+
+    return edit
+
+
+def _write(plan: TrackedPlan, edits: Sequence[Edit]) -> Sequence[Delivered | Refused]:
+    """Change the file as it is at the very moment: it is read again right before it is written."""
+    results: list[Delivered | Refused | None] = []
+    done: Delivered | Refused = Refused(f"{FILE} is being written by another program", retryable=True)
+    try:
+        for _ in range(_TRIES):
+            before = plan.files.read_text(FILE)
+            file = Reading(plan.id, before or "")
+            results = [edit(file) for edit in edits]
+            if "\ufffd" in file.text:
+                done = Refused(f"{FILE} is not UTF-8, and writing to it would damage it; save it as UTF-8")
+                break
+            if not file.edits or plan.files.read_text(FILE) == before:
+                if file.edits:
+                    plan.files.replace_text(FILE, file.edits.text())
+                done = Delivered()
+                break
+    except UnsafePathError as error:
+        return [Refused(str(error))] * len(edits)
+    return [done if result is None else result for result in results]
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:

@@ -54,10 +54,18 @@ def digest(plan: str, item: Item) -> str:
     return sha256(json.dumps(said).encode()).hexdigest()[:16]
 
 
-def find(plan: str, items: Iterable[Item], request: str) -> Item | None:
-    """Return the item of a request, or None if it is no longer in the file; those checked count first among equals."""
+def by_words(plan: str, items: Iterable[Item]) -> Mapping[str, Sequence[Item]]:
+    """Return the items by the digest of their words; those checked come first among equals."""
+    found: dict[str, list[Item]] = defaultdict(list)
+    for item in sorted(items, key=lambda item: not item.checked):
+        found[digest(plan, item)].append(item)
+    return found
+
+
+def find(items: Mapping[str, Sequence[Item]], request: str) -> Item | None:
+    """Return the item of a request from `by_words`, or None if it is no longer in the file."""
     words, _, number = request.partition("-")
-    equal = sorted((item for item in items if digest(plan, item) == words), key=lambda item: not item.checked)
+    equal = items.get(words, ())
     if not equal:
         return None
     ordinal = int(number) if number.isdecimal() and len(number) <= _DIGITS else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from prloom.api import marked, marker
 
@@ -30,40 +30,45 @@ def quotation(action: str, message: str) -> list[str]:
     return [f"> {marker(action)}", *(f"> {line}" if line.strip() else ">" for line in kept)]
 
 
-def beneath(review: Review, item: Item, lines: Sequence[str]) -> str:
-    """Return the file with the lines beneath the item."""
-    return _inserted(review, item.end, [item.indent + line for line in lines])
+def checked(line: str, item: Item) -> str:
+    """Return the first line of an item with its box checked."""
+    return f"{line[: item.box]}x{line[item.box + 1 :]}"
 
 
-def under_replies(review: Review, lines: Sequence[str]) -> str | None:
-    """Return the file with the lines under `## replies`; None where they would be in a block that never ends."""
-    where = len(review.lines) if review.replies is None else review.replies
-    if review.unclosed is not None and where > review.unclosed:
-        return None
+def is_enclosed(review: Review) -> bool:
+    """Whether what is added under `## replies` would be in a block that never ends."""
+    return review.unclosed is not None and _where(review) > review.unclosed
+
+
+def section(review: Review, lines: Sequence[str]) -> tuple[int, Sequence[str]]:
+    """Return before which line the replies go, and the lines to insert there, with the heading where it is missing."""
+    where = _where(review)
     if review.replies is None:
-        return _inserted(review, where, [*_headings(review), *lines])
+        return where, [*_headings(review), *lines]
     follows = review.lines[where : where + 1]
-    return _inserted(review, where, ["", *lines, *([""] if follows and follows[0].strip() else [])])
+    return where, [*lines, *([""] if follows and follows[0].strip() else [])]
 
 
-def checked(review: Review, item: Item) -> str:
-    """Return the file with the item's box checked."""
-    first = review.lines[item.start]
-    changed = f"{first[: item.box]}x{first[item.box + 1 :]}"
-    return "".join((*review.lines[: item.start], changed, *review.lines[item.start + 1 :]))
+def inserted(lines: Sequence[str], new: Mapping[int, Sequence[str]], newline: str) -> str:
+    """Return the lines as a text, with new ones before the lines of these numbers."""
+    text: list[str] = []
+    for number in range(len(lines) + 1):
+        added = new.get(number, ())
+        if added and text and not text[-1].endswith(("\r", "\n")):
+            text.append(newline)
+        text += [line + newline for line in added]
+        text += lines[number : number + 1]
+    return "".join(text)
+
+
+def _where(review: Review) -> int:
+    return len(review.lines) if review.replies is None else review.replies
 
 
 def _headings(review: Review) -> list[str]:
     if not any(line.strip("\ufeff \t\r\n") for line in review.lines):
         return [f"## {READY}", "", f"## {REPLIES}", ""]
     return [*([""] if review.lines[-1].strip() else []), f"## {REPLIES}", ""]
-
-
-def _inserted(review: Review, where: int, new: Sequence[str]) -> str:
-    before, after = list(review.lines[:where]), review.lines[where:]
-    if before and not before[-1].endswith(("\r", "\n")):
-        before[-1] += review.newline
-    return "".join((*before, *(line + review.newline for line in new), *after))
 
 
 def _harmless(line: str) -> str:

@@ -121,6 +121,18 @@ class Bridge(Protocol):
 
 
 @runtime_checkable
+class DeliversBatches(Protocol):
+    """A bridge that delivers many actions of one plan for the cost of one, such as one write of a file."""
+
+    async def deliver_batch(self, ctx: BridgeContext, actions: Sequence[Action]) -> Sequence[Delivered | Refused]:
+        """Deliver actions of `ctx.plan`, oldest first, and return one result for each, in the same order.
+
+        `ctx.uncertain` says that an earlier attempt of at least one of them may have reached its target. If this
+        raises, prloom passes each action to `actions` alone.
+        """
+
+
+@runtime_checkable
 class Permissions(Protocol):
     """A bridge that can tell what an author may do in the repository."""
 

@@ -193,6 +193,9 @@ class HookContext:
         self._ask(name, Action(target=where, payload=payload), related)
 
     def _ask(self, name: str, asked: Action | Mapping[str, Json], related: str | None) -> None:
+        most = self._call.limits.actions
+        if len(self._actions) >= most:
+            raise self._mistake(name, f"one call of {self.hook_point} can ask for at most {most} actions")
         try:
             self._actions.append(emitting.action(asked, related, self._call.events))
         except ValueError as error:

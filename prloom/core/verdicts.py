@@ -54,6 +54,14 @@ def settle(
     return Settled(tuple(changes), actions)
 
 
+def too_many(call: HookCall, outcome: Outcome) -> str | None:
+    """Return what is wrong with an outcome that asks for more actions than one call may, or None."""
+    asked, most = len(outcome.actions), call.limits.actions
+    if asked <= most:
+        return None
+    return f"{call.hook} asked for {asked} actions in one call; at most {most} are allowed"
+
+
 def _waiting(event: OpenEvent | None) -> bool:
     return event is not None and event.state == "pending"
 

@@ -14,10 +14,11 @@ from prloom.model.record import Json, Record
 
 
 class Limits(Record, frozen=True, kw_only=True):
-    """What a hook may ask for: bytes of JSON a store may hold, and milliseconds a deferral may last."""
+    """What a hook may ask for: bytes of JSON of a store, milliseconds of a deferral, actions of one call."""
 
     state_bytes: int = 1024 * 1024
     longest_deferral_ms: int = 30 * 24 * 3600 * 1000
+    actions: int = 1000
 
 
 class HookCall(Record, frozen=True, kw_only=True):

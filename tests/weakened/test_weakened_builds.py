@@ -167,15 +167,15 @@ WEAKENINGS = (
     Weakening(
         "P3: where an attempt's outcome is not known, the bridge is told to look first",
         "prloom/engine/plan/delivery.py",
-        "    uncertain = begun is not None or receipts.in_doubt(state, queued)\n",
-        "    uncertain = receipts.in_doubt(state, queued)\n",
+        "    return begun is not None or receipts.in_doubt(state, queued)\n",
+        "    return receipts.in_doubt(state, queued)\n",
         "engine/test_promises.py",
         "whose_answer_was_lost",
     ),
     Weakening(
         "P3: the receipt is written before the decision",
         "prloom/engine/plan/delivery.py",
-        "        receipts.save(desk.local, bridge, outbox.receipted(state, receipt))\n",
+        "            state = outbox.receipted(state, receipt)\n",
         "",
         "engine/plan/test_delivery.py",
         "has_a_receipt",

@@ -10,18 +10,38 @@ from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.intake import Sign
 from prloom.errors import PrloomError
 
+BATCHES = 5
+"""Decisions by which one plan takes in events for requests in one tick, so that its backlog holds up no other plan."""
+
 
 def run(box: Control, board: Board, sign: Sign) -> bool:
     """Carry out what has been asked for since the last time, and what waits; return whether a poll is wanted."""
     asked = box.read(board.clock())
-    if asked:
+    unusable: frozenset[str] = frozenset()
+    if any(each.request.verb != "poll" for each in asked):
         board.look_at_all()
-    owed = [(each, _carried_out(each, board, sign)) for each in asked]
+        unusable = frozenset(desk.id for desk in board.all() if not _catch_up(desk, board, sign))
+    owed = [(each, _carried_out(each, board, unusable)) for each in asked]
     box.settle(each._replace(plans=plans) for each, plans in owed if plans)
     return any(each.request.verb == "poll" for each in asked)
 
 
-def _carried_out(asked: Asked, board: Board, sign: Sign) -> frozenset[str]:
+def _catch_up(desk: Desk, board: Board, sign: Sign) -> bool:
+    """Take in what stands in a plan's journal, for a request may be about an event that came just before it.
+
+    Return False where the plan cannot be used now, or has more than one tick takes in.
+    """
+    if desk.plan.blocked or desk.resting(board.clock()):
+        return False
+    try:
+        desk.reopen()
+        return not all(intake.take_in(desk, sign) for _ in range(BATCHES))
+    except PrloomError as error:
+        desk.trouble(str(error))
+        return False
+
+
+def _carried_out(asked: Asked, board: Board, unusable: frozenset[str]) -> frozenset[str]:
     """Return the plans that the request is still owed to: it may be about them, and they could not be used."""
     if asked.request.verb == "poll":
         return frozenset()
@@ -30,23 +50,15 @@ def _carried_out(asked: Asked, board: Board, sign: Sign) -> frozenset[str]:
     for desk in board.all():
         if asked.plans is not None and desk.id not in asked.plans:
             continue
+        if desk.id in unusable or not desk.usable:
+            owed.add(desk.id)
+            continue
         try:
-            if desk.plan.blocked or desk.resting(board.clock()):
-                owed.add(desk.id)
-            else:
-                missing -= _serve(asked, desk, sign)
+            known = control.has(asked.request, desk.ledger.state)
+            control.carry_out(asked.request, (desk,))
+            missing -= known
         except PrloomError as error:
             desk.trouble(str(error))
             owed.add(desk.id)
     owed = owed if asked.plans is None else owed & asked.plans
     return frozenset(owed) if missing or asked.request.states else frozenset()
-
-
-def _serve(asked: Asked, desk: Desk, sign: Sign) -> frozenset[str]:
-    """Do what is asked of one plan, and return which of the ids are its own."""
-    desk.reopen()
-    while intake.take_in(desk, sign):  # the request may be about an event that came just before it
-        pass
-    known = control.has(asked.request, desk.ledger.state)
-    control.carry_out(asked.request, (desk,))
-    return known

@@ -5,27 +5,39 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import timedelta
 
 from msgspec.structs import replace
 
-from prloom.api.bridge import BridgeContext, Delivered, Refused
+from prloom.api.bridge import BridgeContext, Delivered, DeliversBatches, Refused
 from prloom.core import leaks, outbox
 from prloom.engine.bus import receipts
 from prloom.engine.plan.desk import Desk
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model import record
+from prloom.model.action import Action
 from prloom.model.decision import Delivery
-from prloom.model.state import Attempt, QueuedAction, Receipt
+from prloom.model.state import Attempt, DeliveryState, QueuedAction, Receipt
 
 log = logging.getLogger(__name__)
 
 LIMIT = timedelta(seconds=60)
 """How long one delivery may take."""
 
+BATCH = 100
+"""Actions that are delivered in one go through a bridge that takes several; and those that are decided in one go."""
+
 NOBODY = "nobody"
 """Who is named where no bridge claims a target."""
+
+Result = Delivered | Refused
+
+
+def batches(bridge: LoadedBridge, action_ids: Sequence[str]) -> Sequence[Sequence[str]]:
+    """Return the actions in the groups in which the bridge takes them: one by one, or many at once."""
+    size = BATCH if isinstance(bridge.bridge, DeliversBatches) else 1
+    return [action_ids[start : start + size] for start in range(0, len(action_ids), size)]
 
 
 async def deliver(
@@ -35,41 +47,64 @@ async def deliver(
 
     `secrets` are values that must not get out, each by what it is.
     """
-    for action_id in action_ids:
-        queued = desk.ledger.state.queue.get(action_id)
-        if queued is not None and not queued.failed:
-            await _attempt(desk, bridge, queued, context, secrets)
-
-
-def _withheld(desk: Desk, bridge: str, queued: QueuedAction, secrets: Mapping[str, str]) -> bool:
-    """Keep an action back that would publish a secret, and return whether it is one."""
-    action = None if queued.released else desk.ledger.action(queued.position)
-    found = () if action is None else leaks.in_action(action, secrets)
-    if found:
-        log.warning("action %s of plan %s is withheld, for it holds %s", queued.id, desk.id, " and ".join(found))
-        _decide(desk, bridge, outbox.withheld(queued, found))
-    return bool(found)
+    for batch in batches(bridge, action_ids):
+        queue = desk.ledger.state.queue
+        queued = [queue[action_id] for action_id in batch if action_id in queue and not queue[action_id].failed]
+        await _attempt(desk, bridge, queued, context, secrets)
 
 
 async def _attempt(
-    desk: Desk, bridge: LoadedBridge, queued: QueuedAction, context: BridgeContext, secrets: Mapping[str, str]
+    desk: Desk, bridge: LoadedBridge, batch: Sequence[QueuedAction], context: BridgeContext, secrets: Mapping[str, str]
 ) -> None:
-    if outbox.too_late(queued, desk.clock()):
-        _decide(desk, bridge.name, outbox.dropped(queued, "it came too late to be a quick sign"))
-        return
     state = receipts.load(desk.local, bridge.name, desk.clock())
+    ends = {queued.id: _end(desk, queued, state, secrets) for queued in batch}
+    over = tuple(end for end in ends.values() if end is not None)
+    if over:
+        _decide(desk, bridge.name, *over)
+    sending = [queued for queued in batch if ends[queued.id] is None]
+    if not sending:
+        return
+    uncertain = any(_uncertain(state, queued) for queued in sending)
+    begun = {queued.id: _begun(desk, state, queued) for queued in sending}
+    receipts.save(desk.local, bridge.name, replace(state, attempts={**state.attempts, **begun}))
+    results = await _send(desk, bridge, sending, _context(context, desk, uncertain=uncertain))
+    if results is not None:
+        _settle(desk, bridge.name, results)
+        return
+    for queued in sending:  # one of them may be what the bridge failed on, and the others must not wait for it
+        await _attempt(desk, bridge, (queued,), context, secrets)
+
+
+def _end(desk: Desk, queued: QueuedAction, state: DeliveryState, secrets: Mapping[str, str]) -> Delivery | None:
+    """Return the end of an action that is not sent, or None for one that is to be sent."""
+    if outbox.too_late(queued, desk.clock()):
+        return outbox.dropped(queued, "it came too late to be a quick sign")
     earlier = next((receipt for receipt in state.receipts if receipt.action_id == queued.id), None)
     if earlier is not None:  # it arrived, and the end came before that was decided
-        _decide(desk, bridge.name, outbox.delivered(queued, earlier))
-        return
-    if _withheld(desk, bridge.name, queued, secrets):
-        return
+        return outbox.delivered(queued, earlier)
+    return _withheld(desk, queued, secrets)
+
+
+def _withheld(desk: Desk, queued: QueuedAction, secrets: Mapping[str, str]) -> Delivery | None:
+    """Keep an action back that would publish a secret."""
+    action = None if queued.released else desk.ledger.action(queued.position)
+    found = () if action is None else leaks.in_action(action, secrets)
+    if not found:
+        return None
+    log.warning("action %s of plan %s is withheld, for it holds %s", queued.id, desk.id, " and ".join(found))
+    return outbox.withheld(queued, found)
+
+
+def _uncertain(state: DeliveryState, queued: QueuedAction) -> bool:
+    """Whether an earlier attempt may have reached its target."""
     begun = state.attempts.get(queued.id)
-    uncertain = begun is not None or receipts.in_doubt(state, queued)
-    attempt = Attempt((begun.count if begun else 0) + 1, record.iso(desk.clock()))
-    receipts.save(desk.local, bridge.name, replace(state, attempts={**state.attempts, queued.id: attempt}))
-    result = await _send(desk, bridge, queued, _context(context, desk, uncertain=uncertain))
-    _settle(desk, bridge.name, desk.ledger.state.queue.get(queued.id, queued), result)
+    return begun is not None or receipts.in_doubt(state, queued)
+
+
+def _begun(desk: Desk, state: DeliveryState, queued: QueuedAction) -> Attempt:
+    earlier = state.attempts.get(queued.id)
+    count = earlier.count if earlier is not None else 0
+    return Attempt(count + 1, record.iso(desk.clock()))
 
 
 def _context(context: BridgeContext, desk: Desk, *, uncertain: bool) -> BridgeContext:
@@ -77,35 +112,75 @@ def _context(context: BridgeContext, desk: Desk, *, uncertain: bool) -> BridgeCo
     return dataclasses.replace(context, now=desk.clock(), plan=desk.tracked, uncertain=uncertain)
 
 
-async def _send(desk: Desk, bridge: LoadedBridge, queued: QueuedAction, context: BridgeContext) -> Delivered | Refused:
-    """Hand the action to the bridge; whatever goes wrong in there is a refusal with an unknown outcome."""
-    action = desk.ledger.action(queued.position)
-    if action is None:
-        return Refused("its line in actions.jsonl cannot be read; `prloom doctor` names it")
+async def _send(
+    desk: Desk, bridge: LoadedBridge, batch: Sequence[QueuedAction], context: BridgeContext
+) -> list[tuple[QueuedAction, Result]] | None:
+    """Hand the actions to the bridge and return what became of each; None where it failed on several at once."""
+    actions = {queued.id: desk.ledger.action(queued.position) for queued in batch}
+    readable = [action for action in actions.values() if action is not None]
+    results = await _results(bridge, readable, context)
+    if results is None:
+        return None
+    found = {action.id: result for action, result in zip(readable, results, strict=True)}
+    lost = Refused("its line in actions.jsonl cannot be read; `prloom doctor` names it")
+    return [(queued, found.get(queued.id, lost)) for queued in batch]
+
+
+async def _results(bridge: LoadedBridge, actions: Sequence[Action], context: BridgeContext) -> Sequence[Result] | None:
+    """Return one result for each action; None where the bridge failed on several at once."""
+    together = bridge.bridge
+    if len(actions) < 2 or not isinstance(together, DeliversBatches):  # noqa: PLR2004
+        return [await _alone(bridge, action, context) for action in actions]
+    results = await _bounded(together.deliver_batch(context, actions))
+    if isinstance(results, Sequence) and len(results) == len(actions):
+        fitting = [result for result in results if isinstance(result, Delivered | Refused)]
+        if len(fitting) == len(actions):
+            return fitting
+    problem = results.error if isinstance(results, Refused) else "it did not return one result for each action"
+    log.warning("bridge %s: deliver_batch: %s; %d actions are sent one by one", bridge.name, problem, len(actions))
+    return None
+
+
+async def _alone(bridge: LoadedBridge, action: Action, context: BridgeContext) -> Result:
+    result = await _bounded(bridge.bridge.actions(context, action))
+    if isinstance(result, Delivered | Refused):
+        return result
+    return Refused(f"the bridge returned {type(result).__name__}, neither Delivered nor Refused", unknown=True)
+
+
+async def _bounded(sending: Awaitable[object]) -> object:
+    """Wait for a bridge; whatever goes wrong in there is a refusal with an unknown outcome."""
     limit = asyncio.timeout(LIMIT.total_seconds())
     try:
         async with limit:
-            result = await bridge.bridge.actions(context, action)
+            return await sending
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code: its failure is this action's only
         late = f"no answer within {LIMIT.total_seconds():.0f} s"
         text = late if limit.expired() else f"{type(error).__name__}: {error}"
         return Refused(text, retryable=True, unknown=True)
-    if not isinstance(result, Delivered | Refused):
-        return Refused(f"the bridge returned {type(result).__name__}, neither Delivered nor Refused", unknown=True)
-    return result
 
 
-def _settle(desk: Desk, bridge: str, queued: QueuedAction, result: Delivered | Refused) -> None:
-    """Write the receipt first and then decide: a receipt alone is enough to know that the action arrived."""
-    state = receipts.load(desk.local, bridge, desk.clock())
-    if isinstance(result, Delivered):
-        receipt = Receipt(queued.id, record.iso(desk.clock()), result.url, result.remote_id)
-        receipts.save(desk.local, bridge, outbox.receipted(state, receipt))
-        _decide(desk, bridge, outbox.delivered(queued, receipt))
-        return
-    if not result.unknown:
-        kept = {key: attempt for key, attempt in state.attempts.items() if key != queued.id}
-        receipts.save(desk.local, bridge, replace(state, attempts=kept))
+def _settle(desk: Desk, bridge: str, results: Sequence[tuple[QueuedAction, Result]]) -> None:
+    """Write the receipts first and then decide: a receipt alone is enough to know that the action arrived."""
+    before = state = receipts.load(desk.local, bridge, desk.clock())
+    decided: list[Delivery] = []
+    for sent, result in results:
+        queued = desk.ledger.state.queue.get(sent.id, sent)
+        if isinstance(result, Delivered):
+            receipt = Receipt(queued.id, record.iso(desk.clock()), result.url, result.remote_id)
+            state = outbox.receipted(state, receipt)
+            decided.append(outbox.delivered(queued, receipt))
+            continue
+        if not result.unknown:
+            kept = {key: attempt for key, attempt in state.attempts.items() if key != queued.id}
+            state = replace(state, attempts=kept)
+        decided.append(_refusal(desk, queued, result))
+    if state is not before:
+        receipts.save(desk.local, bridge, state)
+    _decide(desk, bridge, *decided)
+
+
+def _refusal(desk: Desk, queued: QueuedAction, result: Refused) -> Delivery:
     delivery = outbox.refused(
         queued,
         leaks.masked(result.error),
@@ -116,17 +191,19 @@ def _settle(desk: Desk, bridge: str, queued: QueuedAction, result: Delivered | R
     )
     level = logging.INFO if queued.courtesy else logging.WARNING
     log.log(level, "action %s of plan %s: %s: %s", queued.id, desk.id, delivery.state, result.error)
-    _decide(desk, bridge, delivery)
+    return delivery
 
 
-def fail_unclaimed(desk: Desk, queued: QueuedAction) -> None:
-    """Decide an action whose target no bridge claims: failed, visible, not retried."""
-    error = f"no bridge claims the target {queued.target!r}; enable one in prloom.toml, then `prloom retry {queued.id}`"
-    refused = outbox.refused(
-        queued, error, retryable=False, retry_after=None, now=desk.clock(), policy=desk.rules.backoff
-    )
-    _decide(desk, NOBODY, refused)
+def fail_unclaimed(desk: Desk, batch: Sequence[QueuedAction]) -> None:
+    """Decide actions whose target no bridge claims: failed, visible, not retried."""
+    now, policy = desk.clock(), desk.rules.backoff
+    decided = []
+    for queued in batch:
+        remedy = f"enable one in prloom.toml, then `prloom retry {queued.id}`"
+        error = f"no bridge claims the target {queued.target!r}; {remedy}"
+        decided.append(outbox.refused(queued, error, retryable=False, retry_after=None, now=now, policy=policy))
+    _decide(desk, NOBODY, *decided)
 
 
-def _decide(desk: Desk, by: str, delivery: Delivery) -> None:
-    desk.ledger.commit("deliver", by, deliveries=(delivery,))
+def _decide(desk: Desk, by: str, *deliveries: Delivery) -> None:
+    desk.ledger.commit("deliver", by, deliveries=deliveries)

@@ -45,9 +45,10 @@ class Desk:
     `busy` are the events in a hook's or an agent's hands. `alone` are those that are shown one by one because a hook
     failed on them in company, and `suspects` those of them that a plugin's process may have died of. `delivering` are
     the bridges that are at work on actions of this plan, each with whether those are courtesies. `awaits_agent` says
-    that a job waits for an agent's turn, or has it. `swept` says that runs of an earlier dispatcher have been looked
-    for. `untold` is trouble that could not be written down. All of these are memory only: after a crash nobody holds
-    anything. `read_to` bounds what is taken in: events behind it are left to the next tick.
+    that a job waits for an agent's turn, or has it. `hooks_running` counts the hook calls that are under way. `swept`
+    says that runs of an earlier dispatcher have been looked for. `untold` is trouble that could not be written down.
+    All of these are memory only: after a crash nobody holds anything. `read_to` bounds what is taken in: events behind
+    it are left to the next tick.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Desk:
         self.suspects: set[str] = set()
         self.delivering: set[tuple[str, bool]] = set()
         self.awaits_agent = False
+        self.hooks_running = 0
         self.swept = False
         self.read_to: Cursor | None = None
         self.todos_seen_at: int | None = None

@@ -18,6 +18,12 @@ from prloom.model.state import OpenEvent
 
 log = logging.getLogger(__name__)
 
+COMMANDS = 10
+"""Built-in commands that are carried out before another plan is worked through; each is a decision of its own."""
+
+HOOKS = 32
+"""Hook calls that one plan has under way; the others wait, so that the plan's backlog does not hold up other plans."""
+
 
 def hand_out(desk: Desk, roster: Roster, hands: Hands) -> bool:
     """Begin all that can be done with the pending events; return whether there was anything."""
@@ -35,9 +41,10 @@ def hand_out(desk: Desk, roster: Roster, hands: Hands) -> bool:
         triaging=desk.in_run or desk.awaits_agent,
     )
     orders = [step for step in steps if isinstance(step, Obey)]
-    for step in orders or steps:  # a command may change what is to be done with all the others
-        _begin(desk, step, roster, hands)
-    return bool(steps)
+    if orders:  # a command may change what is to be done with all the others
+        steps = tuple(orders[:COMMANDS])
+    begun = [step for step in steps if _begin(desk, step, roster, hands)]
+    return bool(begun)
 
 
 def _park_unreadable(desk: Desk, unreadable: Sequence[OpenEvent]) -> bool:
@@ -48,13 +55,16 @@ def _park_unreadable(desk: Desk, unreadable: Sequence[OpenEvent]) -> bool:
     return bool(unreadable)
 
 
-def _begin(desk: Desk, step: Step, roster: Roster, hands: Hands) -> None:
+def _begin(desk: Desk, step: Step, roster: Roster, hands: Hands) -> bool:
+    """Begin a step; return False for a hook call that has to wait until others are over."""
     match step:
         case Obey(event_id=event_id):
             _obey(desk, event_id, hands)
+        case Show() if desk.hooks_running >= HOOKS:
+            return False
         case Show(event_ids=ids):
-            shown = partial(hooks.show, desk, step, hands.crew[step.plugin], hands.triager.services(desk))
-            hands.begin(desk, ids, shown)
+            desk.hooks_running += 1
+            hands.begin(desk, ids, partial(_show, desk, step, hands))
         case Finish(event_ids=ids):
             desk.ledger.commit("notice", "prloom", changes=notices.finished(ids))
         case Triage(event_ids=ids) if not hands.agents:
@@ -64,6 +74,14 @@ def _begin(desk: Desk, step: Step, roster: Roster, hands: Hands) -> None:
             hands.spawn(desk, partial(_triage, desk, roster, hands))
         case _:
             assert_never(step)
+    return True
+
+
+async def _show(desk: Desk, step: Show, hands: Hands) -> None:
+    try:
+        await hooks.show(desk, step, hands.crew[step.plugin], hands.triager.services(desk))
+    finally:
+        desk.hooks_running -= 1
 
 
 def _obey(desk: Desk, event_id: str, hands: Hands) -> None:

@@ -118,12 +118,16 @@ def _pause(failure: HookFailed, *, others: int, again: int) -> timedelta:
 async def _outcome(plugin: Plugin, call: HookCall, services: Services, limit: timedelta) -> Outcome:
     """Run the hook; whatever goes wrong with it is this plugin's failure, and the plan goes on."""
     try:
-        return await plugin.host.run(call, services, limit=limit)
+        outcome = await plugin.host.run(call, services, limit=limit)
     except HookFailed:
         raise
     except Exception as error:
         log.exception("plugin %s: %s could not be run", plugin.key, call.hook)
         raise HookFailed(f"plugin {plugin.key}: {call.hook}: {type(error).__name__}: {error}") from error
+    problem = verdicts.too_many(call, outcome)
+    if problem is not None:  # such as many events, each within what its own context allows
+        raise HookFailed(f"plugin {plugin.key}: {problem}")
+    return outcome
 
 
 @contextlib.asynccontextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable
 from datetime import datetime
@@ -21,6 +22,9 @@ log = logging.getLogger(__name__)
 
 SAVED_AFTER = 50
 """Decisions after which the projection is saved also where work goes on: so many are read again after a crash."""
+
+LOOKUPS = 16
+"""Look-ups of permissions that one plan has under way: each ends in a decision of its own."""
 
 
 def advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
@@ -123,9 +127,11 @@ def _look_up(desk: Desk, hands: Hands, now: datetime) -> bool:
     held = [event for event in waits if event.state == "held" and event.id not in desk.busy]
     clock = desk.clock()
     due = [event for event in held if deferral.lookup_due(event, now, clock=clock) or _never_looked_up(event, clock)]
-    for event in due:
+    running = sum(event.state == "held" and event.id in desk.busy for event in waits)
+    begun = due[: max(LOOKUPS - running, 0)]
+    for event in begun:
         hands.begin(desk, (event.id,), partial(hands.lookup, desk, event.id))
-    return bool(due)
+    return bool(begun)
 
 
 def _never_looked_up(event: OpenEvent, now: datetime) -> bool:
@@ -137,27 +143,29 @@ def _never_looked_up(event: OpenEvent, now: datetime) -> bool:
 
 def _deliver(desk: Desk, hands: Hands, now: datetime) -> bool:
     by_bridge: dict[tuple[str, bool], list[QueuedAction]] = {}
-    moved = False
+    unclaimed: list[QueuedAction] = []
     for action in outbox.ready(desk.ledger.state.queue.values(), now, clock=desk.clock()):
         bridge = hands.bridges.claimant(action.target)
         if bridge is None:
-            delivery.fail_unclaimed(desk, action)
-            moved = True
+            unclaimed.append(action)
         elif (bridge.name, action.courtesy) not in desk.delivering:
             by_bridge.setdefault((bridge.name, action.courtesy), []).append(action)
     for name, courtesy in sorted(by_bridge, key=lambda key: key[1]):
         desk.delivering.add((name, courtesy))
         ids = [action.id for action in by_bridge[name, courtesy]]
         hands.spawn(desk, partial(_delivering, desk, name, ids, hands, courtesy=courtesy))
-    return moved or bool(by_bridge)
+    if unclaimed:
+        delivery.fail_unclaimed(desk, unclaimed[: delivery.BATCH])
+    return bool(unclaimed or by_bridge)
 
 
 async def _delivering(desk: Desk, name: str, action_ids: list[str], hands: Hands, *, courtesy: bool) -> None:
     bridge = next(bridge for bridge in hands.bridges.loaded if bridge.name == name)
     turn = hands.turns.last if courtesy else hands.turns.first
     try:
-        for action_id in action_ids:
+        for batch in delivery.batches(bridge, action_ids):
             async with turn(name):
-                await delivery.deliver(desk, bridge, [action_id], hands.context(name), await hands.secrets(name))
+                await delivery.deliver(desk, bridge, batch, hands.context(name), await hands.secrets(name))
+                await asyncio.sleep(0)  # a bridge that never waits, such as one to a file, would hold up all else
     finally:
         desk.delivering.discard((name, courtesy))

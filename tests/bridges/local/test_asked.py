@@ -202,7 +202,7 @@ def test_a_request_finds_its_item() -> None:
     items = review.parse("## ready\n- [ ] one\n- [ ] two\n- [x] one\n").items
 
     def found(request: str) -> int | None:
-        item = asked.find("pr-7", items, request)
+        item = asked.find(asked.by_words("pr-7", items), request)
         return item.start if item else None
 
     assert (found(ONE), found(f"{ONE}-1"), found(f"{ONE}-7"), found(TWO), found(THREE)) == (3, 1, 1, 2, None)

@@ -420,3 +420,92 @@ async def test_the_cursor_does_not_change_where_nothing_does() -> None:
     second = await LocalBridge().events(a_context(plan), json.loads(json.dumps(first.state)))
 
     assert second.state == first.state
+
+
+# ---- many actions at once
+
+
+class Written(Counted):
+    """A folder that also counts how often a file is written."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.writes = 0
+
+    def replace_text(self, name: str, text: str) -> None:
+        self.writes += 1
+        super().replace_text(name, text)
+
+
+def an_action_for(number: int, target: Target, payload: Payload) -> Action:
+    return Action(id=f"a-{number:020}", target=target, payload=payload)
+
+
+async def many_actions(plan: TrackedPlan) -> list[Action]:
+    """Return replies to each item and to none, twice, with checks in between."""
+    asked_for = [event.reply_to for event in await poll(plan)]
+    found: list[Action] = []
+    for turn in ("first", "second"):
+        for target in (*asked_for, REPLIES):
+            assert target is not None
+            found.append(an_action_for(len(found), target, Comment(f"{turn}\nreply")))
+        found.append(an_action_for(len(found), REPLIES, Merge("merge")))
+        found += [an_action_for(len(found) + index, target, ResolveThread()) for index, target in enumerate(asked_for)]
+    return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## ready\n- [ ] one\n- [ ] two",
+        "## ready\n\n- [ ] one\n\n  more\n- [ ] two\n\n\n",
+        "## replies\n\n> before\n\n## ready\n- [ ] one\n- [ ] two\n",
+        "## ready\r\n- [ ] one\r\n  - [ ] two\r\n## replies\r\ntext\r\n### more",
+        "",
+    ],
+)
+async def test_actions_that_are_written_together_leave_the_file_as_if_they_were_written_one_by_one(text: str) -> None:
+    together, alone = a_plan(text), a_plan(text)
+    actions = await many_actions(together)
+
+    results = await LocalBridge().deliver_batch(a_context(together), actions)
+
+    assert results == [await LocalBridge().actions(a_context(alone), action) for action in actions]
+    assert together.files.read_text("review.md") == alone.files.read_text("review.md")
+
+
+async def test_of_actions_that_are_written_together_only_those_are_refused_that_cannot_be_written() -> None:
+    plan = a_plan("## ready\n- [ ] one\n## notes\n```\nnever closed\n")
+    (event,) = await poll(plan)
+    assert event.reply_to is not None
+    targets = (event.reply_to, REPLIES, Target("elsewhere"))
+    actions = [an_action_for(number, target, Comment("Hello.")) for number, target in enumerate(targets)]
+
+    results = await LocalBridge().deliver_batch(a_context(plan), actions)
+
+    assert [type(result) for result in results] == [Delivered, Refused, Refused]
+    assert (plan.files.read_text("review.md") or "").count("> Hello.") == 1
+
+
+async def test_a_thousand_replies_cost_one_write_of_the_file() -> None:
+    files = Written("## ready\n" + "".join(f"- [ ] item {number}\n" for number in range(1000)))
+    plan = a_plan(files)
+    targets = [event.reply_to for event in await poll(plan)]
+    actions = [an_action_for(i, target, Comment("Done.")) for i, target in enumerate(targets) if target is not None]
+    files.reads = 0
+
+    results = await LocalBridge().deliver_batch(a_context(plan), actions)
+
+    assert results == [Delivered()] * 1000
+    assert (files.reads, files.writes) == (2, 1)
+
+
+async def test_replies_that_stand_in_the_file_already_are_not_written_again() -> None:
+    files = Written("## ready\n- [ ] one\n")
+    plan = a_plan(files)
+    actions = await many_actions(plan)
+    before = await LocalBridge().deliver_batch(a_context(plan), actions)
+    text = files.texts["review.md"]
+
+    assert await LocalBridge().deliver_batch(a_context(plan), actions) == before
+    assert (files.texts["review.md"], files.writes) == (text, 1)

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridges.local import reply, review
+from bridges.local.edits import Edits
 from bridges.local.item import Item
+from bridges.local.review import Review
 from prloom.api import marked, marker
 
 ACTION = "a-0123456789abcdef0123"
@@ -30,6 +32,23 @@ def the_item(text: str) -> Item:
 
 def words(item: Item) -> tuple[object, ...]:
     return item.text, item.body, item.file, item.line, item.side, item.checked
+
+
+def beneath(read: Review, item: Item, lines: list[str]) -> str:
+    edits = Edits(read)
+    edits.add_beneath(item, lines)
+    return edits.text()
+
+
+def under_replies(read: Review, lines: list[str]) -> str | None:
+    edits = Edits(read)
+    return edits.text() if edits.add_under_replies(lines) else None
+
+
+def checked(read: Review, item: Item) -> str:
+    edits = Edits(read)
+    edits.check(item)
+    return edits.text()
 
 
 # ---- items
@@ -181,7 +200,7 @@ def test_windows_line_ends_and_a_byte_order_mark_are_read() -> None:
 
 def answered(text: str) -> str:
     read = review.parse(text)
-    return reply.beneath(read, read.items[0], reply.quotation(ACTION, "Done."))
+    return beneath(read, read.items[0], reply.quotation(ACTION, "Done."))
 
 
 def test_a_reply_stands_beneath_its_item() -> None:
@@ -229,13 +248,13 @@ def test_a_marker_that_a_person_copied_is_not_in_the_text() -> None:
 def test_replies_without_an_item_go_under_a_heading_of_their_own() -> None:
     read = review.parse("## ready\n- [ ] one")
 
-    text = reply.under_replies(read, reply.quotation(ACTION, "Hello.\n\nYou."))
+    text = under_replies(read, reply.quotation(ACTION, "Hello.\n\nYou."))
 
     assert text == f"## ready\n- [ ] one\n\n## replies\n\n> {marker(ACTION)}\n> Hello.\n>\n> You.\n"
 
 
 def test_a_new_file_has_both_headings() -> None:
-    text = reply.under_replies(review.parse(""), ["> hello"])
+    text = under_replies(review.parse(""), ["> hello"])
 
     assert text == "## ready\n\n## replies\n\n> hello\n"
 
@@ -243,21 +262,21 @@ def test_a_new_file_has_both_headings() -> None:
 def test_the_latest_reply_comes_last_in_its_section() -> None:
     read = review.parse("## Replies\n\n> first\n\n## ready\n- [ ] one\n")
 
-    assert reply.under_replies(read, ["> second"]) == "## Replies\n\n> first\n\n> second\n\n## ready\n- [ ] one\n"
+    assert under_replies(read, ["> second"]) == "## Replies\n\n> first\n\n> second\n\n## ready\n- [ ] one\n"
 
 
 def test_nothing_is_written_into_a_block_that_never_ends() -> None:
     read = review.parse("## ready\n- [ ] one\n\n```\n")
 
-    assert (reply.under_replies(read, ["> reply"]), read.unclosed) == (None, 3)
+    assert (under_replies(read, ["> reply"]), read.unclosed) == (None, 3)
 
 
 def test_a_box_is_checked_and_nothing_else_changes() -> None:
     text = "## ready\r\n-  [ ] one [ ]\r\n- [ ] two"
     read = review.parse(text)
 
-    assert reply.checked(read, read.items[0]) == "## ready\r\n-  [x] one [ ]\r\n- [ ] two"
-    assert reply.checked(read, read.items[1]) == "## ready\r\n-  [ ] one [ ]\r\n- [x] two"
+    assert checked(read, read.items[0]) == "## ready\r\n-  [x] one [ ]\r\n- [ ] two"
+    assert checked(read, read.items[1]) == "## ready\r\n-  [ ] one [ ]\r\n- [x] two"
 
 
 def test_control_characters_are_shown_and_not_obeyed() -> None:
@@ -344,7 +363,7 @@ def test_no_reply_beneath_an_item_changes_what_is_read(text: str, message: str, 
         return
     item = read.items[which % len(read.items)]
 
-    after = reply.beneath(read, item, reply.quotation(ACTION, message))
+    after = beneath(read, item, reply.quotation(ACTION, message))
 
     assert [words(each) for each in items(after)] == [words(each) for each in read.items]
     assert items(after)[which % len(read.items)].answered
@@ -356,7 +375,7 @@ def test_no_reply_beneath_an_item_changes_what_is_read(text: str, message: str, 
 def test_no_reply_under_replies_changes_what_is_read(text: str, message: str) -> None:
     read = review.parse(text)
 
-    after = reply.under_replies(read, reply.quotation(ACTION, message))
+    after = under_replies(read, reply.quotation(ACTION, message))
 
     if after is None:
         assert read.unclosed is not None
@@ -374,7 +393,7 @@ def test_a_reply_leaves_every_byte_of_the_person_as_it_was(text: str, message: s
         return
     lines = [f"{read.items[0].indent}{line}{read.newline}" for line in reply.quotation(ACTION, message)]
 
-    after = reply.beneath(read, read.items[0], reply.quotation(ACTION, message))
+    after = beneath(read, read.items[0], reply.quotation(ACTION, message))
 
     left = after.replace("".join(lines), "", 1)
     assert left in {text, text + read.newline}
@@ -385,7 +404,7 @@ def test_a_reply_leaves_every_byte_of_the_person_as_it_was(text: str, message: s
 def test_checking_a_box_changes_only_that(text: str) -> None:
     read = review.parse(text)
     for number, item in enumerate(read.items):
-        after = items(reply.checked(read, item))
+        after = items(checked(read, item))
 
         assert [words(each)[:5] for each in after] == [words(each)[:5] for each in read.items]
         assert [each.checked for each in after] == [each.checked or n == number for n, each in enumerate(read.items)]

@@ -1,0 +1,281 @@
+"""The backlog of one plan holds up no other plan: what is counted here are steps and writes, never seconds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from stage import ListBridge, Stage, said
+
+from prloom.api import Action, BridgeContext, Delivered, Event, HookContext, PluginContext, Refused, TriageContext
+from prloom.core.requests import Request
+from prloom.engine.operator import control, errands
+from prloom.engine.plan import delivery, handout, intake, work
+from prloom.model.event import Author
+from prloom.storage.faulty import NotingDisk
+
+MANY = 1500
+
+
+class BatchBridge(ListBridge):
+    """A target that takes many actions at once; `poison` is an action that it cannot even look at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[int] = []
+        self.poison: str | None = None
+
+    async def deliver_batch(self, ctx: BridgeContext, actions: Sequence[Action]) -> Sequence[Delivered | Refused]:
+        self.batches.append(len(actions))
+        if any(self._is_poison(action) for action in actions):
+            raise RuntimeError("cannot look at that")
+        return [Delivered(remote_id=f"remote-{action.id}") for action in actions]
+
+    async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
+        if self._is_poison(action):
+            raise RuntimeError("cannot look at that")
+        return await super().actions(ctx, action)
+
+    def _is_poison(self, action: Action) -> bool:
+        return self.poison is not None and getattr(action.payload, "message", "") == self.poison
+
+
+class Silent(BatchBridge):
+    """A target that does not return a result for each action."""
+
+    async def deliver_batch(self, ctx: BridgeContext, actions: Sequence[Action]) -> Sequence[Delivered | Refused]:
+        return [Delivered()]
+
+
+@pytest.fixture
+def many(stage: Stage) -> Stage:
+    """Have plan pr-7 with as many events as one agent's run can answer, and plan pr-8 beside it."""
+    stage.adopt("pr-7")
+    stage.adopt("pr-8", pr=8)
+    stage.append(*(said(f"a{number}") for number in range(MANY)))
+    return stage
+
+
+def answer_to_pr_8(ctx: PluginContext) -> None:
+    @ctx.hook("beforeTriage")
+    def hook(plan: str, triage: TriageContext) -> None:
+        for event in triage.events:
+            if event.pr == 8:
+                triage.mark_event_handled(event.id)
+
+
+async def test_deliveries_through_a_bridge_that_never_waits_hold_up_no_other_plan(many: Stage):
+    """Before, the event of pr-8 was taken in when all of the 1,500 actions of pr-7 were delivered."""
+    many.plugin("p", answer_to_pr_8)
+    begun: list[int] = []
+
+    def first(action: Action) -> None:
+        if len(many.bridge.actions_seen) == 10:
+            many.append(said("b", pr=8), plan_id="pr-8")
+
+    many.bridge.refuse = first
+    async with many.running():
+        await many.until(lambda: bool(many.decisions("pr-8")) and not begun.append(len(many.bridge.actions_seen)))
+
+    assert begun[0] < MANY / 4
+
+
+async def test_a_bridge_that_takes_many_actions_at_once_costs_few_writes(many: Stage):
+    bridge = BatchBridge()
+    many.bridges = [bridge]
+    disk = many.disk = NotingDisk()
+    many.triager.answer = lambda batch: disk.done.clear() or _answered(batch)
+
+    await many.tick()
+
+    assert bridge.batches == [delivery.BATCH] * (MANY // delivery.BATCH)
+    assert many.state()["queue"] == {}
+    assert many.state()["delivered"] == MANY
+    assert disk.done.count("rename") < 4 * len(bridge.batches)
+    assert disk.done.count("fdatasync") + disk.done.count("fsync") < 20 * len(bridge.batches)
+
+
+def _answered(batch: Sequence[Any]) -> dict[str, Any]:
+    items = [{"eventId": event.id, "verdict": "answered", "reply": f"re {event.id}"} for event in batch]
+    return {"items": items, "todos": []}
+
+
+async def test_an_action_that_a_bridge_fails_on_keeps_none_from_being_delivered_that_was_sent_with_it(stage: Stage):
+    bridge = BatchBridge()
+    bridge.poison = "re a1"
+    stage.bridges = [bridge]
+    stage.adopt()
+    stage.append(said("a0"), said("a1"), said("a2"))
+
+    await stage.tick()
+
+    assert bridge.said == ["re a0", "re a2"]
+    (left,) = stage.state()["queue"].values()
+    assert (left["attempts"], left["error"]) == (1, "RuntimeError: cannot look at that")
+
+
+async def test_actions_are_sent_one_by_one_where_a_bridge_does_not_answer_for_each(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+):
+    bridge = Silent()
+    stage.bridges = [bridge]
+    stage.adopt()
+    stage.append(said("a0"), said("a1"))
+
+    await stage.tick()
+
+    assert bridge.said == ["re a0", "re a1"]
+    assert (
+        "bridge forge: deliver_batch: it did not return one result for each action; 2 actions are sent one by one"
+        in caplog.messages
+    )
+
+
+async def test_actions_that_were_delivered_together_have_a_receipt_each_and_are_not_sent_again(stage: Stage):
+    bridge = BatchBridge()
+    stage.bridges = [bridge]
+    stage.adopt()
+    stage.append(said("a0"), said("a1"), said("a2"))
+    await stage.tick()
+
+    await stage.tick()
+
+    assert bridge.batches == [3]
+    deliveries = [each for decision in stage.decisions() for each in decision.get("deliveries", [])]
+    assert [each["state"] for each in deliveries] == ["delivered"] * 3
+    assert len({each["remoteId"] for each in deliveries}) == 3
+
+
+async def test_actions_that_no_bridge_claims_fail_many_at_a_time(many: Stage):
+    many.bridges = [ListBridge("other")]
+
+    await many.tick()
+
+    failed = [decision for decision in many.decisions() if decision["by"] == delivery.NOBODY]
+    assert [len(decision["deliveries"]) for decision in failed] == [delivery.BATCH] * (MANY // delivery.BATCH)
+
+
+async def test_built_in_commands_are_carried_out_a_few_at_a_time(stage: Stage):
+    stage.adopt("pr-7")
+    stage.adopt("pr-8", pr=8)
+    stage.append(*(said(f"c{number}", "/prloom help") for number in range(100)))
+    stage.append(said("b", pr=8), plan_id="pr-8")
+    done: list[int] = []
+    stage.triager.answer = lambda batch: done.append(len(stage.decisions())) or _answered(batch)
+
+    await stage.tick()
+
+    assert done[0] <= 1 + 2 * handout.COMMANDS
+    assert stage.state()["done"] == {"handled": 100}
+
+
+async def test_only_so_many_hook_calls_of_one_plan_are_under_way(stage: Stage):
+    def register(ctx: PluginContext) -> None:
+        @ctx.command("go", help="Go.")
+        def go(event: Any, triage: TriageContext) -> None:
+            return
+
+    host = stage.plugin("p", register)
+    under_way, most = [0], [0]
+
+    async def meets(call: Any) -> None:
+        under_way[0] += 1
+        most[0] = max(most[0], under_way[0])
+        await asyncio.sleep(0)
+        under_way[0] -= 1
+
+    host.meets = meets
+    stage.adopt()
+    stage.append(*(said(f"c{number}", "/go") for number in range(3 * handout.HOOKS)))
+
+    await stage.tick()
+
+    assert most[0] == handout.HOOKS
+    assert stage.state()["done"] == {"handled": 3 * handout.HOOKS}
+
+
+async def test_only_so_many_permissions_are_looked_up_for_one_plan_at_a_time(stage: Stage):
+    under_way, most = [0], [0]
+
+    async def waits(what: str) -> None:
+        if what != "permission":
+            return
+        under_way[0] += 1
+        most[0] = max(most[0], under_way[0])
+        await asyncio.sleep(0)
+        under_way[0] -= 1
+
+    stage.bridge.waits = waits
+    stage.adopt()
+    people = [Author(f"person-{number}") for number in range(3 * work.LOOKUPS)]
+    stage.append(*(said(person.login, author=person) for person in people))
+
+    await stage.tick()
+
+    assert len(stage.bridge.asked) == 3 * work.LOOKUPS
+    assert most[0] == work.LOOKUPS
+
+
+async def test_a_request_takes_in_only_so_much_of_a_backlog_in_one_tick_and_is_carried_out_when_all_is_taken_in(
+    stage: Stage,
+):
+    stage.adopt()
+    backlog = errands.BATCHES * intake.LINES
+    stage.append(*(said(f"e{number}", author=Author("eve", "none")) for number in range(backlog + 1)))
+    dispatcher = stage.dispatcher()
+    board = dispatcher.board
+    control.ask(board.local, Request("r-1", "drop", (f"e{backlog}",), reason="spam"), stage.clock())
+    box = control.Control(board.local)
+    board.take_up(dispatcher._rules)
+
+    errands.run(box, board, lambda event: None)
+
+    desk = board.desks["pr-7"]
+    assert len(desk.ledger.state.open) == backlog
+    errands.run(box, board, lambda event: None)
+    assert desk.ledger.state.done == {"dropped": 1}
+    board.close()
+
+
+async def test_a_hook_that_asks_for_too_many_actions_fails_with_an_error_that_names_the_plugin_and_the_limit(
+    stage: Stage,
+):
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def flood(plan: str, triage: TriageContext) -> None:
+            for number in range(MANY):
+                triage.emit_comment(None, f"comment {number}")
+
+    stage.plugin("flood", register)
+    stage.adopt()
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    assert stage.open()["a"]["state"] == "deferred"
+    assert stage.open()["a"]["reason"] == "emit_comment: one call of beforeTriage can ask for at most 1000 actions"
+    assert stage.open()["a"]["deferral"]["owner"] == "flood"
+    assert stage.bridge.actions_seen == []
+
+
+async def test_a_call_for_many_events_that_asks_for_too_many_actions_in_all_fails_too(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+):
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("onEvent")
+        def flood(event: Event, ctx: HookContext) -> None:
+            for number in range(501):
+                ctx.emit_comment(None, f"comment {number}")
+
+    stage.plugin("flood", register)
+    stage.bridges = [BatchBridge()]
+    stage.adopt()
+    stage.append(said("a"), said("b"))
+
+    await stage.tick()
+
+    problem = "onEvent asked for 1002 actions in one call; at most 1000 are allowed"
+    assert f"plugin flood: {problem}; each event is shown to it alone" in caplog.messages
+    assert stage.state()["delivered"] == 2 * 501 + 2
