@@ -51,7 +51,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of work for an agent.
 
     `cwd` is where the agent works (a plan's worktree), `root` the checkout in which prloom was started: programs and
-    policy come from there, never from the worktree. `argv` is the command line of `[agents.command]`.
+    policy come from there, never from the worktree. `argv` is the command line of `[agents.command]`. The runner fills
+    in `run` (the run's id), `environ` (the part of the operator's environment that the agent gets) and `settings` (the
+    texts of those of the agent's `settings_files` that exist).
     """
 
     prompt: str
@@ -62,6 +64,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     read_only: bool = False
     answer_path: Path | None = None
     argv: tuple[str, ...] = ()
+    run: str = ""
+    environ: Mapping[str, str] = msgspec.field(default_factory=dict)
+    settings: Mapping[Path, str] = msgspec.field(default_factory=dict)
 
 
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +118,7 @@ class Result(Value, frozen=True):
 
 
 class Agent(Protocol):
-    """An agent program. Each module of this package that has these four names is one; nothing here does I/O.
+    """An agent program. Each module of this package that has these names is one; nothing here does I/O.
 
     `program` is the executable to look for (None: the configuration names it); `variables` are the names of its own
     environment variables, with `*` at the end of a name for every name that begins so.
@@ -130,6 +135,9 @@ class Agent(Protocol):
     @property
     def variables(self) -> tuple[str, ...]:
         """The environment variables that belong to this agent: keys, addresses, settings."""
+
+    def settings_files(self, environ: Mapping[str, str]) -> tuple[Path, ...]:
+        """Return the operator's own settings files that `invocation` has to see, given the agent's environment."""
 
     def invocation(self, request: Request) -> Invocation:
         """Return how to start the program for this request; raise AgentError when it cannot do what is asked."""

@@ -10,6 +10,7 @@ answers from the prompt alone. `model` is passed as Amp's mode, because its mode
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,11 @@ variables: Final = ("AMP_*",)
 
 _NO_TOOLS = str(Path(__file__).with_name("policies") / "amp-read-only.json")
 _QUIET = {"AMP_SKIP_UPDATE_CHECK": "1"}
+
+
+def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return none: a read-only run gets a settings file in place of the operator's."""
+    return ()
 
 
 def invocation(request: Request) -> Invocation:

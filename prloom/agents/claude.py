@@ -10,8 +10,10 @@ refuses what is left (reading outside the worktree).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from prloom.agents import outcome, resets, stream, troubles
@@ -41,6 +43,11 @@ _QUIET = {
     # Ten by default, which is minutes of silence on a refused key; prloom has a backoff of its own.
     "CLAUDE_CODE_MAX_RETRIES": "3",
 }
+
+
+def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return none: the options of the command line stand above the operator's settings."""
+    return ()
 
 
 def invocation(request: Request) -> Invocation:

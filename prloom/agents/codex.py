@@ -7,18 +7,27 @@ dotted form of the same setting does not. A sandbox holds for the shell, the onl
 is said as permissions, for only these can keep a folder from being read, and hold whatever the user's own mode is. In a
 worktree that is not trusted its `AGENTS.md` is not read, but the descriptions of its skills (`.agents/skills`,
 `.codex/skills`) stand among the instructions, unless they are switched off; the operator's own `AGENTS.md` stays.
+
+MCP servers run outside the sandbox, and a tool that says of itself that it only reads is called without approval. A
+read-only run therefore switches off each server of the operator's by its name: an empty `mcp_servers` table on the
+command line is merged with the configured one and changes nothing. A name that no file configures is an error of
+codex's. Plugins, apps and sub-agents bring servers of their own, so they are switched off as features.
 """
 
 from __future__ import annotations
 
 import json
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from prloom.agents import outcome, stream, troubles
 from prloom.agents.agent import OWN_FILES, Ending, Invocation, Request, Result, Usage
+from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.outcome import Reading
 from prloom.agents.stream import Json
+from prloom.errors import AgentError
 
 name: Final = "codex"
 program: Final = "codex"
@@ -26,19 +35,80 @@ variables: Final = ("CODEX_*", "OPENAI_*")
 
 _DECLINED = "declined"
 _NO_ORDERS = ("-c", "project_doc_max_bytes=0", "-c", "skills.include_instructions=false")
+_NO_SERVERS = ("-c", "features.apps=false", "-c", "features.plugins=false", "-c", "features.multi_agent=false")
+_SYSTEM = Path("/etc/codex/config.toml")
+_MANAGED = Path("/etc/codex/managed_config.toml")
+"""Stands above the command line, so that a server that is enabled there cannot be switched off."""
+
+
+def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the files in which MCP servers may be configured; raise AgentError for a folder of the worktree's."""
+    home = environ.get("CODEX_HOME")
+    if home and not Path(home).is_absolute():
+        raise AgentError(f"CODEX_HOME is {home!r}, which is relative; set it to an absolute path, or unset it")
+    folder = Path(home) if home else Path(environ.get("HOME") or Path.home()) / ".codex"
+    return (_SYSTEM, folder / "config.toml", _MANAGED)
 
 
 def invocation(request: Request) -> Invocation:
     """Return the headless command line; `-` makes it read the prompt from stdin."""
-    # A JSON string is a TOML basic string as well.
-    untrusted = f'projects={{{json.dumps(str(request.cwd))}={{trust_level="untrusted"}}}}'
+    untrusted = f'projects={{{_toml(str(request.cwd))}={{trust_level="untrusted"}}}}'
     rights: tuple[str, ...] = ("--sandbox", "workspace-write")
     if request.read_only:
         # A search's words leave the machine; a run that reads strangers' text has no use for that.
-        rights = (*_reading(request.cwd), "-c", 'web_search="disabled"', *_NO_ORDERS)
+        search = ("-c", 'web_search="disabled"')
+        rights = (
+            *_reading(request.cwd),
+            *search,
+            *_NO_ORDERS,
+            *_NO_SERVERS,
+            *_without(request.settings, request.stage),
+        )
     model = ("-m", request.model) if request.model else ()
-    argv = ("codex", "exec", "--json", "--skip-git-repo-check", "-c", untrusted, *rights, *model, "-")
+    shell = _shell_environment(request.run)
+    argv = ("codex", "exec", "--json", "--skip-git-repo-check", "-c", untrusted, *shell, *rights, *model, "-")
     return Invocation(argv=argv)
+
+
+def _shell_environment(run: str) -> tuple[str, ...]:
+    """Return the options that keep the model's key from the shell; its processes are found by the run's id."""
+    core = ("-c", 'shell_environment_policy.inherit="core"')
+    if not run:
+        return core
+    return (*core, "-c", f"shell_environment_policy.set={{{RUN_VARIABLE}={_toml(run)}}}")
+
+
+def _without(settings: Mapping[Path, str], stage: str) -> tuple[str, ...]:
+    """Return the option that switches off every configured MCP server; raise AgentError where one could stay on."""
+    names: dict[str, None] = {}
+    for path, text in settings.items():
+        try:
+            config: Json = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise AgentError(
+                f"{path} is not valid TOML ({error}), so prloom cannot switch off its MCP servers; correct the file"
+            ) from error
+        servers = _servers(config)
+        for name in servers:
+            if path == _MANAGED and stream.obj(servers, name).get("enabled") is True:
+                raise AgentError(
+                    f"{path} enables the MCP server {name!r}, and a run that only reads may not have it;"
+                    f" remove `enabled = true` there, or choose another agent for the stage {stage}"
+                )
+            names[name] = None
+    switched_off = ",".join(f"{_toml(name)}={{enabled=false}}" for name in names)
+    return ("-c", f"mcp_servers={{{switched_off}}}") if names else ()
+
+
+def _servers(config: Json) -> Json:
+    """Return the configured MCP servers, those of the chosen profile among them (codex before 0.140 knew profiles)."""
+    profile = stream.obj(config, "profiles", stream.text(config, "profile") or "")
+    return {**stream.obj(config, "mcp_servers"), **stream.obj(profile, "mcp_servers")}
+
+
+def _toml(text: str) -> str:
+    """Return the text as a TOML string: one of JSON, but for a character that TOML wants escaped and JSON does not."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _reading(worktree: Path) -> tuple[str, ...]:
@@ -46,7 +116,7 @@ def _reading(worktree: Path) -> tuple[str, ...]:
 
     A codex that does not know permissions goes by the mode, which another one lets the permissions replace.
     """
-    own = json.dumps(str(worktree / OWN_FILES))
+    own = _toml(str(worktree / OWN_FILES))
     permissions = f'permissions.prloom={{filesystem={{":root"="read",{own}="deny"}}}}'
     return ("-c", 'sandbox_mode="read-only"', "-c", 'default_permissions="prloom"', "-c", permissions)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from prloom.agents import outcome
@@ -24,6 +26,11 @@ variables: Final = (
     "OLLAMA_*",
     "OPENROUTER_*",
 )
+
+
+def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return none: only the operator knows what such a program reads."""
+    return ()
 
 
 def invocation(request: Request) -> Invocation:

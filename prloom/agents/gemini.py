@@ -13,10 +13,15 @@ and the policies shipped with the program; the recorded streams of the tests. Tr
 - A `GEMINI.md` of any folder that it may read, `--include-directories` among them, stands in its first message as
   `<project_context>`, "highest priority", and no setting takes that away. So a read-only run may not read the worktree:
   it answers from the prompt alone.
+- Its policy lets a read-only run call no MCP server of the operator's; that none is started either, nor an extension,
+  is because their allow-lists name only what does not exist.
+- Without a model it lets a small model choose one for each prompt, which is a call of its own; so it always gets one.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -29,8 +34,26 @@ name: Final = "gemini"
 program: Final = "gemini"
 variables: Final = ("GEMINI_*", "GOOGLE_*")
 
+_MODEL = "flash"
+"""The alias for the latest quick model, which every account may use."""
+
+_CHOOSING = "auto"
+"""How the names of models begin that stand for a choice by a small model."""
+
+_NO_SERVER = "prloom-allows-none"
+"""Not the name of any MCP server: an allow-list that is empty allows all."""
+
 _POLICIES = Path(__file__).with_name("policies")
 _ENV = {"GEMINI_CLI_TRUSTED_FOLDERS_PATH": str(_POLICIES / "gemini-trusted-folders.json")}
+
+
+def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the file in which the operator may have chosen a model."""
+    return (_settings_file(environ),)
+
+
+def _settings_file(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or Path.home()) / ".gemini" / "settings.json"
 
 
 def invocation(request: Request) -> Invocation:
@@ -38,10 +61,29 @@ def invocation(request: Request) -> Invocation:
     rights: tuple[str, ...] = ("--approval-mode", "yolo")
     if request.read_only:
         policy = str(_POLICIES / "gemini-read-only.toml")
-        rights = ("--approval-mode", "default", "--admin-policy", policy)
-    model = ("-m", request.model) if request.model else ()
-    argv = ("gemini", "--output-format", "stream-json", "--skip-trust", *rights, *model)
+        servers = ("--allowed-mcp-server-names", _NO_SERVER, "--extensions", "none")
+        rights = ("--approval-mode", "default", "--admin-policy", policy, *servers)
+    argv = ("gemini", "--output-format", "stream-json", "--skip-trust", *rights, "-m", _model(request))
     return Invocation(argv=argv, env=_ENV, outside=request.read_only)
+
+
+def _model(request: Request) -> str:
+    """Return the model to use: the configured one, or what the operator has chosen for the program, or the default."""
+    own = request.environ.get("GEMINI_MODEL") or _model_of(request.settings.get(_settings_file(request.environ), ""))
+    if request.model or not own or own.startswith(_CHOOSING):
+        return request.model or _MODEL
+    return own
+
+
+def _model_of(settings: str) -> str | None:
+    """Return the model that the operator's settings name; settings with comments in them are not understood."""
+    try:
+        found: object = json.loads(settings)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    return stream.text(stream.obj(found, "model"), "name") or stream.text(found, "model")
 
 
 def read(output: str, ending: Ending) -> Result:

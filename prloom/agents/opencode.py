@@ -12,8 +12,10 @@ silence and a cut stream for ever; only the run's limits end those.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 from prloom.agents import outcome, resets, stream, troubles
@@ -53,12 +55,19 @@ _WORTH_WAITING = timedelta(minutes=1)
 """A shorter Retry-After is a rate limit, which the usual backoff covers; a longer one is a used-up allowance."""
 
 
+def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return none: an agent of prloom's own stands above the operator's settings."""
+    return ()
+
+
 def invocation(request: Request) -> Invocation:
     """Return the headless command line; without a message it reads the prompt from stdin."""
     rights = ("--agent", _READER) if request.read_only else ()
     env = _QUIET | {"OPENCODE_CONFIG_CONTENT": _READ_ONLY} if request.read_only else _QUIET
     model = ("--model", request.model) if request.model else ()
-    return Invocation(argv=("opencode", "run", "--format", "json", *rights, *model), env=env)
+    # Without a title it asks a small model for one, which gets the prompt and may be another provider's.
+    title = ("--title", f"prloom {request.stage}")
+    return Invocation(argv=("opencode", "run", "--format", "json", *title, *rights, *model), env=env)
 
 
 def read(output: str, ending: Ending) -> Result:

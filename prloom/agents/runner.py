@@ -10,8 +10,9 @@ import asyncio
 import fcntl
 import os
 import signal
+import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -63,9 +64,12 @@ def start(folder: Path, agent: Agent, request: Request, *, environ: Mapping[str,
     is not there, when the agent cannot do what is asked, or when the folder cannot be made.
     """
     # Programs know a folder by its real path, and trust or distrust it by that.
-    request = msgspec.structs.replace(request, cwd=request.cwd.resolve(), root=request.root.resolve())
-    invocation = agent.invocation(request)
-    env = environment.allowed(environ, agent.variables) | dict(invocation.env)
+    request = msgspec.structs.replace(request, cwd=request.cwd.resolve(), root=request.root.resolve(), run=folder.name)
+    env = environment.allowed(environ, agent.variables)
+    invocation = agent.invocation(
+        msgspec.structs.replace(request, environ=env, settings=_settings(agent.settings_files(env)))
+    )
+    env |= dict(invocation.env)
     program = registry.locate(invocation.argv[0], env)
     if program is None:
         raise AgentError(_missing(agent, invocation.argv[0], request.stage))
@@ -78,6 +82,26 @@ def start(folder: Path, agent: Agent, request: Request, *, environ: Mapping[str,
         return Run(folder, child=_spawn(folder, env | {environment.RUN_VARIABLE: folder.name}))
     except OSError as error:
         raise AgentError(f"run {folder.name} could not be started in {folder}: {error.strerror}; see to it") from error
+
+
+def _settings(files: Iterable[Path]) -> dict[Path, str]:
+    """Return the texts of the operator's settings files that exist; raise AgentError for one that cannot be read."""
+    texts = {}
+    for path in files:
+        try:
+            found = path.stat()
+            if not stat.S_ISREG(found.st_mode) or found.st_size > runs.SMALL:
+                raise AgentError(
+                    f"{path} is not an ordinary file of at most 1 MiB; prloom has to read it, so correct it"
+                )
+            texts[path] = path.read_text("utf-8")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise AgentError(f"{path} cannot be read ({error.strerror}); make it readable") from error
+        except UnicodeDecodeError as error:
+            raise AgentError(f"{path} is not UTF-8 text; correct it") from error
+    return texts
 
 
 def _missing(agent: Agent, program: str, stage: str) -> str:

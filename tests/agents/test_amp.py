@@ -55,7 +55,18 @@ def test_a_read_only_run_is_outside_and_without_tools(ask: Callable[..., Request
 
     settings = Path(invocation.argv[invocation.argv.index("--settings-file") + 1])
     assert invocation.outside
-    assert json.loads(settings.read_text(encoding="utf-8")) == {"amp.tools.disable": ["*"]}
+    assert json.loads(settings.read_text(encoding="utf-8"))["amp.tools.disable"] == ["*"]
+
+
+def test_a_read_only_run_has_none_of_the_operators_mcp_servers(ask: Callable[..., Request]) -> None:
+    argv = amp.invocation(ask(read_only=True)).argv
+
+    settings = json.loads(Path(argv[argv.index("--settings-file") + 1]).read_text(encoding="utf-8"))
+    assert settings["amp.mcpServers"] == {}
+    assert [(rule["matches"], rule["action"]) for rule in settings["amp.mcpPermissions"]] == [
+        ({"command": "*"}, "reject"),
+        ({"url": "*"}, "reject"),
+    ]
 
 
 def test_a_success_that_is_an_error_is_none(ending: Callable[..., Ending]) -> None:

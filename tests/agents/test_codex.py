@@ -12,6 +12,7 @@ import pytest
 
 from prloom.agents import codex
 from prloom.agents.agent import Ending, Request
+from prloom.errors import AgentError
 
 
 def test_a_read_only_run_is_sandboxed_and_searches_no_web(ask: Callable[..., Request]) -> None:
@@ -42,7 +43,86 @@ def test_a_worker_may_write_into_its_worktree(ask: Callable[..., Request]) -> No
     assert argv[argv.index("--sandbox") :] == ("--sandbox", "workspace-write", "-m", "gpt", "-")
 
 
-@pytest.mark.parametrize("name", ["plain", 'a "quoted" name', "back\\slash", "tab\tname", "ümlaut"])
+HOME = {"HOME": "/home/op"}
+CONFIG = Path("/home/op/.codex/config.toml")
+SYSTEM = Path("/etc/codex/config.toml")
+MANAGED = Path("/etc/codex/managed_config.toml")
+
+
+def switched_off(request: Request) -> set[str]:
+    overrides = [part for part in codex.invocation(request).argv if part.startswith("mcp_servers")]
+    servers = tomllib.loads("\n".join(overrides)).get("mcp_servers", {})
+    assert all(server == {"enabled": False} for server in servers.values())
+    return set(servers)
+
+
+def test_a_read_only_run_has_none_of_the_operators_mcp_servers(ask: Callable[..., Request]) -> None:
+    settings = {
+        SYSTEM: '[mcp_servers.shared]\nurl = "https://x"\n',
+        CONFIG: '[mcp_servers.mine]\ncommand = "x"\n[mcp_servers."an odd.name"]\ncommand = "y"\nenabled = true\n',
+        MANAGED: '[mcp_servers.company]\ncommand = "z"\n',
+    }
+
+    names = switched_off(ask(read_only=True, settings=settings))
+
+    assert names == {"shared", "mine", "an odd.name", "company"}
+
+
+def test_a_read_only_run_has_none_of_the_mcp_servers_of_a_profile(ask: Callable[..., Request]) -> None:
+    text = (
+        'profile = "w"\n[profiles.w.mcp_servers.mine]\ncommand = "x"\n[profiles.other.mcp_servers.not]\ncommand = "x"\n'
+    )
+
+    assert switched_off(ask(read_only=True, settings={CONFIG: text})) == {"mine"}
+
+
+def test_without_mcp_servers_nothing_is_switched_off(ask: Callable[..., Request]) -> None:
+    # codex refuses a name that is not configured.
+    assert switched_off(ask(read_only=True, settings={CONFIG: 'model = "x"\n'})) == set()
+
+
+def test_a_read_only_run_has_no_feature_that_brings_mcp_servers(ask: Callable[..., Request]) -> None:
+    argv = codex.invocation(ask(read_only=True)).argv
+
+    assert {"features.apps=false", "features.plugins=false", "features.multi_agent=false"} <= set(argv)
+
+
+def test_a_read_only_run_with_settings_that_cannot_be_understood_is_refused(ask: Callable[..., Request]) -> None:
+    with pytest.raises(AgentError, match=r"config\.toml is not valid TOML .*cannot switch off its MCP servers"):
+        codex.invocation(ask(read_only=True, settings={CONFIG: "[mcp_servers.mine"}))
+
+
+def test_a_read_only_run_with_a_server_that_cannot_be_switched_off_is_refused(ask: Callable[..., Request]) -> None:
+    text = '[mcp_servers.mine]\ncommand = "x"\nenabled = true\n'
+
+    with pytest.raises(AgentError, match=r"managed_config\.toml enables the MCP server 'mine'"):
+        codex.invocation(ask(read_only=True, settings={MANAGED: text}))
+
+
+@pytest.mark.parametrize(
+    ("environ", "path"),
+    [(HOME, CONFIG), (HOME | {"CODEX_HOME": ""}, CONFIG), (HOME | {"CODEX_HOME": "/c"}, Path("/c/config.toml"))],
+)
+def test_its_settings_are_looked_for_where_codex_looks_for_them(environ: dict[str, str], path: Path) -> None:
+    assert codex.settings_files(environ) == (SYSTEM, path, MANAGED)
+
+
+def test_settings_in_a_folder_of_the_worktree_are_refused() -> None:
+    with pytest.raises(AgentError, match=r"CODEX_HOME is '\.codex', which is relative"):
+        codex.settings_files(HOME | {"CODEX_HOME": ".codex"})
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_the_shell_does_not_get_the_models_key(ask: Callable[..., Request], read_only: bool) -> None:  # noqa: FBT001 - parametrised
+    argv = codex.invocation(ask(read_only=read_only, run="run-7")).argv
+
+    policy = tomllib.loads("\n".join(part for part in argv if part.startswith("shell_environment_policy.")))
+    assert policy == {"shell_environment_policy": {"inherit": "core", "set": {"PRLOOM_RUN": "run-7"}}}
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", 'a "quoted" name', "back\\slash", "tab\tname", "ümlaut", "smile \U0001f600", "delete \x7f"]
+)
 def test_the_worktree_is_not_trusted_whatever_its_name(ask: Callable[..., Request], name: str) -> None:
     worktree = Path("/work") / name
 

@@ -45,6 +45,41 @@ def test_a_worker_works_in_its_worktree(ask: Callable[..., Request]) -> None:
     assert invocation.argv[-4:] == ("--approval-mode", "yolo", "-m", "pro")
 
 
+def test_a_read_only_run_starts_no_mcp_server_and_no_extension_of_the_operators(ask: Callable[..., Request]) -> None:
+    argv = gemini.invocation(ask(read_only=True)).argv
+
+    assert argv[argv.index("--allowed-mcp-server-names") + 1] == "prloom-allows-none"
+    assert argv[argv.index("--extensions") + 1] == "none"
+
+
+SETTINGS = Path("/home/op/.gemini/settings.json")
+
+
+@pytest.mark.parametrize(
+    ("model", "environ", "settings", "used"),
+    [
+        (None, {}, "", "flash"),
+        ("pro", {"GEMINI_MODEL": "mine"}, '{"model": {"name": "set"}}', "pro"),
+        (None, {"GEMINI_MODEL": "mine"}, '{"model": {"name": "set"}}', "mine"),
+        (None, {}, '{"model": {"name": "set"}}', "set"),
+        (None, {}, '{"model": "set"}', "set"),
+        (None, {}, '{"model": {"name": "auto"}}', "flash"),
+        (None, {"GEMINI_MODEL": "auto-gemini-3"}, "", "flash"),
+        (None, {}, "not JSON", "flash"),
+        (None, {}, "[]", "flash"),
+    ],
+)
+def test_no_small_model_is_asked_which_model_to_use(
+    model: str | None, environ: dict[str, str], settings: str, used: str, ask: Callable[..., Request]
+) -> None:
+    environ = {"HOME": "/home/op"} | environ
+
+    argv = gemini.invocation(ask(model=model, environ=environ, settings={SETTINGS: settings})).argv
+
+    assert gemini.settings_files(environ) == (SETTINGS,)
+    assert argv[argv.index("-m") + 1] == used
+
+
 @pytest.mark.parametrize("read_only", [True, False])
 def test_no_folder_counts_as_trusted(ask: Callable[..., Request], read_only: bool) -> None:  # noqa: FBT001 - parametrised
     invocation = gemini.invocation(ask(read_only=read_only))

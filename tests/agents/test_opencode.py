@@ -36,6 +36,13 @@ def test_a_read_only_run_is_an_agent_that_may_only_read(ask: Callable[..., Reque
     assert permission["read"] == {"*": "allow", "prloom/.local/*": "deny", "*/prloom/.local/*": "deny"}
 
 
+@pytest.mark.parametrize("read_only", [True, False])
+def test_no_small_model_is_asked_for_a_title(ask: Callable[..., Request], read_only: bool) -> None:  # noqa: FBT001 - parametrised
+    argv = opencode.invocation(ask(read_only=read_only)).argv
+
+    assert argv[argv.index("--title") + 1] == "prloom triage"
+
+
 def test_a_worker_has_the_usual_agent(ask: Callable[..., Request]) -> None:
     assert "--agent" not in opencode.invocation(ask()).argv
 

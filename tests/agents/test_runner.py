@@ -268,3 +268,51 @@ async def test_a_run_that_was_lost_under_our_eyes_is_a_failed_attempt(launch: La
     result = runner.conclude(run, command, await runner.wait(run))
 
     assert (result.status, result.trouble) == ("failed", "lost")
+
+
+@pytest.fixture
+def codex_like(tmp_path: Path) -> dict[str, str]:
+    """The environment of an operator whose codex prints nothing and ends."""
+    program = tmp_path / "bin" / "codex"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o700)
+    (tmp_path / ".codex").mkdir()
+    return {"PATH": f"{program.parent}{os.pathsep}{os.defpath}", "HOME": str(tmp_path)}
+
+
+async def test_an_agent_sees_the_operators_settings_that_it_asks_for(
+    ask: Callable[..., Request], codex_like: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / ".codex" / "config.toml").write_text('[mcp_servers.mine]\ncommand = "x"\n', encoding="utf-8")
+
+    run = runner.start(tmp_path / "run", codex, ask(read_only=True), environ=codex_like, limits=Limits())
+    await runner.wait(run)
+
+    spec = runs.load(run.folder, runs.INVOCATION, runs.Spec)
+    assert spec is not None
+    assert 'mcp_servers={"mine"={enabled=false}}' in spec.argv
+
+
+@pytest.mark.parametrize(
+    ("spoil", "problem"),
+    [
+        (lambda path: path.mkdir(), "is not an ordinary file"),
+        (lambda path: path.write_bytes(b"\xff\xfe"), "is not UTF-8 text"),
+        (lambda path: path.symlink_to(path), "cannot be read"),
+        (lambda path: path.write_bytes(b"#" * (runs.SMALL + 1)), "at most 1 MiB"),
+    ],
+)
+def test_settings_that_cannot_be_read_are_no_reason_to_start_without_them(
+    spoil: Callable[[Path], object],
+    problem: str,
+    ask: Callable[..., Request],
+    codex_like: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    spoil(tmp_path / ".codex" / "config.toml")
+
+    with pytest.raises(AgentError, match=problem):
+        runner.start(tmp_path / "run", codex, ask(read_only=True), environ=codex_like, limits=Limits())
+
+    assert not (tmp_path / "run").exists()

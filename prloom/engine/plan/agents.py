@@ -154,6 +154,7 @@ class Allowing:
         self.name = agent.name
         self.program = agent.program
         self.variables = (*agent.variables, *names)
+        self.settings_files = agent.settings_files
         self.invocation = agent.invocation
         self.read = agent.read
 
