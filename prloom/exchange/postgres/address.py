@@ -42,6 +42,11 @@ class Address:
         return _key(self.schema, what)
 
     @property
+    def server(self) -> str:
+        """Which server it is, whatever the database."""
+        return "\n".join(self.parameters.get(name, "") for name in ("host", "hostaddr", "port", "service"))
+
+    @property
     def channel(self) -> str:
         """The channel on which clients tell each other that there is something new."""
         return f"prloom_{self.key('channel') & 0xFFFFFFFFFFFFFFFF:016x}"

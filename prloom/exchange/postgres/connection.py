@@ -16,7 +16,7 @@ from psycopg.errors import DeadlockDetected, InvalidSqlStatementName, Serializat
 
 from prloom.exchange import ids
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
-from prloom.exchange.postgres import former, hint, session
+from prloom.exchange.postgres import former, hint, opening, session
 from prloom.exchange.postgres.transaction import Lock, Row, Transaction
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Connection:
     """One session at a time, used by one thread at a time, made anew when it is lost; it does not survive a fork."""
 
     def __init__(self, address: Address, *, clock: Callable[[], datetime] | None, patience: timedelta) -> None:
-        """Connect; raises StoreError at once where that is not possible."""
+        """Connect; raises StoreError where that is not possible, at once or (see `opening`) after `patience`."""
         self.address = address
         self._clock = clock
         self._patience = patience.total_seconds()
@@ -46,13 +46,7 @@ class Connection:
         self._lock = threading.RLock()
         self._closed = False
         self._telling = False
-        try:
-            self._db: psycopg.Connection | None = self._start()
-        except psycopg.Error as error:
-            why = session.told(address, error)
-            if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:  # there never was a session
-                raise StoreError(f"{why}; see whether the server runs and lets you in, or mend the URL") from error
-            raise why from error
+        self._db: psycopg.Connection | None = opening.open_session(address, self._prepare, patience)
 
     def write(self, work: Callable[[Transaction], T], lock: Lock = "shared") -> T:
         """Do all of the work, durably, or nothing; it is done anew where the connection is lost.
@@ -194,13 +188,17 @@ class Connection:
         return self._db
 
     def _start(self) -> psycopg.Connection:
-        db = session.start(self.address)
+        db = session.connect(self.address)
         try:
-            self._session = former.named(db)
+            self._prepare(db)
         except BaseException:
             db.close()
             raise
         return db
+
+    def _prepare(self, db: psycopg.Connection) -> None:
+        session.prepare(db, self.address)
+        self._session = former.named(db)
 
     def _drop(self, db: psycopg.Connection, error: psycopg.Error) -> None:
         self._telling = False

@@ -43,17 +43,11 @@ def connect(address: Address) -> psycopg.Connection:
     return psycopg.connect(**address.parameters, autocommit=True, prepare_threshold=2)  # type: ignore[arg-type]
 
 
-def start(address: Address) -> psycopg.Connection:
-    """Open a session on an exchange, making its tables where there are none; raises StoreError, OperationalError."""
-    db = connect(address)
-    try:
-        db.execute(_SETTINGS, (f"{address.schema}, pg_temp",))
-        _check_server(db, address)
-        schema.bring_up(db, address)
-    except BaseException:
-        db.close()
-        raise
-    return db
+def prepare(db: psycopg.Connection, address: Address) -> None:
+    """Set a new session as an exchange needs it, and make the tables where there are none; raises StoreError."""
+    db.execute(_SETTINGS, (f"{address.schema}, pg_temp",))
+    _check_server(db, address)
+    schema.bring_up(db, address)
 
 
 def lost(db: psycopg.Connection, error: BaseException) -> bool:

@@ -52,7 +52,7 @@ class PostgresStore:
         self._connection = Connection(address.read(url), clock=clock, patience=patience)
         self._holds = Holds()
         self._worked: set[str] = set()  # topics of which it is noted that somebody works on them
-        self._ears = Ears(self._connection.address)
+        self._ears = Ears(self._connection.address, patience)
 
     def now(self) -> datetime:
         if self._clock is not None:

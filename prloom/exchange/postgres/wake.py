@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from prloom.exchange.listening import Pokes
-from prloom.exchange.postgres import session
+from prloom.exchange.postgres import opening, session
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from prloom.exchange.postgres.address import Address
     from prloom.exchange.protocol import Listener
 
@@ -26,8 +28,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds
 class Ears:
     """One session that listens for all of a store's listeners, from the first of them on."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, patience: timedelta) -> None:
         self._address = address
+        self._patience = patience
         self._pokes = Pokes()
         self._lock = threading.Lock()
         self._stop: tuple[int, int] | None = None
@@ -37,10 +40,7 @@ class Ears:
         """Return a new listener, which hears what happens from now on; raises StoreError."""
         with self._lock:
             if self._thread is None:
-                try:
-                    db = self._connect()
-                except psycopg.Error as error:
-                    raise session.told(self._address, error) from error
+                db = opening.open_session(self._address, self._begin, self._patience)
                 self._stop = os.pipe()
                 self._thread = threading.Thread(target=self._run, args=(db, self._stop[0]), daemon=True)
                 self._thread.start()
@@ -80,11 +80,14 @@ class Ears:
     def _connect(self) -> psycopg.Connection:
         db = session.connect(self._address)
         try:
-            db.execute(f"LISTEN {self._address.channel}".encode())
+            self._begin(db)
         except BaseException:
             db.close()
             raise
         return db
+
+    def _begin(self, db: psycopg.Connection) -> None:
+        db.execute(f"LISTEN {self._address.channel}".encode())
 
 
 def _readable(stop: int, fd: int | None, seconds: float | None) -> bool:

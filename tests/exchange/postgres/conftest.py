@@ -30,6 +30,8 @@ class Wire:
         self._word = b""
         self._closing = False
         self._refusing = False
+        self.answered = 0
+        self._instead: list[bytes] = []
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self._listener = socket.socket(socket.AF_UNIX)
@@ -45,6 +47,10 @@ class Wire:
     def refuse(self) -> None:
         """Let nobody in any more."""
         self._refusing = True
+
+    def answer(self, times: int, *, code: str = "", text: str = "") -> None:
+        """Answer the next clients in the server's place: refuse them with a code, or without one hang up."""
+        self._instead = [_fatal(code, text) if code else b""] * times
 
     def close(self) -> None:
         self._closing = True
@@ -67,6 +73,12 @@ class Wire:
             except OSError:
                 return
             if self._refusing:
+                _end(client)
+                continue
+            if self._instead:
+                _received(client)
+                _sent(client, self._instead.pop(0))
+                self.answered += 1
                 _end(client)
                 continue
             server = socket.socket(socket.AF_UNIX)
@@ -94,6 +106,15 @@ class Wire:
         while data := _received(server):
             _sent(client, data)
         _end(client)
+
+
+def _fatal(code: str, text: str) -> bytes:
+    """Return how a server refuses a client."""
+    fields = b"".join(
+        kind + value.encode() + b"\0"
+        for kind, value in zip((b"S", b"V", b"C", b"M"), ("FATAL", "FATAL", code, text), strict=True)
+    )
+    return b"E" + (len(fields) + 5).to_bytes(4) + fields + b"\0"
 
 
 def _received(one: socket.socket) -> bytes:
@@ -145,6 +166,15 @@ def raw(url: str) -> Iterator[psycopg.Connection]:
     with psycopg.connect(**where.parameters, autocommit=True) as db:  # type: ignore[arg-type]
         db.execute(f"SET search_path = {where.schema}".encode())
         yield db
+
+
+@pytest.fixture
+def server() -> Iterator[postgres_server.Server]:
+    """A server that the test may stop."""
+    own = postgres_server.own()
+    yield own
+    if not own.runs:
+        own.start()
 
 
 @pytest.fixture

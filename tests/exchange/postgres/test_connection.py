@@ -37,15 +37,6 @@ def cut_off(raw: psycopg.Connection) -> None:
     )
 
 
-@pytest.fixture
-def server() -> Iterator[postgres_server.Server]:
-    """A server that the test may stop."""
-    own = postgres_server.own()
-    yield own
-    if not own.runs:
-        own.start()
-
-
 @pytest.mark.parametrize("lost", ["request", "answer"])
 @pytest.mark.parametrize("key", [None, "k"])
 def test_what_is_published_while_the_connection_is_lost_is_published_once(
@@ -208,7 +199,7 @@ def test_a_server_that_stays_away_is_told_of_in_one_line(opened: Any, server: po
 
 def test_a_server_that_cannot_be_reached_at_all_is_told_of_at_once_with_what_to_do(opened: Any, tmp_path: Path):
     with pytest.raises(
-        StoreError, match=r"failed: No such file or directory; see whether the server runs and lets you in, or mend"
+        StoreError, match=r"failed: No such file or directory; check that the server runs and accepts"
     ) as caught:
         opened(f"postgresql:///x?host={tmp_path}")
 
