@@ -150,9 +150,8 @@ _WORST_FIRST: tuple[tuple[Ending, Outcome], ...] = (
 def outcome(entries: Iterable[Entry], worked: AbstractSet[str]) -> Outcome:
     """Return how a conversation stands; `worked` are the topics for which there ever was a worker.
 
-    It is pending while a message of it waits or is worked on. A reply that waits where there never was a worker is no
-    work: it is what somebody reads. The endings that count are those whose reply nobody went on to work on; of several
-    the worst one: dead, timed out, failed, cancelled, completed.
+    It is pending while something in it remains to be worked on. The endings that count are those whose reply was not
+    worked on in turn; of several the worst one: dead, timed out, failed, cancelled, completed.
     """
     endings: dict[str, Ending] = {}
     answered: dict[str | None, bool] = {}
@@ -160,12 +159,22 @@ def outcome(entries: Iterable[Entry], worked: AbstractSet[str]) -> Outcome:
         standing = entry.delivery
         if standing.ending is not None:
             endings[entry.message.id] = standing.ending
-        elif not (standing.reply and standing.state == "ready" and standing.topic not in worked):
+        elif _is_work(entry, worked):
             return "pending"
         if standing.reply:  # the latest one counts: before a retry there may have been another
             answered[entry.message.parent_id] = standing.ending is not None
     counted = {ending for message_id, ending in endings.items() if not answered.get(message_id)}
     return next((name for ending, name in _WORST_FIRST if ending in counted), "success" if counted else "pending")
+
+
+def _is_work(entry: Entry, worked: AbstractSet[str]) -> bool:
+    """Whether a message that has not ended remains to be worked on.
+
+    A reply or a note, which follows another message, is to be read where its topic never had a worker. A message
+    without a parent is a request; it waits for its first worker.
+    """
+    follows = entry.message.parent_id is not None
+    return not (follows and entry.delivery.state == "ready" and entry.delivery.topic not in worked)
 
 
 def _over(delivery: Delivery, ending: Ending, now: datetime) -> Delivery:

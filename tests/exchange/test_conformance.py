@@ -566,6 +566,45 @@ def test_a_reply_on_a_topic_where_a_worker_waits_is_that_ones_work_to_come(excha
     assert exchange.check(published.id).outcome == "pending"
 
 
+def test_a_note_that_nobody_works_on_does_not_keep_its_conversation_from_ending(exchange: Exchange, clock: Any):
+    published = exchange.publish("work", "x", track=True)
+    held = exchange.claim("work")
+    assert held is not None
+    exchange.publish("progress", "half", parent=published.id)
+    assert exchange.check(published.id).outcome == "pending"
+    assert exchange.take_ended() == ()
+
+    held.complete("y")
+
+    assert exchange.check(published.id).outcome == "success"
+    assert [ended.conversation_id for ended in exchange.take_ended()] == [published.id]
+    clock.pass_(days=2)
+    assert exchange.prune(timedelta(days=1)) == 3
+
+
+def test_a_note_on_a_topic_that_has_workers_is_work(exchange: Exchange, another: Exchange, clock: Any):
+    assert another.claim("progress") is None
+    published = exchange.publish("work", "x", track=True)
+    exchange.publish("progress", "half", parent=published.id)
+    drained(exchange)
+    clock.pass_(days=2)
+
+    assert exchange.check(published.id).outcome == "pending"
+    assert exchange.take_ended() == ()
+    assert exchange.prune(timedelta(days=1)) == 0
+
+
+def test_a_request_in_a_conversation_waits_for_its_first_worker(exchange: Exchange, clock: Any):
+    published = exchange.publish("work", "x", track=True)
+    exchange.publish("later", "y", conversation=published.id)
+    drained(exchange)
+    clock.pass_(days=2)
+
+    assert exchange.check(published.id).outcome == "pending"
+    assert exchange.take_ended() == ()
+    assert exchange.prune(timedelta(days=1)) == 0
+
+
 def test_an_unknown_conversation_is_an_error(exchange: Exchange):
     with pytest.raises(UnknownMessageError, match="there is no conversation 'nobody' here"):
         exchange.check("nobody")

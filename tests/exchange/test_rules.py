@@ -14,9 +14,15 @@ POLICY = Backoff(timedelta(seconds=1), timedelta(seconds=60))
 
 
 def an_entry(
-    name: str, ending: Ending | None = None, *, topic: str = "work", reply_to: str | None = None, leased: bool = False
+    name: str,
+    ending: Ending | None = None,
+    *,
+    topic: str = "work",
+    reply_to: str | None = None,
+    parent: str | None = None,
+    leased: bool = False,
 ) -> Entry:
-    message = Message(id=name, topic=topic, body="", created_at=NOW, parent_id=reply_to, conversation_id="c")
+    message = Message(id=name, topic=topic, body="", created_at=NOW, parent_id=parent or reply_to, conversation_id="c")
     state = "dead" if ending == "dead" else "done" if ending else "leased" if leased else "ready"
     stands = Delivery(message_id=name, topic=topic, state=state, ending=ending, reply=reply_to is not None)
     return Entry(message=message, delivery=stands)
@@ -49,6 +55,12 @@ def test_waits_double_up_to_the_longest_and_are_a_little_shorter_by_the_key():
         ([an_entry("a", "failed"), an_entry("b", topic="work", reply_to="a")], "pending"),
         ([an_entry("a", "failed"), an_entry("b", "completed", reply_to="a")], "success"),
         ([an_entry("a", "completed"), an_entry("b", "dead", reply_to="a")], "dead"),
+        # a note that is read, one that is somebody's work, and a request that waits for its first worker
+        ([an_entry("a", "completed"), an_entry("b", topic="progress", parent="a")], "success"),
+        ([an_entry("a", leased=True), an_entry("b", topic="progress", parent="a")], "pending"),
+        ([an_entry("a", "completed"), an_entry("b", topic="work", parent="a")], "pending"),
+        ([an_entry("a", "completed"), an_entry("b", topic="progress", parent="a", leased=True)], "pending"),
+        ([an_entry("a", "completed"), an_entry("b", topic="progress")], "pending"),
         # it failed, which was repaired; it was tried again, and died
         (
             [

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def command(given: Options, /, older_than: timedelta, database: str | None) -> None:
     """Remove conversations that have ended, and in which nothing happened since.
 
-    What waits or is worked on stays, and so does its whole conversation. The keys of what is removed are forgotten.
+    A conversation in which something remains to be worked on stays as a whole. The keys of what is removed are forgotten.
     """
     with places.opened(given, database) as exchange:
         removed = exchange.prune(older_than)

@@ -19,7 +19,8 @@ _OPEN = """
 SELECT conversation_id FROM tracked AS t WHERE NOT told AND (taken_until IS NULL OR taken_until <= %s)
 AND NOT EXISTS (
     SELECT FROM messages AS m JOIN deliveries AS d ON d.seq = m.seq
-    WHERE m.conversation_id = t.conversation_id AND d.ending IS NULL AND NOT (d.reply AND d.state = 'ready')
+    WHERE m.conversation_id = t.conversation_id AND d.ending IS NULL
+    AND NOT (m.parent_id IS NOT NULL AND d.state = 'ready')
 ) ORDER BY conversation_id
 """
 _TAKE = (

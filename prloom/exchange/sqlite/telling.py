@@ -21,7 +21,8 @@ _OPEN = """
 SELECT conversation_id FROM tracked AS t WHERE told = 0 AND (taken_until IS NULL OR taken_until <= ?)
 AND NOT EXISTS (
     SELECT 1 FROM messages AS m JOIN deliveries AS d USING (seq)
-    WHERE m.conversation_id = t.conversation_id AND d.ending IS NULL AND NOT (d.reply AND d.state = 'ready')
+    WHERE m.conversation_id = t.conversation_id AND d.ending IS NULL
+    AND NOT (m.parent_id IS NOT NULL AND d.state = 'ready')
 ) ORDER BY t.seq
 """
 
