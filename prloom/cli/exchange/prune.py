@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def command(given: Options, /, older_than: timedelta, database: str | None) -> None:
     """Remove conversations that have ended, and in which nothing happened since.
 
-    A conversation in which something remains to be worked on stays as a whole. The keys of what is removed are forgotten.
+    A conversation in which something remains to be worked on stays as a whole. The keys of removed messages are
+    forgotten.
     """
     with places.opened(given, database) as exchange:
         removed = exchange.prune(older_than)
