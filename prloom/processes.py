@@ -15,6 +15,7 @@ import psutil
 
 _PR_SET_CHILD_SUBREAPER: Final = 36  # prctl(2)
 _PAUSE: Final = 0.05
+_SHORT_PAUSE: Final = 0.005
 ENDLESS: Final = 30.0
 """Seconds after which a process that survives SIGKILL (stuck in the kernel) is given up."""
 
@@ -123,6 +124,19 @@ def kill_all_below(pid: int) -> None:
     while (left := below(pid)) and time.monotonic() < given_up:
         kill(left)
         time.sleep(_PAUSE)
+
+
+def kill_descendants(childless: Callable[[], bool]) -> bool:
+    """Kill every descendant of this process, which has adopted the orphans among them; return whether none is left.
+
+    `childless` collects the dead children and says whether the system knows none any more: a list of processes that is
+    read while they come and go may miss one, but no descendant lives without a child of ours above it.
+    """
+    given_up = time.monotonic() + ENDLESS
+    while not (over := childless()) and time.monotonic() < given_up:
+        kill(below(os.getpid()))
+        time.sleep(_SHORT_PAUSE)
+    return over
 
 
 def clean_up(variable: str, value: str, *, grace_seconds: float = 2.0) -> int:

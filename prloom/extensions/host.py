@@ -6,13 +6,12 @@ import faulthandler
 import io
 import logging
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import BinaryIO, NoReturn
 
 from prloom.errors import ExtensionError
-from prloom.extensions import calling, faults, hosting, loading, rpc
+from prloom.extensions import calling, faults, hosting, loading, reaper, rpc
 from prloom.extensions import host_protocol as protocol
 from prloom.extensions.loading import Loaded
 from prloom.extensions.rpc import ConnectionLostError, RpcError
@@ -125,14 +124,12 @@ class _Forward(logging.Handler):
 
 
 def main() -> NoReturn:
-    """Serve one plugin until standard input ends; then end this process with all its threads and children."""
+    """Serve one plugin until standard input ends; then end this process with its threads, and all that it started."""
+    reaper.split()
     source, sink = _take_streams()
     faulthandler.enable()  # a crash in C says on stderr where it was
-    _end_with_parent()
     sys.dont_write_bytecode = True  # plugins lie in the operator's repository, which is to stay as it is
     PluginProcess(source, sink).serve()
-    if os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)
     os._exit(0)  # not sys.exit: a hook that hangs in a thread must not keep the process
 
 
@@ -162,15 +159,6 @@ def _limit_memory(size: int) -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         least = size if hard == resource.RLIM_INFINITY else min(size, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (least, least))
-
-
-def _end_with_parent() -> None:
-    """Have the kernel kill this process when the dispatcher is killed, even while C code holds the interpreter."""
-    if sys.platform == "linux":
-        import ctypes  # noqa: PLC0415 - where it is not needed, it need not be there
-
-        set_parent_death_signal = 1  # PR_SET_PDEATHSIG, from linux/prctl.h
-        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
 
 if __name__ == "__main__":

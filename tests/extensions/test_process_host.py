@@ -189,21 +189,25 @@ FAMILY = """
     daemon = int(subprocess.run([sys.executable, "-c", fork], stdout=subprocess.PIPE, check=True).stdout)
     fork = "import subprocess as s; print(s.Popen(['sleep', '300'], env={}, stdout=2).pid)"
     unmarked = int(subprocess.run([sys.executable, "-c", fork], stdout=subprocess.PIPE, check=True).stdout)
-    plan = json.dumps([os.getpid(), own.pid, away.pid, daemon, unmarked])
+    # The double fork of a daemon, without a trace of where it comes from.
+    twice = "import os,sys; os.fork() and os._exit(0); os.setsid(); pid = os.fork(); pid and print(pid, flush=True); "
+    twice += "pid and os._exit(0); os.close(1); os.execve('/bin/sleep', ['sleep', '300'], {})"
+    hidden = int(subprocess.run([sys.executable, "-c", twice], env={}, stdout=subprocess.PIPE, check=True).stdout)
+    plan = json.dumps([os.getpid(), own.pid, away.pid, daemon, unmarked, hidden])
 """
 
 
 @pytest.mark.parametrize("end", ["time.sleep(20)", "os._exit(0)", "stop"])
 async def test_all_that_a_plugin_started_ends_with_its_process(host: ProcessHost, tell: Tell, end: str) -> None:
     family = await tell(FAMILY)
-    assert gone(family) == [False] * 5
+    assert gone(family) == [False] * 6
 
     if end == "stop":
         await host.stop()
     else:
         await failure(tell(end, SHORT))
 
-    assert gone(family) == [True] * 5
+    assert gone(family) == [True] * 6
 
 
 async def test_a_call_that_was_stopped_because_another_overran_is_not_at_fault(tell: Tell) -> None:
@@ -360,7 +364,7 @@ async def test_a_dispatcher_that_is_killed_takes_the_processes_of_its_plugins_wi
     plugin: Plugin, make_call: Make, make_event: Callable[..., Event], tmp_path: Path, deed: str
 ) -> None:
     os.mkfifo(tmp_path / "fifo")
-    body = f"Path({str(tmp_path / 'fifo')!r}).write_text(str(os.getpid())); {deed}"
+    body = f"{textwrap.dedent(FAMILY)}\nPath({str(tmp_path / 'fifo')!r}).write_text(plan); {deed}"
     found = msgspec.json.encode(plugin(OBEDIENT))
     call = msgspec.json.encode(make_call("beforeTriage", make_event(body=body)))
     dispatcher = await asyncio.create_subprocess_exec(
@@ -368,12 +372,13 @@ async def test_a_dispatcher_that_is_killed_takes_the_processes_of_its_plugins_wi
     )
     assert dispatcher.stdin is not None
     dispatcher.stdin.write(found + b"\n" + call + b"\n")
-    process = psutil.Process(int(await asyncio.to_thread((tmp_path / "fifo").read_text)))
+    pids = json.loads(await asyncio.to_thread((tmp_path / "fifo").read_text))
+    family = [psutil.Process(pid) for pid in pids]
 
     dispatcher.kill()
     await dispatcher.wait()
 
-    _, alive = await asyncio.to_thread(psutil.wait_procs, [process], 5)
+    _, alive = await asyncio.to_thread(psutil.wait_procs, family, 5)
     assert not alive
 
 
@@ -385,4 +390,4 @@ def test_a_loop_that_ends_without_a_stop_leaves_nothing_behind(
         call = make_call("beforeTriage", make_event(body=textwrap.dedent(FAMILY)))
         return (await host.run(call, no_services, LONG)).plan
 
-    assert gone(asyncio.run(torn_down())) == [True] * 5
+    assert gone(asyncio.run(torn_down())) == [True] * 6
