@@ -44,7 +44,8 @@ async def poll(ctx: BridgeContext, source: Source, state: Json | None, missed: C
     look = _Look(ctx, source, known, news, tracked)
     await look.at_lists()
     await look.at_single()
-    return Polled(news.told(), cursor.write(known))
+    heads = {number: seen.head for number, seen in known.pull_requests.items() if seen.head}
+    return Polled(news.told(), cursor.write(known), heads)
 
 
 class _Look:

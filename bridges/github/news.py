@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 
 from msgspec.structs import replace
 
@@ -47,11 +47,16 @@ class News:
             self._known.remember(post.key, posts.known(post, name))
 
     def told(self) -> list[Event]:
-        """Return the events, oldest first, each with how the checks stand."""
+        """Return the events, oldest first, each with the head of its pull request and how the checks stand."""
         events = sorted(self._events.values(), key=lambda event: event.written_at or event.created_at or "")
-        return [self._with_checks(event) for event in events]
+        return [self._with_head(event) for event in events]
 
-    def _with_checks(self, event: Event) -> Event:
+    def _with_head(self, event: Event) -> Event:
         seen = self._known.pull_requests.get(event.pr or 0)
-        report: Mapping[str, Json] | None = checks.report(seen) if seen is not None else None
-        return event if report is None else replace(event, context={**event.context, "checks": report})
+        if seen is None or not seen.head:
+            return event
+        more: dict[str, Json] = {"head": seen.head}
+        report = checks.report(seen)
+        if report is not None:
+            more["checks"] = report
+        return replace(event, context={**event.context, **more})

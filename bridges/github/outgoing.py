@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -78,8 +79,8 @@ class _Carrier:
         match payload:
             case ResolveThread():
                 return await self._resolve()
-            case Merge(method=method):
-                return await self._merge(method)
+            case Merge():
+                return await self._merge(payload)
             case SetMilestone(milestone=title):
                 return await self._set_milestone(title)
             case RemoveLabels(labels=labels):
@@ -130,10 +131,10 @@ class _Carrier:
         ask = asks.react(self.source.repository, self.where, reaction)
         return ask if isinstance(ask, Refused) else await self._ask(ask)
 
-    async def _merge(self, method: str) -> Delivered | Refused:
-        """Merge what was looked at, and nothing that is pushed meanwhile.
+    async def _merge(self, wanted: Merge) -> Delivered | Refused:
+        """Merge the commit that was decided on, or that an earlier attempt was about; only without either the head.
 
-        Right after a push GitHub answers 405 while it works out whether it can merge.
+        GitHub itself compares it with the head as it merges, so nothing that is pushed meanwhile is merged.
         """
         answer = (await self.source.get(self.source.repository.pull(self.where.pr))).json()
         now = pulls.facts(answer)
@@ -141,15 +142,15 @@ class _Carrier:
             return Delivered()
         if now.state == "closed":
             return Refused("the pull request is closed; reopen it to merge it")
-        if pulls.conflict(answer):
-            return Refused(f"it conflicts with {now.base}; resolve that, then `prloom retry` this")
+        commit = wanted.commit or now.head
+        if now.head == commit and pulls.conflict(answer):
+            text = f"it conflicts with {now.base}; resolve that, then `prloom retry` this"
+            return Refused(text, commit=commit)
         try:
-            return await self._ask(asks.merge(self.source.repository, now, method))
+            return await self._ask(asks.merge(self.source.repository, now.number, wanted.method, commit))
         except HttpError as error:
-            if error.status != 405 or refusals.mentions(error, "not allowed", "draft"):  # noqa: PLR2004 - the name
-                raise
-            text = f"GitHub cannot merge it yet: {refusals.said(error)}"
-            return Refused(text, retryable=True, retry_after=refusals.SOON)
+            refused = refusals.merge(error, commit, self.ctx.now)
+            return dataclasses.replace(refused, commit=commit)
 
     async def _resolve(self) -> Delivered | Refused:
         root = self.where.thread

@@ -53,8 +53,8 @@ class Posting:
         earlier = await self._earlier(inline=True)
         if earlier is not None:
             return earlier
-        head = await self._head()
-        ask = asks.inline(self._repository, self._where.pr, head, payload, self._action)
+        commit = payload.commit or await self._head()
+        ask = asks.inline(self._repository, self._where.pr, commit, payload, self._action)
         return await self._in_diff(ask, otherwise=wording.at_line(payload.path, payload.line, payload.message))
 
     async def review(self, payload: Review) -> Delivered | Refused:
@@ -62,8 +62,9 @@ class Posting:
         earlier = await self._earlier_review()
         if earlier is not None:
             return earlier
+        commit = payload.commit or await self._head()
         for folded in (False, True):
-            ask = asks.review(self._repository, self._where.pr, payload, self._action, folded=folded)
+            ask = asks.review(self._repository, self._where.pr, payload, self._action, commit=commit, folded=folded)
             if isinstance(ask, Refused):
                 return ask
             try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from logging import Logger, getLogger
@@ -77,12 +77,18 @@ class Polled:
     - `updatedAt`: when the text was edited last. Nobody's approval vouches for what was edited after it.
     - `file`, `line`, `side` and `diffHunk`: what the event is about, for the agent.
 
+    - `head`: the commit at the head of the pull request when this was heard. A merge that is asked for because of the
+      event merges that commit and no later one; because of a `pr_review`, the one that its `commit` names.
+
+    `heads` are the commits at the heads of the tracked pull requests, by number, whether or not anything is new.
+
     An event without an author speaks for the operator. Whatever people or bots wrote has one, also where their account
     is gone (`ghost`); `trust` is left open unless the source was asked for it.
     """
 
     events: Sequence[Event] = ()
     state: Json = None
+    heads: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,13 +103,15 @@ class Delivered:
 class Refused:
     """The action did not take effect. Where `retryable`, it is tried again, `retry_after` from now at the earliest.
 
-    `unknown` says that it may have taken effect all the same (a time-out after sending, say).
+    `unknown` says that it may have taken effect all the same (a time-out after sending, say). `commit` is the commit
+    that the attempt was about: the payload of later attempts has it where the action itself names none.
     """
 
     error: str
     retryable: bool = False
     retry_after: timedelta | None = None
     unknown: bool = False
+    commit: str | None = None
 
 
 @runtime_checkable

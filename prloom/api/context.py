@@ -133,7 +133,7 @@ class HookContext:
     def emit_review(
         self, target: Target | None, review: Review | Mapping[str, Json], *, related_event_id: str | None = None
     ) -> None:
-        """Review the pull request; `review` is {verdict, summary, comments[]}."""
+        """Review the pull request; `review` is {verdict, summary, comments[], commit}."""
         name = "emit_review"
         if isinstance(review, Mapping):
             try:
@@ -150,10 +150,14 @@ class HookContext:
         target: Target | None,
         method: Literal["merge", "squash", "rebase"] = "merge",
         *,
+        commit: str | None = None,
         related_event_id: str | None = None,
     ) -> None:
-        """Merge the pull request."""
-        self._emit("emit_merge", target, Merge(method), related_event_id)
+        """Merge the pull request, if its head is still `commit`.
+
+        By default that is the commit that a review was of, or the head when another event was heard.
+        """
+        self._emit("emit_merge", target, Merge(method, commit), related_event_id)
 
     async def run_agent(
         self, prompt: str, *, files: Sequence[str] = (), stage: str = "worker", model: str | None = None

@@ -58,18 +58,24 @@ def refused(
     retry_after: timedelta | None,
     now: datetime,
     policy: Backoff,
+    commit: str | None = None,
 ) -> Delivery:
     """Return what becomes of an action that did not reach its target: another try, or a visible failure."""
     attempts = action.attempts + 1
     if not retryable:
-        return Delivery(action_id=action.id, state=_end(action), attempts=attempts, error=error)
+        return Delivery(action_id=action.id, state=_end(action), attempts=attempts, error=error, commit=commit)
     pause = max(backoff.delay(policy, attempts, action.id), retry_after or timedelta())
     over = pause > min(record.moment(action.since), now) - now + policy.deadline
     if over or backoff.exhausted(policy, attempts):
         text = f"given up after {attempts} attempts: {error}"
-        return Delivery(action_id=action.id, state=_end(action), attempts=attempts, error=text)
+        return Delivery(action_id=action.id, state=_end(action), attempts=attempts, error=text, commit=commit)
     return Delivery(
-        action_id=action.id, state="retrying", attempts=attempts, error=error, next_try=record.iso(now + pause)
+        action_id=action.id,
+        state="retrying",
+        attempts=attempts,
+        error=error,
+        next_try=record.iso(now + pause),
+        commit=commit,
     )
 
 

@@ -177,5 +177,6 @@ def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[Delivery, ...], a
             failed=delivery.state == "failed",
             withheld=delivery.withheld,
             released=action.released or delivery.released,
+            commit=action.commit or delivery.commit,
         )
     return delivered

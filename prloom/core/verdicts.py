@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from prloom.core import backoff, deferral, marker
+from prloom.core import backoff, commits, deferral, marker
 from prloom.core.backoff import Backoff
 from prloom.model import record
 from prloom.model.action import Action
@@ -121,10 +121,12 @@ def _actions(
 ) -> tuple[Action, ...]:
     """Return the actions with their derived ids; an event's ordinals go on where its earlier showings ended.
 
-    An action that answers none of the call's events is derived from the call.
+    An action that answers none of the call's events is derived from the call; the commit that it is about is that of
+    the latest of them.
     """
-    shown = [event.id for event in call.events]
-    unrelated = f"{call.plan_id}/{call.hook}/{call.now}/{shown[0] if shown else ''}"
+    shown = {event.id: event for event in call.events}
+    latest = call.events[-1] if call.events else None
+    unrelated = f"{call.plan_id}/{call.hook}/{call.now}/{next(iter(shown), '')}"
     made: dict[str, int] = {}
     actions = []
     for action in asked:
@@ -135,7 +137,8 @@ def _actions(
         ordinal = made.get(key, live[key].actions if key in live else 0)
         made[key] = ordinal + 1
         target = plan_target if action.target.target == marker.PLAN_TARGET else action.target
-        actions.append(replace(action, id=marker.action_id(key, plugin, ordinal), target=target))
+        payload = commits.pinned(action.payload, shown.get(cause or "", latest), call.head)
+        actions.append(replace(action, id=marker.action_id(key, plugin, ordinal), target=target, payload=payload))
     return tuple(actions)
 
 

@@ -10,6 +10,19 @@ from msgspec import field
 from prloom.model.event import Target
 from prloom.model.record import Json, Record
 
+Method = Literal["merge", "squash", "rebase"]
+
+
+# With omit_defaults a `commit` of None is not written, and what these functions make always is; see `Event`.
+
+
+def _merge() -> Method:
+    return "merge"
+
+
+def _none() -> tuple[Mapping[str, Json], ...]:
+    return ()
+
 
 class Comment(Record, frozen=True, tag_field="type", tag="comment"):
     """Say something in the conversation, or in the thread that the target names."""
@@ -17,20 +30,25 @@ class Comment(Record, frozen=True, tag_field="type", tag="comment"):
     message: str
 
 
-class InlineComment(Record, frozen=True, tag_field="type", tag="inline_comment"):
-    """Say something about one line of a file."""
+class InlineComment(Record, frozen=True, omit_defaults=True, tag_field="type", tag="inline_comment"):
+    """Say something about one line of a file, as it is in `commit`; prloom fills that in where it is left out."""
 
     path: str
     line: int
     message: str
+    commit: str | None = None
 
 
-class Review(Record, frozen=True, tag_field="type", tag="review"):
-    """Review the pull request: `verdict` is approve, request_changes or comment."""
+class Review(Record, frozen=True, omit_defaults=True, tag_field="type", tag="review"):
+    """Review the pull request: `verdict` is approve, request_changes or comment.
+
+    `commit` is the commit that was reviewed; prloom fills it in where it is left out.
+    """
 
     verdict: Literal["approve", "request_changes", "comment"]
-    summary: str = ""
-    comments: tuple[Mapping[str, Json], ...] = ()
+    summary: str = field(default_factory=str)
+    comments: tuple[Mapping[str, Json], ...] = field(default_factory=_none)
+    commit: str | None = None
 
 
 class RequestReviewers(Record, frozen=True, tag_field="type", tag="request_reviewers"):
@@ -39,10 +57,11 @@ class RequestReviewers(Record, frozen=True, tag_field="type", tag="request_revie
     reviewers: tuple[str, ...]
 
 
-class Merge(Record, frozen=True, tag_field="type", tag="merge"):
-    """Merge the pull request."""
+class Merge(Record, frozen=True, omit_defaults=True, tag_field="type", tag="merge"):
+    """Merge the pull request, and only if its head is `commit`; prloom fills that in where it is left out."""
 
-    method: Literal["merge", "squash", "rebase"] = "merge"
+    method: Method = field(default_factory=_merge)
+    commit: str | None = None
 
 
 class ClosePr(Record, frozen=True, tag_field="type", tag="close_pr"):

@@ -111,7 +111,8 @@ class PlanText(Record, frozen=True, kw_only=True):
 class Delivery(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What became of one attempt to deliver an action; `queued` revives one that had failed.
 
-    `dropped` ends one that nobody waits for any more: no alarm, and no more tries.
+    `dropped` ends one that nobody waits for any more: no alarm, and no more tries. `commit` is the commit that the
+    attempt was about, where the action names none: later attempts are about the same one.
     """
 
     action_id: str
@@ -123,6 +124,7 @@ class Delivery(Record, frozen=True, kw_only=True, omit_defaults=True):
     remote_id: str | None = None
     withheld: bool = False
     released: bool = False
+    commit: str | None = None
 
 
 class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):

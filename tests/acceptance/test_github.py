@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from fake_github import BAD_GATEWAY
+from fake_github import BAD_GATEWAY, answer
 from github_project import Project
 from stage import until
 
@@ -176,3 +176,37 @@ async def test_a_dispatcher_that_is_started_anew_asks_nothing_before_it_may(proj
     assert project.hub.complaints == []
     github = await project.bridge()
     assert "was not sent: a limit of the server allows it at" in github["error"]
+
+
+MERGE_ON_REQUEST = """
+def register(ctx):
+    @ctx.hook("beforeTriage")
+    def merge(plan, triage):
+        for event in triage.events:
+            if event.body == "merge it":
+                triage.emit_merge(event.reply_to, "squash")
+                triage.mark_event_handled(event.id)
+"""
+
+
+async def test_what_is_pushed_after_a_merge_was_asked_for_is_not_merged_and_that_is_said(project: Project):
+    toml = project.repository.root / "prloom.toml"
+    toml.write_text(toml.read_text() + '[backoff]\ninitial = "1s"\n[plugins]\nenabled = ["merge"]\n')
+    project.repository.plugin("merge", MERGE_ON_REQUEST)
+    await project.run("adopt", str(project.pull.number))
+    asked_for = project.pull.head.sha
+    project.hub.comment(project.pull, "ann", "merge it")
+    project.hub.before_next(answer(405, "Base branch was modified. Review and try the merge again."), on="PUT *")
+    await project.run("start", "--once")
+    project.hub.push(project.pull)
+    queued = (await project.plan())["actions"]["queued"]
+
+    await project.run("retry", next(iter(project.state["queue"])))
+    await project.run("start", "--once")
+
+    (failed,) = (await project.plan())["actions"]["failed"]
+    assert (queued, project.pull.merged_at) == (1, None)
+    assert failed["error"] == (
+        f"the pull request has new commits, and {asked_for[:12]} is no longer its head (Head branch was modified. "
+        "Review and try the merge again.); look at the new commits, then ask for the merge again"
+    )

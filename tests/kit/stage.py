@@ -126,8 +126,8 @@ class FunctionHost:
 class ListBridge:
     """A source that tells what the test puts into `news`, and a target that keeps what is posted.
 
-    `refuse` may answer for an action, `waits` may wait while it is asked or given an action; `permissions` are what it
-    can tell of authors, and `asked` is whom it was asked about.
+    `heads` are the pull requests' heads, `refuse` may answer for an action, `waits` may wait while it is asked or given
+    an action; `permissions` are what it can tell of authors, and `asked` is whom it was asked about.
     """
 
     def __init__(self, name: str = "forge") -> None:
@@ -137,6 +137,7 @@ class ListBridge:
         self.posts: list[str] = []
         self.actions_seen: list[Action] = []
         self.polls = 0
+        self.heads: dict[int, str] = {}
         self.permissions: dict[str, str] = {}
         self.refuse: Callable[[Action], Delivered | Refused | None] = lambda action: None
         self.fail: Callable[[], None] = lambda: None
@@ -150,7 +151,7 @@ class ListBridge:
         self.fail()
         if self.waits is not None:
             await self.waits("events")
-        return Polled(tuple(self.news[state or 0 :]), len(self.news))
+        return Polled(tuple(self.news[state or 0 :]), len(self.news), dict(self.heads))
 
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         self.actions_seen.append(action)

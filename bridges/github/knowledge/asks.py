@@ -9,7 +9,6 @@ from prloom.api import AddLabels, ClosePr, InlineComment, Json, Refused, Request
 
 from . import fields, wording
 from .place import Place
-from .pulls import Facts
 from .urls import Repository
 
 _EVENTS = {"approve": "APPROVE", "request_changes": "REQUEST_CHANGES", "comment": "COMMENT"}
@@ -65,9 +64,9 @@ def set_milestone(repository: Repository, pr: int, number: int) -> Ask:
     return Ask("PATCH", repository.issue(pr), {"milestone": number})
 
 
-def merge(repository: Repository, now: Facts, method: str) -> Ask:
-    """Return the request that merges exactly the commit that was looked at."""
-    return Ask("PUT", f"{repository.pull(now.number)}/merge", {"merge_method": method, "sha": now.head})
+def merge(repository: Repository, pr: int, method: str, commit: str) -> Ask:
+    """Return the request that merges exactly this commit: GitHub refuses it where the head is another one."""
+    return Ask("PUT", f"{repository.pull(pr)}/merge", {"merge_method": method, "sha": commit})
 
 
 def reaction_name(named: str) -> str | None:
@@ -102,14 +101,16 @@ def reply(repository: Repository, where: Place, body: str) -> Ask:
     return Ask("POST", f"{repository.pull(where.pr)}/comments/{where.thread}/replies", {"body": body})
 
 
-def inline(repository: Repository, pr: int, head: str, payload: InlineComment, action: str) -> Ask:
+def inline(repository: Repository, pr: int, commit: str, payload: InlineComment, action: str) -> Ask:
     """Return the request for a comment at a line of the new text."""
     body = wording.body(payload.message, action)
-    wanted = {"body": body, "commit_id": head, "path": payload.path, "line": payload.line, "side": "RIGHT"}
+    wanted = {"body": body, "commit_id": commit, "path": payload.path, "line": payload.line, "side": "RIGHT"}
     return Ask("POST", f"{repository.pull(pr)}/comments", wanted)
 
 
-def review(repository: Repository, pr: int, payload: Review, action: str, *, folded: bool) -> Ask | Refused:
+def review(
+    repository: Repository, pr: int, payload: Review, action: str, *, commit: str, folded: bool
+) -> Ask | Refused:
     """Return the request for a review; `folded`: with the comments in its own text, as if no line were in the diff."""
     said = [found for each in payload.comments if (found := wording.review_comment(each)) is not None]
     at_lines = [(path, line, text) for path, line, text in said if path and line is not None and not folded]
@@ -117,7 +118,11 @@ def review(repository: Repository, pr: int, payload: Review, action: str, *, fol
     summary = "\n\n".join(part for part in (payload.summary.strip(), *rest) if part)
     if not summary and not at_lines and payload.verdict != "approve":
         return Refused("the review says nothing, so there is nothing to post")
-    body: dict[str, Json] = {"event": _EVENTS[payload.verdict], "body": wording.body(summary, action)}
+    body: dict[str, Json] = {
+        "event": _EVENTS[payload.verdict],
+        "body": wording.body(summary, action),
+        "commit_id": commit,
+    }
     if at_lines:
         body["comments"] = [
             {"path": path, "line": line, "side": "RIGHT", "body": wording.body(text, action, part=True)}

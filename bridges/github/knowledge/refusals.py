@@ -20,6 +20,10 @@ REJECTED = (
 )
 
 _LONGEST = 400
+_NOT_ALLOWED, _CONFLICT = 405, 409
+_MERGED_LATER = ("status check", "base branch was modified")
+_NEVER_MERGED = ("not allowed", "draft", "rule violations", "protected branch", "approving review", "changes requested")
+"""What GitHub's answer to a merge mentions where time alone will change nothing, unless it mentions the above too."""
 
 
 def said(error: HttpError) -> str:
@@ -56,7 +60,7 @@ def refused(error: HttpError, now: datetime, *, unsure: bool) -> Refused:
         case "gone":
             return Refused(f"it is gone from GitHub, or the token cannot see it: {error}", unknown=unsure)
         case "refused":
-            again = error.status == 409  # noqa: PLR2004 - a conflict with what happens just now
+            again = error.status == _CONFLICT
             return Refused(
                 f"GitHub refuses it: {said(error)}",
                 retryable=again,
@@ -65,6 +69,27 @@ def refused(error: HttpError, now: datetime, *, unsure: bool) -> Refused:
             )
         case _:
             return Refused(str(error), retryable=True, retry_after=wait, unknown=True)
+
+
+def merge(error: HttpError, commit: str, now: datetime) -> Refused:
+    """Return the refusal of a merge of this commit.
+
+    405 stands for everything that keeps GitHub from merging: what it still works out, as right after a push, and what
+    it waits for are tried again; what the repository's rules forbid is not.
+    """
+    if error.status == _CONFLICT:
+        return Refused(
+            f"the pull request has new commits, and {fields.short(commit)} is no longer its head ({said(error)}); "
+            "look at the new commits, then ask for the merge again"
+        )
+    if error.status != _NOT_ALLOWED:
+        return refused(error, now, unsure=False)
+    if mentions(error, "merge queue"):
+        return Refused(f"the base branch has a merge queue; add the pull request to it on GitHub ({said(error)})")
+    waits = mentions(error, *_MERGED_LATER)
+    if not waits and mentions(error, *_NEVER_MERGED):
+        return Refused(f"GitHub refuses it: {said(error)}")
+    return Refused(f"GitHub cannot merge it yet: {said(error)}", retryable=True, retry_after=SOON)
 
 
 def graph(kind: str, text: str) -> Refused:

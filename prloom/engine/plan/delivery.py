@@ -11,7 +11,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from prloom.api.bridge import BridgeContext, Delivered, DeliversBatches, Refused
-from prloom.core import leaks, outbox
+from prloom.core import commits, leaks, outbox
 from prloom.engine.bus import receipts
 from prloom.engine.plan.desk import Desk
 from prloom.extensions.bridges import LoadedBridge
@@ -116,7 +116,7 @@ async def _send(
     desk: Desk, bridge: LoadedBridge, batch: Sequence[QueuedAction], context: BridgeContext
 ) -> list[tuple[QueuedAction, Result]] | None:
     """Hand the actions to the bridge and return what became of each; None where it failed on several at once."""
-    actions = {queued.id: desk.ledger.action(queued.position) for queued in batch}
+    actions = {queued.id: _action(desk, queued) for queued in batch}
     readable = [action for action in actions.values() if action is not None]
     results = await _results(bridge, readable, context)
     if results is None:
@@ -124,6 +124,12 @@ async def _send(
     found = {action.id: result for action, result in zip(readable, results, strict=True)}
     lost = Refused("its line in actions.jsonl cannot be read; `prloom doctor` names it")
     return [(queued, found.get(queued.id, lost)) for queued in batch]
+
+
+def _action(desk: Desk, queued: QueuedAction) -> Action | None:
+    """Return the action with the commit that earlier attempts were about; None where it cannot be read."""
+    action = desk.ledger.action(queued.position)
+    return None if action is None else replace(action, payload=commits.kept(action.payload, queued.commit))
 
 
 async def _results(bridge: LoadedBridge, actions: Sequence[Action], context: BridgeContext) -> Sequence[Result] | None:
@@ -188,6 +194,7 @@ def _refusal(desk: Desk, queued: QueuedAction, result: Refused) -> Delivery:
         retry_after=result.retry_after,
         now=desk.clock(),
         policy=desk.rules.backoff,
+        commit=commits.read(result.commit),
     )
     level = logging.INFO if queued.courtesy else logging.WARNING
     log.log(level, "action %s of plan %s: %s: %s", queued.id, desk.id, delivery.state, result.error)

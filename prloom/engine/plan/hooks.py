@@ -168,6 +168,7 @@ def _call(desk: Desk, step: Show, plugin: Plugin, events: tuple[Event, ...]) -> 
         state=desk.stores.get(plugin.key).values,
         global_state=desk.shared.get(plugin.key).values,
         change_request_ref=desk.change_request_ref,
+        head=desk.head,
     )
 
 

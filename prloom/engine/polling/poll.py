@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from prloom.api.bridge import BridgeContext, Polled
 from prloom.api.http import HttpError
-from prloom.core import backoff, trust
+from prloom.core import backoff, commits, trust
 from prloom.core import intake as routing
 from prloom.core.backoff import Backoff
 from prloom.core.trust import Unknown
@@ -109,6 +109,10 @@ class Poller:
             polled = await self.bridge.bridge.events(context, cursor)
         if not isinstance(polled, Polled):
             raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
+        for desk in desks.values():
+            number = desk.plan.pr
+            if number is not None and desk.plan.forge == self.bridge.name and number in polled.heads:
+                desk.head = commits.read(polled.heads[number])
         routed = _routed(polled.events, desks, asked_for)
         takers = [desks.get(plan_id) if plan_id else repository for plan_id in routed]
         jobs = [self._hand_in(desk, batch, context) for desk, batch in zip(takers, routed.values(), strict=True)]

@@ -661,6 +661,29 @@ async def test_many_reviews_are_all_read(desk: Any) -> None:
 # ---- what becomes of a pull request
 
 
+async def test_what_is_heard_says_which_commit_was_the_head_by_then(desk: Any) -> None:
+    pull = await watched(desk)
+    before = pull.head.sha
+    desk.hub.comment(pull, "ann", "merge it")
+    (comment,) = await desk.poll()
+    review = desk.hub.review(pull, "ann", "APPROVED")
+    after = desk.hub.push(pull)
+
+    approval = next(event for event in await desk.poll() if event.type == "pr_review")
+
+    assert comment.context["head"] == before
+    assert (approval.context["commit"], approval.context["head"], review.commit) == (before, after, before)
+
+
+async def test_each_poll_tells_the_heads_of_all_pull_requests(desk: Any) -> None:
+    pulls = [await watched(desk) for _ in range(2)]
+    desk.clock.advance(minutes=1)
+
+    polled = await desk.bridge.events(desk.context(), desk.state)
+
+    assert polled.heads == {pull.number: pull.head.sha for pull in pulls}
+
+
 async def test_a_push_is_told_once(desk: Any) -> None:
     pull = await watched(desk)
     before = pull.head.sha
@@ -670,7 +693,7 @@ async def test_a_push_is_told_once(desk: Any) -> None:
 
     assert (event.type, event.context) == (
         "pr_pushed",
-        {"commit": after, "before": before, "checks": event.context["checks"]},
+        {"commit": after, "before": before, "head": after, "checks": event.context["checks"]},
     )
     assert event.author is None
     assert await desk.poll() == []

@@ -553,14 +553,78 @@ async def test_a_merge_right_after_a_push_is_tried_again(desk: Any, pull: Any) -
     assert await desk.act(None, Merge()) == Delivered()
 
 
+def moved(commit: str) -> Refused:
+    """Return the refusal of a merge of a commit that is not the head any more."""
+    return Refused(
+        f"the pull request has new commits, and {commit[:12]} is no longer its head (Head branch was modified. "
+        "Review and try the merge again.); look at the new commits, then ask for the merge again",
+        commit=commit,
+    )
+
+
 async def test_what_is_pushed_meanwhile_is_not_merged(desk: Any, pull: Any) -> None:
     desk.clock.advance(minutes=1)
     desk.hub.world.merge_delay = 0.0
+    looked_at = pull.head.sha
     desk.hub.before_next(lambda: desk.hub.push(pull), on="PUT *")
 
     result = await desk.act(None, Merge())
 
-    assert (result.retryable, pull.merged_at) == (True, None)
+    assert (result, pull.merged_at) == (moved(looked_at), None)
+
+
+async def test_what_was_pushed_after_the_decision_is_not_merged(desk: Any, pull: Any) -> None:
+    decided_on = pull.head.sha
+    desk.hub.push(pull)
+    desk.clock.advance(minutes=1)
+
+    result = await desk.act(None, Merge(commit=decided_on))
+
+    assert (result, pull.merged_at) == (moved(decided_on), None)
+
+
+async def test_a_merge_without_a_commit_names_the_one_that_it_tried_for_the_attempts_after_it(
+    desk: Any, pull: Any
+) -> None:
+    desk.clock.advance(minutes=1)
+    tried = desk.hub.push(pull)
+
+    first = await desk.act(None, Merge())
+    desk.hub.push(pull)
+    desk.clock.advance(minutes=1)
+
+    assert (first.retryable, first.commit) == (True, tried)
+    assert await desk.act(None, Merge(commit=first.commit)) == moved(tried)
+
+
+@pytest.mark.parametrize(
+    ("said", "again", "error"),
+    [
+        ("Base branch was modified. Review and try the merge again.", True, "GitHub cannot merge it yet: Base branch"),
+        ('Required status check "ci" is expected.', True, "GitHub cannot merge it yet: Required status check"),
+        ("Repository rule violations found\n\n2 of 3 required status checks are pending.", True, "GitHub cannot merge"),
+        ("At least 1 approving review is required", False, "GitHub refuses it: At least 1 approving review"),
+        (
+            "Repository rule violations found\n\nCommits must have verified signatures.",
+            False,
+            "GitHub refuses it: Repo",
+        ),
+        (
+            "Repository rule violations found\n\nChanges must be made through the merge queue",
+            False,
+            "the base branch has a merge queue; add the pull request to it on GitHub (Repository rule violations found",
+        ),
+    ],
+)
+async def test_a_merge_is_tried_again_where_time_may_help_and_not_where_the_rules_forbid_it(
+    desk: Any, pull: Any, said: str, *, again: bool, error: str
+) -> None:
+    desk.clock.advance(minutes=1)
+    desk.hub.before_next(answer(405, said), on="PUT *")
+
+    result = await desk.act(None, Merge())
+
+    assert (result.retryable, result.error[: len(error)]) == (again, error)
 
 
 async def test_what_conflicts_or_is_closed_is_not_merged(desk: Any, pull: Any) -> None:
@@ -569,7 +633,8 @@ async def test_what_conflicts_or_is_closed_is_not_merged(desk: Any, pull: Any) -
     conflicting = await desk.act(None, Merge())
     desk.hub.close(pull)
 
-    assert conflicting == Refused("it conflicts with main; resolve that, then `prloom retry` this")
+    text = "it conflicts with main; resolve that, then `prloom retry` this"
+    assert conflicting == Refused(text, commit=pull.head.sha)
     assert await desk.act(None, Merge()) == Refused("the pull request is closed; reopen it to merge it")
 
 
@@ -674,6 +739,28 @@ async def test_a_review_has_its_verdict_its_words_and_its_comments(
     assert (review.state, review.body) == (state, f"{marker(ID)}\n\nMy view.")
     assert (inline.path, inline.line) == ("src/engine.py", 3)
     assert result.remote_id == f"pullrequestreview-{review.id}"
+
+
+@pytest.mark.parametrize("decided", [True, False])
+async def test_a_review_and_a_comment_at_a_line_are_of_the_commit_that_was_looked_at(
+    desk: Any, pull: Any, *, decided: bool
+) -> None:
+    before = pull.head.sha
+    desk.hub.push(pull)
+    commit = before if decided else None
+
+    await desk.act(None, Review("approve", "My view.", commit=commit))
+    await desk.act(None, InlineComment("src/engine.py", 3, "Here.", commit), ordinal=1)
+
+    sent = [each.body["commit_id"] for each in desk.hub.asked if each.method == "POST"]
+    assert sent == [before if decided else pull.head.sha] * 2
+
+
+async def test_a_review_of_a_commit_that_is_gone_is_refused_in_githubs_words(desk: Any, pull: Any) -> None:
+    result = await desk.act(None, Review("approve", "My view.", commit="0" * 40))
+
+    assert (result.retryable, "not part of the pull request" in result.error) == (False, True)
+    assert desk.hub.posts("ada") == []
 
 
 async def test_nobody_approves_their_own_pull_request(desk: Any) -> None:

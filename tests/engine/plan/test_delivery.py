@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from stage import ListBridge, Stage, said
 
-from prloom.api import Action, Delivered, PluginContext, Refused, Target, TriageContext, marker
+from prloom.api import Action, Delivered, Merge, PluginContext, Refused, Target, TriageContext, marker
 from prloom.core import outbox
 from prloom.engine.plan.turns import AT_ONCE
 
@@ -290,3 +290,54 @@ async def test_of_very_many_replies_at_once_a_bridge_is_given_a_few_at_a_time(st
 
     assert len(stage.bridge.said) == len(names)
     assert 1 < most <= AT_ONCE
+
+
+def merging(method: str = "squash") -> Any:
+    """Return a plugin that merges whatever it is told."""
+
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def merge(plan: str, triage: TriageContext) -> None:
+            for event in triage.events:
+                triage.emit_merge(None, "squash", related_event_id=event.id)
+                triage.mark_event_handled(event.id)
+
+    return register
+
+
+A, B = "a" * 40, "b" * 40
+
+
+@pytest.mark.parametrize(("context", "commit"), [({}, A), ({"head": B}, B)], ids=["unknown", "heard"])
+async def test_a_merge_is_of_the_head_that_was_known_when_it_was_decided_on(
+    stage: Stage, context: dict[str, str], commit: str
+):
+    stage.adopt()
+    stage.plugin("merge", merging())
+    stage.bridge.heads = {7: A}
+    stage.bridge.news = [said("a", context=context)]
+
+    await stage.tick()
+
+    assert [action.payload for action in stage.bridge.actions_seen] == [Merge("squash", commit)]
+
+
+async def test_all_attempts_of_a_merge_without_a_commit_are_about_the_commit_of_the_first(stage: Stage):
+    """As it is with one that an older prloom had queued: also where it is told anew after it had failed."""
+    stage.adopt()
+    stage.plugin("merge", merging())
+    stage.bridge.refuse = refusing(
+        Refused("busy", retryable=True, commit=A), Refused("no", commit=B), Refused("odd", commit=7)
+    )  # type: ignore[arg-type]
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+    stage.clock.advance(minutes=1)
+    await stage.tick()
+    stage.bridge.news.append(said("again", "/prloom retry"))
+    await stage.tick()
+
+    assert [action.payload for action in stage.bridge.actions_seen if isinstance(action.payload, Merge)] == [
+        Merge("squash"),
+        Merge("squash", A),
+        Merge("squash", A),
+    ]

@@ -18,8 +18,8 @@ def refusal(*reasons: str) -> Refusal:
     return Refusal(422, "Unprocessable Entity", errors=reasons)
 
 
-def start(world: World, pull: Pull, author: Account, body: str, now: datetime) -> Review:
-    """Begin a draft."""
+def start(world: World, pull: Pull, author: Account, body: str, now: datetime, *, commit: str | None = None) -> Review:
+    """Begin a draft; it is of the head unless it says of which commit."""
     if world.draft_of(pull, author):
         raise refusal("User can only have one pending review per pull request")
     review = Review(
@@ -30,7 +30,7 @@ def start(world: World, pull: Pull, author: Account, body: str, now: datetime) -
         updated_at=now,
         pull=pull,
         state="PENDING",
-        commit=pull.head.sha,
+        commit=commit or pull.head.sha,
     )
     world.reviews[review.id] = review
     return review
@@ -127,10 +127,13 @@ def create(call: Call) -> Reply:
     body, pull, world = call.body or {}, call.pull, call.world
     call.unlocked(pull)
     text, comments, event = body.get("body") or "", body.get("comments") or (), body.get("event")
+    commit = body.get("commit_id")
+    if commit not in {None, pull.head.sha, *pull.commits}:
+        raise refusal("Commit oid is not part of the pull request")
     where = places(pull, comments)
     if event:
         check_event(pull, call.writer, event, body=text, comments=comments)
-    review = start(world, pull, call.writer, text, call.now)
+    review = start(world, pull, call.writer, text, call.now, commit=commit)
     for place, comment in zip(where, comments, strict=True):
         review_comments.start_thread(world, review, place, comment["body"], call.now)
     if event:
