@@ -60,8 +60,10 @@ class GithubBridge:
 
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
         """Return what is new on all tracked pull requests; where there are none, nothing is asked."""
-        if not self._repo or not any(plan.pr for plan in ctx.plans):
-            return Polled()
+        if not self._repo:
+            return Polled(idle=_NO_REPOSITORY)
+        if not any(plan.pr for plan in ctx.plans):
+            return Polled(idle="no plan has a pull request")
         try:
             missed = frozenset(self._missed)
             polled = await incoming.poll(ctx, self._source(ctx), state, missed)

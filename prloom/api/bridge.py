@@ -84,11 +84,14 @@ class Polled:
 
     An event without an author speaks for the operator. Whatever people or bots wrote has one, also where their account
     is gone (`ghost`); `trust` is left open unless the source was asked for it.
+
+    `idle` says, in a few words, why the source was not asked at all; `prloom status` shows it.
     """
 
     events: Sequence[Event] = ()
     state: Json = None
     heads: Mapping[int, str] = field(default_factory=dict)
+    idle: str | None = None
 
 
 @dataclass(frozen=True)

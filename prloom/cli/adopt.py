@@ -44,10 +44,12 @@ def command(given: Options, pr: int | None, branch: str | None, plan_id: str | N
     import os  # noqa: PLC0415
     from datetime import UTC, datetime  # noqa: PLC0415
 
+    from prloom.cli import config_check  # noqa: PLC0415
     from prloom.engine.adoption import adopt, adopt_pull_request  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
     repo, config, now = repository.find(options.repo_root(given)), options.config(given), datetime.now(UTC)
+    config_check.remember_valid(given)
     if branch is not None:
         with terminal.progress(f"making a worktree of {branch}"):
             plan = adopt.adopt_branch(repo, config, branch, plan_id=plan_id, preset=preset, now=now)

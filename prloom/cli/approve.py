@@ -1,7 +1,8 @@
-"""`prloom approve`: vouch for held events, and release what was withheld."""
+"""`prloom approve`: approve held events, and release withheld actions."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -14,46 +15,82 @@ if TYPE_CHECKING:
     from prloom.engine.views.targets import Target
     from prloom.model.action import Action
     from prloom.model.event import Event
+    from prloom.storage.paths import RepositoryPaths
 
 
 @click.command("approve")
-@click.argument("events", nargs=-1, required=True, metavar="EVENT…")
-@click.option("--release", is_flag=True, help="Send a withheld action as it is, with all that is in it.")
+@click.argument("events", nargs=-1, required=True, metavar="EVENT|@AUTHOR…")
+@click.option("--plan", metavar="PLAN", help="Approve only events of this plan.")
+@click.option("--yes", is_flag=True, help="Approve several events of an author without asking.")
+@click.option("--release", is_flag=True, help="Send a withheld action as it is, with everything in it.")
 @pass_options
-def command(given: Options, events: tuple[str, ...], *, release: bool) -> None:
-    """Vouch for held events, so that plugins and agents may read them.
+def command(given: Options, events: tuple[str, ...], *, plan: str | None, yes: bool, release: bool) -> None:
+    """Approve held events, so that plugins and agents may read them.
 
-    A vouch is for the text as it stands there now, which is shown; an edit voids it. EVENT may also be an action that
-    is withheld because it holds a secret: it is shown with the secret masked, and sent with --release only.
+    @AUTHOR stands for all held events by this author. An approval applies to the text that is shown; an edit voids it.
+    EVENT may also be the id of an action that is withheld because it contains a secret: the action is shown with the
+    secret masked, and is sent only with --release.
     """
-    from prloom.engine.views import targets  # noqa: PLC0415 - `prloom approve --help` needs none
-
     where = places.repository(given)
-    found = targets.named(where, events)
-    for target in found:
-        if target.event is None and target.action is None:
-            raise PrloomError(f"{target.id} has yet to be taken in; `prloom start` does that, and tells who is held")
-        if target.state not in {"held", "withheld"}:
-            raise PrloomError(f"{target.id} is {target.state}, not held; there is nothing to vouch for")
+    named = None if plan is None else places.plan_id(where, plan)
+    found = _found(where, events, named)
     held = [target for target in found if target.event is not None]
     withheld = [target._replace(id=target.action.id) for target in found if target.action is not None]
+    _show_all(where, held, withheld)
+    if withheld and not release:
+        raise PrloomError(_still_withheld(withheld))
+    if not yes:
+        _ask_about_authors(events, held)
+    if held:
+        digests = {target.id: target.event.digest for target in held if target.event is not None}
+        requesting.hand_in(where, "approve", held, done="Approved", digests=digests)
+    if withheld:
+        requesting.hand_in(where, "approve", withheld, done="Released")
+
+
+def _found(where: RepositoryPaths, names: tuple[str, ...], plan: str | None) -> list[Target]:
+    """Return the held events and withheld actions that are meant, each once; raises PrloomError about any other."""
+    from prloom.engine.views import targets  # noqa: PLC0415 - `prloom approve --help` needs none
+
+    found: list[Target] = []
+    for name in names:
+        if name.startswith("@"):
+            found += targets.held_by(where, name.removeprefix("@"), plan=plan)
+        else:
+            found += targets.named(where, [name], plan=plan)
+    for target in found:
+        if target.event is None and target.action is None:
+            raise PrloomError(f"prloom has not taken in {target.id} yet; run `prloom start`, then approve it")
+        if target.state not in {"held", "withheld"}:
+            raise PrloomError(f"{target.id} is {target.state}, not held; there is nothing to approve")
+    return list({(target.plan, target.id): target for target in found}.values())
+
+
+def _show_all(where: RepositoryPaths, held: list[Target], withheld: list[Target]) -> None:
+    from prloom.engine.views import targets  # noqa: PLC0415 - see _found
+
     for target in held:
         _show(targets.text(where, target), target.plan)
     for target in withheld:
         _show_action(targets.action(where, target), target.plan)
-    if withheld and not release:
-        raise PrloomError(_still_withheld(withheld))
-    if held:
-        digests = {target.id: target.event.digest for target in held if target.event is not None}
-        requesting.hand_in(where, "approve", held, done="Vouched for", digests=digests)
-    if withheld:
-        requesting.hand_in(where, "approve", withheld, done="Released")
+
+
+def _ask_about_authors(names: tuple[str, ...], held: list[Target]) -> None:
+    """Ask before more than one event is approved that was not named itself; raises PrloomError where nobody can be."""
+    unnamed = [target for target in held if target.id not in names]
+    if len(unnamed) <= 1:
+        return
+    if not sys.stdin.isatty():
+        again = layout.to_run("approve", *names, "--yes")
+        raise PrloomError(f"{len(unnamed)} events match, and nothing was approved; to approve all of them, run {again}")
+    click.confirm(f"Approve these {len(held)} events?", abort=True)
 
 
 def _still_withheld(withheld: list[Target]) -> str:
     ids = [target.id for target in withheld]
     return (
-        f"{', '.join(ids)}: nothing was sent; if all of it may be public, {layout.to_run('approve', '--release', *ids)}"
+        f"{', '.join(ids)}: nothing was sent; if everything in it may be public, "
+        f"run {layout.to_run('approve', '--release', *ids)}"
     )
 
 
@@ -71,7 +108,7 @@ def _show_action(action: Action, plan: str) -> None:
 
 
 def _show(event: Event, plan: str) -> None:
-    author = terminal.clean(event.author.login) if event.author else "nobody known"
+    author = terminal.clean(event.author.login) if event.author else "an unknown author"
     click.echo(f"{layout.shown_id(event.id)}  {terminal.clean(event.type)} by {author}, plan {terminal.clean(plan)}")
     if event.title:
         click.echo(layout.INDENT + terminal.paint(terminal.clean(event.title), "strong"))

@@ -46,8 +46,15 @@ def _what(bridge: BridgeLine, now: datetime) -> str:
         return terminal.paint("disabled", "dim")
     state = terminal.paint("failed", "bad") if bridge.error else terminal.paint("enabled", "good")
     targets = ", ".join(map(terminal.clean, bridge.targets)) or "no targets"
-    polled = f"asked {layout.when(bridge.last_poll_at, now)}" if bridge.last_poll_at else "never asked"
-    return "  ".join(part for part in (state, terminal.clean(bridge.source), targets, polled) if part)
+    return "  ".join(part for part in (state, terminal.clean(bridge.source), targets, _asked(bridge, now)) if part)
+
+
+def _asked(bridge: BridgeLine, now: datetime) -> str:
+    if bridge.last_poll_at is None:
+        return "never asked"
+    if bridge.idle:
+        return f"not asked: {terminal.clean(bridge.idle)}"
+    return f"last asked {layout.when(bridge.last_poll_at, now)}"
 
 
 def _error(bridge: BridgeLine) -> Iterator[str]:

@@ -45,7 +45,9 @@ def command(
     from prloom.engine.views import events  # noqa: PLC0415
 
     now = datetime.now(UTC)
-    where = places.repository(given)
+    where, config_error = places.repository_to_read(given)
+    if config_error:
+        click.echo(f"prloom: {terminal.clean(config_error)}", err=True)
     named = None if plan is None else places.plan_id(where, plan)
     wanted = events.Filter(
         state=state,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from prloom.cli import layout, places, terminal
+from prloom.cli import layout, needs, places, terminal
 
 if TYPE_CHECKING:
     from prloom.engine.views.document import BridgeStatus, DeferredEvent, Dispatcher, PlanStatus, PluginStatus, Status
@@ -19,7 +19,10 @@ def lines(status: Status, now: datetime) -> Iterator[str]:
     yield from layout.paragraph(_dispatcher(status.dispatcher, now))
     if status.dispatcher.trouble:
         yield from layout.item("trouble", terminal.paint(terminal.clean(status.dispatcher.trouble), "bad"))
+    if status.config_error:
+        yield from layout.paragraph(terminal.paint(_config_error(status.config_error), "bad"))
     yield from layout.paragraph(totals(status))
+    yield from needs.lines(status)
     for plan in status.plans:
         yield ""
         yield from _plan(plan, now)
@@ -32,6 +35,12 @@ def _dispatcher(at_work: Dispatcher, now: datetime) -> str:
     if at_work.running:
         return f"Dispatcher {terminal.paint('running', 'good')}, process {at_work.pid}{tick}."
     return f"Dispatcher {terminal.paint('not running', 'warn')}{tick}; `prloom start` runs it."
+
+
+def _config_error(text: str) -> str:
+    first, *others = text.splitlines()
+    more = f" ({len(others)} more; `prloom doctor` lists them)" if others else ""
+    return f"Configuration error: {terminal.clean(first)}{more}"
 
 
 def totals(status: Status) -> str:
@@ -65,22 +74,10 @@ def _waits(*, deferred: int, oldest_ms: int | None, held: int, parked: int, fail
 def _plan(plan: PlanStatus, now: datetime) -> Iterator[str]:
     yield from layout.paragraph(_head(plan))
     yield from layout.paragraph(_counts(plan), indent=_GAP)
-    if plan.last_error:
+    if plan.last_error and not plan.blocked:  # else the operator is needed
         yield from layout.item("error", terminal.paint(terminal.clean(plan.last_error), "bad"))
     for event in plan.events.deferred:
         yield from _deferred(event, now)
-    for held in plan.events.held:
-        author, reason = terminal.clean(held.author or "nobody known"), terminal.clean(held.reason or "")
-        now_what = f"read it: {layout.to_run('why', held.id)}, let it in: {layout.to_run('approve', held.id)}"
-        yield from layout.item("held", f"{layout.shown_id(held.id)}  by {author}: {reason}", now_what)
-    for parked in plan.events.parked:
-        now_what = f"see why: {layout.to_run('why', parked.id)}, try again: {layout.to_run('retry', parked.id)}"
-        reason = terminal.clean(parked.reason or "")
-        yield from layout.item("parked", f"{layout.shown_id(parked.id)}  {reason}", now_what)
-    for action in plan.actions.failed:
-        text = f"{layout.shown_id(action.id)}  {terminal.clean(action.error or '')}"
-        hints = () if action.withheld else (f"try again: {layout.to_run('retry', action.id)}",)  # else the error says
-        yield from layout.item("failed", text, *hints)
 
 
 def _head(plan: PlanStatus) -> str:
@@ -143,18 +140,36 @@ def _section(title: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _bridge(bridge: BridgeStatus, now: datetime) -> list[str]:
-    asked = f"asked {layout.when(bridge.last_poll_at, now)}" if bridge.last_poll_at else "never asked"
     requests = bridge.requests
-    left = "" if requests.remaining is None else f", {requests.remaining} left"
-    spent = f", {requests.total} requests, {requests.charged} charged{left}" if requests.total else ""
-    row = [terminal.paint(terminal.clean(bridge.name), "name"), asked + spent]
-    if bridge.error is not None:
-        well = f", well {layout.when(bridge.last_ok_at, now)}" if bridge.last_ok_at else ""
-        row = [row[0], row[1] + well, terminal.paint(terminal.clean(bridge.error), "bad")]
-    return row
+    words = []
+    if bridge.last_poll_at is None:
+        words.append("never asked")
+    elif bridge.idle:
+        words.append(f"not asked: {terminal.clean(bridge.idle)}")
+    elif bridge.error is not None and bridge.last_ok_at is None:
+        words += [f"last tried {layout.when(bridge.last_poll_at, now)}", "no success yet"]
+    else:
+        words.append(f"last asked {layout.when(bridge.last_poll_at, now)}")
+    if bridge.error is not None and bridge.last_ok_at:
+        words.append(f"last success {layout.when(bridge.last_ok_at, now)}")
+    if requests.total:
+        words += [f"{requests.total} requests", f"{requests.charged} charged"]
+    if requests.remaining is not None:
+        words.append(f"{requests.remaining} left")
+    row = [terminal.paint(terminal.clean(bridge.name), "name"), ", ".join(words)]
+    return row if bridge.error is None else [*row, terminal.paint(terminal.clean(bridge.error), "bad")]
 
 
 def _plugin(plugin: PluginStatus) -> list[str]:
-    hooks = ", ".join(terminal.clean(hook) for hook in plugin.hooks) or "no hooks"
-    told = hooks if plugin.error is None else terminal.paint(terminal.clean(plugin.error), "bad")
+    if plugin.error is None:
+        told = ", ".join(map(terminal.clean, _offered(plugin))) or "registers nothing"
+    else:
+        told = terminal.paint(terminal.clean(plugin.error), "bad")
     return [terminal.paint(terminal.clean(plugin.name), "name"), terminal.clean(plugin.source), told]
+
+
+def _offered(plugin: PluginStatus) -> Iterator[str]:
+    yield from plugin.hooks
+    yield from (f"/{name}" for name in plugin.commands or ())
+    yield from (f"tool {name}" for name in plugin.tools or ())
+    yield from (f"skill {name}" for name in plugin.skills or ())

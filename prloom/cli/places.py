@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prloom.cli import options
-from prloom.errors import PrloomError
+from prloom.errors import ConfigError, PrloomError
 from prloom.storage.paths import RepositoryPaths
 
 if TYPE_CHECKING:
@@ -20,6 +20,20 @@ NO_PLANS = "no plans yet; adopt one with `prloom adopt --branch BRANCH`"
 def repository(given: Options) -> RepositoryPaths:
     """Return where the repository's files are; raises PrloomError outside a repository."""
     return RepositoryPaths(options.repo_root(given), options.worktrees_dir(given))
+
+
+def repository_to_read(given: Options) -> tuple[RepositoryPaths, str | None]:
+    """Return where the repository's files are, for a command that shows them, and what is wrong with prloom.toml.
+
+    A configuration that cannot be read hides no plan: they are looked for in the default folder then.
+    """
+    from prloom.config import peek  # noqa: PLC0415 - `prloom --help` needs none
+
+    try:
+        return repository(given), None
+    except ConfigError as error:
+        root = options.repo_root(given)
+        return RepositoryPaths(root, root / peek.DEFAULT), str(error)
 
 
 def plan_id(where: RepositoryPaths, named: str) -> str:

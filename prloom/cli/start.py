@@ -8,6 +8,7 @@ import click
 
 from prloom.cli import options, terminal
 from prloom.cli.options import Options, pass_options
+from prloom.errors import PrloomError
 
 RUNNING = "prloom is running; Ctrl-C ends it, and `prloom status` in another terminal shows what waits."
 
@@ -23,9 +24,11 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
     """
     import asyncio  # noqa: PLC0415 - the dispatcher's imports are its own to pay
 
-    from prloom.cli import logs, running  # noqa: PLC0415
+    from prloom.cli import config_check, logs, running  # noqa: PLC0415
 
     root, config = options.repo_root(given), options.config(given)
+    if not dry_run:
+        config_check.remember_valid(given)
     if not given.verbose:
         logs.to_stderr("INFO" if not once and not dry_run else "WARNING")
     if dry_run:
@@ -35,8 +38,10 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
             click.echo(terminal.clean(line))
     elif once:
         with terminal.progress("one round"):
-            asyncio.run(running.once(root, config))
+            failed = asyncio.run(running.once(root, config))
         click.echo(_outcome(options.worktrees_dir(given), root))
+        if failed:
+            raise PrloomError("\n".join(failed))  # the round is done all the same, for the other bridges
     else:
         asyncio.run(running.for_ever(root, config, lambda: click.echo(RUNNING)))
 
@@ -50,4 +55,4 @@ def _outcome(worktrees: Path, root: Path) -> str:
     from prloom.storage.paths import RepositoryPaths  # noqa: PLC0415
 
     left = status.read(RepositoryPaths(root, worktrees), datetime.now(UTC))
-    return f"{overview.totals(left)} `prloom status` says more."
+    return f"{overview.totals(left)} `prloom status` shows more."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prloom.cli import overview, places, terminal
+from prloom.cli.config_check import ConfigCheck
 from prloom.cli.options import Options, json_option, pass_options
 
 if TYPE_CHECKING:
@@ -30,27 +31,32 @@ def command(given: Options, plan: str | None, *, as_json: bool, watch: bool) -> 
     """Show what is waiting and why: of all plans, or of one PLAN, named by its id or its pull request's number."""
     if watch and as_json:
         raise click.UsageError("--json is one document and --watch has no end; leave out one of the two")
-    where = places.repository(given)
+    where, _ = places.repository_to_read(given)
     named = None if plan is None else places.plan_id(where, plan)
+    check = ConfigCheck(given)
     if watch:
-        _watch(where, named)
-    status, now = _read(where, named)
+        _watch(where, named, check)
+    status, now = _read(where, named, check)
     if as_json:
         terminal.echo_json(status)
     else:
         click.echo("\n".join(overview.lines(status, now)))
 
 
-def _read(where: RepositoryPaths, plan: str | None) -> tuple[Status, datetime]:
+def _read(where: RepositoryPaths, plan: str | None, check: ConfigCheck) -> tuple[Status, datetime]:
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom status --help` needs none
+
+    from msgspec.structs import replace  # noqa: PLC0415
 
     from prloom.engine.views import status  # noqa: PLC0415
 
     now = datetime.now(UTC)
-    return status.read(where, now, plan=plan), now
+    found = status.read(where, now, plan=plan)
+    error = check.error()
+    return (found if error is None else replace(found, config_error=error)), now
 
 
-def _watch(where: RepositoryPaths, plan: str | None) -> None:
+def _watch(where: RepositoryPaths, plan: str | None, check: ConfigCheck) -> None:
     """Show the status again and again: on a terminal in place, elsewhere each time that something has changed."""
     from prloom.engine.views import status as views  # noqa: PLC0415 - see _read
 
@@ -58,7 +64,7 @@ def _watch(where: RepositoryPaths, plan: str | None) -> None:
     before: object = None
     drawn = 0
     while True:
-        status, now = _read(where, plan)
+        status, now = _read(where, plan, check)
         if in_place:
             drawn = _redraw(list(overview.lines(status, now)), drawn)
         elif (timeless := views.timeless(status)) != before:

@@ -32,7 +32,9 @@ def command(given: Options, event: str, plan: str | None, *, as_json: bool) -> N
     """
     from prloom.engine.views import why  # noqa: PLC0415 - `prloom why --help` needs none
 
-    where = places.repository(given)
+    where, config_error = places.repository_to_read(given)
+    if config_error:
+        click.echo(f"prloom: {terminal.clean(config_error)}", err=True)
     named = None if plan is None else places.plan_id(where, plan)
     life = why.find(where, event, plan=named)
     if as_json:

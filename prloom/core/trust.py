@@ -66,7 +66,8 @@ def rank(login: str, permission: str, policy: Policy) -> Trusted | Held:
     """Return whether a permission that was looked up is enough."""
     if _RANKS.get(permission, -1) >= _RANKS[policy.minimum]:
         return _TRUSTED
-    return Held(f"{login} has {permission} permission; trust.minimum is {policy.minimum}")
+    has = "no permission here" if permission == "none" else f"{permission} permission"
+    return Held(f"{login} has {has}; at least {policy.minimum} is required")
 
 
 def named(login: str, logins: Iterable[str]) -> bool:
@@ -82,7 +83,7 @@ def named(login: str, logins: Iterable[str]) -> bool:
 def _bot(author: Author, policy: Policy) -> Trusted | Held:
     if named(author.login, policy.bots):
         return _TRUSTED
-    return Held(f"{author.login} is a bot that trust.bots does not name")
+    return Held(f"{author.login} is a bot that is not listed in trust.bots")
 
 
 def unknown(login: str, why: str) -> Held:

@@ -65,10 +65,7 @@ def load_bridges(root: Path, config: Config) -> Bridges:
     tables = {name: _table(section) for name, section in config.bridges.named().items()}
     if "github" in tables and not tables["github"].get("repo"):
         tables["github"]["repo"] = _repository_at_origin(root, config.bridges.github.api_url)
-    loaded = bridges.load(tables, repo_root=root)
-    for name, error in loaded.failed:
-        log.warning("bridge %s is not used: %s", name, error)
-    return loaded
+    return bridges.load(tables, repo_root=root)
 
 
 def _repository_at_origin(root: Path, api_url: str) -> str:

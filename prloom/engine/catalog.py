@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from prloom.config.models import Config
@@ -65,6 +66,7 @@ class BridgeLine(Record, frozen=True, kw_only=True):
     error: str | None
     last_poll_at: str | None
     last_ok_at: str | None
+    idle: str | UnsetType = UNSET
 
 
 _STATES = {"on": "enabled", "off": "disabled", "failed": "failed"}
@@ -163,4 +165,5 @@ def _unused(name: str, *, enabled: bool, error: str | None) -> BridgeLine:
 def _with_polls(line: BridgeLine, polls: BridgeStatus | None) -> BridgeLine:
     if polls is None or not line.enabled:
         return line
-    return replace(line, last_poll_at=polls.last_poll_at, last_ok_at=polls.last_ok_at, error=line.error or polls.error)
+    error = line.error or polls.error
+    return replace(line, last_poll_at=polls.last_poll_at, last_ok_at=polls.last_ok_at, error=error, idle=polls.idle)

@@ -18,6 +18,9 @@ PLAN_TEXT = "plan.md"
 PLAN_STATE = "state.json"
 REVIEW = "review.md"
 
+CONFIG_CHECK = "config-check.json"
+"""Which configuration was last found valid, by its checksum; `prloom status` then need not check it."""
+
 BUS = "bus"
 BUS_STATE = "state"
 RUNS = "runs"

@@ -16,6 +16,6 @@ async def test_a_dry_run_says_what_would_become_of_a_comment_on_github(project: 
     told = (await project.run("start", "--once", "--dry-run")).stdout
 
     assert "would be triaged by command" in told
-    assert "eve has read permission" in told or "eve has none permission" in told
+    assert "eve has read permission" in told or "eve has no permission here" in told
     assert not [each for each in project.hub.asked if not str(each).startswith("GET ")]
     assert (await project.plan())["events"]["pending"] == 0

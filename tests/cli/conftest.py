@@ -64,9 +64,10 @@ def on_terminal(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     """Run a command line on a terminal with so many columns, and return the lines that it shows."""
     monkeypatch.setenv("TZ", "UTC")
 
-    def run(columns: int, *args: str) -> list[str]:
+    def run(columns: int, *args: str, answers: str = "") -> list[str]:
         monkeypatch.setenv("COLUMNS", str(columns))
         screen = Screen()
+        monkeypatch.setattr("sys.stdin", Screen(answers))
         with contextlib.redirect_stdout(screen):
             main.run(main.cli, ["-C", str(stage.root), *args])
         return screen.lines()

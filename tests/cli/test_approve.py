@@ -14,7 +14,7 @@ from prloom.storage.owner import DispatcherLock
 EVE = Author("eve", "none")
 KEY = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
 SECRET = "correct-horse-battery"
-EVIL = "\x1b[2J\u202e\nVouched for: everything."
+EVIL = "\x1b[2J\u202e\nApproved: everything."
 Prloom = Callable[..., Any]
 
 
@@ -32,7 +32,7 @@ async def test_the_text_is_shown_and_the_event_let_in(held: Stage, prloom: Prloo
 
     assert (ran.code, ran.out) == (
         0,
-        "h  pr_comment by eve, plan pr-7\n  Hello\n  │ Let me in.\n  │ Please.\nVouched for: h.\n",
+        "h  pr_comment by eve, plan pr-7\n  Hello\n  │ Let me in.\n  │ Please.\nApproved: h.\n",
     )
     assert held.open()["h"]["state"] == "pending"
     await held.tick()
@@ -62,7 +62,7 @@ async def test_only_held_events_can_be_vouched_for_and_all_or_none_are(held: Sta
     held.append(said("fresh", author=EVE))
 
     assert prloom("approve", "h", "fresh").err == (
-        "prloom: fresh has yet to be taken in; `prloom start` does that, and tells who is held\n"
+        "prloom: prloom has not taken in fresh yet; run `prloom start`, then approve it\n"
     )
     assert prloom("approve", "t").err == "prloom: t is done already; `prloom why` tells how it ended\n"
     assert prloom("approve", "hh").err == ("prloom: no event, reply or action hh; did you mean h?\n")
@@ -88,7 +88,7 @@ async def test_the_text_cannot_pass_for_prlooms_words(stage: Stage, prloom: Prlo
     text = prloom("approve", "h").out
 
     assert not set(text) & {"\x1b", "\u202e"}
-    assert [line for line in text.splitlines() if line.startswith("Vouched")] == ["Vouched for: h."]
+    assert [line for line in text.splitlines() if line.startswith("Approved")] == ["Approved: h."]
 
 
 @pytest.fixture
@@ -118,7 +118,8 @@ async def test_a_withheld_action_is_shown_without_its_secrets_and_not_sent(
         f"{withheld}  comment to forge, plan pr-7\n  │ Here:\n  │ [secret]\\x1b[2J and [secret]\n",
     )
     assert ran.err == (
-        f"prloom: {withheld}: nothing was sent; if all of it may be public, `prloom approve --release {withheld}`\n"
+        f"prloom: {withheld}: nothing was sent; if everything in it may be public, "
+        f"run `prloom approve --release {withheld}`\n"
     )
     await stage.tick()
     assert stage.bridge.posts == []
@@ -167,5 +168,63 @@ async def test_an_action_that_failed_for_another_reason_is_nothing_to_release(st
     (action,) = stage.state()["queue"]
 
     assert prloom("approve", "--release", action).err == (
-        f"prloom: {action} is failed, not held; there is nothing to vouch for\n"
+        f"prloom: {action} is failed, not held; there is nothing to approve\n"
+    )
+
+
+# All that an author has said.
+
+
+@pytest.fixture
+async def carls(stage: Stage) -> Stage:
+    """Two held events by carl, in two plans, and one by eve."""
+    stage.adopt()
+    stage.adopt("other", pr=8)
+    carl = Author("Carl", "none")
+    stage.append(said("c1", "One.", author=carl), said("e", author=EVE))
+    stage.append(said("c2", "Two.", author=carl, pr=8), plan_id="other")
+    await stage.tick()
+    return stage
+
+
+def test_an_author_with_one_held_event_needs_no_question(carls: Stage, prloom: Prloom) -> None:
+    ran = prloom("approve", "@eve")
+
+    assert ran.code == 0
+    assert ran.out.endswith("Approved: e.\n")
+
+
+def test_an_author_with_several_held_events_needs_yes_where_nobody_can_be_asked(carls: Stage, prloom: Prloom) -> None:
+    ran = prloom("approve", "@carl")
+
+    assert ran.code == 1
+    assert ran.err == (
+        "prloom: 2 events match, and nothing was approved; to approve all of them, run `prloom approve @carl --yes`\n"
+    )
+    assert "│ One." in ran.out
+    assert "│ Two." in ran.out
+    assert carls.open()["c1"]["state"] == "held"
+
+    assert prloom("approve", "@carl", "--yes").out.endswith("Approved: c2, c1.\n")
+    assert carls.open()["c1"]["state"] == carls.open("other")["c2"]["state"] == "pending"
+
+
+@pytest.mark.parametrize(("answer", "state"), [("y", "pending"), ("n", "held")])
+def test_on_a_terminal_the_question_comes_first(
+    carls: Stage, on_terminal: Callable[..., list[str]], answer: str, state: str
+) -> None:
+    lines = on_terminal(100, "approve", "@carl", answers=answer + "\n")
+
+    assert "Approve these 2 events? [y/N]: " in "".join(lines)
+    assert carls.open()["c1"]["state"] == carls.open("other")["c2"]["state"] == state
+
+
+def test_a_plan_bounds_what_is_approved(carls: Stage, prloom: Prloom) -> None:
+    assert prloom("approve", "@carl", "--plan", "other").out.endswith("Approved: c2.\n")
+    assert carls.open()["c1"]["state"] == "held"
+
+
+def test_an_author_without_a_held_event_is_one_line(carls: Stage, prloom: Prloom) -> None:
+    assert prloom("approve", "@dan").err == (
+        "prloom: no event by dan is held; `prloom events --state held` lists those that are\n"
     )

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
+from prloom.cli import config_check
+from prloom.cli.options import Options
+from prloom.model import record
 from prloom.storage.folder import Folder
 from prloom.storage.owner import DispatcherLock
 
@@ -60,14 +64,16 @@ async def test_it_says_what_waits_for_whom_why_how_long_and_what_to_do(stage: St
 Dispatcher not running, last tick now; `prloom start` runs it.
 1 plan: 1 deferred (the oldest for N d), 1 held, 1 action failed.
 
+Needs you (2, oldest first)
+  held     h  pr-7, by mallory, for N d: mallory has no permission here; at least write is required
+           read it: `prloom why h`, approve it: `prloom approve h`
+  failed   {action}  pr-7: the thread is locked
+           try again: `prloom retry {action}`
+
 pr-7  Cache it  #7  cache  active
   1 deferred (the oldest for N d), 1 held, 1 action failed; 1 triaged
   deferred d 1  pr_comment, by quiet-period: people are still talking
-           next try N d ago; attempts so far: 1; waiting for N d, until 2026-01-08 12:00:00 at the latest
-  held     h  by mallory: mallory has none permission; trust.minimum is write
-           read it: `prloom why h`, let it in: `prloom approve h`
-  failed   {action}  the thread is locked
-           try again: `prloom retry {action}`"""
+           next try N d ago; attempts so far: 1; waiting for N d, until 2026-01-08 12:00:00 at the latest"""
     )
 
 
@@ -82,8 +88,45 @@ async def test_bridges_and_plugins_are_shown_with_their_errors(stage: Stage, prl
 
     text = prloom("status").out
 
-    assert re.search(r"\n\nBridges\n  forge  asked .* ago  OSError: the source is down\n", text)
+    assert re.search(r"\n\nBridges\n  forge  last tried .* ago, no success yet  OSError: the source is down\n", text)
     assert "\n\nPlugins\n  quiet-period  test  beforeTriage\n" in text
+
+
+async def test_a_bridge_that_failed_says_when_it_was_asked_and_when_that_worked(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    await stage.tick()
+    asked, worked = (record.iso(datetime.now(UTC) - timedelta(seconds=seconds)) for seconds in (60, 3600))
+    bridge = {"name": "forge", "lastPollAt": asked, "lastOkAt": worked, "error": "the source is down"}
+    (stage.root / "prloom/.local/bus/state/bridges.json").write_text(json.dumps({"bridges": [bridge]}))
+
+    assert re.search(
+        r"forge  last asked 1 min( \d+ s)? ago, last success 1 h( \d+ s)? ago  the source is down", prloom("status").out
+    )
+
+
+async def test_a_bridge_that_had_nothing_to_ask_for_was_not_asked(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.bridge.idle = "no plan has a pull request"
+    await stage.tick()
+
+    assert "\n  forge  not asked: no plan has a pull request\n" in prloom("status").out
+    assert json.loads(prloom("status", "--json").out)["bridges"][0]["idle"] == "no plan has a pull request"
+
+
+async def test_all_that_a_plugin_registers_is_shown(stage: Stage, prloom: Prloom) -> None:
+    def greeting(ctx: PluginContext) -> None:
+        @ctx.command("greet", help="Say hello.")
+        def greet(event: Any, ctx: Any) -> None: ...
+
+    stage.adopt()
+    stage.plugin("greeter", greeting)
+    stage.plugin("nothing", lambda ctx: None)
+    await stage.tick()
+
+    text = prloom("status").out
+
+    assert "  greeter  test  /greet\n" in text
+    assert "  nothing  test  registers nothing\n" in text
 
 
 async def test_a_parked_event_is_shown_with_its_reason_and_what_to_do(stage: Stage, prloom: Prloom) -> None:
@@ -96,7 +139,7 @@ async def test_a_parked_event_is_shown_with_its_reason_and_what_to_do(stage: Sta
 
     text = prloom("status").out
 
-    assert "  parked   e  quiet-period waited until the deadline" in text
+    assert re.search(r"  parked   e  pr-7, for \d+ d.*: quiet-period waited until the deadline", text)
     assert "see why: `prloom why e`, try again: `prloom retry e`" in text
 
 
@@ -260,6 +303,105 @@ def test_it_imports_nothing_that_it_does_not_use(stage: Stage) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=stage.root)
 
     assert done.stderr == "[]\n"
+
+
+# What needs the operator.
+
+
+async def test_what_needs_the_operator_comes_first_for_all_plans_and_the_oldest_first(
+    stage: Stage, prloom: Prloom
+) -> None:
+    eve = Author("eve", "none")
+    stage.adopt("a", pr=1)
+    stage.adopt("b", pr=2)
+    stage.append(said("older", author=eve), plan_id="b")
+    await stage.tick()
+    stage.clock.advance(hours=1)
+    stage.append(said("younger", author=eve), plan_id="a")
+    await stage.tick()
+
+    lines = prloom("status").out.splitlines()
+
+    assert lines[2:4] == ["", "Needs you (2, oldest first)"]
+    assert [line.split()[:3] for line in lines if line.startswith("  held")] == [
+        ["held", "older", "b,"],
+        ["held", "younger", "a,"],
+    ]
+    assert lines.index("a  #1  active") > lines.index("Needs you (2, oldest first)") + 4
+
+
+async def test_a_plan_that_cannot_be_worked_on_needs_the_operator(stage: Stage, prloom: Prloom) -> None:
+    (stage.adopt() / "state.json").write_text("{")
+
+    lines = prloom("status").out.splitlines()
+
+    assert lines[3] == "Needs you (1)"
+    assert lines[4].startswith("  blocked  pr-7: ")
+
+
+# The configuration.
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[trust", "Configuration error: prloom.toml, at its end: "),
+        ("base_brunch = 'main'\n", "Configuration error: prloom.toml: "),
+        ("[trust]\nminimum = 'some'\n", "Configuration error: prloom.toml: trust.minimum is "),
+        ("worktrees_dir = 7\n", "Configuration error: prloom.toml: worktrees_dir is 7"),
+    ],
+)
+def test_a_configuration_that_is_wrong_is_shown_in_one_line_with_its_remedy_and_hides_no_plan(
+    stage: Stage, prloom: Prloom, text: str, told: str
+) -> None:
+    stage.adopt()
+    (stage.root / "prloom.toml").write_text(text)
+
+    ran = prloom("status")
+
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[1].startswith(told)
+    assert "; " in lines[1]
+    assert "pr-7  #7  active" in lines
+    document = json.loads(prloom("status", "--json").out)
+    assert lines[1].endswith(document["configError"])
+    assert [plan["id"] for plan in document["plans"]] == ["pr-7"]
+
+
+def test_of_several_mistakes_in_the_configuration_the_first_is_shown(stage: Stage, prloom: Prloom) -> None:
+    (stage.root / "prloom.toml").write_text("tick = 1\ntack = 2\ntock = 3\n")
+
+    assert prloom("status").out.splitlines()[1].endswith(" (2 more; `prloom doctor` lists them)")
+
+
+@pytest.mark.parametrize("command", ["events", "why e"])
+def test_other_state_commands_go_on_with_a_configuration_that_cannot_be_read(
+    stage: Stage, prloom: Prloom, command: str
+) -> None:
+    stage.adopt()
+    stage.append(said("e"))
+    (stage.root / "prloom.toml").write_text("[trust")
+
+    ran = prloom(*command.split())
+
+    assert ran.code == 0
+    assert "pr_comment" in ran.out
+    assert ran.err.startswith("prloom: prloom.toml, at its end: ")
+
+
+def test_a_configuration_that_was_found_valid_is_not_checked_again(stage: Stage) -> None:
+    stage.adopt()
+    (stage.root / "prloom.toml").write_text("[trust]\nminimum = 'triage'\n")
+    config_check.remember_valid(Options(str(stage.root)))
+    program = (
+        "import sys; from prloom.cli import main; main.run(main.cli, ['status']);"
+        "print('pydantic' in sys.modules, file=sys.stderr)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=stage.root)
+
+    assert done.stderr == "False\n"
 
 
 # What a terminal has room for.

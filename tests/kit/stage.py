@@ -127,7 +127,8 @@ class ListBridge:
     """A source that tells what the test puts into `news`, and a target that keeps what is posted.
 
     `heads` are the pull requests' heads, `refuse` may answer for an action, `waits` may wait while it is asked or given
-    an action; `permissions` are what it can tell of authors, and `asked` is whom it was asked about.
+    an action; `permissions` are what it can tell of authors, and `asked` is whom it was asked about. `idle` is why it has
+    nothing to ask for.
     """
 
     def __init__(self, name: str = "forge") -> None:
@@ -144,6 +145,7 @@ class ListBridge:
         self.waits: Callable[[str], Awaitable[None]] | None = None
         self.asked: list[str] = []
         self.contexts: list[BridgeContext] = []
+        self.idle: str | None = None
 
     async def events(self, ctx: BridgeContext, state: Any) -> Polled:
         self.polls += 1
@@ -151,7 +153,7 @@ class ListBridge:
         self.fail()
         if self.waits is not None:
             await self.waits("events")
-        return Polled(tuple(self.news[state or 0 :]), len(self.news), dict(self.heads))
+        return Polled(tuple(self.news[state or 0 :]), len(self.news), dict(self.heads), self.idle)
 
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         self.actions_seen.append(action)

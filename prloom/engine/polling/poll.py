@@ -46,6 +46,7 @@ class PollState:
     error: str | None = None
     failures: int = 0
     rest_until: datetime | None = None
+    idle: str | None = None
 
 
 class Poller:
@@ -55,6 +56,7 @@ class Poller:
         self.bridge = bridge
         self.polls = PollState()
         self.permissions = Permits(bridge)
+        self._idle: str | None = None
         # After a crash of the machine the cursor before is as good: its events come again, and are known.
         self._cursor = Document(state, paths.bridge_cursor(bridge.name), lasting=False)
 
@@ -91,10 +93,11 @@ class Poller:
             text = str(error) if isinstance(error, PrloomError) else f"{type(error).__name__}: {error}"
             self.polls.failures += 1
             self.polls.error = text
+            self.polls.idle = None
             self.polls.rest_until = self._rest_until(error, now)
             log.warning("bridge %s: %s; asked again at %s", self.bridge.name, text, self.polls.rest_until)
             return set()
-        self.polls = PollState(last_poll_at=now, last_ok_at=now)
+        self.polls = PollState(last_poll_at=now, last_ok_at=now, idle=self._idle)
         return woken
 
     def _rest_until(self, error: BaseException, now: datetime) -> datetime:
@@ -109,6 +112,7 @@ class Poller:
             polled = await self.bridge.bridge.events(context, cursor)
         if not isinstance(polled, Polled):
             raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
+        self._idle = polled.idle if isinstance(polled.idle, str) else None
         for desk in desks.values():
             number = desk.plan.pr
             if number is not None and desk.plan.forge == self.bridge.name and number in polled.heads:
@@ -150,13 +154,14 @@ class Poller:
 
     def report(self, requests: Mapping[str, Json]) -> dict[str, Json]:
         """Return what `prloom status` shows of the bridge; `requests` counts those that it has made."""
-        return {
+        told = {
             "name": self.bridge.name,
             "lastPollAt": _iso(self.polls.last_poll_at),
             "lastOkAt": _iso(self.polls.last_ok_at),
             "error": self.polls.error,
             "requests": dict(requests),
         }
+        return told if self.polls.idle is None else {**told, "idle": self.polls.idle}
 
 
 def _routed(

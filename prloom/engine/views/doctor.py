@@ -182,18 +182,26 @@ def _lock(local: Folder, now: datetime) -> Iterator[Finding]:
 
 
 def _published(local: Folder) -> Iterator[Finding]:
-    """Name what the dispatcher could not use when it last ran."""
-    again = "mend that and start prloom again"
+    """Name what the dispatcher could not use when it last ran; only what it failed to load needs a restart."""
+    running = published.dispatcher(local).running
     for plugin in published.of(local, paths.PLUGINS, "plugins", _ToldOfPlugin):
         where, disable = f"plugin {plugin.name}", f"`prloom plugins disable {plugin.name}`"
         if plugin.error and plugin.chosen:  # the others are looked for in the configuration as it is now
-            yield _error(plugin.error, where, f"{again}, or {disable}")
+            yield _error(plugin.error, where, f"{_to_fix(running=running, loaded=plugin.loaded)}, or {disable}")
         for warning in plugin.warnings:
             what = warning.removeprefix(f"{where}: ")
-            yield _warning(what, where, f"change the plugin and start prloom again, or {disable}")
+            yield _warning(what, where, f"change the plugin and restart prloom, or {disable}")
     for bridge in published.of(local, paths.BRIDGES, "bridges", BridgeStatus):
         if bridge.error:
-            yield _error(bridge.error, f"bridge {bridge.name}", f"{again}, or set enabled = false")
+            polled = bridge.last_poll_at is not None
+            fix = f"{_to_fix(running=running, loaded=polled)}, or set enabled = false in [bridges.{bridge.name}]"
+            yield _error(bridge.error, f"bridge {bridge.name}", fix)
+
+
+def _to_fix(*, running: bool, loaded: bool) -> str:
+    if not running:
+        return "fix that; the next `prloom start` tries again"
+    return "fix that; prloom tries again by itself" if loaded else "fix that and restart prloom"
 
 
 def _unsafe(error: StorageError, where: object) -> Finding:

@@ -1,4 +1,4 @@
-"""The document of `prloom status --json`: every key is always there, but the dispatcher's trouble where it has none."""
+"""The document of `prloom status --json`; a key may be missing only where its type says UnsetType."""
 
 from __future__ import annotations
 
@@ -45,18 +45,22 @@ class DeferredEvent(Record, frozen=True, kw_only=True):
 
 
 class HeldEvent(Record, frozen=True, kw_only=True):
-    """An event whose author is not trusted."""
+    """An event whose author is not trusted, and since when it waits for an approval."""
 
     id: str
     author: str | None
     reason: str | None
+    held_at: str
+    age_ms: int
 
 
 class ParkedEvent(Record, frozen=True, kw_only=True):
-    """An event that needs a person."""
+    """An event that needs a person, and since when."""
 
     id: str
     reason: str | None
+    parked_at: str
+    age_ms: int
 
 
 class FailedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -120,27 +124,31 @@ class Requests(Record, frozen=True, kw_only=True):
 
 
 class BridgeStatus(Record, frozen=True, kw_only=True):
-    """A bridge as the dispatcher last knew it."""
+    """A bridge as the dispatcher last knew it; `idle` says why it had nothing to ask for in its last poll."""
 
     name: str
     last_poll_at: str | None = None
     last_ok_at: str | None = None
     error: str | None = None
     requests: Requests = Requests()
+    idle: str | UnsetType = UNSET
 
 
 class PluginStatus(Record, frozen=True, kw_only=True):
-    """A plugin as the dispatcher last knew it."""
+    """A plugin as the dispatcher last knew it, and what it registered."""
 
     name: str
     source: str = ""
     loaded: bool = False
     error: str | None = None
     hooks: tuple[str, ...] = ()
+    commands: tuple[str, ...] | UnsetType = UNSET
+    tools: tuple[str, ...] | UnsetType = UNSET
+    skills: tuple[str, ...] | UnsetType = UNSET
 
 
 class Status(Record, frozen=True, kw_only=True):
-    """The document."""
+    """The document. `config_error` says what is wrong with the configuration, one line for each problem."""
 
     schema_version: int = SCHEMA_VERSION
     repo: str
@@ -150,3 +158,4 @@ class Status(Record, frozen=True, kw_only=True):
     plans: tuple[PlanStatus, ...]
     bridges: tuple[BridgeStatus, ...]
     plugins: tuple[PluginStatus, ...]
+    config_error: str | UnsetType = UNSET

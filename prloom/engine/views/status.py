@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from prloom.engine.views import published, snapshot
@@ -47,8 +48,15 @@ def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None)
             tuple(plan_status(each, now, refused=refused.get(each.plan.id)) for each in shown),
             published.dispatcher(local),
             published.of(local, paths.BRIDGES, "bridges", BridgeStatus),
-            published.of(local, paths.PLUGINS, "plugins", PluginStatus),
+            tuple(map(_offering, published.of(local, paths.PLUGINS, "plugins", PluginStatus))),
         )
+
+
+def _offering(plugin: PluginStatus) -> PluginStatus:
+    """Return a plugin without the kinds of things of which it registered none."""
+    return replace(
+        plugin, commands=plugin.commands or UNSET, tools=plugin.tools or UNSET, skills=plugin.skills or UNSET
+    )
 
 
 def build(
@@ -114,11 +122,21 @@ def _events(of: Snapshot, now: datetime) -> Events:
         superseded=done.get("superseded", 0),
         deferred=_deferred(opened, now),
         held=tuple(
-            HeldEvent(id=event.id, author=event.author, reason=event.reason)
+            HeldEvent(
+                id=event.id,
+                author=event.author,
+                reason=event.reason,
+                held_at=event.since,
+                age_ms=_age(event.since, now),
+            )
             for event in opened
             if event.state == "held"
         ),
-        parked=tuple(ParkedEvent(id=event.id, reason=event.reason) for event in opened if event.state == "parked"),
+        parked=tuple(
+            ParkedEvent(id=event.id, reason=event.reason, parked_at=event.since, age_ms=_age(event.since, now))
+            for event in opened
+            if event.state == "parked"
+        ),
     )
 
 
@@ -156,13 +174,16 @@ def _age(since: str, now: datetime) -> int:
 
 def timeless(status: Status) -> Status:
     """Return the document without the times that go by: where it is the same as before, there is nothing to tell."""
-    plans = tuple(
-        replace(
-            plan,
-            events=replace(plan.events, deferred=tuple(replace(event, age_ms=0) for event in plan.events.deferred)),
-        )
-        for plan in status.plans
-    )
+    plans = tuple(replace(plan, events=_ageless(plan.events)) for plan in status.plans)
     bridges = tuple(replace(bridge, last_poll_at=None, last_ok_at=None) for bridge in status.bridges)
     at_work = replace(status.dispatcher, last_tick_at=None)
     return replace(status, dispatcher=at_work, oldest_deferred_age_ms=None, plans=plans, bridges=bridges)
+
+
+def _ageless(events: Events) -> Events:
+    return replace(
+        events,
+        deferred=tuple(replace(event, age_ms=0) for event in events.deferred),
+        held=tuple(replace(event, age_ms=0) for event in events.held),
+        parked=tuple(replace(event, age_ms=0) for event in events.parked),
+    )

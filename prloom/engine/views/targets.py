@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from prloom.core import trust
 from prloom.engine.views import buses, journals, search, snapshot
 from prloom.engine.views.snapshot import Snapshot
 from prloom.errors import PrloomError
@@ -33,12 +34,12 @@ class Target(NamedTuple):
         return self.event.state if self.event is not None else "pending"
 
 
-def named(repository: RepositoryPaths, names: Iterable[str]) -> tuple[Target, ...]:
-    """Return what the names mean, in all plans; raises PrloomError where one means nothing that is still open.
+def named(repository: RepositoryPaths, names: Iterable[str], *, plan: str | None = None) -> tuple[Target, ...]:
+    """Return what the names mean, in all plans or in one; raises PrloomError where one means nothing that is open.
 
     The name of an event that is done means the actions of its that failed.
     """
-    found = snapshot.every(repository)
+    found = [each for each in snapshot.every(repository) if plan in {None, each.plan.id}]
     targets: list[Target] = []
     for name in dict.fromkeys(names):
         meant = [target for each in found for target in _in(each, name)]
@@ -46,6 +47,15 @@ def named(repository: RepositoryPaths, names: Iterable[str]) -> tuple[Target, ..
             raise PrloomError(_why_not(repository, name))
         targets += meant
     return tuple(targets)
+
+
+def held_by(repository: RepositoryPaths, login: str, *, plan: str | None = None) -> tuple[Target, ...]:
+    """Return the held events by an author, of all plans or of one; raises PrloomError where there are none."""
+    held = in_state(repository, ["held"], plan=plan)
+    found = tuple(each for each in held if each.event and each.event.author and trust.named(each.event.author, [login]))
+    if not found:
+        raise PrloomError(f"no event by {login} is held; `prloom events --state held` lists those that are")
+    return found
 
 
 def in_state(repository: RepositoryPaths, states: Iterable[str], *, plan: str | None) -> tuple[Target, ...]:

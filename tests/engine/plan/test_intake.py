@@ -117,7 +117,7 @@ async def test_an_author_whose_permission_is_too_low_stays_held_with_the_reason(
     await stage.tick()
 
     assert stage.open()["a"]["state"] == "held"
-    assert stage.open()["a"]["reason"] == "bob has read permission; trust.minimum is write"
+    assert stage.open()["a"]["reason"] == "bob has read permission; at least write is required"
 
 
 async def test_an_event_of_a_program_without_a_bridge_is_looked_up_at_the_plans_forge(stage: Stage):

@@ -255,7 +255,7 @@ async def test_what_was_looked_up_stands_in_the_event(stage: Stage):
     await stage.tick()
 
     assert lines(stage)[0]["author"] == {"login": "bob", "trust": "triage", "bot": False}
-    assert stage.open()["a"]["reason"] == "bob has triage permission; trust.minimum is write"
+    assert stage.open()["a"]["reason"] == "bob has triage permission; at least write is required"
 
 
 async def test_however_many_events_an_author_has_they_are_looked_up_once(stage: Stage):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from datetime import timedelta
@@ -176,12 +177,32 @@ async def test_what_the_dispatcher_could_not_use_when_it_last_ran_is_named(stage
     await stage.tick()
     state = stage.root / "prloom/.local/bus/state/plugins.json"
     state.write_text('{"plugins": [{"name": "mine", "error": "it raised"}, {"name": "fine"}]}')
+    again = "fix that; the next `prloom start` tries again"
 
     assert [(finding.where, finding.what, finding.fix) for finding in found(stage)] == [
-        ("plugin mine", "it raised", "mend that and start prloom again, or `prloom plugins disable mine`"),
-        ("bridge forge", "OSError: the source is down", "mend that and start prloom again, or set enabled = false"),
+        ("plugin mine", "it raised", f"{again}, or `prloom plugins disable mine`"),
+        ("bridge forge", "OSError: the source is down", f"{again}, or set enabled = false in [bridges.forge]"),
         ("plan pr-7", "plan pr-7: no preset careful is configured", "add [presets.careful] to prloom.toml"),
     ]
+
+
+async def test_a_restart_is_recommended_only_for_what_a_running_dispatcher_could_not_load(stage: Stage) -> None:
+    state = stage.root / "prloom/.local/bus/state"
+    state.mkdir(parents=True)
+    polled = {"name": "polled", "lastPollAt": "2026-01-01T12:00:00.000Z", "error": "the source is down"}
+    (state / "bridges.json").write_text(json.dumps({"bridges": [polled, {"name": "unloaded", "error": "it raised"}]}))
+    off = {"name": "off", "loaded": True, "error": "switched off until 2026-01-01T12:05:00.000Z"}
+    (state / "plugins.json").write_text(json.dumps({"plugins": [off, {"name": "broken", "error": "it raised"}]}))
+
+    with Folder.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
+        fixes = {finding.where: finding.fix.partition(", or ")[0] for finding in found(stage)}
+
+    assert fixes == {
+        "bridge polled": "fix that; prloom tries again by itself",
+        "bridge unloaded": "fix that and restart prloom",
+        "plugin off": "fix that; prloom tries again by itself",
+        "plugin broken": "fix that and restart prloom",
+    }
 
 
 def test_a_check_that_cannot_be_made_is_a_finding_for_each_of_its_lines() -> None:

@@ -81,7 +81,7 @@ async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -
     assert list(plan["events"]["deferred"][0]) == [
         *("id", "type", "plugin", "reason", "attempts", "firstDeferredAt", "deferredUntil", "deadline", "ageMs"),
     ]
-    assert list(plan["events"]["held"][0]) == ["id", "author", "reason"]
+    assert list(plan["events"]["held"][0]) == ["id", "author", "reason", "heldAt", "ageMs"]
     assert list(plan["actions"]) == ["queued", "delivered", "failed"]
     assert list(plan["actions"]["failed"][0]) == ["id", "error"]
     assert list(document["bridges"][0]) == ["name", "lastPollAt", "lastOkAt", "error", "requests"]
@@ -118,7 +118,13 @@ async def test_it_says_what_became_of_every_event_and_action(stage: Stage) -> No
         "dropped": 0,
         "superseded": 1,
         "held": [
-            {"id": "h", "author": "mallory", "reason": "mallory has none permission; trust.minimum is write"},
+            {
+                "id": "h",
+                "author": "mallory",
+                "reason": "mallory has no permission here; at least write is required",
+                "heldAt": "2026-01-01T12:00:00.000Z",
+                "ageMs": 30_000,
+            },
         ],
         "parked": [],
     }

@@ -134,7 +134,7 @@ async def test_what_an_operator_did_is_told(stage: Stage) -> None:
     await stage.tick()
 
     told = [(step["stage"], step["by"], step["verdict"], step["reason"]) for step in tell(stage)["steps"]]
-    assert told[0] == ("intake", "prloom", "held", "eve has none permission; trust.minimum is write")
+    assert told[0] == ("intake", "prloom", "held", "eve has no permission here; at least write is required")
     assert told[1] == ("operator", requests.OPERATOR, "vouched", "vouched for by the operator")
     assert told[-1] == ("operator", requests.OPERATOR, "dropped", "spam after all")
     assert tell(stage)["state"] == "dropped"

@@ -1,0 +1,77 @@
+"""List what waits for the operator in all plans, each with its age and the command that resolves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from prloom.cli import layout, terminal
+
+if TYPE_CHECKING:
+    from prloom.engine.views.document import FailedAction, HeldEvent, ParkedEvent, PlanStatus, Status
+
+
+class Need(NamedTuple):
+    """One thing that waits for the operator: since when, where that is known, what it is, and what to do."""
+
+    label: str
+    text: str
+    remedy: str = ""
+    age_ms: int | None = None
+
+
+def lines(status: Status) -> Iterator[str]:
+    """Yield the section, the longest waiting first; nothing if nothing waits for the operator."""
+    found = sorted(_of_all(status), key=lambda need: -1 if need.age_ms is None else -need.age_ms - 1)
+    if not found:
+        return
+    order = ", oldest first" if len(found) > 1 else ""
+    yield ""
+    yield terminal.paint(f"Needs you ({len(found)}{order})", "strong")
+    for need in found:
+        yield from layout.item(need.label, need.text, *filter(None, [need.remedy]))
+
+
+def _of_all(status: Status) -> Iterator[Need]:
+    for plan in status.plans:
+        if plan.blocked and plan.last_error:
+            yield Need("blocked", f"{_plan(plan)}: {terminal.paint(terminal.clean(plan.last_error), 'bad')}")
+        yield from (_held(plan, event) for event in plan.events.held)
+        yield from (_parked(plan, event) for event in plan.events.parked)
+        yield from (_failed(plan, action) for action in plan.actions.failed)
+
+
+def _held(plan: PlanStatus, event: HeldEvent) -> Need:
+    author = terminal.clean(event.author or "an unknown author")
+    reason = f": {terminal.clean(event.reason)}" if event.reason else ""
+    return Need(
+        "held",
+        f"{layout.shown_id(event.id)}  {_plan(plan)}, by {author}, for {_age(event.age_ms)}{reason}",
+        f"read it: {layout.to_run('why', event.id)}, approve it: {layout.to_run('approve', event.id)}",
+        event.age_ms,
+    )
+
+
+def _parked(plan: PlanStatus, event: ParkedEvent) -> Need:
+    reason = f": {terminal.clean(event.reason)}" if event.reason else ""
+    return Need(
+        "parked",
+        f"{layout.shown_id(event.id)}  {_plan(plan)}, for {_age(event.age_ms)}{reason}",
+        f"see why: {layout.to_run('why', event.id)}, try again: {layout.to_run('retry', event.id)}",
+        event.age_ms,
+    )
+
+
+def _failed(plan: PlanStatus, action: FailedAction) -> Need:
+    remedy = "" if action.withheld else f"try again: {layout.to_run('retry', action.id)}"  # else the error names it
+    text = f"{layout.shown_id(action.id)}  {_plan(plan)}: {terminal.clean(action.error or 'no reason is known')}"
+    return Need("failed", text, remedy)
+
+
+def _plan(plan: PlanStatus) -> str:
+    return terminal.clean(plan.id or plan.title)
+
+
+def _age(milliseconds: int) -> str:
+    return terminal.duration(timedelta(milliseconds=milliseconds))
