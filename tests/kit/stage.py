@@ -127,8 +127,8 @@ class ListBridge:
     """A source that tells what the test puts into `news`, and a target that keeps what is posted.
 
     `heads` are the pull requests' heads, `refuse` may answer for an action, `waits` may wait while it is asked or given
-    an action; `permissions` are what it can tell of authors, and `asked` is whom it was asked about. `idle` is why it has
-    nothing to ask for.
+    an action; `permissions` are what it can tell of authors, and `asked` is whom it was asked about. `idle` is why it
+    has nothing to ask for.
     """
 
     def __init__(self, name: str = "forge") -> None:

@@ -46,6 +46,7 @@ class _ToldOfPlugin(Record, frozen=True, kw_only=True):
 
     name: str
     chosen: bool = True
+    loaded: bool = False
     error: str | None = None
     warnings: tuple[str, ...] = ()
 
