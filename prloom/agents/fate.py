@@ -31,11 +31,21 @@ class CutShort:
     """The run's supervisor is gone without a word: killed, or the machine went down. `clean_up` ends what it left."""
 
 
-Fate = Finished | Running | CutShort
+@dataclass(frozen=True)
+class Lost:
+    """The run's folder is missing, replaced or unreadable, so that nothing can tell how the run went."""
+
+    reason: str
+
+
+Fate = Finished | Running | CutShort | Lost
 
 
 def inspect(folder: Path) -> Fate:
     """Return what has become of the run in this folder. Never trusts a process id: the lock says who lives."""
+    problem = runs.problem(folder)
+    if problem is not None:
+        return Lost(problem)
     if _held(folder):
         watch = runs.load(folder, runs.SUPERVISOR, Watch)
         return Running(watch.supervisor if watch else None)
@@ -53,6 +63,8 @@ def _held(folder: Path) -> bool:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError:  # the disk, or a file system without locks
+        return False
     finally:
         os.close(fd)
     return False

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import logging
 import os
 import signal
 import stat
 import sys
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -22,12 +25,15 @@ import msgspec
 from prloom import processes
 from prloom.agents import environment, fate, registry, runs
 from prloom.agents.agent import Agent, Ending, Request, Result, Status
-from prloom.agents.fate import CutShort, Finished, Running
+from prloom.agents.fate import CutShort, Finished, Lost, Running
 from prloom.agents.runs import Exit, Limits, Spec
 from prloom.errors import AgentError
 
+log = logging.getLogger(__name__)
+
 _POLL: Final = 0.1
 _BREATH: Final = 0.002  # were the lock held by somebody else, the dead process must not make us spin
+_PATIENCE: Final = 5.0
 _LOCK_FD: Final = 3
 _STDERR_END: Final = 4096
 _OUTPUT_MOST: Final = 1 << 28
@@ -57,8 +63,23 @@ def find(folder: Path) -> Run:
     return Run(folder, found=True)
 
 
-def start(folder: Path, agent: Agent, request: Request, *, environ: Mapping[str, str], limits: Limits) -> Run:
-    """Start the agent on the request, in a new folder whose name is the run's id, and return at once.
+@dataclass(frozen=True)
+class Prepared:
+    """A run whose folder is made and whose agent is not started yet."""
+
+    folder: Path
+    env: Mapping[str, str]
+
+    def start(self) -> Run:
+        """Start the agent and return at once. Raise AgentError when that cannot be done."""
+        try:
+            return Run(self.folder, child=_spawn(self.folder, self.env))
+        except OSError as error:
+            raise _not_started(self.folder, error) from error
+
+
+def prepare(folder: Path, agent: Agent, request: Request, *, environ: Mapping[str, str], limits: Limits) -> Prepared:
+    """Make the folder of a run, whose name is the run's id, with all that the run needs.
 
     `environ` is the dispatcher's whole environment; the agent gets the allowed part. Raise AgentError when the program
     is not there, when the agent cannot do what is asked, or when the folder cannot be made.
@@ -79,9 +100,20 @@ def start(folder: Path, agent: Agent, request: Request, *, environ: Mapping[str,
     try:
         runs.write_new(folder, runs.PROMPT, request.prompt.encode("utf-8", "replace"))
         runs.write_new(folder, runs.INVOCATION, runs.encode(spec))
-        return Run(folder, child=_spawn(folder, env | {environment.RUN_VARIABLE: folder.name}))
     except OSError as error:
-        raise AgentError(f"run {folder.name} could not be started in {folder}: {error.strerror}; see to it") from error
+        raise _not_started(folder, error) from error
+    return Prepared(folder, env | {environment.RUN_VARIABLE: folder.name})
+
+
+def start(folder: Path, agent: Agent, request: Request, *, environ: Mapping[str, str], limits: Limits) -> Run:
+    """Prepare a run and start it. Raise AgentError."""
+    return prepare(folder, agent, request, environ=environ, limits=limits).start()
+
+
+def _not_started(folder: Path, error: OSError) -> AgentError:
+    return AgentError(
+        f"run {folder.name} could not be started in {folder}: {error.strerror}; check the disk and the permissions"
+    )
 
 
 def _settings(files: Iterable[Path]) -> dict[Path, str]:
@@ -151,13 +183,11 @@ def _spawn(folder: Path, env: Mapping[str, str]) -> int:
         os.close(lock)
 
 
-async def wait(run: Run) -> Finished | CutShort:
+async def wait(run: Run) -> Finished | CutShort | Lost:
     """Wait until the run is over. Cancelling the wait leaves the run alone; waiting again is allowed."""
     while isinstance(now := fate.inspect(run.folder), Running):
         await _news(run, now)
-    _collect(run)
-    if isinstance(now, CutShort):
-        await asyncio.to_thread(processes.clean_up, environment.RUN_VARIABLE, run.id)
+    await asyncio.to_thread(_end, run, finished=isinstance(now, Finished))
     return now
 
 
@@ -191,34 +221,49 @@ def _pidfd(pid: int) -> int | None:
         return None
 
 
-def _collect(run: Run) -> None:
-    """Collect our own dead child, once; a found run's supervisor is not our child."""
+def _end(run: Run, *, finished: bool) -> None:
+    """Collect our own dead child, once; a found run's supervisor is not our child. Call it in a thread.
+
+    The folder is not proof that the supervisor is dead: an agent may have removed it, or what is in it.
+    """
+    if not finished:
+        processes.clean_up(environment.RUN_VARIABLE, run.id)
     child, run.child = run.child, None
-    if child is not None:
-        try:
-            os.waitpid(child, 0)
-        except ChildProcessError:
-            return
+    given_up = time.monotonic() + _PATIENCE
+    while child is not None and not _collected(child):
+        if time.monotonic() > given_up:
+            processes.clean_up(environment.RUN_VARIABLE, run.id)
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        time.sleep(_BREATH)
+
+
+def _collected(child: int) -> bool:
+    try:
+        return os.waitpid(child, os.WNOHANG)[0] == child
+    except ChildProcessError:
+        return True
 
 
 def stop(run: Run) -> None:
     """Ask the run to end, with all that it started; `wait` then returns. Does nothing to a run that is over."""
     run.stopping = True
-    now = fate.inspect(run.folder)
-    if not isinstance(now, Running):
-        return
-    if run.child is not None:  # not collected yet, so that the id cannot be another's
-        os.kill(run.child, signal.SIGTERM)
-    elif now.supervisor is not None and processes.alive(now.supervisor):
-        os.kill(now.supervisor.pid, signal.SIGTERM)
+    pid = run.child  # not collected yet, so that the id cannot be another's
+    if pid is None:
+        now = fate.inspect(run.folder)
+        if not isinstance(now, Running) or now.supervisor is None or not processes.alive(now.supervisor):
+            return
+        pid = now.supervisor.pid
+    with suppress(ProcessLookupError, PermissionError):  # it has just ended, or an agent wrote another's id
+        os.kill(pid, signal.SIGTERM)
 
 
-def conclude(run: Run, agent: Agent, end: Finished | CutShort) -> Result:
+def conclude(run: Run, agent: Agent, end: Finished | CutShort | Lost) -> Result:
     """Return what the run came to, and write it down as `result.json`.
 
     Reads the whole output, so call it in a thread. A run cut short counts as failed when it was lost under our eyes,
-    and as interrupted when it was being stopped or went down together with an earlier dispatcher. Raise AgentError when
-    it cannot be written down.
+    and as interrupted when it was being stopped or went down together with an earlier dispatcher. A run whose folder is
+    lost has failed in any case: something removed it.
     """
     match end:
         case Finished(exit=ended):
@@ -226,12 +271,12 @@ def conclude(run: Run, agent: Agent, end: Finished | CutShort) -> Result:
         case CutShort():
             status: Status = "interrupted" if run.found or run.stopping else "failed"
             result = Result(status=status, trouble="lost", error="the run's supervisor was killed; nobody saw its end")
+        case Lost(reason=reason):
+            return Result(status="failed", trouble="lost", error=f"the run's folder {run.folder} {reason}")
     try:
         runs.write_result(run.folder, result)
-    except OSError as error:
-        raise AgentError(
-            f"run {run.id} is over, and {run.folder} does not take its result ({error.strerror}); see to it"
-        ) from error
+    except OSError as error:  # it is for people only: the decision log says what the run came to
+        log.warning("run %s is over, but %s cannot take its result (%s)", run.id, run.folder, error.strerror)
     return result
 
 

@@ -6,6 +6,7 @@ symbolic link, nothing but an ordinary file is read, and never more than a limit
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -98,10 +99,26 @@ def create(folder: Path) -> None:
     """Make the folder of a run; raise AgentError when it is there already or cannot be made."""
     try:
         folder.mkdir(mode=0o700)
+        with _opened(folder.parent) as fd:
+            os.fsync(fd)  # that it is missing must mean that something removed it, also after a power failure
     except OSError as error:
         raise AgentError(
             f"the run's folder {folder} cannot be made ({error.strerror}); is the worktree writable?"
         ) from error
+
+
+def problem(folder: Path) -> str | None:
+    """Return why the folder of a run cannot be read, as the end of a sentence about it, or None."""
+    try:
+        with _opened(folder) as fd:
+            os.fstat(fd)
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+            return "was replaced by something that is not a folder"
+        return f"cannot be opened ({error.strerror})"
+    return None
 
 
 @contextmanager
@@ -165,14 +182,20 @@ def _read(folder: Path, name: str, limit: int, *, from_end: bool) -> bytes | Non
     except OSError:
         return None
     try:
-        about = os.fstat(opened)
-        if not stat.S_ISREG(about.st_mode):
-            return None
-        with open(opened, "rb", closefd=False) as file:
-            file.seek(max(0, about.st_size - limit) if from_end else 0)
-            return file.read(limit)
+        return _content(opened, limit, from_end=from_end)
+    except OSError:  # the disk cannot read it
+        return None
     finally:
         os.close(opened)
+
+
+def _content(opened: int, limit: int, *, from_end: bool) -> bytes | None:
+    about = os.fstat(opened)
+    if not stat.S_ISREG(about.st_mode):
+        return None
+    with open(opened, "rb", closefd=False) as file:
+        file.seek(max(0, about.st_size - limit) if from_end else 0)
+        return file.read(limit)
 
 
 def read_answer(folder: Path) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from prloom import processes
 from prloom.agents import fate, runs
-from prloom.agents.fate import CutShort, Finished, Running
+from prloom.agents.fate import CutShort, Finished, Lost, Running
 from prloom.agents.runs import Exit, Process, Watch
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -28,8 +29,24 @@ def test_a_folder_without_a_lock_was_cut_short_before_it_began(folder: Path) -> 
     assert fate.inspect(folder) == CutShort()
 
 
-def test_a_folder_that_is_not_there_was_cut_short(tmp_path: Path) -> None:
-    assert fate.inspect(tmp_path / "nowhere") == CutShort()
+def test_a_run_whose_folder_is_missing_is_lost(tmp_path: Path) -> None:
+    assert fate.inspect(tmp_path / "nowhere") == Lost("is missing")
+
+
+def test_a_run_is_lost_whose_folder_was_replaced(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(folder)
+    (tmp_path / "file").write_text("")
+
+    replaced = Lost("was replaced by something that is not a folder")
+    assert fate.inspect(tmp_path / "link") == replaced
+    assert fate.inspect(tmp_path / "file") == replaced
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_run_is_lost_whose_folder_cannot_be_read(folder: Path) -> None:
+    folder.chmod(0)
+
+    assert fate.inspect(folder) == Lost("cannot be opened (Permission denied)")
 
 
 def test_a_free_lock_and_an_end_mean_finished(folder: Path) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from prloom.agents import claude, codex, command, fate, gemini, runner, runs
+from prloom import processes
+from prloom.agents import claude, codex, command, environment, fate, gemini, runner, runs
 from prloom.agents.agent import Request
 from prloom.agents.fate import CutShort, Finished, Running
 from prloom.agents.runner import Run
@@ -57,13 +58,53 @@ async def test_a_whole_run_comes_to_its_result(launch: Launch) -> None:
     assert runs.read_result(run.folder) == result
 
 
-async def test_a_result_that_its_folder_does_not_take_is_told_in_a_sentence(launch: Launch) -> None:
+async def test_a_result_that_its_folder_does_not_take_is_a_result_all_the_same(
+    launch: Launch, caplog: pytest.LogCaptureFixture
+) -> None:
     run = launch("print('x')")
     end = await runner.wait(run)
     (run.folder / runs.RESULT).mkdir()
 
-    with pytest.raises(AgentError, match=r"is over, and .* does not take its result \(Is a directory\)"):
-        runner.conclude(run, command, end)
+    result = runner.conclude(run, command, end)
+
+    assert (result.status, result.message) == ("ok", "x")
+    assert caplog.messages == [f"run {run.id} is over, but {run.folder} cannot take its result (Is a directory)"]
+
+
+@pytest.mark.parametrize("replaced", ["removed", "link", "file", "emptied"])
+async def test_a_run_whose_folder_disappears_has_failed_and_is_ended(launch: Launch, up: Up, replaced: str) -> None:
+    run = launch("import time; print('up', flush=True); time.sleep(600)")
+    await up(run)
+    child, elsewhere = run.child, run.folder.with_name("elsewhere")
+    run.folder.rename(elsewhere)
+    if replaced == "link":
+        run.folder.symlink_to(elsewhere)
+    elif replaced == "file":
+        run.folder.write_text("")
+    elif replaced == "emptied":
+        run.folder.mkdir()
+
+    result = runner.conclude(run, command, await runner.wait(run))
+
+    assert (result.status, result.trouble) == ("failed", "lost")
+    assert child is not None
+    assert processes.identity(child) is None
+    assert processes.tagged(environment.RUN_VARIABLE, run.id) == []
+
+
+async def test_waiting_for_a_run_whose_supervisor_does_not_end_holds_up_nothing_else(launch: Launch, up: Up) -> None:
+    run = launch("import time; print('up', flush=True); time.sleep(600)")
+    await up(run)
+    (run.folder / runs.LOCK).unlink()
+    waiting = asyncio.create_task(runner.wait(run))
+
+    others = 0
+    while not waiting.done():
+        others += 1
+        await asyncio.sleep(0.01)
+
+    assert others > 1
+    assert isinstance(await waiting, CutShort)
 
 
 async def test_a_failed_run_says_why(launch: Launch) -> None:

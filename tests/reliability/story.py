@@ -90,7 +90,7 @@ class InTurn(ThreadPoolExecutor):
 class SwiftTriager(AgentTriager):
     """Real runs in real folders; supervisor and agent are a few lines here, for their processes cost too much."""
 
-    def _start(self, desk: Desk, agent: Agent, run_id: str, request: Request) -> runner.Run:
+    def _prepare(self, desk: Desk, agent: Agent, run_id: str, request: Request) -> runner.Prepared:
         desk.local.make_sub("runs").close()
         folder = desk.worktree / "prloom/.local/runs" / run_id
         runs.create(folder)
@@ -98,10 +98,20 @@ class SwiftTriager(AgentTriager):
             runs.write_new(folder, runs.PROMPT, request.prompt.encode())
             spec = Spec(argv=("true",), cwd=str(request.cwd), environment=(), limits=Limits())
             runs.write_new(folder, runs.INVOCATION, runs.encode(spec))
-            _supervise(folder, request.prompt)
         except OSError as error:
             raise AgentError(f"run {run_id} could not be started in {folder}: {error.strerror}; see to it") from error
-        return runner.find(folder)
+        return SwiftRun(folder, {"PROMPT": request.prompt})
+
+
+class SwiftRun(runner.Prepared):
+    """A run that is over when it was started."""
+
+    def start(self) -> runner.Run:
+        try:
+            _supervise(self.folder, self.env["PROMPT"])
+        except OSError as error:
+            raise AgentError(f"run {self.folder.name} could not be started: {error.strerror}; see to it") from error
+        return runner.find(self.folder)
 
 
 def _supervise(folder: Path, prompt: str) -> None:

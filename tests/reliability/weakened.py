@@ -71,8 +71,8 @@ WEAKENINGS = (
     Weakening(
         "the look-up of markers off: what may have been posted is posted again",
         "prloom/engine/plan/delivery.py",
-        "    uncertain = begun is not None or receipts.in_doubt(state, queued)\n",
-        "    uncertain = begun is not None and receipts.in_doubt(state, queued)\n",
+        "    return begun is not None or receipts.in_doubt(state, queued)\n",
+        "    return begun is not None and receipts.in_doubt(state, queued)\n",
         ("once", "--protocol", "receipt", "--fault", "kill"),
     ),
     Weakening(

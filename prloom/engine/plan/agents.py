@@ -20,7 +20,7 @@ from prloom.core.dispatch import Triage
 from prloom.engine.plan import settling
 from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.services import HookServices
-from prloom.errors import AgentError
+from prloom.errors import AgentError, StorageError
 from prloom.model.decision import Change
 from prloom.model.event import Event
 from prloom.storage import paths
@@ -61,13 +61,12 @@ class AgentTriager:
         opened = [desk.ledger.state.open[event_id] for event_id in event_ids if event_id in desk.ledger.state.open]
         folder = _folder(desk, run)
         agent = registry.AGENTS.get(opened[0].by or "") if opened else None
-        if agent is not None and folder.is_dir():
+        if agent is not None:
             await self._finish(desk, agent, runner.find(folder))
             return
-        if folder.is_dir():
-            runner.stop(runner.find(folder))
-        gone = Result(status="interrupted", error="its folder is gone" if agent else "its agent is not known here")
-        settling.settle(desk, run, "prloom", gone, None)
+        runner.stop(runner.find(folder))
+        unknown = Result(status="interrupted", error="its agent is not known here")
+        settling.settle(desk, run, "prloom", unknown, None)
 
     def sweep(self, desk: Desk) -> None:
         """End what still runs of the latest runs and is not about events, which are recovered."""
@@ -90,7 +89,7 @@ class AgentTriager:
         agent, chosen = _agent(desk.rules.config, stage, model, self._environ)
         async with self._slots:
             run_id = runs.new_id(desk.clock(), stage)
-            run = self._start(desk, agent, run_id, self._request(desk, stage, text, chosen, run_id))
+            run = self._prepare(desk, agent, run_id, self._request(desk, stage, text, chosen, run_id)).start()
             result = await _outcome(run, agent)
         if result.status != "ok":
             raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble}")
@@ -103,11 +102,17 @@ class AgentTriager:
         except AgentError as error:
             settling.fail(desk, run_id, batch, str(error))
             return
+        # The folder is made first: that it is missing means from then on that something removed it.
+        try:
+            request = self._request(desk, STAGE, self._prompt(desk, batch, run_id), model, run_id)
+            prepared = self._prepare(desk, agent, run_id, request)
+        except AgentError as error:
+            settling.fail(desk, run_id, batch, str(error), by=agent.name)
+            return
         changes = tuple(Change(event_id=event.id, verdict="started", state="pending") for event in batch)
         desk.ledger.commit(STAGE, agent.name, changes=changes, run=run_id)
         try:
-            request = self._request(desk, STAGE, self._prompt(desk, batch, run_id), model, run_id)
-            run = self._start(desk, agent, run_id, request)
+            run = prepared.start()
         except AgentError as error:
             settling.fail(desk, run_id, batch, str(error), by=agent.name)
             return
@@ -140,11 +145,14 @@ class AgentTriager:
             argv=desk.rules.config.agents.command.argv,
         )
 
-    def _start(self, desk: Desk, agent: Agent, run_id: str, request: Request) -> runner.Run:
-        desk.local.make_sub(paths.RUNS).close()
+    def _prepare(self, desk: Desk, agent: Agent, run_id: str, request: Request) -> runner.Prepared:
+        try:
+            desk.local.make_sub(paths.RUNS).close()
+        except StorageError as error:  # something else stands in its place: the run fails, and not the plan
+            raise AgentError(f"run {run_id} could not be started: {error}") from error
         config = desk.rules.config
         allowing = Allowing(agent, config.agents.env)
-        return runner.start(_folder(desk, run_id), allowing, request, environ=self._environ, limits=_limits(config))
+        return runner.prepare(_folder(desk, run_id), allowing, request, environ=self._environ, limits=_limits(config))
 
 
 class Allowing:

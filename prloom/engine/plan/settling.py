@@ -12,8 +12,11 @@ from prloom.model.record import Json
 _SPEECHLESS: tuple[Trouble, ...] = ("empty", "no_result")
 """What a program came to that ended well and said nothing; it may have written its answer into the file."""
 
-_BY_TEXT: tuple[Trouble, ...] = ("turns", "timeout", "silence", "output", "empty", "no_result", "error")
-"""What a text may bring about; of the rest, it is certain that it has nothing to do with it."""
+_BY_TEXT: tuple[Trouble, ...] = ("turns", "timeout", "silence", "output", "empty", "no_result", "error", "lost")
+"""What a text may bring about (an agent may remove its run's folder, or kill its supervisor).
+
+Of the rest, it is certain that it has nothing to do with it.
+"""
 
 _LOST = "its text in events.jsonl is not the one that came in"
 

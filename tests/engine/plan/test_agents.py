@@ -294,7 +294,7 @@ async def test_a_run_that_prlooms_own_end_cut_short_is_ended_and_counts_as_no_at
     assert verdicts == ["admitted", "started", "cut_short", "started", "answered"]
 
 
-async def test_a_run_whose_folder_is_gone_is_begun_again(bench: Bench, stage: Stage):
+async def test_a_run_whose_folder_was_removed_after_prlooms_end_is_a_failed_attempt(bench: Bench, stage: Stage):
     begun = bench.signal("begun")
     bench.plays(f"""
         if not os.path.exists({str(begun)!r}):
@@ -311,7 +311,78 @@ async def test_a_run_whose_folder_is_gone_is_begun_again(bench: Bench, stage: St
 
     await stage.tick()
 
+    wait = waits(bench)["a"]
+    assert (wait["attempts"], wait["reason"]) == (1, f"command: the run's folder {run} is missing (run {run.name})")
+    stage.clock.advance(minutes=1)
+    await stage.tick()
     assert stage.bridge.said == ["On a."]
+
+
+async def test_a_run_that_was_never_started_because_prloom_ended_counts_as_no_attempt(bench: Bench, stage: Stage):
+    bench.plays("print(answer(*ids))")
+    stage.append(said("a"))
+    (stage.local() / "runs").mkdir()
+
+    class Killed(AgentTriager):
+        async def triage(self, desk: Any, step: Any) -> None:
+            runs.create(stage.local() / "runs/run-x")
+            changes = tuple(Change(event_id=i, verdict="started", state="pending") for i in step.event_ids)
+            desk.ledger.commit("triage", "command", changes=changes, run="run-x")
+            await asyncio.Event().wait()
+
+    real = stage.triager
+    stage.triager = Killed(root=stage.root, environ={}, parallel=1, read_plan=str)  # type: ignore[assignment]
+    async with stage.running():
+        await stage.until(lambda: any(d.get("run") == "run-x" for d in stage.decisions()))
+    stage.triager = real
+
+    await stage.tick()
+
+    assert stage.bridge.said == ["On a."]
+
+
+@pytest.mark.parametrize("replacement", ["", "os.symlink(folder + '.away', folder)", "open(folder, 'w')"])
+async def test_a_run_whose_folder_disappears_is_a_failed_attempt_and_holds_up_nothing_else(
+    bench: Bench, stage: Stage, replacement: str
+):
+    bench.plays(f"""
+        folder = os.path.dirname(re.search(r"/\\S*/answer\\.json", prompt)[0])
+        if "bad" in ids:
+            os.rename(folder, folder + ".away")
+            {replacement}
+        print(answer(*ids))
+    """)
+    stage.adopt("pr-8", pr=8)
+    stage.append(said("bad"), said("good"))
+    stage.append(said("other", pr=8), plan_id="pr-8")
+
+    await stage.tick()
+    first = waits(bench)
+    stage.clock.advance(minutes=1)
+    await stage.tick()
+
+    assert {name: wait["attempts"] for name, wait in first.items()} == {"bad": 1, "good": 1}
+    assert "the run's folder" in first["bad"]["reason"]
+    assert bench.asked[2:] in ([["bad"], ["good"]], [["good"], ["bad"]], [["bad"]], [["good"]])
+    stage.clock.advance(minutes=3)
+    await stage.tick()
+    assert sorted(stage.bridge.said) == ["On good.", "On other."]
+    assert waits(bench)["bad"]["attempts"] >= 2
+    assert json.loads((stage.local() / "state.json").read_text()).get("lastError") is None
+
+
+async def test_a_run_that_cannot_have_its_folder_is_a_failed_attempt_and_no_trouble_of_the_plan(
+    bench: Bench, stage: Stage
+):
+    bench.plays("print(answer(*ids))")
+    (stage.local() / "runs").symlink_to(stage.root)
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    assert waits(bench)["a"]["attempts"] == 1
+    assert "could not be started" in waits(bench)["a"]["reason"]
+    assert json.loads((stage.local() / "state.json").read_text()).get("lastError") is None
 
 
 def over(stage: Stage) -> bool:
