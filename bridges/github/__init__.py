@@ -21,6 +21,7 @@ from prloom.api import (
 )
 
 from . import forge, incoming, outgoing
+from .account import TokenAccount
 from .knowledge import asks, people, place, refusals, urls
 from .source import Source
 
@@ -56,6 +57,7 @@ class GithubBridge:
         self._repo = config.repo
         self._acknowledge = config.acknowledge
         self._graphql = urls.graphql(config.api_url)
+        self._account = TokenAccount()
         self._missed: set[int] = set()  # a hint for the next poll; what is lost of it is found in its turn
 
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
@@ -120,7 +122,7 @@ class GithubBridge:
             raise ExtensionError(_NO_REPOSITORY)
         if ctx.http is None:
             raise ExtensionError("the github bridge was given no HTTP client; run it by `prloom start`")
-        return Source(ctx.http, urls.Repository(self._repo))
+        return Source(ctx.http, urls.Repository(self._repo), self._account)
 
 
 def create(config: Config) -> GithubBridge:

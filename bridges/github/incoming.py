@@ -71,8 +71,8 @@ class _Look:
         await self._sights.read_list()
         comments = await self._source.news(known.comments, repository.comments_since)
         inline = await self._source.news(known.inline, repository.inline_since)
-        self._news.hear(map(posts.comment, comments))
-        self._news.hear(map(posts.inline, inline))
+        said = [*map(posts.comment, comments), *map(posts.inline, inline)]
+        self._news.hear(await self._source.account.tell_own(self._source, said))
 
     async def at_single(self) -> None:
         """Ask about single pull requests what the lists do not tell; what this leaves undone is due still."""

@@ -31,7 +31,6 @@ class Posting:
         self._repository = source.repository
         self._action = action
         self._where = where
-        self._account: people.Account | None = None
 
     async def say(self, message: str) -> Delivered | Refused:
         """Comment in the thread, or in the conversation; there too where the thread is gone."""
@@ -155,18 +154,9 @@ class Posting:
         """
         mark = marker(self._action)
         marked = [post for post in posts if fields.text(post, "body").lstrip().startswith(mark)]
-        if marked and self._account is None:
-            self._account = await self._whose_token()
-        own = (post for post in marked if people.wrote(self._account, fields.at(post, "user")))
+        account = await self._source.account.of(self._source) if marked else None
+        own = (post for post in marked if people.wrote(account, fields.at(post, "user")))
         return next((_delivered(post, prefix) for post in own), None)
-
-    async def _whose_token(self) -> people.Account:
-        try:
-            return people.account((await self._source.get(urls.USER)).json())
-        except HttpError as error:
-            if error.trouble not in {"forbidden", "gone"}:
-                raise
-            return people.unnamed(app=refusals.mentions(error, "integration"))
 
 
 def _delivered(answer: Mapping[str, Json], prefix: str) -> Delivered:

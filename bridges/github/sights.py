@@ -83,9 +83,11 @@ class Sights:
         seen = Seen(head=now.head, base=now.base, state=now.state, updated=now.updated, conflict=False, plan=plan)
         seen.fork, seen.owner, seen.alone = now.fork, now.owner, answer.etag
         reviews = await self._reviews(number, seen)
+        said = [*map(posts.comment, comments), *map(posts.inline, inline)]
+        said = [*await self._source.account.tell_own(self._source, said), *reviews]
         known.pull_requests[number] = seen
         self._news.take(pulls.happened(None, now))
-        self._news.hear([*map(posts.comment, comments), *map(posts.inline, inline), *reviews], anew=True)
+        self._news.hear(said, anew=True)
         read = {"comments": len(comments), "inline": len(inline)}
         seen.counts = {kind: max(count, read[kind]) for kind, count in pulls.counts(item).items()}
         seen.looked["merge"] = known.turn
@@ -121,7 +123,7 @@ class Sights:
         else:
             self._news.hear(found)
 
-    async def _reviews(self, number: int, seen: Seen) -> list[Post | None]:
+    async def _reviews(self, number: int, seen: Seen) -> list[Post]:
         """Return the reviews of a pull request; none where nothing changed since they were read last.
 
         A review that comes within the second in which the pull request changed moves no time of it: so reviews are
@@ -129,9 +131,10 @@ class Sights:
         """
         answer = await self._source.get(urls.listed(f"{self._source.repository.pull(number)}/reviews"), seen.reviews)
         found = [] if answer.unchanged else await self._source.rest(answer)
+        said = await self._source.account.tell_own(self._source, [posts.review(item, number) for item in found])
         due = [each for each in self._known.reviews_due if each != number]
         self._known.reviews_due = due if settled(answer, seen.updated) else [*due, number]
         if not answer.unchanged:  # the tag is that of one page, which when full looks the same as more follow it
             alone = answer.next_page is None and len(found) < urls.PAGE
             seen.reviews = answer.etag if alone else None
-        return [posts.review(item, number) for item in found]
+        return said

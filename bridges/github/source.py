@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from prloom.api import Answer, Http, HttpError, Json, iso
 
+from .account import TokenAccount
 from .knowledge import fields
 from .knowledge.cursor import Feed
 from .knowledge.urls import PAGE, Repository
@@ -22,10 +23,11 @@ _WINDOW = 50  # items that a feed reads again and again, before it moves on
 
 @dataclass(frozen=True)
 class Source:
-    """A repository, and the client to ask about it."""
+    """A repository, the client to ask about it, and the account that the client asks for."""
 
     http: Http
     repository: Repository
+    account: TokenAccount = field(default_factory=TokenAccount)
 
     async def get(self, url: str, etag: str | None = None) -> Answer:
         """Ask for one thing; with a tag, only for what differs from what has that tag."""

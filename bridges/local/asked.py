@@ -72,8 +72,14 @@ def find(items: Mapping[str, Sequence[Item]], request: str) -> Item | None:
     return equal[min(ordinal, len(equal) - 1)]
 
 
-def look(plan: str, items: Sequence[Item], known: Sequence[Request]) -> tuple[tuple[Request, ...], tuple[News, ...]]:
-    """Return the requests that are known after this look at the file, and those that are new."""
+def look(
+    plan: str, items: Sequence[Item], known: Sequence[Request] | None
+) -> tuple[tuple[Request, ...], tuple[News, ...]]:
+    """Return the requests that are known after this look at the file, and those that are new.
+
+    Where nothing is known (None), the file alone tells what was asked before: what has an answer was.
+    """
+    first, known = known is None, known or ()
     left = _Left(known)
     now: dict[int, Request] = {}
     fresh: set[int] = set()
@@ -84,7 +90,8 @@ def look(plan: str, items: Sequence[Item], known: Sequence[Request]) -> tuple[tu
             now[item.start] = before._replace(done=before.done or _dealt_with(item), here=True)
         elif not item.checked:
             now[item.start] = Request(words, left.next_ordinal(words), _dealt_with(item), here=True)
-            fresh.add(item.start)
+            if not (first and item.answered):
+                fresh.add(item.start)
     here = tuple(now[start] for start in sorted(now))
     edits = _edits(known, here)
     news = tuple(News(now[i.start], i, edits.get(now[i.start].id)) for i in items if i.start in fresh)
@@ -145,10 +152,13 @@ def _between(requests: Sequence[Request], staying: set[str]) -> dict[str, list[R
     return found
 
 
-def read(state: Json) -> tuple[Request, ...]:
-    """Return the requests that a cursor holds; what is no request of ours is left out, and asked again if need be."""
+def read(state: Json) -> tuple[Request, ...] | None:
+    """Return the requests that a cursor holds, or None where it holds none at all.
+
+    What is not a request of ours is left out, and asked again if need be.
+    """
     if not isinstance(state, list | tuple):
-        return ()
+        return None
     return tuple(Request(*each) for each in state if _is_request(each))
 
 

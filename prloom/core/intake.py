@@ -34,15 +34,37 @@ def route(event: Event, plans: Iterable[Plan]) -> str | None:
 def own(event: Event, ledger: Ledger) -> bool:
     """Whether the event is something that prloom posted itself.
 
-    The ledger of delivered ids knows it by `context.remoteId`. A post whose receipt was lost is known by its marker:
-    on a line of its own (people quote), of an action that prloom issued and that is not known to stand elsewhere
-    (people copy). The author's login proves nothing: the operator may use their own account.
+    The ledger of delivered ids knows it by `context.remoteId`; other posts are known by their marker. The author's
+    login alone proves nothing: the operator may use their own account.
     """
-    if ledger.remote_ids and _remote_id(event) in ledger.remote_ids:
-        return True
-    return marker.BEGINNING in event.body and any(
-        _stands_here(action, _remote_id(event), ledger) for action in _own_lines(event.body)
-    )
+    return delivered(event, ledger) or own_action(event, ledger) is not None
+
+
+def delivered(event: Event, ledger: Ledger) -> bool:
+    """Whether the event is a post whose delivery is on record."""
+    return bool(ledger.remote_ids) and _remote_id(event) in ledger.remote_ids
+
+
+def own_action(event: Event, ledger: Ledger) -> str | None:
+    """Return the action of which the event is the post, by the marker in it; None where it is somebody else's.
+
+    A post that begins with a marker and was written by the account that prloom posts with is prloom's, also where
+    nothing is known of the action any more. Of any other account it is, where the marker stands on a line of its own
+    (people quote), of an action that prloom issued and that is not known to stand elsewhere (people copy).
+    """
+    if marker.BEGINNING not in event.body:
+        return None
+    leading = marker.leading(event.body) if event.own_account else None
+    if leading is not None:
+        return leading
+    remote = _remote_id(event)
+    return next((action for action in _own_lines(event.body) if _stands_here(action, remote, ledger)), None)
+
+
+def posts(events: Iterable[Event], ledger: Ledger) -> Mapping[str, Event]:
+    """Return prloom's own posts among the events of a poll whose delivery is not on record, by action."""
+    marked = [event for event in events if marker.BEGINNING in event.body and not delivered(event, ledger)]
+    return {action: event for event in marked if (action := own_action(event, ledger)) is not None}
 
 
 def _remote_id(event: Event) -> str | None:

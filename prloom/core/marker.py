@@ -25,6 +25,12 @@ def marker(of: str) -> str:
     return f"<!-- prloom:action {of} -->"
 
 
+def leading(text: str) -> str | None:
+    """Return the id of the action whose mark the text begins with, as every text that prloom posts on a forge does."""
+    found = _MARKER.match(text.lstrip("\ufeff \t\r\n"))
+    return found[1] if found else None
+
+
 def marked(text: str) -> tuple[str, ...]:
     """Return the ids of the actions whose marks stand in the text."""
     return tuple(_MARKER.findall(text)) if BEGINNING in text else ()

@@ -11,6 +11,7 @@ from typing import Any
 from prloom.engine.at_rest import AtRest
 from prloom.engine.bus import history, plans
 from prloom.engine.bus.guard import Guard
+from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.ledger import ROTATE_AT, Clock
 from prloom.engine.bus.stores import Stores
 from prloom.engine.plan.desk import Desk
@@ -44,7 +45,7 @@ class Board:
 
     `stirred` are the desks that there may be something to do at, as far as the last `take_up` has seen. `unreadable`
     says of each plan that has no desk why not, and `lost` are the desks of plans that were given up: what is at work on
-    them is to be ended.
+    them is to be ended. `plugins` are the keys of the plugins.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Board:
         self.desks: dict[str, Desk] = {}
         self.unreadable: dict[str, str] = {}
         self.lost: list[Desk] = []
+        self.plugins: Sequence[str] = ()
         self.stirred: tuple[Desk, ...] = ()
         self.at_rest = AtRest()
         self._listing = plans.Listing(repository)
@@ -237,6 +239,7 @@ class Board:
             worktree=worktree,
             local=local,
             shared=self._shared,
+            issued=IssuedPosts(self.local, plan, self.clock, self.plugins),
             rules=of,
             clock=self.clock,
             rotate_at=self._rotate_at,

@@ -59,6 +59,7 @@ class Dispatcher:
         self.bridges = bridges
         self.clock = clock
         self._crew = crew
+        board.plugins = crew.keys
         self._triager = triager
         self._rules = rules
         state = board.local.make_sub(paths.BUS, paths.BUS_STATE)

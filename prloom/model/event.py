@@ -73,6 +73,11 @@ class Event(Record, frozen=True, kw_only=True, omit_defaults=True):
         return older if isinstance(older, str) else None
 
     @property
+    def own_account(self) -> bool:
+        """Whether a bridge says that the account by which prloom posts wrote it (`context.ownAccount`)."""
+        return self.context.get("ownAccount") is True
+
+    @property
     def notice(self) -> bool:
         """Whether the event only tells that something happened: nobody's words, and nobody who waits for an answer."""
         return self.author is None and self.type in NOTICES and not self.body.strip()

@@ -26,6 +26,8 @@ BUS_STATE = "state"
 RUNS = "runs"
 PLUGIN_STATE = "plugin-state"
 PLUGIN_STATE_GLOBAL = "plugin-state-global"
+ISSUED = "issued"
+"""The folder, in the main checkout, of what prloom remembers of its own posts on each pull request."""
 PLUGINS = "plugins.json"
 """What the dispatcher last knew of the plugins, in the repository-wide bus's state folder."""
 PLANS = "plans.json"
@@ -68,6 +70,11 @@ class RepositoryPaths(NamedTuple):
 def plugin_file(key: str) -> str:
     """Return the name of a plugin's state file; keys such as `image/openai` become one name."""
     return key.replace("/", "__") + ".json"
+
+
+def issued_posts(forge: str, pr: int) -> str:
+    """Return the name of the file of prloom's own posts on a pull request."""
+    return f"{forge.replace('/', '__')}-{pr}.jsonl"
 
 
 def bridge_cursor(bridge: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -210,3 +211,53 @@ async def test_what_is_pushed_after_a_merge_was_asked_for_is_not_merged_and_that
         f"the pull request has new commits, and {asked_for[:12]} is no longer its head (Head branch was modified. "
         "Review and try the merge again.); look at the new commits, then ask for the merge again"
     )
+
+
+def worded(project: Project) -> list[str]:
+    """Return the replies, without the empty reviews that GitHub makes for those in threads."""
+    return [reply for reply in project.replies if reply]
+
+
+async def test_a_plan_that_is_forgotten_and_adopted_again_answers_nothing_twice_and_not_itself(project: Project):
+    number = str(project.pull.number)
+    await project.run("adopt", number)
+    project.hub.person("prloom", "admin")  # prloom runs under the account of somebody who is trusted
+    project.hub.comment(project.pull, "ann", "Please make it faster")
+    project.hub.inline(project.pull, "ann", "Why this?")
+    await project.run("start", "--once")
+    said = worded(project)
+
+    for _ in range(2):
+        await project.run("forget", f"pr-{number}")
+        await project.run("adopt", number)
+        await project.run("start", "--once")
+    project.hub.comment(project.pull, "ann", "And this?")
+    await project.run("start", "--once")
+
+    assert len(said) == 2
+    assert worded(project)[:2] == said
+    assert len(worded(project)) == 3
+    assert project.repository.agent_runs == 2
+
+
+async def test_prloom_without_any_memory_of_a_pull_request_knows_its_own_posts_and_what_they_answer(project: Project):
+    number = str(project.pull.number)
+    await project.run("adopt", number)
+    project.hub.person("prloom", "admin")
+    project.hub.comment(project.pull, "ann", "Please make it faster")
+    thread = project.hub.inline(project.pull, "ann", "Why this?")
+    await project.run("start", "--once")
+    said = worded(project)
+    project.hub.reply_in_thread(thread, "ann", "I still do not see why")
+
+    await project.run("forget", f"pr-{number}")
+    shutil.rmtree(project.repository.root / "prloom" / ".local")
+    await project.run("adopt", number)
+    await project.run("start", "--once")
+
+    assert len(worded(project)) == len(said) + 1
+    events = json.loads((await project.run("events", "--json")).stdout)["events"]
+    states = {(event["type"], event["state"]) for event in events if event["author"] == "ann"}
+    assert states == {("pr_comment", "handled"), ("pr_review_comment", "handled"), ("pr_review_comment", "triaged")}
+    reasons = [event["reason"] for event in events if event["state"] == "handled"]
+    assert all(reason.startswith("prloom has answered it already: http") for reason in reasons)

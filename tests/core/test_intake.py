@@ -111,6 +111,41 @@ def test_the_marker_of_an_action_that_was_never_ours_proves_nothing(an_event: Ma
     assert not intake.own(an_event(body=marker.marker(FOREIGN)), a_ledger())
 
 
+@pytest.mark.parametrize(
+    ("body", "own"),
+    [
+        (f"{marker.marker(FOREIGN)}\n\nNoted.", True),
+        (f"\n {marker.marker(FOREIGN)}", True),
+        (f"> {marker.marker(FOREIGN)}\n\nNoted.", False),
+        (f"Noted.\n\n{marker.marker(FOREIGN)}", False),
+        ("Noted.", False),
+    ],
+)
+def test_a_post_of_prlooms_own_account_that_begins_with_a_marker_is_our_own_whatever_is_known_of_it(
+    an_event: MakeEvent, body: str, *, own: bool
+) -> None:
+    nothing = a_ledger(issued=())
+
+    assert intake.own(an_event(body=body, context={"ownAccount": True}), nothing) is own
+    assert not intake.own(an_event(body=body), nothing)
+    assert not intake.own(an_event(body=body, context={"ownAccount": "yes"}), nothing)
+
+
+def test_of_a_poll_those_of_our_own_posts_are_named_whose_delivery_is_not_on_record(an_event: MakeEvent) -> None:
+    ledger = a_ledger(Receipt(OURS, AT, remote_id="c1"))
+    events = [
+        an_event("delivered", body=marker.marker(OURS), context={"remoteId": "c1"}),
+        an_event("lost", body=marker.marker(OTHER), context={"remoteId": "c2"}),
+        an_event("of another prloom", body=marker.marker(FOREIGN), context={"ownAccount": True}),
+        an_event("quoted", body=f"> {marker.marker(OTHER)}"),
+    ]
+
+    assert {action: event.id for action, event in intake.posts(events, ledger).items()} == {
+        OTHER: "lost",
+        FOREIGN: "of another prloom",
+    }
+
+
 def test_a_login_alone_proves_nothing(an_event: MakeEvent) -> None:
     # The operator's own account writes both prloom's answers and the operator's comments.
     assert not intake.own(an_event(author=Author("operator", "admin")), a_ledger(Receipt(OURS, AT, remote_id="c1")))

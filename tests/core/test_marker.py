@@ -35,6 +35,14 @@ def test_all_marks_of_a_text_are_found_in_their_order() -> None:
     assert marker.marked(f"{marker.marker(second)}\n{marker.marker(first)}") == (second, first)
 
 
+@given(event_id=st.text(), after=st.text())
+def test_the_mark_that_a_text_begins_with_is_told(event_id: str, after: str) -> None:
+    ours = marker.action_id(event_id, "triage", 0)
+
+    assert marker.leading(f"\r\n {marker.marker(ours)}{after}") == ours
+    assert marker.leading(f"> {marker.marker(ours)}{after}") is None
+
+
 @given(text=st.text())
 def test_a_text_without_a_mark_has_none(text: str) -> None:
     assert marker.marked(text) == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -441,6 +442,57 @@ async def test_p6_prloom_does_not_answer_its_own_posts_even_under_the_operators_
 
     assert stage.bridge.said == ["re a"]
     assert stage.state()["done"] == {"triaged": 1}
+
+
+async def test_p6_a_plan_without_its_files_knows_what_prloom_issued_for_the_pull_request(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a", author=by("me", "admin")), said("b", author=by("ann", "write"))]
+    await stage.tick()
+    posts = [
+        said(f"own {number}", post, author=by("somebody else", "admin"))  # the token was another account's then
+        for number, post in enumerate(stage.bridge.posts)
+    ]
+    shutil.rmtree(stage.paths.worktrees)
+    (stage.root / "prloom/.local/bus/state/bridge.forge.json").unlink()
+    stage.adopt()
+    stage.bridge.news += [*posts, said("c", author=by("ann", "write"))]
+
+    await stage.tick()
+
+    assert sorted(stage.bridge.said) == ["re a", "re b", "re c"]
+    assert stage.state()["done"] == {"handled": 2, "triaged": 1}
+    answered = [
+        change
+        for decision in stage.decisions()
+        for change in decision.get("changes", [])
+        if change["state"] == "handled"
+    ]
+    assert all(change["reason"].startswith("prloom has answered it already: ") for change in answered)
+
+
+async def test_p6_what_prloom_said_while_an_event_waited_does_not_answer_it(stage: Stage):
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def wait(plan: str, triage: TriageContext) -> str:
+            for event in triage.events:
+                if not event.body.startswith("again"):
+                    triage.emit_comment(event.reply_to, "Looking at it later.")
+                    triage.mark_event_deferred(event.id, "busy", 60_000)
+            return plan
+
+    stage.adopt()
+    stage.plugin("slow", register)
+    stage.bridge.news = [said("a", author=by("ann", "write"))]
+    await stage.tick()
+    own = said("own", stage.bridge.posts[0], author=by("me", "admin"), context={"ownAccount": True})
+    shutil.rmtree(stage.paths.worktrees)
+    (stage.root / "prloom/.local/bus/state/bridge.forge.json").unlink()
+    stage.adopt()
+    stage.bridge.news += [own]
+
+    await stage.tick()
+
+    assert list(stage.open()) == ["a"]
 
 
 async def test_p6_a_person_who_quotes_prloom_is_heard(stage: Stage):

@@ -247,8 +247,8 @@ WEAKENINGS = (
     Weakening(
         "P6: prloom's own posts are known by their mark where the receipt was lost",
         "prloom/core/intake.py",
-        "    return marker.BEGINNING in event.body and any(\n",
-        "    return not event and any(\n",
+        "    return delivered(event, ledger) or own_action(event, ledger) is not None\n",
+        "    return delivered(event, ledger)\n",
         "engine/test_promises.py",
         "its_own_posts",
     ),

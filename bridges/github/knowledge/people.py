@@ -39,6 +39,13 @@ def wrote(account: Account | None, user: Json) -> bool:
     return fields.text(user, "login").lower() == account.login.lower()
 
 
+def is_author(account: Account, author: Author) -> bool:
+    """Whether it is known that the account is the author's; of an App only that it is a bot's."""
+    if account.login is None:
+        return account.app and author.bot
+    return author.login.lower() == account.login.lower()
+
+
 def author(user: Json) -> Author:
     """Return an account as an author. A login that ends in `[bot]` proves nothing; its type does."""
     return Author(fields.text(user, "login") or GHOST, bot=fields.text(user, "type") == "Bot")

@@ -11,6 +11,7 @@ from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision
 from prloom.model.event import Event, digest
+from prloom.model.issued import IssuedPost
 from prloom.model.state import OpenEvent
 from prloom.storage import envelope
 from prloom.storage.journal import Journal
@@ -37,6 +38,11 @@ def action(line: bytes | None) -> Action | None:
 def decision(line: bytes | None) -> Decision | None:
     """Return the decision of a journal line, or None where the line is none."""
     return None if line is None else _read(Decision, line, "decision")
+
+
+def issued(line: bytes | None) -> IssuedPost | None:
+    """Return the issued post of a journal line, or None where the line is none."""
+    return None if line is None else _read(IssuedPost, line, "issued")
 
 
 def find(journal: Reader, opened: OpenEvent) -> Event | None:

@@ -11,7 +11,8 @@ from prloom.core import requests
 from prloom.core.requests import Request
 from prloom.engine.bus import history, plans
 from prloom.engine.bus.guard import Guard
-from prloom.engine.bus.ledger import Clock, Ledger
+from prloom.engine.bus.issued import IssuedPosts
+from prloom.engine.bus.ledger import Clock, Effect, Ledger
 from prloom.engine.bus.plan_state import PlanState
 from prloom.engine.bus.plan_text import PlanFile
 from prloom.engine.bus.stores import Stores
@@ -99,7 +100,9 @@ def _benches(repository: RepositoryPaths, plan_ids: Collection[str], clock: Cloc
             local = closing.enter_context(_folder(repository, plan_id, guard))
             bus = local.make_sub(paths.BUS)
             stores = Stores(local.make_sub(paths.PLUGIN_STATE), "plan", partial(history.writes, bus, "plan"))
-            effects = (PlanFile(local), stores, shared, _plan_state(local))
+            effects: list[Effect] = [PlanFile(local), stores, shared, _plan_state(local)]
+            if plan_id != REPOSITORY:
+                effects.append(IssuedPosts(top, plans.load(local), clock))
             benches.append(Bench(plan_id, Ledger.open(bus, clock, effects)))
         shared.settle()
         yield tuple(benches)

@@ -18,6 +18,7 @@ from prloom.core import backoff
 from prloom.core.backoff import Backoff
 from prloom.engine.bus import history, plans
 from prloom.engine.bus.files import PlanFolder
+from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.known import Known
 from prloom.engine.bus.ledger import ROTATE_AT, Clock, Ledger
 from prloom.engine.bus.plan_state import PlanState
@@ -59,6 +60,7 @@ class Desk:
         worktree: Path,
         local: Folder,
         shared: Stores,
+        issued: IssuedPosts,
         rules: Rules,
         clock: Clock,
         rotate_at: int = ROTATE_AT,
@@ -70,6 +72,7 @@ class Desk:
         self.rules = rules
         self.clock = clock
         self.shared = shared
+        self.issued = issued
         self._rotate_at = rotate_at
         self.text = PlanFile(local)
         own = partial(history.writes, local.make_sub(paths.BUS), "plan")
@@ -95,7 +98,7 @@ class Desk:
 
     def _open(self) -> None:
         bus = self.local.make_sub(paths.BUS)
-        effects = (self.text, self.stores, self.shared, PlanState(self.edit))
+        effects = (self.text, self.stores, self.shared, PlanState(self.edit), self.issued)
         self.ledger = Ledger.open(bus, self.clock, effects, rotate_at=self._rotate_at)
         self.know(self.ledger.state.cursor, self.ledger.state.rereading)
 

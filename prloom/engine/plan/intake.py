@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from prloom.core import acknowledging, deferral, intake, notices, trust
+from prloom.core import acknowledging, deferral, intake, marker, notices, trust
 from prloom.core.backoff import Backoff
 from prloom.core.intake import Ledger as OwnPosts
 from prloom.core.trust import Held, Trusted, Unknown
@@ -17,7 +17,8 @@ from prloom.engine.plan.desk import Desk
 from prloom.model.action import Action, React
 from prloom.model.decision import Change, Intake
 from prloom.model.event import Event
-from prloom.model.position import Cursor
+from prloom.model.issued import IssuedPost
+from prloom.model.position import Cursor, Position
 from prloom.model.record import iso
 from prloom.model.state import OpenEvent
 from prloom.storage.reader import Batch
@@ -129,6 +130,10 @@ def _changes(
         desk.known.add(event.id, entry.position)
         if intake.own(event, posts):
             continue
+        answer = desk.issued.answer(event)
+        if answer is not None:
+            changes.append(_answered(event, answer, entry.position))
+            continue
         came_in = intake.intake(event, entry.position)
         asked = acknowledging.wanted(event, came_in.written_at, recent)
         acknowledgement = _acknowledgement(desk, event, coming, sign) if asked else None
@@ -149,6 +154,14 @@ def _changes(
     return tuple(changes), tuple(signs.values()), tuple(told)
 
 
+def _answered(event: Event, answer: IssuedPost, position: Position) -> Change:
+    """Return the first and last change of an event that prloom answered before this plan's files began."""
+    reason = f"prloom has answered it already: {answer.url or answer.action_id}"
+    return Change(
+        event_id=event.id, verdict="handled", state="handled", reason=reason, intake=intake.intake(event, position)
+    )
+
+
 def _acknowledgement(desk: Desk, event: Event, coming: Collection[str], sign: Sign) -> Action | None:
     """Return the action by which a recent event is acknowledged when it is let in, or None for none."""
     wanted = sign(event)
@@ -164,7 +177,16 @@ def own_posts(desk: Desk) -> OwnPosts:
     """Return what the plan knows of prloom's own posts."""
     known = receipts.all_of(desk.local, desk.clock())
     remote = frozenset(receipt.remote_id for receipt in known.values() if receipt.remote_id)
-    return OwnPosts(known, remote, desk.ledger.issued)
+    return OwnPosts(known, remote, lambda action: desk.ledger.issued(action) or desk.issued.knows(action))
+
+
+def remember_own(desk: Desk, events: Sequence[Event]) -> None:
+    """Remember those of prloom's own posts in a poll that this plan's files do not know, and what they answer."""
+    own = intake.posts(events, own_posts(desk)) if any(marker.BEGINNING in event.body for event in events) else {}
+    unknown = {action: event for action, event in own.items() if not desk.ledger.issued(action)}
+    if unknown:
+        posted = {event.id for event in own.values()}
+        desk.issued.find(unknown, [event for event in events if event.id not in posted])
 
 
 def admitted(desk: Desk, event: Event, came_in: Intake, acknowledgement: Action | None = None) -> Change:

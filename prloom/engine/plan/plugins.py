@@ -118,6 +118,11 @@ class Crew:
     def __getitem__(self, key: str) -> Plugin:
         return self._plugins[key]
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The plugins' keys, in their order."""
+        return tuple(self._plugins)
+
     async def start(self) -> None:
         """Start all hosts, side by side."""
         for failure in self._failures:

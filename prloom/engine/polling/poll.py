@@ -134,6 +134,7 @@ class Poller:
         if desk is None or not desk.usable:
             return None
         try:
+            intake.remember_own(desk, batch)
             events = await asyncio.gather(*(self._ranked(each, desk, context) for each in intake.news(desk, batch)))
             # While that was looked up, others may have appended, and the plan may have come to an end.
             return intake.append(desk, intake.news(desk, events)) if desk.usable else None

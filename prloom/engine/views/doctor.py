@@ -17,6 +17,7 @@ from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision
 from prloom.model.event import Event
+from prloom.model.issued import IssuedPost
 from prloom.model.record import Record
 from prloom.storage import damage, envelope, owner, paths
 from prloom.storage.folder import TEMPORARY, Folder
@@ -29,7 +30,7 @@ STUCK = timedelta(minutes=5)
 """After so long without a tick, a dispatcher that lives does not work."""
 _STALE = timedelta(hours=1)
 
-_KINDS: Mapping[str, type[Record]] = {"event": Event, "decision": Decision, "action": Action}
+_KINDS: Mapping[str, type[Record]] = {"event": Event, "decision": Decision, "action": Action, "issued": IssuedPost}
 
 
 class Finding(Record, frozen=True, kw_only=True):
@@ -64,7 +65,7 @@ def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
     if local is not None:
         with local:
             refused = published.unopened(local, [each.plan for each in found])
-            yield from _folders(local, (paths.PLUGIN_STATE_GLOBAL,), now)
+            yield from _folders(local, (paths.PLUGIN_STATE_GLOBAL, paths.ISSUED), now)
             yield from _lock(local, now)
             yield from _published(local)
     for each in found:

@@ -146,9 +146,26 @@ def test_tidying_up_what_is_done_asks_nothing_again() -> None:
 
 
 def test_without_its_cursor_the_file_gives_the_ids_that_it_gave_before() -> None:
-    lines = ["- [ ] one", "- [x] two", "- [ ] three", f"  > {MARK}", "  > Done."]
+    lines = ["- [ ] one", "- [x] two", "- [ ] three"]
 
     assert ids(*lines) == ids(*lines) == [ONE, THREE]
+
+
+def test_without_its_cursor_an_item_that_was_answered_is_not_asked_again() -> None:
+    answer = (f"  > {MARK}", "  > Which one?")
+    (unanswered,) = ids("- [ ] three", "  That one.")
+    looks = Looks()
+
+    assert looks.at("- [ ] one", *answer, "- [ ] two", "- [ ] three", *answer, "  That one.") == [TWO, unanswered]
+    assert looks.at("- [ ] one", *answer, "- [ ] two") == []
+
+
+def test_an_answered_item_whose_words_were_edited_is_asked_again() -> None:
+    answer = (f"  > {MARK}", "  > Done.")
+    looks = Looks()
+    looks.at("- [ ] one", *answer)
+
+    assert looks.at("- [ ] two", *answer) == [TWO]
 
 
 def test_an_edit_is_known_by_its_place() -> None:
@@ -194,7 +211,9 @@ def test_the_cursor_is_bounded() -> None:
 
 
 def test_a_cursor_that_is_not_ours_is_no_cursor() -> None:
-    for state in (None, 7, "x", {"a": 1}, [1], [["a"]], [["a", "b", True, True]], [None]):
+    for state in (None, 7, "x", {"a": 1}):
+        assert asked.read(state) is None
+    for state in ([1], [["a"]], [["a", "b", True, True]], [None]):
         assert asked.read(state) == ()
 
 

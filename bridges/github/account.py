@@ -1,0 +1,58 @@
+"""Know which posts the token's own account wrote: those that begin with a marker are prloom's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from prloom.api import HttpError, marked, marker
+
+from .knowledge import people, refusals, urls
+from .knowledge.people import Account
+from .knowledge.posts import Post
+
+if TYPE_CHECKING:
+    from .source import Source
+
+
+class TokenAccount:
+    """The account whose token it is. GitHub is asked once, and only when that is needed."""
+
+    def __init__(self) -> None:
+        self._account: Account | None = None
+
+    async def of(self, source: Source) -> Account:
+        """Return the account."""
+        if self._account is None:
+            self._account = await _ask(source)
+        return self._account
+
+    async def tell_own(self, source: Source, posts: Iterable[Post | None]) -> list[Post]:
+        """Return the posts; of those that begin with a marker, and are the account's, with `ownAccount` in context."""
+        told = [post for post in posts if post is not None]
+        if not any(map(_begins_with_marker, told)):
+            return told
+        account = await self.of(source)
+        return [
+            _own(post) if _begins_with_marker(post) and people.is_author(account, post.author) else post
+            for post in told
+        ]
+
+
+async def _ask(source: Source) -> Account:
+    try:
+        return people.account((await source.get(urls.USER)).json())
+    except HttpError as error:
+        if error.trouble not in {"forbidden", "gone"}:
+            raise
+        return people.unnamed(app=refusals.mentions(error, "integration"))
+
+
+def _begins_with_marker(post: Post) -> bool:
+    ids = marked(post.body)
+    return bool(ids) and post.body.lstrip().startswith(marker(ids[0]))
+
+
+def _own(post: Post) -> Post:
+    return replace(post, context={**post.context, "ownAccount": True})

@@ -1,0 +1,123 @@
+"""Decide which events prloom has answered already, by its own posts and by what it remembers of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from prloom.core import acknowledging, marker, triage
+from prloom.model.action import Action, Comment, InlineComment, Review
+from prloom.model.decision import DONE, Decision
+from prloom.model.event import Event
+from prloom.model.issued import IssuedPost
+
+_OWNERS = (triage.OWNER, acknowledging.OWNER)
+_ORDINALS = 16
+"""How many actions of one event and one owner are tried to find the event that a post answers."""
+
+
+@dataclass
+class Posts:
+    """What is remembered of one pull request: the actions that were issued, and the posts that were found on it.
+
+    `answered` holds the posts by the event that they answer. `loose` are posts, by action, of which that is not known.
+    """
+
+    issued: dict[str, IssuedPost] = field(default_factory=dict)
+    found: dict[str, IssuedPost] = field(default_factory=dict)
+    answered: dict[str, IssuedPost] = field(default_factory=dict)
+    loose: dict[str, IssuedPost] = field(default_factory=dict)
+
+    def add(self, line: IssuedPost) -> None:
+        """Remember one more line."""
+        action = line.action_id
+        kept = self.found if line.found else self.issued
+        kept[action] = line
+        post = self.found.get(action)
+        if post is None:
+            return
+        self.loose.pop(action, None)
+        known = self.issued.get(action, post)
+        if known.event_id is not None and known.ended:
+            self.answered[known.event_id] = post
+        elif action not in self.issued:
+            self.loose[action] = post
+
+
+def issued(decision: Decision) -> tuple[IssuedPost, ...]:
+    """Return what is to be remembered of a decision: its actions that have words, and so will be posts."""
+    ended = {change.event_id for change in decision.changes if change.state in DONE}
+    return tuple(
+        IssuedPost(action_id=action.id, event_id=action.related_event_id, ended=action.related_event_id in ended)
+        for action in decision.actions
+        if _has_words(action)
+    )
+
+
+def _has_words(action: Action) -> bool:
+    return isinstance(action.payload, Comment | InlineComment | Review)
+
+
+def found(
+    own: Mapping[str, Event], others: Sequence[Event], posts: Posts, plugins: Sequence[str]
+) -> tuple[IssuedPost, ...]:
+    """Return what is to be remembered of prloom's own posts in a poll, by action, beside which the `others` came.
+
+    The event that a post answers is the one from which the id of its action was derived.
+    """
+    unknown = own.keys() - posts.issued.keys()
+    answers: dict[str, str] = {}
+    for event in others if unknown else ():
+        answers |= {action: event_id for action, event_id in _derived(event, plugins) if action in unknown}
+    return tuple(
+        IssuedPost(
+            action_id=action,
+            event_id=answers.get(action),
+            ended=action in answers,
+            found=True,
+            thread=_thread(event),
+            written_at=event.written_at,
+            url=event.url,
+        )
+        for action, event in own.items()
+        if action not in posts.found
+    )
+
+
+def answer(event: Event, posts: Posts, plugins: Sequence[str]) -> IssuedPost | None:
+    """Return the post by which prloom has answered an event already, or None where none is known."""
+    if not posts.found or event.notice:
+        return None
+    for event_id in _ids(event):
+        if event_id in posts.answered:
+            return posts.answered[event_id]
+    if not posts.loose:
+        return None
+    derived = (posts.loose[action] for action, _ in _derived(event, plugins) if action in posts.loose)
+    return next(derived, None) or next((post for post in posts.loose.values() if _follows(post, event)), None)
+
+
+def _follows(post: IssuedPost, event: Event) -> bool:
+    """Whether the post stands in the thread of an event, after it: then the event was answered there."""
+    if post.thread is None or post.thread != _thread(event) or event.written_at is None or post.written_at is None:
+        return False
+    return event.written_at <= post.written_at
+
+
+def _thread(event: Event) -> str | None:
+    thread = event.context.get("thread")
+    return f"{event.source}:{thread}" if isinstance(thread, str | int) else None
+
+
+def _ids(event: Event) -> tuple[str, ...]:
+    """Return the ids by which the event may have been answered: a bot's edit of its own comment is no new event."""
+    older = event.supersedes if event.author is not None and event.author.bot else None
+    return (event.id,) if older is None else (event.id, older)
+
+
+def _derived(event: Event, plugins: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the ids of the actions that may have answered an event, each with the id that it was derived from."""
+    for event_id in _ids(event):
+        for owner in (*_OWNERS, *plugins):
+            for ordinal in range(_ORDINALS):
+                yield marker.action_id(event_id, owner, ordinal), event_id

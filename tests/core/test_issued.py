@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from prloom.core import issued, marker
+from prloom.core.issued import Posts
+from prloom.model.action import Action, AddLabels, Comment, React
+from prloom.model.decision import Change, Decision
+from prloom.model.event import Author, Event, Target
+from prloom.model.issued import IssuedPost
+
+MakeEvent = Callable[..., Event]
+
+ANSWER = marker.action_id("e1", "triage", 0)
+UNKNOWN = marker.action_id("of a plugin that is gone", "plugin", 0)
+NOON, LATER = "2026-11-21T12:00:00.000Z", "2026-11-21T13:00:00.000Z"
+
+
+def posts_of(*lines: IssuedPost) -> Posts:
+    posts = Posts()
+    for line in lines:
+        posts.add(line)
+    return posts
+
+
+def an_action(payload: Any, event_id: str | None = "e1") -> Action:
+    return Action(id=ANSWER, target=Target("forge"), payload=payload, related_event_id=event_id)
+
+
+def found(own: Iterable[Event], others: Iterable[Event] = (), plugins: Iterable[str] = (), *known: IssuedPost) -> Posts:
+    """Return what is remembered after a poll that brought prloom's own posts and the others."""
+    posts = posts_of(*known)
+    by_action = {marker.marked(event.body)[0]: event for event in own}
+    for line in issued.found(by_action, tuple(others), posts, tuple(plugins)):
+        posts.add(line)
+    return posts
+
+
+def a_post(an_event: MakeEvent, action: str = ANSWER, **fields: Any) -> Event:
+    return an_event("post", body=marker.marker(action), **{"created_at": LATER, **fields})
+
+
+# ---- what is remembered of a decision
+
+
+@pytest.mark.parametrize(
+    ("payload", "remembered"), [(Comment("Done."), True), (React("eyes"), False), (AddLabels(("a",)), False)]
+)
+def test_an_action_with_words_is_remembered(payload: Any, *, remembered: bool) -> None:
+    decision = Decision(seq=1, stage="triage", by="claude", actions=(an_action(payload),))
+
+    assert [line.action_id for line in issued.issued(decision)] == [ANSWER] * remembered
+
+
+@pytest.mark.parametrize(("state", "ended"), [("triaged", True), ("handled", True), ("deferred", False)])
+def test_what_is_said_while_an_event_still_waits_does_not_answer_it(
+    an_event: MakeEvent, state: Any, *, ended: bool
+) -> None:
+    change = Change(event_id="e1", verdict="v", state=state)
+    decision = Decision(seq=1, stage="s", by="b", changes=(change,), actions=(an_action(Comment("Wait.")),))
+    posts = found([a_post(an_event)], [], [], *issued.issued(decision))
+
+    assert (issued.answer(an_event("e1"), posts, ()) is not None) is ended
+
+
+# ---- what was answered
+
+
+def test_an_event_is_answered_by_the_post_whose_action_was_derived_from_it(an_event: MakeEvent) -> None:
+    posts = found([a_post(an_event)])
+
+    assert issued.answer(an_event("e1"), posts, ()) is not None
+    assert issued.answer(an_event("e2"), posts, ()) is None
+
+
+@pytest.mark.parametrize("owner", ["triage", "prloom", "memory"])
+@pytest.mark.parametrize("ordinal", [0, 3])
+def test_the_post_may_be_any_answer_of_prlooms_or_of_a_plugin(an_event: MakeEvent, owner: str, ordinal: int) -> None:
+    posts = found([a_post(an_event, marker.action_id("e1", owner, ordinal))])
+
+    assert issued.answer(an_event("e1"), posts, ["memory"]) is not None
+
+
+def test_what_was_issued_and_is_not_found_answers_nothing(an_event: MakeEvent) -> None:
+    posts = posts_of(IssuedPost(action_id=ANSWER, event_id="e1", ended=True))
+
+    assert issued.answer(an_event("e1"), posts, ()) is None
+
+
+def test_what_is_remembered_of_an_action_counts_for_more_than_its_id(an_event: MakeEvent) -> None:
+    posts = found([a_post(an_event, UNKNOWN)], [], [], IssuedPost(action_id=UNKNOWN, event_id="e2", ended=True))
+
+    assert issued.answer(an_event("e2"), posts, ()) is not None
+
+
+def test_a_bots_edit_of_a_comment_that_was_answered_is_answered(an_event: MakeEvent) -> None:
+    posts, edit = found([a_post(an_event)]), {"supersedes": "e1"}
+
+    assert issued.answer(an_event("e1@2", author=Author("ci", bot=True), context=edit), posts, ()) is not None
+    assert issued.answer(an_event("e1@2", author=Author("ann"), context=edit), posts, ()) is None
+
+
+def test_a_notice_is_never_answered(an_event: MakeEvent) -> None:
+    posts = found([a_post(an_event)])
+
+    assert issued.answer(an_event("e1", type="pr_pushed", author=None, body=""), posts, ()) is None
+
+
+# ---- threads
+
+
+def in_thread(an_event: MakeEvent, event_id: str, at: str, thread: str = "1") -> Event:
+    return an_event(event_id, created_at=at, context={"thread": thread})
+
+
+def test_a_post_of_which_nothing_is_known_answers_what_stands_before_it_in_its_thread(an_event: MakeEvent) -> None:
+    posts = found([a_post(an_event, UNKNOWN, context={"thread": "1"}, created_at=LATER)])
+
+    assert issued.answer(in_thread(an_event, "before", NOON), posts, ()) is not None
+    assert issued.answer(in_thread(an_event, "after", "2026-11-21T14:00:00.000Z"), posts, ()) is None
+    assert issued.answer(in_thread(an_event, "elsewhere", NOON, "2"), posts, ()) is None
+    assert issued.answer(an_event("in the conversation", created_at=NOON), posts, ()) is None
+
+
+def test_a_post_that_answers_another_comment_of_its_thread_answers_that_one_only(an_event: MakeEvent) -> None:
+    asked, held = in_thread(an_event, "e1", NOON), in_thread(an_event, "by a stranger", NOON)
+    posts = found([a_post(an_event, context={"thread": "1"})], [asked, held])
+
+    assert issued.answer(asked, posts, ()) is not None
+    assert issued.answer(held, posts, ()) is None
+
+
+def test_a_post_is_remembered_once(an_event: MakeEvent) -> None:
+    posts = found([a_post(an_event)])
+
+    assert issued.found({ANSWER: a_post(an_event)}, (), posts, ()) == ()
