@@ -2,34 +2,44 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --editable
 STAMP := $(VENV)/.installed
+DEMO_STAMP := $(VENV)/.installed-demo
 # One more than there are processors: many tests wait for a process of their own.
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 .PHONY: help setup demo test bench kill crash-matrix check format lint types layers clean
 
 help:
-	@echo "make demo    set up and run prloom's main job on a throw-away repository"
+	@echo "make demo    set up what the demo needs, and show prloom at work on a temporary repository"
 	@echo "make test    set up and run all tests"
-	@echo "make bench   set up and measure the promises of speed, a quarter of an hour"
-	@echo "make kill    set up and kill the exchange's workers and publishers two hundred times, a minute"
+	@echo "make bench   set up and run the benchmarks (15 minutes)"
+	@echo "make kill    set up and kill the exchange's workers and publishers 200 times (1 minute)"
 	@echo "make crash-matrix"
-	@echo "             set up and break every call of every write, half an hour: docs/reliability.md"
-	@echo "make check   all that a change must pass: test, format, lint, types, layers"
+	@echo "             set up and make each call of each write fail (30 minutes): docs/reliability.md"
+	@echo "make check   run everything that a change must pass: tests, format, lint, types, layers"
 	@echo "make format  format the code"
 
 $(STAMP): pyproject.toml
+	@echo "Setting up $(VENV) for development. pip downloads what is missing; this takes a few minutes on a new machine."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PIP_INSTALL) '.[dev]'
 	@touch $(STAMP)
+
+$(DEMO_STAMP): pyproject.toml
+	@echo "Setting up $(VENV) for the demo. pip downloads what is missing; this takes about a minute on a new machine."
+	$(PYTHON) -m venv $(VENV)
+	$(PIP_INSTALL) .
+	@touch $(DEMO_STAMP)
 
 setup: $(STAMP)
 
-demo: setup
+# What is installed for development is enough for the demo.
+demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP))
 	$(BIN)/prloom demo
 
 test: setup
-	@$(BIN)/python -m compileall -q prloom bridges plugins  # else every prloom that a test starts compiles them anew
+	@$(BIN)/python -m compileall -q prloom bridges plugins  # so that the tests need not compile them in each process
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 bench: setup
