@@ -21,7 +21,8 @@ class Eyes:
 
     def see(self, what: str) -> bool:
         """Whether it may be asked for."""
-        return self._known.closed_eyes.get(what, "") <= iso(self._ctx.now)
+        until = self._known.closed_eyes.get(what, "")
+        return not iso(self._ctx.now) < until <= iso(self._ctx.now + _BLIND)  # beyond that another clock was asked
 
     def close(self, what: str, error: HttpError) -> None:
         """Leave alone for a while what the token may not see, or what is not there; any other trouble is passed on."""

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from prloom.api import BridgeContext, HttpError, Json, Polled, iso
+from prloom.api import Answer, BridgeContext, HttpError, Json, Polled, iso
 
 from .checking import Checking
 from .deletions import Deletions
 from .eyes import Eyes
-from .knowledge import cursor, posts
+from .knowledge import cursor, fields, posts
 from .knowledge.cursor import Cursor
 from .merging import Merging
 from .news import News
 from .runs import Runs
 from .sights import Sights
-from .source import Source
+from .source import Source, told_at
 from .turns import Turns
 
 _OVERLAP = timedelta(hours=1)
-"""How far before the first poll the feeds begin: the two clocks may differ."""
+"""How far before the first poll the feeds begin: some posts are seen only a while after the time they say."""
+_EVER = "1970-01-01T00:00:00Z"
 _LONGEST = 120.0
 """Seconds after which a poll begins nothing more; what is left is done by the next."""
 _STOPS = {"limited", "unauthorized"}
@@ -41,11 +43,25 @@ async def poll(ctx: BridgeContext, source: Source, state: Json | None, missed: C
     known.keep_only(tracked)
     known.look_alone(number for number in missed if number in known.pull_requests)
     news = News(known, tracked)
+    pulls = await source.get(source.repository.pulls_latest(), known.pulls.etag)
+    now = told_at(pulls)
+    if now is not None:
+        known.notice_time(iso(now)[:19] + "Z")
+        ctx = dataclasses.replace(ctx, now=now)
     look = _Look(ctx, source, known, news, tracked)
-    await look.at_lists()
+    await look.at_lists(pulls)
     await look.at_single()
     heads = {number: seen.head for number, seen in known.pull_requests.items() if seen.head}
-    return Polled(news.told(), cursor.write(known), heads)
+    return Polled(news.told(), cursor.write(known), heads, now=now)
+
+
+def _start(now: datetime | None, newest: str) -> str:
+    """Return from when the lists of comments are read at first: a while ago, by GitHub's clock and never by ours.
+
+    Where GitHub does not tell the time, it is no earlier than the `newest` change of a pull request.
+    """
+    by_then = now or fields.time(newest)
+    return _EVER if by_then is None else iso(by_then - _OVERLAP)[:19] + "Z"
 
 
 class _Look:
@@ -62,13 +78,13 @@ class _Look:
         self._end = time.monotonic() + _LONGEST
         self._sights = Sights(ctx, source, known, news)
 
-    async def at_lists(self) -> None:
-        """Ask the three lists that tell of every pull request."""
+    async def at_lists(self, pulls: Answer) -> None:
+        """Ask the three lists that tell of every pull request, of which the first has been asked for."""
         known, repository = self._known, self._source.repository
-        start = iso(self._ctx.now - _OVERLAP)[:19] + "Z"
+        await self._sights.read_list(pulls)
+        start = _start(told_at(pulls), known.pulls.since)
         for feed in (known.comments, known.inline):
             feed.since = feed.since or start
-        await self._sights.read_list()
         comments = await self._source.news(known.comments, repository.comments_since)
         inline = await self._source.news(known.inline, repository.inline_since)
         said = [*map(posts.comment, comments), *map(posts.inline, inline)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prloom.api import BridgeContext, HttpError, iso
+from prloom.api import Answer, BridgeContext, HttpError, iso
 
 from . import merging
 from .knowledge import checks, fields, posts, pulls, urls
@@ -23,11 +23,10 @@ class Sights:
         self._news = news
         self._doubted = frozenset(known.missing)
 
-    async def read_list(self) -> None:
-        """Read the list of all pull requests, as far as they changed since it was read last."""
+    async def read_list(self, answer: Answer) -> None:
+        """Read the list of all pull requests, of which this is the first page, as far as they changed since."""
         known = self._known
         feed = known.pulls
-        answer = await self._source.get(self._source.repository.pulls_latest(), feed.etag)
         if answer.unchanged:
             return
         etag, newest, pushed = answer.etag, feed.since, known.pushed
@@ -87,7 +86,8 @@ class Sights:
         said = [*await self._source.account.tell_own(self._source, said), *reviews]
         known.pull_requests[number] = seen
         self._news.take(pulls.happened(None, now))
-        self._news.hear(said, anew=True)
+        anew = known.heard_before.pop(number, None) != plan
+        self._news.hear(said, anew=anew)
         read = {"comments": len(comments), "inline": len(inline)}
         seen.counts = {kind: max(count, read[kind]) for kind, count in pulls.counts(item).items()}
         seen.looked["merge"] = known.turn

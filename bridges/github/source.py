@@ -79,7 +79,7 @@ class Source:
 
 def settled(answer: Answer, stamp: str) -> bool:
     """Whether all that happened by then can be seen in an answer: in that very second more may yet happen."""
-    now, then = _told_at(answer), fields.time(stamp)
+    now, then = told_at(answer), fields.time(stamp)
     return now is None or then is None or now - then >= _SLOW
 
 
@@ -88,14 +88,14 @@ def _begin(answer: Answer, last: str) -> str:
 
     `answer` is the last page that was read, and `last` the time of its last post.
     """
-    then, now = fields.time(last), _told_at(answer)
+    then, now = fields.time(last), told_at(answer)
     if then is None or answer.next_page is not None:
         return last
     return iso(then - _LATE if now is None else min(then + _SECOND, now - _LATE))[:19] + "Z"
 
 
-def _told_at(answer: Answer) -> datetime | None:
-    """Return when the server answered, by its own clock."""
+def told_at(answer: Answer) -> datetime | None:
+    """Return when the server answered, by its own clock: ours may be hours off."""
     try:
         return parsedate_to_datetime(answer.headers.get("date", "")).astimezone(UTC)
     except (ValueError, OverflowError):

@@ -80,7 +80,8 @@ class Polled:
     - `head`: the commit at the head of the pull request when this was heard. A merge that is asked for because of the
       event merges that commit and no later one; because of a `pr_review`, the one that its `commit` names.
 
-    `heads` are the commits at the heads of the tracked pull requests, by number, whether or not anything is new.
+    `heads` are the commits at the heads of the tracked pull requests, by number, whether or not anything is new. `now`
+    is the time by the source's own clock, where it tells it: the times of its events are compared with that.
 
     An event without an author speaks for the operator. Whatever people or bots wrote has one, also where their account
     is gone (`ghost`); `trust` is left open unless the source was asked for it.
@@ -92,6 +93,7 @@ class Polled:
     state: Json = None
     heads: Mapping[int, str] = field(default_factory=dict)
     idle: str | None = None
+    now: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,13 @@ class Recent(NamedTuple):
     day: str
 
 
-def recent(*, begun: str | None, now: datetime) -> Recent:
-    """Return what is recent now, for a plan that prloom looks after since `begun` (ISO UTC)."""
+def recent(*, begun: str | None, now: datetime, ahead: timedelta = timedelta()) -> Recent:
+    """Return what is recent now, for a plan that prloom looks after since `begun` (ISO UTC).
+
+    `ahead` is how far the clock by which the events were written is ahead of that which tells the other times.
+    """
     adopted, fresh = _time(begun), now - FRESH
-    since = fresh if adopted is None else max(fresh, adopted)
+    since = ahead + (fresh if adopted is None else max(fresh, adopted))
     return Recent(since, record.iso(since - timedelta(days=2))[:10])
 
 

@@ -22,6 +22,7 @@ HORIZON = timedelta(days=1)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 _SECOND = timedelta(seconds=1)
+_SANE = timedelta(days=36_500)  # by how much two clocks may differ, that times by the one can be told by the other
 _DIGITS = 11  # of a number that a header can mean
 _STRIKES = 6  # doublings of the wait
 _COST = 5  # points of a write; to read is one
@@ -79,12 +80,13 @@ def ended(limits: Limits, now: datetime) -> Limits:
 
 def learn(limits: Limits, status: int, headers: Mapping[str, str], now: datetime, *, hit: bool) -> Limits:
     """Return what is known after an answer; `hit`: it says that we were too fast."""
-    new = _primary(headers, now)
+    ahead = _ahead(headers, now)
+    new = _primary(headers, now, ahead)
     primary = {name: each for name, each in limits.primary.items() if each.reset > now}
     if new is not None:
         primary[resource(headers)] = new
     limits = replace(limits, primary=primary)
-    after = _retry_after(headers, now) if status >= 400 else None  # noqa: PLR2004 - from here on it went wrong
+    after = _retry_after(headers, now, ahead) if status >= 400 else None  # noqa: PLR2004 - from here on it went wrong
     if not hit:
         return replace(limits, strikes=0, closed_until=after or limits.closed_until)
     spent = new is not None and new.remaining == 0 and new.reset > now
@@ -167,20 +169,32 @@ def _spent(known: Primary) -> bool:
     return known.remaining <= known.allowance * RESERVE
 
 
-def _primary(headers: Mapping[str, str], now: datetime) -> Primary | None:
+def _ahead(headers: Mapping[str, str], now: datetime) -> timedelta:
+    """Return how far the server's clock is ahead of ours, where it tells its time: the times it names are by that."""
+    try:
+        told = parsedate_to_datetime(headers.get("date", "")).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return timedelta()
+    return told - now if abs(told - now) < _SANE else timedelta()
+
+
+def _primary(headers: Mapping[str, str], now: datetime, ahead: timedelta) -> Primary | None:
     allowance, left, reset = (_number(headers.get(f"x-ratelimit-{name}")) for name in ("limit", "remaining", "reset"))
     if allowance is None or left is None or reset is None:
         return None
-    return Primary(allowance, left, min(datetime.fromtimestamp(reset, UTC), now + HORIZON))
+    return Primary(allowance, left, min(datetime.fromtimestamp(reset, UTC) - ahead, now + HORIZON))
 
 
-def _retry_after(headers: Mapping[str, str], now: datetime) -> datetime | None:
+def _retry_after(headers: Mapping[str, str], now: datetime, ahead: timedelta) -> datetime | None:
     text = headers.get("retry-after")
     if text is None:
         return None
     seconds = _number(text)
     try:
-        told = parsedate_to_datetime(text).astimezone(UTC) if seconds is None else now + timedelta(seconds=seconds)
+        if seconds is not None:
+            told = now + timedelta(seconds=seconds)
+        else:
+            told = parsedate_to_datetime(text).astimezone(UTC) - ahead
     except (ValueError, OverflowError):
         return None
     return min(max(told, now + _SECOND), now + HORIZON)

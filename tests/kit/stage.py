@@ -126,9 +126,9 @@ class FunctionHost:
 class ListBridge:
     """A source that tells what the test puts into `news`, and a target that keeps what is posted.
 
-    `heads` are the pull requests' heads, `refuse` may answer for an action, `waits` may wait while it is asked or given
-    an action; `permissions` are what it can tell of authors, and `asked` is whom it was asked about. `idle` is why it
-    has nothing to ask for.
+    `heads` are the pull requests' heads, `now` tells its time, `refuse` may answer for an action, `waits` may wait
+    while it is asked or given an action; `permissions` are what it can tell of authors, and `asked` is whom it was
+    asked about. `idle` is why it has nothing to ask for.
     """
 
     def __init__(self, name: str = "forge") -> None:
@@ -139,6 +139,7 @@ class ListBridge:
         self.actions_seen: list[Action] = []
         self.polls = 0
         self.heads: dict[int, str] = {}
+        self.now: Callable[[], datetime | None] = lambda: None
         self.permissions: dict[str, str] = {}
         self.refuse: Callable[[Action], Delivered | Refused | None] = lambda action: None
         self.fail: Callable[[], None] = lambda: None
@@ -153,7 +154,7 @@ class ListBridge:
         self.fail()
         if self.waits is not None:
             await self.waits("events")
-        return Polled(tuple(self.news[state or 0 :]), len(self.news), dict(self.heads), self.idle)
+        return Polled(tuple(self.news[state or 0 :]), len(self.news), dict(self.heads), self.idle, self.now())
 
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         self.actions_seen.append(action)

@@ -89,6 +89,25 @@ def test_a_spent_allowance_says_itself_until_when() -> None:
     assert opens(after(403, **spent)) == timedelta(hours=1)
 
 
+@pytest.mark.parametrize("hours", [-8, -2, 2, 8])
+def test_the_times_of_a_server_are_by_its_own_clock(hours: int) -> None:
+    ahead = timedelta(hours=hours)
+    date = (NOON + ahead).strftime("%a, %d %b %Y %H:%M:%S GMT")
+    spent = {"x_ratelimit_limit": "5000", "x_ratelimit_remaining": "0"}
+    reset = after(403, date=date, x_ratelimit_reset=str(int((ONE + ahead).timestamp())), **spent)
+    later = after(429, date=date, retry_after=(NOON + ahead + 90 * SECOND).strftime("%a, %d %b %Y %H:%M:%S GMT"))
+
+    assert (opens(reset), opens(later)) == (timedelta(hours=1), timedelta(seconds=90))
+
+
+@pytest.mark.parametrize("date", ["", "soon", "Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 1500 00:00:00 GMT"])
+def test_a_time_that_cannot_be_meant_is_as_none(date: str) -> None:
+    reset = str(int(ONE.timestamp()))
+    spent = {"x_ratelimit_limit": "5000", "x_ratelimit_remaining": "0", "x_ratelimit_reset": reset}
+
+    assert opens(after(403, date=date, **spent)) == timedelta(hours=1)
+
+
 def test_each_resource_has_its_own_allowance() -> None:
     known = Limits({"graphql": Primary(5000, 0, ONE), "core": Primary(5000, 4000, ONE)})
 

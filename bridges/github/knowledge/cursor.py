@@ -82,7 +82,7 @@ class Cursor(_Part):
     that of merges counts how often GitHub had not worked it out. `deletions_due` are those that have fewer comments of
     a kind than they had. `used` is what was seen to be there at all: "actions", "checks" of other apps, "status".
     `closed_eyes` says until when what the token may not see is not asked for. `missing` are pull requests that were not
-    there when they were asked for.
+    there when they were asked for. `heard_before` are those that are read anew for the plan that has heard them before.
     """
 
     comments: Feed = Feed()
@@ -102,6 +102,18 @@ class Cursor(_Part):
     used: list[str] = []
     closed_eyes: dict[str, str] = {}
     missing: list[int] = []
+    heard_before: dict[int, str] = {}
+
+    def notice_time(self, now: str) -> None:
+        """Begin anew where a list was to be read from a time to come: whoever began it went by a clock that was ahead.
+
+        What was written by then was not heard, so all pull requests are read again as at first sight.
+        """
+        if max(self.comments.since, self.inline.since) <= now:
+            return
+        self.comments, self.inline = Feed(), Feed()
+        self.heard_before = {number: seen.plan for number, seen in self.pull_requests.items()}
+        self.pull_requests = {}
 
     def remember(self, key: str, post: Known) -> None:
         """Keep the last version of a post; the oldest are forgotten."""
@@ -145,6 +157,7 @@ class Cursor(_Part):
         self.merges_due = {number: tries for number, tries in self.merges_due.items() if number in kept}
         self.checks_due = [number for number in self.checks_due if number in kept]
         self.deletions_due = {number: kinds for number, kinds in self.deletions_due.items() if number in kept}
+        self.heard_before = {number: plan for number, plan in self.heard_before.items() if tracked.get(number) == plan}
 
 
 def read(state: Json) -> Cursor:

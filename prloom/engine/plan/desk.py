@@ -49,7 +49,8 @@ class Desk:
     that a job waits for an agent's turn, or has it. `hooks_running` counts the hook calls that are under way. `swept`
     says that runs of an earlier dispatcher have been looked for. `untold` is trouble that could not be written down.
     All of these are memory only: after a crash nobody holds anything. `read_to` bounds what is taken in: events behind
-    it are left to the next tick. `head` is the commit at the head of the pull request, as the last poll had it.
+    it are left to the next tick. `head` is the commit at the head of the pull request, and `forge_ahead` how far
+    the forge's clock is ahead of ours, as the last poll had it.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Desk:
         self.swept = False
         self.read_to: Cursor | None = None
         self.head: str | None = None
+        self.forge_ahead = timedelta()
         self.todos_seen_at: int | None = None
         self.torn: tuple[Cursor, datetime] | None = None
         self.rest_until: datetime | None = None

@@ -114,7 +114,9 @@ def _changes(
 ) -> tuple[tuple[Change, ...], tuple[Action, ...], tuple[Event, ...]]:
     """Return what becomes of each event of a batch, the acknowledgements, and the notices; remember the events' ids."""
     posts = own_posts(desk)
-    recent = acknowledging.recent(begun=desk.plan.created_at, now=desk.clock())
+    begun, now = desk.plan.created_at, desk.clock()
+    recent = acknowledging.recent(begun=begun, now=now)
+    recent_at = {desk.plan.forge: acknowledging.recent(begun=begun, now=now, ahead=desk.forge_ahead)}
     changes: list[Change] = []
     signs: dict[str, Action] = {}
     told: list[Event] = []
@@ -135,7 +137,7 @@ def _changes(
             changes.append(_answered(event, answer, entry.position))
             continue
         came_in = intake.intake(event, entry.position)
-        asked = acknowledging.wanted(event, came_in.written_at, recent)
+        asked = acknowledging.wanted(event, came_in.written_at, recent_at.get(event.source, recent))
         acknowledgement = _acknowledgement(desk, event, coming, sign) if asked else None
         older = intake.superseded(event, desk.ledger.state.open, coming)
         if older is not None:

@@ -36,6 +36,9 @@ LIMIT = timedelta(minutes=5)
 TROUBLE = Backoff(initial=timedelta(seconds=5), maximum=timedelta(minutes=10))
 """How long a bridge that failed is left alone."""
 
+SANE = timedelta(days=36_500)
+"""By how much a source's clock may differ from ours and still be believed."""
+
 
 @dataclass
 class PollState:
@@ -113,10 +116,7 @@ class Poller:
         if not isinstance(polled, Polled):
             raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
         self._idle = polled.idle if isinstance(polled.idle, str) else None
-        for desk in desks.values():
-            number = desk.plan.pr
-            if number is not None and desk.plan.forge == self.bridge.name and number in polled.heads:
-                desk.head = commits.read(polled.heads[number])
+        self._note_forge(polled, desks, context.now)
         routed = _routed(polled.events, desks, asked_for)
         takers = [desks.get(plan_id) if plan_id else repository for plan_id in routed]
         jobs = [self._hand_in(desk, batch, context) for desk, batch in zip(takers, routed.values(), strict=True)]
@@ -124,6 +124,17 @@ class Poller:
         if repository is not None and None not in counts.values() and polled.state != cursor:
             self._cursor.save({"state": polled.state})
         return {plan_id for plan_id, count in counts.items() if count}
+
+    def _note_forge(self, polled: Polled, desks: Mapping[str, Desk], now: datetime) -> None:
+        """Note for the plans on this forge where their pull requests' heads are, and what time it is there."""
+        for desk in desks.values():
+            number = desk.plan.pr
+            if number is None or desk.plan.forge != self.bridge.name:
+                continue
+            if polled.now is not None and abs(polled.now - now) < SANE:
+                desk.forge_ahead = polled.now - now
+            if number in polled.heads:
+                desk.head = commits.read(polled.heads[number])
 
     async def _hand_in(self, desk: Desk | None, batch: Sequence[Event], context: BridgeContext) -> int | None:
         """Append what is news to a plan's bus, with what its authors may do as far as that can be told now.

@@ -116,9 +116,17 @@ class Desk:
         return asked
 
 
-def make_desk(*, rules: Rules = STRICT, login: str = "ada", repo: str = "ada/engine", **hub: Any) -> Desk:
+def make_desk(
+    *,
+    rules: Rules = STRICT,
+    login: str = "ada",
+    repo: str = "ada/engine",
+    ahead: timedelta = timedelta(0),
+    **hub: Any,
+) -> Desk:
+    """Return a desk whose clock is ahead of GitHub's by this."""
     clock = Clock()
-    return Desk(Hub(clock, limits=rules, **hub), clock, login, repo)
+    return Desk(Hub(lambda: clock() - ahead, limits=rules, **hub), clock, login, repo)
 
 
 @pytest.fixture

@@ -829,6 +829,58 @@ async def test_a_conflict_of_which_no_push_tells_is_found_in_its_turn(desk: Any)
     assert (told[0].severity, told[0].context["base"], told[0].title) == ("warning", "main", "conflicts with main")
 
 
+# ---- clocks
+
+
+WRONG = [timedelta(hours=hours) for hours in (2, 8, -2, -8)]
+
+
+@pytest.mark.parametrize("ahead", WRONG, ids=str)
+@pytest.mark.parametrize("date", [True, False])
+async def test_p1_no_comment_is_lost_by_a_clock_that_is_wrong(
+    new_desk: NewDesk, ahead: timedelta, *, date: bool
+) -> None:
+    desk = new_desk(ahead=ahead)
+    desk.hub.world.tells_time = date
+    pull = await watched(desk)
+    said, heard = [], []
+    for number in range(40):
+        said.append(desk.hub.comment(pull, "ann", f"comment {number}").body)
+        said.append(desk.hub.inline(pull, "ann", f"line {number}").body)
+        heard += [event.body for event in await desk.poll(minutes=15)]
+
+    assert sorted(heard) == sorted(said)
+
+
+async def test_p1_what_a_feed_that_begins_in_a_time_to_come_has_missed_is_read_and_nothing_is_heard_twice(
+    new_desk: NewDesk,
+) -> None:
+    """As an older prloom began it, by a clock that was ahead."""
+    desk = new_desk()
+    pull = await watched(desk)
+    heard = desk.hub.comment(pull, "ann", "heard")
+    await desk.poll()
+    desk.hub.edit(heard, "heard, and edited")
+    await desk.poll()
+    desk.hub.comment(pull, "ann", "missed")
+    for feed in ("comments", "inline"):
+        desk.state[feed] = {"since": "2026-01-01T19:00:00Z"}
+
+    missed, after = await desk.poll(), await desk.poll()
+
+    assert (bodies(missed), bodies(after)) == (["missed"], [])
+    assert desk.state["comments"]["since"] < "2026-01-01T13"
+
+
+async def test_a_poll_says_what_time_it_is_at_github(new_desk: NewDesk) -> None:
+    desk = new_desk(ahead=timedelta(hours=8))
+    desk.track(desk.hub.pull())
+
+    polled = await desk.bridge.events(desk.context(), None)
+
+    assert polled.now == desk.hub.clock()
+
+
 # ---- checks
 
 

@@ -117,6 +117,20 @@ async def test_a_first_look_at_an_old_conversation_acknowledges_nothing_of_it(st
     assert [sign.related_event_id for sign in source.signs] == ["new"]
 
 
+@pytest.mark.parametrize("ahead", [timedelta(hours=hours) for hours in (2, 8, -2, -8)], ids=str)
+async def test_what_is_recent_is_told_by_the_clock_of_the_forge(stage: Stage, source: Signing, ahead: timedelta):
+    stage.adopt(created_at=record.iso(NOON - timedelta(minutes=30)))
+    source.now = lambda: stage.clock() + ahead
+    at = {"before": 40, "since": 20}
+    source.news = [
+        wrote(name, created_at=record.iso(NOON + ahead - timedelta(minutes=minutes))) for name, minutes in at.items()
+    ]
+
+    await stage.tick()
+
+    assert [sign.related_event_id for sign in source.signs] == ["since"]
+
+
 async def test_a_bridge_that_wants_none_and_one_that_offers_none_give_none(stage: Stage, source: Signing):
     stage.adopt()
     source.sign = lambda event: None

@@ -245,7 +245,7 @@ class Api:
         if not free and asking.path != "/rate_limit":
             limits.charge(asking.login, asking.resource)
         numbers = limits.headers(asking.login, asking.resource, asking.now)
-        date = {"date": format_datetime(asking.now.astimezone(UTC), usegmt=True)}
+        date = {"date": format_datetime(asking.now.astimezone(UTC), usegmt=True)} if self.world.tells_time else {}
         return Response(response.status, {**response.headers, **date, **numbers}, response.body)
 
     def written(self, reply: Reply, extra: Mapping[str, str] | None = None) -> Response:

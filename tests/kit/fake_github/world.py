@@ -66,6 +66,7 @@ class World:
     `locks_spare_writers`: whether those who may write to the repository may comment in a locked conversation.
     `deletions_told`: whether `updated_at` of a pull request moves when a comment on it is deleted; who measured it
     found that it does not (neomjs/neo#10092, 2026). Its counts of comments, shown with it alone, fall in any case.
+    `tells_time`: whether answers have a `Date`, which a proxy before an Enterprise Server may take away.
     """
 
     urls: Urls
@@ -90,6 +91,7 @@ class World:
     submitting_touches_comments: bool = True
     locks_spare_writers: bool = False
     deletions_told: bool = False
+    tells_time: bool = True
     merge_delay: float = 5.0
     log_delay: float = 60.0
     unsettled: dict[int, Pull] = field(default_factory=dict)
