@@ -114,6 +114,7 @@ def _counts(plan: PlanStatus) -> str:
     parts = [", ".join(now) or "nothing waits"]
     parts += [", ".join(f"{count} {name}" for count, name in done if count)]
     parts += [f"TODOs {plan.todos.done}/{plan.todos.total}"] if plan.todos.total else []
+    parts += [terminal.paint("a rebase is requested", "warn")] if plan.rebase_requested else []
     return "; ".join(part for part in parts if part)
 
 

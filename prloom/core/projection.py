@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from prloom.model import record
 from prloom.model.decision import Change, Decision, Delivery, Intake, OpenState, Thread
 from prloom.model.position import Cursor, Position
+from prloom.model.record import Json
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
 
@@ -42,16 +43,27 @@ def fold(
         delivered=delivered,
         todos=_todos(state, decision),
         paused=state.paused if decision.paused is None else decision.paused,
-        rebase_requested=state.rebase_requested if decision.rebase_requested is None else decision.rebase_requested,
+        **_rebase(state, decision),
     )
 
 
+def _rebase(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
+    """Return whether a rebase is asked for, and its TODO: until that is done, or taken out of the plan."""
+    todo = next((todo.id for todo in decision.todos if todo.rebase), state.rebase_todo)
+    requested = state.rebase_requested if decision.rebase_requested is None else decision.rebase_requested
+    if todo in decision.todos_done or not requested:
+        return {"rebase_requested": False, "rebase_todo": None}
+    return {"rebase_requested": requested, "rebase_todo": todo}
+
+
 def _todos(state: DispatchState, decision: Decision) -> Mapping[str, tuple[Thread, ...]]:
-    """Return the TODOs whose end a conversation waits for."""
-    if not decision.todos and not decision.todos_done:
+    """Return the TODOs whose end a conversation waits for, or the request for a rebase."""
+    given_up = state.rebase_todo if decision.rebase_requested is False else None
+    if not decision.todos and not decision.todos_done and given_up is None:
         return state.todos
-    new = {todo.id: todo.threads for todo in decision.todos if todo.threads}
-    return {key: threads for key, threads in {**state.todos, **new}.items() if key not in decision.todos_done}
+    new = {todo.id: todo.threads for todo in decision.todos if todo.threads or todo.rebase}
+    over = {given_up, *decision.todos_done}
+    return {key: threads for key, threads in {**state.todos, **new}.items() if key not in over}
 
 
 def _change(opened: dict[str, OpenEvent], done: dict[str, int], change: Change, decision: Decision, at: str) -> None:

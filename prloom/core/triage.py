@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from prloom.core import backoff, deferral, hush, marker
 from prloom.core.backoff import Backoff
@@ -26,6 +27,8 @@ OWNER = "triage"
 
 THREADED = ("pr_review_comment", "review_feedback")
 """Types of events that stand in a conversation of their own, which can be resolved."""
+
+_REBASE = "the agent asks for a rebase of the branch; the plan has a TODO for it"
 
 LONGEST_ANSWER = 1024 * 1024
 """Characters of an agent's final message that are searched for its answer."""
@@ -157,8 +160,12 @@ def settle(
     now: datetime,
     policy: Backoff,
     plan_target: Target,
+    rebase_open: bool = False,
 ) -> Settled:
-    """Return what becomes of a batch that an agent answered; what the answer leaves out is tried again."""
+    """Return what becomes of a batch that an agent answered; what the answer leaves out is tried again.
+
+    `rebase_open`: the plan has a TODO for a rebase that is not done.
+    """
     live = [event for event in batch if (e := opened.get(event.id)) is not None and e.state == "pending"]
     changes, actions = [], []
     kept: set[str] = set()
@@ -172,8 +179,58 @@ def settle(
         changes.append(Change(event_id=event.id, verdict=item.verdict, state="triaged"))
         actions += reply(event, opened[event.id], item.reply, plan_target)
     threads = {event.id: event.reply_to for event in live if event.id in kept and event.type in THREADED}
-    rebase = answer.rebase_requested and bool(kept)
-    return Settled(tuple(changes), tuple(actions), _todos(answer, kept, threads), rebase)
+    todos = _todos(answer, kept, threads)
+    causes = _rebase_causes(answer, kept) if answer.rebase_requested else ()
+    if causes:
+        changes = [replace(each, reason=_REBASE) if each.event_id in causes else each for each in changes]
+        todos = todos if rebase_open else _with_rebase(todos, causes, threads)
+    return Settled(tuple(changes), tuple(actions), todos, bool(causes))
+
+
+def _rebase_causes(answer: Answer, kept: set[str]) -> tuple[str, ...]:
+    """Return the settled events that asked for the rebase; the answer does not name them.
+
+    It is those that nothing else would come of; or else those that ask for a change, or that were acknowledged.
+    """
+    named = {event_id for todo in answer.todos for event_id in todo.event_ids}
+    by_verdict = {
+        verdict: [item for item in answer.items.values() if item.verdict == verdict]
+        for verdict in ("todo", "acknowledged")
+    }
+    silent = [item for item in by_verdict["acknowledged"] if item.event_id not in named and not item.reply]
+    of_those_kept = tuple(item.event_id for item in silent if item.event_id in kept)
+    asked = by_verdict["todo"] or by_verdict["acknowledged"] or answer.items.values()
+    return of_those_kept or tuple(item.event_id for item in asked if item.event_id in kept)
+
+
+def _with_rebase(
+    todos: tuple[Todo, ...], causes: tuple[str, ...], threads: Mapping[str, Target | None]
+) -> tuple[Todo, ...]:
+    """Return the TODOs with one for the rebase: that of the agent, where it has written one."""
+    written = next((todo for todo in todos if "rebas" in todo.title.casefold()), None)
+    if written is not None:
+        return tuple(replace(todo, rebase=True) if todo is written else todo for todo in todos)
+    return (*todos, rebase_todo(causes[0], causes, _waiting(causes, threads)))
+
+
+def rebase_todo(cause: str, event_ids: tuple[str, ...] = (), threads: tuple[Thread, ...] = ()) -> Todo:
+    """Return the TODO for a rebase of the branch; `cause` is what its id is derived from."""
+    return Todo(
+        id=_todo_id(cause, f"{OWNER}/rebase", 0),
+        title="Rebase the branch onto its base",
+        context="It was asked to bring the branch up to date with its base, or the two are in conflict.",
+        event_ids=event_ids,
+        threads=threads,
+        rebase=True,
+    )
+
+
+def _todo_id(cause: str, owner: str, ordinal: int) -> str:
+    return "t-" + marker.action_id(cause, owner, ordinal).removeprefix("a-")[:12]
+
+
+def _waiting(causes: tuple[str, ...], threads: Mapping[str, Target | None]) -> tuple[Thread, ...]:
+    return tuple(Thread(cause, target) for cause in causes if (target := threads.get(cause)) is not None)
 
 
 def _todos(answer: Answer, kept: set[str], threads: Mapping[str, Target | None]) -> tuple[Todo, ...]:
@@ -182,8 +239,7 @@ def _todos(answer: Answer, kept: set[str], threads: Mapping[str, Target | None])
     for ordinal, todo in enumerate(answer.todos):
         causes = tuple(event_id for event_id in todo.event_ids if event_id in kept)
         if causes:
-            todo_id = "t-" + marker.action_id(causes[0], OWNER, ordinal).removeprefix("a-")[:12]
-            waiting = tuple(Thread(cause, target) for cause in causes if (target := threads.get(cause)) is not None)
+            todo_id, waiting = _todo_id(causes[0], OWNER, ordinal), _waiting(causes, threads)
             todos.append(Todo(id=todo_id, title=todo.title, context=todo.context, event_ids=causes, threads=waiting))
     return tuple(todos)
 
@@ -204,7 +260,7 @@ def failed(event: OpenEvent, reason: str, *, now: datetime, policy: Backoff, alo
     wait = deferral.defer(
         event, OWNER, reason, now=now, policy=policy, retry_after=backoff.delay(policy, attempts, event.id)
     )
-    wait = msgspec.structs.replace(wait, attempts=attempts)
+    wait = replace(wait, attempts=attempts)
     if backoff.exhausted(policy, attempts):
         text = f"triage failed {attempts} times, the last time: {reason}"
         return Change(event_id=event.id, verdict="parked", state="parked", reason=text)

@@ -92,13 +92,14 @@ class Thread(Record, frozen=True):
 
 
 class Todo(Record, frozen=True, kw_only=True):
-    """A change that somebody asked for, with what a worker needs to know."""
+    """A change that somebody asked for, with what a worker needs to know; a `rebase` is that of the whole branch."""
 
     id: str
     title: str
     context: str = ""
     event_ids: tuple[str, ...] = ()
     threads: tuple[Thread, ...] = ()
+    rebase: bool = False
 
 
 class PlanText(Record, frozen=True, kw_only=True):

@@ -271,6 +271,7 @@ def settled(
     make_event: MakeEvent,
     batch: tuple[str, ...] = ("e1", "e2"),
     policy: Backoff = POLICY,
+    rebase_open: bool = False,
     **values: object,
 ) -> Settled:
     return triage.settle(
@@ -280,6 +281,7 @@ def settled(
         now=NOW,
         policy=policy,
         plan_target=PULL_REQUEST,
+        rebase_open=rebase_open,
     )
 
 
@@ -382,6 +384,54 @@ def test_a_rebase_that_nobody_is_left_to_have_asked_for_is_not_made(settle: Call
     assert settle(answer).rebase_requested
     assert not settle(answer, {}).rebase_requested
     assert not settle(answer, batch=("e2",)).rebase_requested
+
+
+@pytest.mark.parametrize("verdict", ["acknowledged", "answered", "declined"])
+@pytest.mark.parametrize("reply", [None, "I see."])
+def test_a_rebase_that_is_asked_for_is_a_todo_and_its_event_says_so(
+    settle: Callable[..., Settled], verdict: str, reply: str | None
+) -> None:
+    answer = read(an_item("e1", verdict, reply=reply), rebaseRequested=True)
+
+    result = settle(answer, batch=("e1",))
+
+    (todo,), (change,) = result.todos, result.changes
+    assert (todo.title, todo.event_ids, todo.rebase) == ("Rebase the branch onto its base", ("e1",), True)
+    assert (change.state, change.verdict) == ("triaged", verdict)
+    assert change.reason == "the agent asks for a rebase of the branch; the plan has a TODO for it"
+
+
+def test_the_rebase_is_that_of_the_event_of_which_nothing_else_would_come(settle: Callable[..., Settled]) -> None:
+    items = [an_item("e1", "todo", reply="On it."), an_item("e2", "acknowledged", reply=None)]
+    answer = read(*items, todos=[a_todo("e1")], rebaseRequested=True)
+
+    rename, rebase = settle(answer).todos
+
+    assert (rename.event_ids, rename.rebase) == (("e1",), False)
+    assert (rebase.event_ids, rebase.rebase) == (("e2",), True)
+
+
+def test_a_rebase_for_which_the_agent_wrote_a_todo_itself_is_one_todo(settle: Callable[..., Settled]) -> None:
+    answer = read(an_item("e1", "todo"), todos=[a_todo("e1", title="Rebase onto main")], rebaseRequested=True)
+
+    (todo,) = settle(answer, batch=("e1",)).todos
+
+    assert (todo.title, todo.rebase) == ("Rebase onto main", True)
+
+
+def test_a_rebase_that_is_asked_for_twice_is_one_todo(settle: Callable[..., Settled]) -> None:
+    result = settle(read(an_item("e1", reply=None), rebaseRequested=True), batch=("e1",), rebase_open=True)
+
+    assert result.todos == ()
+    assert result.changes[0].reason == "the agent asks for a rebase of the branch; the plan has a TODO for it"
+
+
+def test_a_conversation_that_asked_for_a_rebase_waits_for_it(settle: Callable[..., Settled]) -> None:
+    answer = read(an_item("e1", reply=None), rebaseRequested=True)
+
+    (todo,) = settle(answer, batch=("e1",), type="pr_review_comment", reply_to=Target("github", 1)).todos
+
+    assert todo.threads == (Thread("e1", Target("github", 1)),)
 
 
 def test_a_todo_comes_with_the_events_that_were_settled_only(settle: Callable[..., Settled]) -> None:

@@ -62,6 +62,7 @@ def _settle_answer(desk: Desk, run_id: str, by: str, result: Result, answer: Jso
         now=desk.clock(),
         policy=desk.rules.backoff,
         plan_target=desk.plan_target,
+        rebase_open=desk.ledger.state.rebase_todo is not None,
     )
     lost = tuple(verdicts.park(event_id, _LOST) for event_id, text in texts.items() if text is None)
     desk.ledger.commit(

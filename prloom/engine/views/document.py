@@ -100,7 +100,7 @@ class Actions(Record, frozen=True, kw_only=True):
 
 
 class PlanStatus(Record, frozen=True, kw_only=True):
-    """One plan. `last_error` is why it cannot be worked on or read, if so."""
+    """One plan. `last_error` is why it cannot be worked on or read, if so; `rebase_requested` is left out or true."""
 
     id: str
     title: str
@@ -113,6 +113,7 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     todos: Todos
     events: Events
     actions: Actions
+    rebase_requested: bool | UnsetType = UNSET
 
 
 class Requests(Record, frozen=True, kw_only=True):

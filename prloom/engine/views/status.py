@@ -109,6 +109,7 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
             delivered=state.delivered,
             failed=tuple(FailedAction(id=action.id, error=action.error, withheld=action.withheld) for action in failed),
         ),
+        rebase_requested=state.rebase_requested or UNSET,
     )
 
 

@@ -20,6 +20,9 @@ from prloom.agents.agent import Request
 from prloom.agents.runs import Limits
 from prloom.api import PluginContext, Target, TriageContext
 from prloom.engine.plan.agents import AgentTriager
+from prloom.engine.plan.rules import rules
+from prloom.engine.views import status, why
+from prloom.model import record
 from prloom.model.decision import Change
 
 HELPERS = """
@@ -110,9 +113,66 @@ async def test_a_todo_is_written_into_the_plan_by_prloom_and_a_rebase_is_noted(b
 
     await stage.tick()
 
-    assert "- [ ] Rename foo" in (stage.local() / "plan.md").read_text()
+    text = (stage.local() / "plan.md").read_text()
+    assert "- [ ] Rename foo" in text
+    assert "- [ ] Rebase the branch onto its base" in text
     assert stage.state()["rebaseRequested"] is True
     assert stage.bridge.said == []
+
+
+ASKS_FOR_A_REBASE = """
+    items = [{"eventId": i, "verdict": "acknowledged", "reply": None} for i in ids]
+    print(answer(items=items, rebaseRequested=True))
+"""
+
+
+def plan_shown(stage: Stage) -> Mapping[str, Any]:
+    (plan,) = [plan for plan in status.read(stage.paths, stage.clock()).plans if plan.id]
+    return record.to_wire(plan)
+
+
+async def test_a_rebase_that_is_acknowledged_only_leaves_a_todo_a_reason_and_a_status(bench: Bench, stage: Stage):
+    bench.plays(ASKS_FOR_A_REBASE)
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    assert "- [ ] Rebase the branch onto its base" in (stage.local() / "plan.md").read_text()
+    steps = why.document(why.find(stage.paths, "a")).steps
+    assert "the agent asks for a rebase of the branch; the plan has a TODO for it" in [step.reason for step in steps]
+    assert plan_shown(stage)["rebaseRequested"] is True
+
+
+@pytest.mark.parametrize("end", ["ticked", "taken out"])
+async def test_a_rebase_is_asked_for_until_its_todo_is_ticked_or_taken_out(bench: Bench, stage: Stage, end: str):
+    bench.plays(ASKS_FOR_A_REBASE)
+    stage.append(said("a"))
+    await stage.tick()
+    file = stage.local() / "plan.md"
+    again = {"ticked": file.read_text().replace("- [ ] Rebase", "- [x] Rebase"), "taken out": "# The plan"}[end]
+    file.write_text(again)
+
+    await stage.tick()
+    over = plan_shown(stage).get("rebaseRequested")
+    stage.append(said("b"))
+    await stage.tick()
+
+    assert over is None
+    assert file.read_text().count("- [ ] Rebase the branch onto its base") == 1
+    assert plan_shown(stage)["rebaseRequested"] is True
+
+
+async def test_a_rebase_that_an_older_prloom_has_only_noted_becomes_a_todo(bench: Bench, stage: Stage):
+    bench.plays("print(answer(*ids))")
+    desk = stage.dispatcher().board
+    desk.take_up(rules(stage.config))
+    desk.desks["pr-7"].ledger.commit("triage", "claude", rebase_requested=True)
+    desk.close()
+
+    await stage.tick()
+    await stage.tick()
+
+    assert (stage.local() / "plan.md").read_text().count("- [ ] Rebase the branch onto its base") == 1
 
 
 async def test_an_event_that_the_answer_leaves_out_is_asked_about_again_alone(bench: Bench, stage: Stage):
