@@ -1,6 +1,32 @@
-"""Run `python -m prloom` as the `prloom` command."""
+"""The start of the `prloom` command, also as `python -m prloom`: Ctrl-C is answered from the first import on."""
 
-from prloom.cli.main import main
+import os
+import signal
+import sys
+
+
+def main() -> None:
+    """Run the command line of this process and exit."""
+    sys.unraisablehook = _unraisable
+    try:
+        from prloom.cli.main import main as run  # noqa: PLC0415 - what takes longest, and may be interrupted
+    except KeyboardInterrupt:
+        _end()
+    run()
+
+
+def _unraisable(failure: "sys.UnraisableHookArgs") -> None:
+    """End where Python would lose an interruption: it cannot raise one in the callbacks that each import has."""
+    if failure.exc_type is KeyboardInterrupt:
+        _end()
+    sys.__unraisablehook__(failure)
+
+
+def _end() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.write(2, b"prloom: interrupted\n")
+    os._exit(130)
+
 
 if __name__ == "__main__":
     main()

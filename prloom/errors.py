@@ -1,5 +1,10 @@
 """The errors that prloom tells people about: one root, a class of its own only where a caller reacts differently."""
 
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+
 
 class PrloomError(Exception):
     """Something a person can act on; the text says what, where and what now.
@@ -34,3 +39,59 @@ class AgentError(PrloomError):
 
 class ExtensionError(PrloomError):
     """A plugin or a bridge is at fault; the text names it and the call."""
+
+
+# What the machine refuses is not a bug; what to do about it.
+_REMEDIES = {
+    errno.ENOSPC: "make room on the disk",
+    errno.EDQUOT: "make room in your quota",
+    errno.EROFS: "make the disk writable",
+    errno.EACCES: "correct the permissions",
+    errno.EPERM: "correct the permissions",
+    errno.EMFILE: "allow more open files with `ulimit -n`",
+    errno.ENFILE: "close programs that have many files open",
+    errno.ENOMEM: "close other programs, or give prloom more memory",
+    errno.EIO: "check the disk",
+    errno.ESTALE: "check the network file system",
+    errno.ENODEV: "check the disk",
+    errno.ENXIO: "check the disk",
+    errno.ENOENT: "check whether something has removed it",
+    errno.ENOTDIR: "check whether something has replaced it",
+}
+_NAMED = {errno.ENOENT, errno.ENOTDIR}
+"""Errors that are the machine's only where they name a file."""
+
+
+def explain(error: BaseException) -> str | None:
+    """Return one line about a failure that was foreseen or that the machine is the cause of; None for a bug."""
+    match error:
+        case BaseExceptionGroup():
+            lines = dict.fromkeys(explain(each) for each in leaves(error))
+            return None if None in lines else "; ".join(filter(None, lines))
+        case PrloomError():
+            return str(error)
+        case MemoryError():
+            return f"there is not enough memory; {_REMEDIES[errno.ENOMEM]}"
+        case OSError(errno=number, filename=name) if number in _REMEDIES and (name or number not in _NAMED):
+            where = f" ({name})" if name else ""
+            return f"{error.strerror}{where}; {_REMEDIES[number]}"
+        case _:
+            return None
+
+
+def describe(error: BaseException) -> str:
+    """Return one line about any failure: what `explain` says, or the kind and the text of what was raised first."""
+    explained = explain(error)
+    if explained is not None:
+        return explained
+    cause = next(leaves(error), error)
+    return f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+
+
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """Yield what a group of errors holds, or the error itself."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from leaves(inner)
+    else:
+        yield error

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import click
 
 from prloom.cli import terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from prloom.errors import leaves
 
 VARIABLE = "PRLOOM_TRACEBACK"
 
@@ -29,15 +26,6 @@ def tell(error: BaseException, *, on_screen: bool) -> int:
     what = terminal.clean(f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__)
     click.echo(f"prloom: a bug in prloom, not in what you did: {what} ({_place(cause)}); {remedy}", err=True)
     return 1
-
-
-def leaves(error: BaseException) -> Iterator[BaseException]:
-    """Yield what a group of errors holds, or the error itself."""
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from leaves(inner)
-    else:
-        yield error
 
 
 def _place(error: BaseException) -> str:

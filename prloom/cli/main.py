@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import os
+import signal
 import sys
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from prloom import __version__
+from prloom import __version__, errors
 from prloom.cli import terminal
 from prloom.cli.lazy import Lazy, LazyGroup
 from prloom.cli.options import Options
-from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,14 +39,6 @@ COMMANDS: Mapping[str, Lazy] = {
     "demo": Lazy("prloom.cli.demo", "See it all at work on a throw-away repository."),
 }
 
-# What the machine refuses is no bug; what to do about it.
-_REMEDIES = {
-    errno.ENOSPC: "make room on the disk",
-    errno.EDQUOT: "make room in your quota",
-    errno.EROFS: "make the disk writable",
-    errno.EACCES: "mend the permissions",
-    errno.EMFILE: "allow more open files with `ulimit -n`",
-}
 _WIDEST_HELP = 100
 _USAGE = 2
 _INTERRUPTED = 130
@@ -105,8 +96,13 @@ def main() -> NoReturn:
     """Run the command line of this process and exit."""
     if _COMPLETION in os.environ:
         cli.main(prog_name="prloom")
-    _open_what_is_closed()
-    sys.exit(run(cli, sys.argv[1:]))
+    try:
+        _open_what_is_closed()
+        code = run(cli, sys.argv[1:])
+    except KeyboardInterrupt:  # once more, while the first was being told
+        code = _INTERRUPTED
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done but Python's own end, which would show a traceback
+    sys.exit(code)
 
 
 def _open_what_is_closed() -> None:
@@ -180,8 +176,6 @@ def _for_people(error: BaseException) -> tuple[str, int] | None:
     match error:
         case BaseExceptionGroup():
             told = _together(error)
-        case PrloomError():
-            told = str(error), 1
         case click.UsageError():
             told = _usage(error), _USAGE
         case click.ClickException():
@@ -192,19 +186,27 @@ def _for_people(error: BaseException) -> tuple[str, int] | None:
             told = "interrupted", _INTERRUPTED
         case click.Abort():
             told = "stopped, for there was no answer; nothing more was done", 1
-        case OSError(errno=number) if number in _REMEDIES:
-            where = f" ({error.filename})" if error.filename else ""
-            told = f"{error.strerror}{where}; {_REMEDIES[number]}, and run it again", 1
+        case FileNotFoundError() if _is_folder_gone():
+            told = "the current folder was removed; change to another one, and run it again", 1
         case _:
-            told = None
+            explained = errors.explain(error)
+            again = ", and run it again" if isinstance(error, OSError | MemoryError) else ""
+            told = None if explained is None else (f"{explained}{again}", 1)
     return told
+
+
+def _is_folder_gone() -> bool:
+    """Whether the folder in which prloom was started is not there any more."""
+    try:
+        os.getcwd()  # noqa: PTH109 - `prloom --help` needs no pathlib
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _together(group: BaseExceptionGroup[BaseException]) -> tuple[str, int] | None:
     """Return what ended a group of tasks: an interruption, or else all that is for people; None if there is a bug."""
-    from prloom.cli.bug import leaves  # noqa: PLC0415 - only a group of tasks needs it
-
-    told = [_for_people(error) for error in leaves(group)]
+    told = [_for_people(error) for error in errors.leaves(group)]
     if ("interrupted", _INTERRUPTED) in told:
         return "interrupted", _INTERRUPTED
     lines = dict.fromkeys(each[0] for each in told if each)

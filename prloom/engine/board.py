@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from prloom import errors
+from prloom.engine import failures
 from prloom.engine.at_rest import AtRest
 from prloom.engine.bus import history, plans
 from prloom.engine.bus.guard import Guard
@@ -197,10 +199,10 @@ class Board:
             self.unreadable.pop(plan_id, None)
         except PrloomError as error:
             self._warn(plan_id, str(error))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
             if plan_id not in self.unreadable:
-                log.exception("a bug in prloom; plan %s cannot be opened", plan_id)
-            self.unreadable[plan_id] = f"a bug in prloom: {type(error).__name__}: {error}"
+                failures.tell(log, error, f"plan {plan_id} cannot be opened")
+            self.unreadable[plan_id] = errors.explain(error) or f"a bug in prloom: {errors.describe(error)}"
 
     def _warn(self, plan_id: str, error: str) -> None:
         if self.unreadable.get(plan_id) != error:

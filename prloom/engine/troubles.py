@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
+from prloom import errors
+from prloom.engine import failures
 from prloom.engine.board import GoneError
 from prloom.errors import PrloomError
 from prloom.storage.alarm import Alarm
@@ -40,10 +42,10 @@ class Troubles:
             trouble = str(error)
             if trouble != self._of.get(name):
                 log.warning("%s", trouble)
-        except Exception as error:
-            trouble = repr(error)
+        except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
+            trouble = errors.describe(error)
             if trouble != self._of.get(name):
-                log.exception("a bug in prloom; it goes on without")
+                failures.tell(log, error, "the dispatcher goes on without it")
         self._of[name] = trouble
 
     def tell(self, took: timedelta, *others: str | None) -> None:

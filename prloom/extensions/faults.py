@@ -7,13 +7,15 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
+from prloom.errors import leaves
 from prloom.extensions import keys
 
 _LONGEST = 500  # characters of an exception's text: it may quote a whole comment
 
 
 def describe(error: BaseException) -> str:
-    """Return the exception's type, its text and the plugin's line that it came from."""
+    """Return the exception's type, its text and the plugin's line that it came from; of a group, those of the first."""
+    error = next(leaves(error), error)
     text = type(error).__name__
     said = " ".join(_said(error).split())
     if said:

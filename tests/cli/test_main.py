@@ -129,6 +129,21 @@ def test_the_options_before_the_command_reach_it(tmp_path: Path) -> None:
             1,
             "prloom: No space left on device (/x/events.jsonl); make room on the disk, and run it again\n",
         ),
+        (
+            OSError(5, "Input/output error", "/x/runs/1"),
+            1,
+            "prloom: Input/output error (/x/runs/1); check the disk, and run it again\n",
+        ),
+        (
+            MemoryError(),
+            1,
+            "prloom: there is not enough memory; close other programs, or give prloom more memory, and run it again\n",
+        ),
+        (
+            ExceptionGroup("unhandled errors in a TaskGroup", [PermissionError(13, "Permission denied", "/x")]),
+            1,
+            "prloom: Permission denied (/x); correct the permissions, and run it again\n",
+        ),
         (ExceptionGroup("tasks", [PrloomError("one"), PrloomError("two")]), 1, "prloom: one\nprloom: two\n"),
         (ExceptionGroup("tasks", [ExceptionGroup("more", [PrloomError("one")])]), 1, "prloom: one\n"),
         (BaseExceptionGroup("tasks", [PrloomError("one"), KeyboardInterrupt()]), 130, "prloom: interrupted\n"),
@@ -269,6 +284,47 @@ def test_a_reader_who_left_is_no_error_to_talk_about(program: list[str]) -> None
 
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+INTERRUPTED_WHILE_IT_IMPORTS = """
+import sys, weakref
+from prloom.__main__ import main
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            {interrupt}
+sys.meta_path.insert(0, Finder())
+sys.argv = ["prloom", "status"]
+main()
+"""
+LOST_IN_A_CALLBACK = """
+            def lose(_):
+                raise KeyboardInterrupt
+            thing = type("Thing", (), {})()
+            watched = weakref.ref(thing, lose)
+            del thing
+"""
+
+
+@pytest.mark.parametrize("name", ["click", "prloom.cli.status", "prloom.engine.views.status"])
+@pytest.mark.parametrize("interrupt", ["raise KeyboardInterrupt", LOST_IN_A_CALLBACK.strip()], ids=["raised", "lost"])
+def test_ctrl_c_while_something_is_imported_is_one_clear_line(name: str, interrupt: str) -> None:
+    program = INTERRUPTED_WHILE_IT_IMPORTS.format(name=name, interrupt=interrupt)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "prloom: interrupted\n")
+
+
+@pytest.mark.parametrize("args", [["status"], ["start", "--once"], ["doctor"], ["emit", "pr-1", "--body", "x"]])
+def test_a_folder_that_was_removed_is_one_clear_line(args: list[str], tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    leave = f"import os, sys; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r})"
+    program = f"{leave}; from prloom.__main__ import main; sys.argv = ['prloom', *{args!r}]; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    said = "prloom: the current folder was removed; change to another one, and run it again\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")

@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
+from prloom import errors
 from prloom.api.bridge import BridgeContext, Delivered, DeliversBatches, Refused
 from prloom.core import commits, leaks, outbox
 from prloom.engine.bus import receipts
@@ -162,7 +163,7 @@ async def _bounded(sending: Awaitable[object]) -> object:
             return await sending
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code: its failure is this action's only
         late = f"no answer within {LIMIT.total_seconds():.0f} s"
-        text = late if limit.expired() else f"{type(error).__name__}: {error}"
+        text = late if limit.expired() else errors.describe(error)
         return Refused(text, retryable=True, unknown=True)
 
 

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from prloom.core import commands, dispatch, notices, verdicts
 from prloom.core.dispatch import Finish, Obey, Roster, Show, Step, Triage
+from prloom.engine import failures
 from prloom.engine.plan import hooks, obey
 from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.hands import Hands
@@ -94,9 +95,8 @@ def _obey(desk: Desk, event_id: str, hands: Hands) -> None:
         obey.obey(desk, event, command, hands.crew.command_help())
     except PrloomError:
         raise
-    except Exception as error:  # this one event must not keep all others from being worked on
-        log.exception("a bug in prloom; event %s of plan %s is parked", event_id, desk.id)
-        reason = f"a bug in prloom: {type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 - this one event must not keep all others from being worked on
+        reason = failures.tell(log, error, f"event {event_id} of plan {desk.id} is parked")
         desk.ledger.commit("command", "prloom", changes=(verdicts.park(event_id, reason),))
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
+from prloom import errors
 from prloom.api.context import Services
 from prloom.core import breaker, verdicts
 from prloom.core.backoff import SHORTEST
@@ -122,8 +123,9 @@ async def _outcome(plugin: Plugin, call: HookCall, services: Services, limit: ti
     except HookFailed:
         raise
     except Exception as error:
-        log.exception("plugin %s: %s could not be run", plugin.key, call.hook)
-        raise HookFailed(f"plugin {plugin.key}: {call.hook}: {type(error).__name__}: {error}") from error
+        if errors.explain(error) is None:
+            log.exception("plugin %s: %s could not be run", plugin.key, call.hook)
+        raise HookFailed(f"plugin {plugin.key}: {call.hook}: {errors.describe(error)}") from error
     problem = verdicts.too_many(call, outcome)
     if problem is not None:  # such as many events, each within what its own context allows
         raise HookFailed(f"plugin {plugin.key}: {problem}")

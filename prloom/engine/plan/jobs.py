@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
+from prloom.engine import failures
 from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.hands import Job
 from prloom.errors import PrloomError
@@ -65,7 +66,8 @@ async def _guarded(desk: Desk | None, job: Job) -> None:
         log.warning("%s: %s", f"plan {desk.id}" if desk else "dispatcher", error)
         if desk is not None:
             desk.trouble(str(error))
-    except Exception as error:
-        log.exception("a bug in prloom; the plan rests and is tried again")
-        if desk is not None:
-            desk.trouble(f"a bug in prloom: {type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
+        if desk is None:
+            failures.tell(log, error, "the dispatcher goes on without it")
+        else:
+            desk.trouble(failures.tell(log, error, f"plan {desk.id} rests and is tried again"))

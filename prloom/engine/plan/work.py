@@ -10,6 +10,7 @@ from functools import partial
 
 from prloom.core import deferral, dispatch, outbox
 from prloom.core.dispatch import Roster
+from prloom.engine import failures
 from prloom.engine.plan import delivery, handout, intake, todos
 from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.hands import Hands
@@ -38,9 +39,8 @@ def advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
         log.warning("plan %s: %s", desk.id, error)
         desk.trouble(str(error))
         return False
-    except Exception as error:
-        log.exception("a bug in prloom; plan %s rests and is tried again", desk.id)
-        desk.trouble(f"a bug in prloom: {type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
+        desk.trouble(failures.tell(log, error, f"plan {desk.id} rests and is tried again"))
         return False
     desk.well()
     return moved

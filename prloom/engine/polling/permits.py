@@ -8,8 +8,8 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from prloom import errors
 from prloom.api.bridge import BridgeContext, Permissions
-from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Permits:
             async with asyncio.timeout(LIMIT.total_seconds()):
                 permission = await bridge.permission(context, login)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever went wrong: not known is not trusted
-            why = str(error) if isinstance(error, PrloomError) else f"{type(error).__name__}: {error}"
+            why = errors.describe(error)
             return Permit(now + ASKED_AGAIN, None, why)
         if not isinstance(permission, str):
             why = f"the bridge {self._bridge.name} answered with {type(permission).__name__}, which is no permission"

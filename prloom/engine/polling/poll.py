@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
+from prloom import errors
 from prloom.api.bridge import BridgeContext, Polled
 from prloom.api.http import HttpError
 from prloom.core import backoff, commits, trust
@@ -19,7 +20,7 @@ from prloom.core.trust import Unknown
 from prloom.engine.plan import intake
 from prloom.engine.plan.desk import Desk
 from prloom.engine.polling.permits import Permits
-from prloom.errors import PrloomError, StorageError
+from prloom.errors import StorageError
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model import record
 from prloom.model.event import Event
@@ -93,7 +94,7 @@ class Poller:
         try:
             woken = await self._poll(desks, repository, context)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bridge is a stranger's code, and the others go on
-            text = str(error) if isinstance(error, PrloomError) else f"{type(error).__name__}: {error}"
+            text = errors.describe(error)
             self.polls.failures += 1
             self.polls.error = text
             self.polls.idle = None

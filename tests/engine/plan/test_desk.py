@@ -154,6 +154,38 @@ async def test_a_bug_on_one_plan_keeps_no_other_from_being_worked_on(stage: Stag
     assert "a bug in prloom: KeyError" in state["lastError"]
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (MemoryError(), "there is not enough memory; close other programs, or give prloom more memory"),
+        (OSError(5, "Input/output error", "/x/runs/1"), "Input/output error (/x/runs/1); check the disk"),
+        (
+            ExceptionGroup("unhandled errors in a TaskGroup", [PermissionError(13, "Permission denied", "/x")]),
+            "Permission denied (/x); correct the permissions",
+        ),
+    ],
+    ids=["memory", "disk", "group"],
+)
+async def test_what_the_machine_refuses_is_not_called_a_bug(
+    stage: Stage, caplog: pytest.LogCaptureFixture, error: Exception, told: str
+):
+    stage.adopt()
+    stage.bridge.news = [said("one")]
+
+    class Refused(type(stage.triager)):
+        async def triage(self, desk: Desk, step: Any) -> None:
+            raise error
+
+    stage.triager = Refused()
+
+    await stage.tick()
+
+    assert json.loads((stage.local() / "state.json").read_text())["lastError"] == told
+    assert f"{told}; plan pr-7 rests and is tried again" in caplog.messages
+    assert "bug" not in caplog.text
+    assert "Traceback" not in caplog.text
+
+
 async def test_a_bug_that_stays_backs_off(stage: Stage):
     stage.adopt()
     calls = []

@@ -133,6 +133,18 @@ async def test_a_bridge_that_fails_is_left_alone_for_a_while_and_loses_nothing(s
         await stage.until(lambda: stage.published("bridges")[0]["error"] is None)
 
 
+async def test_of_a_bridge_whose_tasks_failed_the_first_failure_is_told(stage: Stage):
+    def fail() -> None:
+        raise ExceptionGroup("unhandled errors in a TaskGroup", [ConnectionError("no route"), ValueError("x")])
+
+    stage.bridge.fail = fail
+    stage.adopt()
+
+    await stage.tick()
+
+    assert stage.published("bridges")[0]["error"] == "ConnectionError: no route"
+
+
 @pytest.mark.parametrize("answer", [None, [], {"events": []}])
 async def test_a_bridge_that_answers_with_something_else_is_said_to(stage: Stage, answer: Any):
     class Odd(ListBridge):
