@@ -52,6 +52,7 @@ def _findings(given: Options) -> Iterator[Finding]:
         return
     yield from doctor.guarded(lambda: surroundings.of_git(where.root), "git")
     yield from doctor.guarded(lambda: surroundings.of_worktrees(where), str(where.worktrees))
+    yield from doctor.guarded(lambda: surroundings.of_other_checkouts(where), str(where.root))
     yield from doctor.guarded(lambda: doctor.findings(where, datetime.now(UTC)), str(where.root))
     if config is not None:
         yield from doctor.guarded(lambda: surroundings.of_agents(config, where.root), "the agents")

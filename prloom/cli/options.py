@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prloom.errors import PrloomError
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -29,18 +27,15 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def repo_root(options: Options) -> Path:
-    """Return the root of the checkout that prloom looks after: the nearest one at or above the directory.
+    """Return the checkout that prloom works for: the same one from every worktree of a repository, never a plan's.
 
-    In a plan's worktree it is the checkout to which that belongs: a pull request never brings its own configuration.
-    Raises PrloomError where there is none.
+    Raises WorkspaceError where there is none.
     """
     from pathlib import Path  # noqa: PLC0415 - `prloom --help` needs none
 
-    start = Path(options.directory).absolute()
-    for folder in (start, *start.parents):
-        if (folder / ".git").exists():
-            return _main_checkout(folder) or folder
-    raise PrloomError(f"no git repository at {start} or above; go into one, or name it with `prloom -C PATH`")
+    from prloom.workspace import root  # noqa: PLC0415 - likewise
+
+    return root.find(Path(options.directory)).path
 
 
 def config(options: Options, *, preset: str | None = None) -> Config:
@@ -55,23 +50,3 @@ def worktrees_dir(options: Options) -> Path:
     from prloom.config import peek  # noqa: PLC0415 - only commands that run need it
 
     return peek.peek_worktrees_dir(repo_root(options), os.environ, options.overrides)
-
-
-def _main_checkout(folder: Path) -> Path | None:
-    """Return the checkout whose plan has its worktree here; None for a checkout of its own.
-
-    A linked worktree has a file `.git` that says `gitdir: <main>/.git/worktrees/<name>` (gitrepository-layout(5)).
-    One that a person made is a checkout like any other; only those below the main checkout's `worktrees_dir` are ours.
-    """
-    from pathlib import Path  # noqa: PLC0415
-
-    from prloom.config import peek  # noqa: PLC0415
-
-    link = folder / ".git"
-    text = link.read_text("utf-8", "replace") if link.is_file() else ""
-    git_dir = Path(folder, text.removeprefix("gitdir:").strip())
-    if not text.startswith("gitdir:") or git_dir.parent.name != "worktrees" or git_dir.parent.parent.name != ".git":
-        return None
-    main = git_dir.parent.parent.parent
-    plans = peek.peek_worktrees_dir(main, os.environ)
-    return main if plans.resolve() in folder.resolve().parents else None

@@ -25,9 +25,12 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
     import asyncio  # noqa: PLC0415 - the dispatcher's imports are its own to pay
 
     from prloom.cli import config_check, logs, running  # noqa: PLC0415
+    from prloom.workspace import root as roots  # noqa: PLC0415
 
-    root, config = options.repo_root(given), options.config(given)
+    found, config = roots.find(Path(given.directory)), options.config(given)
+    root = found.path
     if not dry_run:
+        roots.claim(found)
         config_check.remember_valid(given)
     if not given.verbose:
         logs.to_stderr("INFO" if not once and not dry_run else "WARNING")

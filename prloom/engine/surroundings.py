@@ -46,6 +46,16 @@ def of_git(root: Path) -> Iterator[Finding]:
         yield _finding("error", what, local, f"`git rm -r --cached {local}`, and commit that")
 
 
+def of_other_checkouts(where: RepositoryPaths) -> Iterator[Finding]:
+    """Yield the worktrees in which an earlier version, which kept files in each of them, has left plans."""
+    for linked in checkout.linked(repository.find(where.root).git_dir):
+        left = sorted(each.parent.name for each in (linked.path.joinpath(*paths.LOCAL) / "worktrees").glob("*/.git"))
+        if left and linked.path != where.root:
+            what = f"plans of an earlier version are here ({', '.join(left)}), and prloom works in {where.root}"
+            fix = "remove their worktrees with `git worktree remove --force PATH`, then adopt their branches again"
+            yield _finding("warning", what, str(linked.path), fix)
+
+
 def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
     """Yield the plans that are gone or half made."""
     adopted = set(plans.ids(where))

@@ -44,9 +44,14 @@ def _server(url: str) -> Store:
 
 def _in_repository(start: Path) -> Path:
     """Return where the exchange is of the repository around a folder; its folder is made, and is behind no link."""
-    top = next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
-    if top is None:
-        raise StoreError(f"{start} is in no repository; name a database with --database or {VARIABLE}")
+    # The only thing that the exchange needs of prloom: without a name, the repository's exchange is where prloom is.
+    from prloom.errors import WorkspaceError  # noqa: PLC0415 (whoever names an exchange needs neither)
+    from prloom.workspace import root  # noqa: PLC0415
+
+    try:
+        top = root.find(start).path
+    except WorkspaceError as error:
+        raise StoreError(f"{error}; or name a database with --database or {VARIABLE}") from error
     folder = top
     for part in IN_REPOSITORY.parent.parts:
         folder /= part

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
+from typing import NamedTuple
 
-from prloom.core.naming import shown
 from prloom.errors import WorkspaceError
-from prloom.workspace import git
 
 _BRANCHES = "refs/heads/"
 _UNKNOWN = ".invalid"  # what HEAD names where refs are kept in a table
@@ -23,8 +22,7 @@ _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BORROWED = ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START")
 
 
-@dataclass(frozen=True)
-class Checkout:
+class Checkout(NamedTuple):
     """A folder with files of a commit, the git directory of its own, and the one it shares with other worktrees."""
 
     path: Path
@@ -40,20 +38,35 @@ class Checkout:
 def at(path: Path) -> Checkout | None:
     """Return the checkout whose top folder this is, going by its `.git`; None if it is none."""
     git_dir = path / ".git"
-    if not git_dir.is_dir():
+    if git_dir.is_dir():
+        git_dir = git_dir.resolve()
+    else:
         link = read(git_dir) or ""
         if not link.startswith("gitdir: ") or "\0" in link:
             return None
         git_dir = (path / link.removeprefix("gitdir: ")).resolve()
-    if read(git_dir / "HEAD") is None:
+    if not is_git_dir(git_dir):
         return None
-    common = read(git_dir / "commondir")
-    return Checkout(path, git_dir, git_dir if common is None else (git_dir / common).resolve())
+    return Checkout(path, git_dir, _common(git_dir))
 
 
-def around(path: Path) -> Checkout | None:
-    """Return the checkout that holds the folder; None if there is none."""
-    return next((found for each in (path, *path.parents) if (found := at(each))), None)
+def enclosing(path: Path) -> tuple[Checkout, ...]:
+    """Return the checkouts that hold the folder, the innermost first.
+
+    As git does, this looks in no folder of GIT_CEILING_DIRECTORIES, nor above it.
+    """
+    ceilings = {Path(each) for each in os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep) if each}
+    above = takewhile(lambda each: each not in ceilings, path.parents)
+    return tuple(found for each in (path, *above) if (found := at(each)))
+
+
+def is_git_dir(folder: Path) -> bool:
+    """Whether git would take the folder for a repository's, by the signs that git itself goes by."""
+    head = folder / "HEAD"
+    said = read(head) or ""
+    is_head = said.startswith("ref: refs/") or _SHA.fullmatch(said) is not None or head.is_symlink()
+    common = _common(folder)
+    return is_head and (common / "objects").is_dir() and (common / "refs").is_dir()
 
 
 def registered(common: Path, path: Path) -> Checkout | None:
@@ -84,9 +97,10 @@ def head(checkout: Checkout) -> str:
     sha = _sha(checkout.common, ref.removeprefix("ref: ")) if ref.startswith("ref: ") else ref
     if _SHA.fullmatch(sha):
         return sha
-    asked = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
-    answer = git.run(asked, cwd=checkout.path, git_dir=checkout.git_dir, codes=(0, 1)).out.strip()
+    answer = _asked(checkout, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if not answer:
+        from prloom.core.naming import shown  # noqa: PLC0415 -- only an error needs it
+
         raise WorkspaceError(f"{shown(str(checkout.path))} has no commit yet; make one first")
     return answer
 
@@ -95,8 +109,7 @@ def branch(checkout: Checkout) -> str | None:
     """Return the branch that is checked out; None on a commit that no branch leads (a detached HEAD)."""
     ref = read(checkout.git_dir / "HEAD") or ""
     if ref == f"ref: {_BRANCHES}{_UNKNOWN}":
-        asked = ["symbolic-ref", "--quiet", "HEAD"]
-        ref = "ref: " + git.run(asked, cwd=checkout.path, git_dir=checkout.git_dir, codes=(0, 1)).out.strip()
+        ref = "ref: " + _asked(checkout, "symbolic-ref", "--quiet", "HEAD")
     prefix = f"ref: {_BRANCHES}"
     return ref.removeprefix(prefix) if ref.startswith(prefix) else None
 
@@ -119,6 +132,19 @@ def read(path: Path) -> str | None:
             return os.fsdecode(file.read(_LONGEST)).removesuffix("\n")
     except (OSError, ValueError):  # not there, or no path at all
         return None
+
+
+def _common(git_dir: Path) -> Path:
+    """Return the git directory that a worktree shares with others; its own if it shares none."""
+    common = read(git_dir / "commondir")
+    return git_dir if common is None else (git_dir / common).resolve()
+
+
+def _asked(checkout: Checkout, *argv: str) -> str:
+    """Ask git what its files do not say."""
+    from prloom.workspace import git  # noqa: PLC0415 -- what only reads files need not pay for it
+
+    return git.run(argv, cwd=checkout.path, git_dir=checkout.git_dir, codes=(0, 1)).out.strip()
 
 
 def _place(git_dir: Path) -> Path | None:

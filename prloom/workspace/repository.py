@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 
 from prloom.core.naming import is_branch_name, shown
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, git
+from prloom.workspace import checkout, git, root
 from prloom.workspace.checkout import Checkout
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-LOCAL_STATE = "prloom/.local"
-"""The folder of all that prloom writes, below a checkout; never committed."""
 
 _USUAL_BASES = ("main", "master", "trunk", "develop")
 _MOST_COMPARED = 5_000
@@ -34,25 +31,9 @@ class Repository:
 
 
 def find(cwd: Path) -> Repository:
-    """Return the repository around a folder: its main checkout, also from within another worktree of it.
-
-    Only files are read. Where the main one is bare, the worktree around the folder takes its place. Raises
-    WorkspaceError outside a repository, in a bare one, and in a worktree that prloom made.
-    """
-    here = cwd.resolve()
-    found = checkout.around(here)
-    if found is None:
-        raise WorkspaceError(_why_none(here))
-    if not found.linked:
-        if _is_bare(found.common):
-            raise WorkspaceError(f"{shown(str(found.path))} is a bare repository; run prloom in a checkout of it")
-        return Repository(found.path, found.common)
-    has_main = found.common.name == ".git" and not _is_bare(found.common)
-    root = found.common.parent if has_main else found.path
-    if root / LOCAL_STATE in found.path.parents or (found.path / LOCAL_STATE / "state.json").exists():
-        where = shown(str(root)) if has_main else "the checkout that you work in"
-        raise WorkspaceError(f"{shown(str(here))} is inside a worktree that prloom made; run prloom in {where}")
-    return Repository(root, found.common)
+    """Return the repository around a folder, with the checkout that prloom works for; see `root.find`."""
+    found = root.find(cwd)
+    return Repository(found.path, found.common)
 
 
 def main_checkout(repository: Repository) -> Checkout:
@@ -160,16 +141,3 @@ def _replace(file: Path, content: bytes) -> None:
 def _sha(repository: Repository, ref: str) -> str | None:
     asked = ["rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"]
     return git.run(asked, cwd=repository.root, codes=(0, 1)).out.strip() or None
-
-
-def _is_bare(git_dir: Path) -> bool:
-    """Whether the configuration that `git clone --bare` and `git init --bare` write is there."""
-    lines = (checkout.read(git_dir / "config") or "").splitlines()
-    return any("".join(line.split()).lower() == "bare=true" for line in lines)
-
-
-def _why_none(here: Path) -> str:
-    for each in (here, *here.parents):
-        if (each / "HEAD").is_file() and (each / "objects").is_dir() and (each / "refs").is_dir():
-            return f"{shown(str(each))} is a bare repository; run prloom in a checkout of it"
-    return f"{shown(str(here))} is not in a git repository; run prloom inside one"

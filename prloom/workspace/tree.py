@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from prloom.core.naming import shown
 from prloom.errors import WorkspaceError
 from prloom.workspace import git
-from prloom.workspace.repository import LOCAL_STATE, Repository
+from prloom.workspace.repository import Repository
+from prloom.workspace.root import LOCAL_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

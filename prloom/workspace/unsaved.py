@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from prloom.core.naming import shown
 from prloom.workspace import checkout, git
-from prloom.workspace.repository import LOCAL_STATE
+from prloom.workspace.root import LOCAL_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

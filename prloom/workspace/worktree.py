@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from prloom.core.naming import is_branch_name, shown
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, git, repository, tree, unsaved
+from prloom.workspace import checkout, git, repository, root, tree, unsaved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,9 @@ def create(repo: Repository, path: Path, branch: str) -> str:
             _refuse_if_held(repo, path, branch)
         _refuse_if_harmful(repo, sha, branch)
         _exclude(repo, path)
-        return head(repo, path) if there else _make(repo, path, branch, sha, track=local is None)
+        made = head(repo, path) if there else _make(repo, path, branch, sha, track=local is None)
+        root.mark_as_plans(_at(repo, path))
+        return made
 
 
 def remove(repo: Repository, path: Path, *, with_branch: bool = False) -> None:
@@ -169,7 +171,7 @@ def _refuse_if_harmful(repo: Repository, sha: str, branch: str) -> None:
 
 
 def _exclude(repo: Repository, path: Path) -> None:
-    local = repo.root / repository.LOCAL_STATE
+    local = repo.root / root.LOCAL_STATE
     repository.exclude(repo, local)
     if not path.is_relative_to(local):
         repository.exclude(repo, path)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
+import git_folder
 import pytest
 from click.testing import CliRunner
 from stage import Stage
@@ -41,7 +42,7 @@ class Screen(io.StringIO):
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
     root = tmp_path / "repo"
-    (root / ".git").mkdir(parents=True)  # enough to be found by; the plans of a stage have no worktrees of git's
+    git_folder.make(root / ".git")  # the plans of a stage have no worktrees of git's
     return Stage(root)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ Prloom = Callable[..., Any]
 @pytest.fixture
 def sound(stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stage:
     """A repository of git's, with an agent on the machine."""
-    (stage.root / ".git").rmdir()
+    shutil.rmtree(stage.root / ".git")
     subprocess.run(["git", "init", "--quiet", str(stage.root)], check=True)
     (stage.root / ".git/info/exclude").write_text("/prloom/.local/\n")
     agent = tmp_path / "bin/claude"

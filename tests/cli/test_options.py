@@ -65,18 +65,10 @@ def test_in_a_plans_worktree_the_configuration_is_that_of_its_checkout(repo: Pat
     assert options.config(inside).base_branch == "main"
 
 
-def test_a_worktree_that_a_person_made_is_a_checkout_of_its_own(repo: Path, git: Git, tmp_path: Path) -> None:
+def test_a_worktree_that_a_person_made_leads_to_the_same_checkout(repo: Path, git: Git, tmp_path: Path) -> None:
     git(repo, "worktree", "add", "--quiet", str(tmp_path / "mine"))
 
-    assert options.repo_root(Options(str(tmp_path / "mine"))) == tmp_path / "mine"
-
-
-def test_a_submodule_is_a_repository_of_its_own(tmp_path: Path) -> None:
-    inner = tmp_path / "outer/inner"
-    inner.mkdir(parents=True)
-    (inner / ".git").write_text("gitdir: ../.git/modules/inner\n")
-
-    assert options.repo_root(Options(str(inner))) == inner
+    assert options.repo_root(Options(str(tmp_path / "mine"))) == repo
 
 
 def test_flags_and_presets_reach_the_configuration(repo: Path) -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import environment
+import git_folder
 import pytest
 
 from prloom.cli import main
@@ -16,7 +17,7 @@ from prloom.testing import a_comment, finding, harness
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / ".git").mkdir()
+    git_folder.make(tmp_path / ".git")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import git_folder
 import pytest
 
 from prloom.cli import main
@@ -42,7 +43,7 @@ BROKEN = """
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / ".git").mkdir()
+    git_folder.make(tmp_path / ".git")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PRLOOM_HOME", str(tmp_path / "home"))
     return tmp_path

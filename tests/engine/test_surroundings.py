@@ -79,6 +79,16 @@ def test_a_plan_whose_worktree_is_gone_is_an_error_and_so_is_a_half_made_one(rep
     assert findings["half"].what == "a worktree is there, but no plan in it: an adoption was cut short"
 
 
+def test_plans_that_an_earlier_version_left_in_another_worktree_are_named(repo: Path) -> None:
+    git(repo, "worktree", "add", "--quiet", "-b", "own", "../own")
+    git(repo, "worktree", "add", "--quiet", "-b", "work", "../own/prloom/.local/worktrees/work")
+
+    (finding,) = surroundings.of_other_checkouts(places(repo))
+
+    assert finding.where == str(repo.parent / "own")
+    assert finding.what == f"plans of an earlier version are here (work), and prloom works in {repo}"
+
+
 def test_a_machine_without_an_agent_is_one_error_for_all_stages(repo: Path) -> None:
     (finding,) = surroundings.of_agents(loading.load(repo, {}), repo, ENVIRON)
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import git_folder
 import pytest
 
 from prloom.exchange import connect, opening
@@ -31,7 +32,7 @@ def test_the_environment_names_one_where_nobody_else_does(tmp_path: Path, monkey
 
 
 def test_a_repository_has_one_of_its_own_that_is_found_from_below(tmp_path: Path):
-    (tmp_path / ".git").mkdir()
+    git_folder.make(tmp_path / ".git")
     (tmp_path / "deep/down").mkdir(parents=True)
 
     opening.store(start=tmp_path / "deep/down").close()
@@ -50,7 +51,7 @@ def test_git_does_not_see_a_repositorys_exchange_though_nobody_said_init(tmp_pat
 
 
 def test_a_folder_that_was_there_before_is_left_as_it_is(tmp_path: Path):
-    (tmp_path / ".git").mkdir()
+    git_folder.make(tmp_path / ".git")
     (tmp_path / "prloom/.local").mkdir(parents=True)
 
     opening.store(start=tmp_path).close()
@@ -59,14 +60,16 @@ def test_a_folder_that_was_there_before_is_left_as_it_is(tmp_path: Path):
 
 
 def test_outside_of_a_repository_one_has_to_be_named(tmp_path: Path):
-    with pytest.raises(StoreError, match="is in no repository; name a database with --database or PRLOOM_EXCHANGE"):
+    with pytest.raises(
+        StoreError, match=r"no git repository at .*; or name a database with --database or PRLOOM_EXCHANGE"
+    ):
         opening.store(start=tmp_path)
 
 
 @pytest.mark.parametrize("link", ["prloom", "prloom/.local"])
 def test_a_repositorys_folder_that_is_a_link_is_refused(tmp_path: Path, link: str):
     repository, outside = tmp_path / "repository", tmp_path / "outside"
-    (repository / ".git").mkdir(parents=True)
+    git_folder.make(repository / ".git")
     outside.mkdir()
     (repository / link).parent.mkdir(exist_ok=True)
     (repository / link).symlink_to(outside)

@@ -7,6 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import layouts
 import pytest
 from attacks import CANARY, REFS, Attack
 from click.testing import CliRunner
@@ -98,9 +99,7 @@ def bring(repository: Repository, branch: str, files: dict[str, str], links: dic
 
 def ran(repository: Repository, *args: str) -> tuple[int, str]:
     """Run a command of prloom in this process, and return its exit code and what it said."""
-    with CliRunner().isolation() as (out, err, _):
-        code = main.run(main.cli, ["-C", str(repository.root), *args])
-        return code, (out.getvalue() + err.getvalue()).decode()
+    return command(repository.root, *args)
 
 
 @pytest.fixture
@@ -193,6 +192,46 @@ def test_a_branch_of_any_name_that_git_allows_is_adopted_and_nothing_else_happen
     assert (code, json.loads(ran(repository, "status", "--json")[1])["plans"][0]["branch"]) == (0, name), shown
     assert CANARY not in {path.name for path in tmp_path.rglob("*")}
     assert not (repository.root / "x").exists()
+
+
+def command(place: Path, *args: str) -> tuple[int, str]:
+    """Run a command in a folder, in this process, and return its exit code and what it said."""
+    with CliRunner().isolation() as (out, err, _):
+        code = main.run(main.cli, ["-C", str(place), *args])
+        return code, (out.getvalue() + err.getvalue()).decode()
+
+
+@pytest.fixture(params=layouts.ALL.values(), ids=layouts.ALL)
+def checkout(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout in each of the layouts, with plugins that run in this process."""
+    monkeypatch.setenv("PRLOOM_PLUGINS__ISOLATION", "inline")
+    monkeypatch.setenv("PRLOOM_HOME", str(tmp_path / "home"))
+    made: Path = request.param(tmp_path)
+    return made
+
+
+def test_in_a_plans_worktree_the_operator_is_obeyed_in_any_layout(checkout: Path, tmp_path: Path):
+    canary, trees = tmp_path / "ran", tmp_path / "trees"
+    (checkout / "prloom.toml").write_text(f'worktrees_dir = "{trees}"\n')
+    tree = trees / "work"
+    files = {name: text for name, text in traps(canary).items() if name.startswith(("prloom", "evil"))}
+    layouts.git(checkout, "checkout", "--quiet", "work")
+    for name, text in files.items():
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).write_text(text)
+    layouts.git(checkout, "add", ".")
+    layouts.git(checkout, "commit", "--quiet", "--message=evil")
+    layouts.git(checkout, "checkout", "--quiet", "main")
+    (checkout / "prloom.toml").write_text(f'worktrees_dir = "{trees}"\n')
+    assert command(checkout, "adopt", "--branch", "work")[0] == 0
+    assert "evil" in (tree / "prloom.toml").read_text()
+
+    started = command(tree, "start", "--once")
+
+    assert not canary.exists(), canary.read_text()
+    assert started[0] == 0, started
+    for args in (["status", "--json"], ["plugins", "list"]):
+        assert AGE.sub("…", command(tree, *args)[1]) == AGE.sub("…", command(checkout, *args)[1])
 
 
 def outside(home: Path) -> list[str]:

@@ -13,6 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import git_folder
+
 from prloom.api import (
     Action,
     BridgeContext,
@@ -257,6 +259,8 @@ class Stage:
         """Adopt a plan without git, and return its `prloom/.local`."""
         worktree = self.paths.worktree(plan_id)
         worktree.mkdir(parents=True)
+        if (self.root / ".git").is_dir():
+            git_folder.add_worktree(self.root / ".git", worktree)
         with Folder.make(worktree, "prloom", ".local") as local:
             local.make_sub("bus").close()
             plans.save(local, Plan(id=plan_id, branch=plan_id, **{"pr": 7, "forge": "forge", **fields}))

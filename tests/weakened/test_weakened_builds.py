@@ -642,9 +642,9 @@ WEAKENINGS = (
     ),
     Weakening(
         "P8: in a worktree too, the configuration is that of the operator's checkout",
-        "prloom/cli/options.py",
-        "            return _main_checkout(folder) or folder\n",
-        "            return folder\n",
+        "prloom/workspace/root.py",
+        "    if not start.linked and core.worktree in {None, start.path}:\n",
+        "    if core.worktree in {None, start.path}:\n",
         "cli/test_options.py",
         "in_a_plans_worktree",
     ),

@@ -30,7 +30,7 @@ def test_a_checkout_is_known_by_its_git(project: Project, other: Checkout) -> No
     assert checkout.at(project.root) == main_of(project)
     assert checkout.at(other.path) == other
     assert checkout.at(project.root / "src") is None
-    assert checkout.around(other.path / "src") == other
+    assert checkout.enclosing(other.path / "src")[0] == other
     assert (main_of(project).linked, other.linked) == (False, True)
 
 

@@ -44,10 +44,12 @@ def _keep_out_of_git(root: Path) -> None:
     from contextlib import suppress  # noqa: PLC0415 - once in a repository's life
 
     from prloom.workspace import repository  # noqa: PLC0415 - likewise
+    from prloom.workspace import root as roots  # noqa: PLC0415 - likewise
 
     with suppress(PrloomError):  # no repository, or a broken one: then git sees nothing anyway, or nothing helps
         found = repository.find(root)
-        repository.exclude(found, found.root / repository.LOCAL_STATE)
+        roots.claim(repository.main_checkout(found))
+        repository.exclude(found, found.root / roots.LOCAL_STATE)
 
 
 def name_of(exchange: Exchange, database: str | None) -> str:

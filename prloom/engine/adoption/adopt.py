@@ -16,7 +16,7 @@ from prloom.storage import asides, paths
 from prloom.storage.document import LABEL
 from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
-from prloom.workspace import repository, worktree
+from prloom.workspace import repository, root, worktree
 from prloom.workspace.repository import Repository
 
 REVIEW = """# Feedback
@@ -35,7 +35,8 @@ def locate(root: Path, config: Config) -> RepositoryPaths:
 
 
 def prepare(repo: Repository) -> None:
-    """Keep all that prloom writes out of git, for every worktree of the repository."""
+    """Keep all that prloom writes out of git, for every worktree of the repository, and in this checkout."""
+    root.claim(repository.main_checkout(repo))
     repository.exclude(repo, repo.root.joinpath(*paths.LOCAL))
 
 

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, repository, tree
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.repository import Repository
@@ -94,8 +93,5 @@ def _of_file(path: str) -> tuple[int, int, int] | None:
 
 
 def _find(root: Path) -> Repository | None:
-    """Return the repository; None where there is none."""
-    try:
-        return repository.find(root)
-    except WorkspaceError:
-        return None
+    """Return the repository; None where there is none. One that cannot be used raises WorkspaceError."""
+    return None if checkout.at(root) is None else repository.find(root)

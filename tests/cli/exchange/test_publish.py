@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import git_folder
 import pytest
 
 from prloom.exchange.exchange import Exchange
@@ -91,7 +92,7 @@ def test_a_named_database_is_stronger_than_the_environments(run: Run, exchange: 
 
 
 def test_in_a_repository_the_exchange_is_among_prlooms_own_files(tmp_path: Path):
-    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    git_folder.make(tmp_path / "repo" / ".git")
     (tmp_path / "repo" / "deep").mkdir()
     environ = {name: value for name, value in os.environ.items() if name != "PRLOOM_EXCHANGE"}
 
@@ -106,7 +107,7 @@ def test_in_a_repository_the_exchange_is_among_prlooms_own_files(tmp_path: Path)
     assert read.stdout == "hello"
     assert (tmp_path / "repo" / "prloom" / ".local" / "exchange.db").stat().st_mode & 0o777 == 0o600
     assert (lost.returncode, lost.stderr.count("\n")) == (1, 1)
-    assert "is in no repository; name a database with --database or PRLOOM_EXCHANGE" in lost.stderr
+    assert "or name a database with --database or PRLOOM_EXCHANGE" in lost.stderr
 
 
 def test_in_a_repository_git_sees_nothing_of_the_exchange(tmp_path: Path):
@@ -122,8 +123,9 @@ def test_in_a_repository_git_sees_nothing_of_the_exchange(tmp_path: Path):
     for checkout in (repo, linked):
         run(sys.executable, "-m", "prloom", "exchange", "publish", "jobs", "hello", cwd=checkout)
 
-        assert (checkout / "prloom" / ".local" / "exchange.db").exists()
         assert run("git", "status", "--porcelain", cwd=checkout) == ""
+    assert (repo / "prloom" / ".local" / "exchange.db").exists()
+    assert not (linked / "prloom").exists()
 
 
 def test_what_is_no_exchange_is_refused_untouched(run: Run, database: Path):
