@@ -110,10 +110,14 @@ Settlement: TypeAlias = Completed | Failed | TimedOut | HandedBack
 
 
 class Settled(Value, frozen=True, kw_only=True):
-    """How a claim was settled, and the reply that went out with it (None where the message is to be tried again)."""
+    """How a claim was settled, and the reply that went out with it (None where the message is to be tried again).
+
+    `retry_at` is when it is tried again at the earliest, where that is not at once.
+    """
 
     claim: Claim
     reply: Message | None = None
+    retry_at: datetime | None = None
 
 
 class Look(Value, frozen=True, kw_only=True):
@@ -126,7 +130,8 @@ class Look(Value, frozen=True, kw_only=True):
 class TopicStats(Value, frozen=True, kw_only=True):
     """How a topic stands: messages by state, the age of the oldest ready one, and what came and ended a minute.
 
-    `delayed` is how many of the ready ones wait for a time. The rates are of the last five minutes.
+    Each message is counted once: `ready` are those that can be claimed now, and `delayed` those that wait for a time.
+    The rates are of the last five minutes.
     """
 
     topic: str

@@ -118,7 +118,11 @@ class MemoryStore:
             claim = self._claims.get(claim_id)
             if claim is not None and claim.status != "active" and rules.same(claim, settlement):
                 reply = self._replies.get(claim_id)
-                return Settled(claim=claim, reply=None if reply is None else self._messages[reply])
+                return Settled(
+                    claim=claim,
+                    reply=None if reply is None else self._messages[reply],
+                    retry_at=self._deliveries[claim.message_id].available_at,
+                )
             claim = self._active(claim_id)
             verdict = rules.settled(settlement, self._deliveries[claim.message_id], self.now(), self._backoff)
             return self._end(claim, verdict)
@@ -138,7 +142,7 @@ class MemoryStore:
             reply = self._publish(verdict.reply)
             self._replies[claim.id] = reply.id
         self._pokes.poke()
-        return Settled(claim=ended, reply=reply)
+        return Settled(claim=ended, reply=reply, retry_at=verdict.delivery.available_at)
 
     def expire(self) -> int:
         with self._lock:

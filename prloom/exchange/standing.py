@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -157,21 +158,29 @@ def prunable(entries: Sequence[Entry], worked: AbstractSet[str], before: datetim
 
 def stats(topic: str, entries: Sequence[Entry], now: datetime) -> TopicStats:
     """Return how a topic stands, from all its messages."""
-    count = {
-        state: sum(entry.delivery.state == state for entry in entries) for state in ("ready", "leased", "done", "dead")
-    }
-    ready = [entry for entry in entries if entry.delivery.state == "ready"]
+    count = Counter(_counted_as(entry.delivery, now) for entry in entries)
+    ready = [entry for entry in entries if _counted_as(entry.delivery, now) == "ready"]
     since = now - RATE_WINDOW
     published = sum(entry.message.created_at > since for entry in entries)
     ended = sum(entry.delivery.ended_at is not None and entry.delivery.ended_at > since for entry in entries)
     return TopicStats(
         topic=topic,
-        **count,
-        delayed=sum(entry.delivery.available_at is not None and entry.delivery.available_at > now for entry in ready),
+        ready=count["ready"],
+        delayed=count["delayed"],
+        leased=count["leased"],
+        done=count["done"],
+        dead=count["dead"],
         oldest_ready_age=now - ready[0].message.created_at if ready else None,
         published_per_minute=per_minute(published),
         ended_per_minute=per_minute(ended),
     )
+
+
+def _counted_as(delivery: Delivery, now: datetime) -> str:
+    """Return as what a message is counted, which is one thing: what waits for a time is delayed, and not ready."""
+    if delivery.state == "ready" and delivery.available_at is not None and delivery.available_at > now:
+        return "delayed"
+    return delivery.state
 
 
 def per_minute(count: int) -> float:

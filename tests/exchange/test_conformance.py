@@ -751,10 +751,31 @@ def test_a_topic_is_counted_by_state(exchange: Exchange, clock: Any):
     stats = {each.topic: each for each in exchange.stats()}
 
     work = stats["work"]
-    assert (work.ready, work.delayed, work.leased, work.done, work.dead) == (2, 1, 1, 0, 1)
+    assert (work.ready, work.delayed, work.leased, work.done, work.dead) == (1, 1, 1, 0, 1)
     assert work.oldest_ready_age == timedelta(seconds=30)
     assert (work.published_per_minute, work.ended_per_minute) == (0.8, 0.2)
     assert list(stats) == ["work", "work.dead"]
+
+
+def test_a_delayed_message_is_counted_once(exchange: Exchange, clock: Any):
+    exchange.publish("work", "x", delay=MINUTE)
+
+    (delayed,) = exchange.stats()
+    clock.pass_(minutes=2)
+    (ready,) = exchange.stats()
+
+    assert (delayed.ready, delayed.delayed, delayed.oldest_ready_age) == (0, 1, None)
+    assert (ready.ready, ready.delayed, ready.oldest_ready_age) == (1, 0, 2 * MINUTE)
+
+
+def test_a_failure_to_be_tried_again_says_when(exchange: Exchange):
+    exchange.publish("work", "x")
+    held = exchange.claim("work")
+    assert held is not None
+
+    settled = held.fail("broke", retry=True)
+
+    assert settled.retry_at == exchange.inspect(held.message.id).delivery.available_at is not None
 
 
 # ---- waking

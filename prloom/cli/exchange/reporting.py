@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from prloom.exchange.worker.news import News
 
 
+_WORDS = {"retrying": "failed"}  # when it is tried again is told beside it
+
+
 def tell(news: News) -> None:
     """Print the news; a stderr that nobody reads ends no work."""
     if isinstance(news, Told) and news.how == "began" and not sys.stderr.isatty():
@@ -33,13 +36,15 @@ def line(news: News) -> str:
             return f"{terminal.paint('trouble', 'bad')}: {terminal.clean(error)}; trying again in {wait}"
         case Told():
             where = f"{terminal.paint(news.topic, 'name')} {news.message_id} attempt {news.attempt}"
-            how = terminal.paint(news.how.replace("_", " "), outcomes.ROLES.get(news.how, "dim"))
-            return f"{where}: {how}{_about(news)}"
+            how = _WORDS.get(news.how, news.how.replace("_", " "))
+            return f"{where}: {terminal.paint(how, outcomes.ROLES.get(news.how, 'dim'))}{_about(news)}"
 
 
 def _about(told: Told) -> str:
     if told.how == "began":
         return ""
-    took = f" in {terminal.duration(timedelta(seconds=told.seconds))}"
+    preposition = "in" if told.how == "completed" else "after"
+    took = f" {preposition} {terminal.duration(timedelta(seconds=told.seconds))}"
+    again = "" if told.pause is None else f"; retrying in {terminal.duration(timedelta(seconds=told.pause))}"
     why = f": {terminal.clean(told.why)}" if told.why else ""
-    return f"{took}{why}{f' -> {told.reply}' if told.reply else ''}"
+    return f"{took}{again}{why}{f' -> {told.reply}' if told.reply else ''}"

@@ -164,7 +164,8 @@ def settle(tx: Transaction, claim_id: str, settlement: Settlement, policy: Backo
     row = tuple(whole)
     claim = rows.claim(row[_HEAD_WIDTH:])
     if claim.status != "active" and rules.same(claim, settlement):
-        return Settled(claim=claim, reply=None if row[2] is None else publishing.find(tx, row[2]))
+        reply = None if row[2] is None else publishing.find(tx, row[2])
+        return Settled(claim=claim, reply=reply, retry_at=_delivery(row).available_at)
     if claim.status != "active" or claim.lease_until <= tx.now:
         raise ClaimOverError(standing.over(claim_id, claim))
     return _end(tx, row, rules.settled(settlement, _delivery(row), tx.now, policy))
@@ -234,7 +235,7 @@ def _end(tx: Transaction, row: Row, verdict: Verdict) -> Settled:
     tx.news = True
     if verdict.reply is None:
         tx.ask(_END, *how, None, *stands)
-        return Settled(claim=ended)
+        return Settled(claim=ended, retry_at=verdict.delivery.available_at)
     reply, values = publishing.made(verdict.reply, conversation_id, tx.now)
     tx.ask(_REPLY_AND_END, *values, *how, reply.id, *stands)
     return Settled(claim=ended, reply=reply)

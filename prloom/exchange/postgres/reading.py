@@ -28,12 +28,14 @@ ANY_OF = "SELECT FROM messages WHERE conversation_id = %s LIMIT 1"
 WORKED = "SELECT topic FROM worked WHERE topic = ANY(%s::text[])"
 STATS = """
 SELECT s.*, %s - oldest.created_at FROM (
-    SELECT topic, count(*) FILTER (WHERE state = 'ready') AS ready,
-        count(*) FILTER (WHERE state = 'ready' AND available_at > %s) AS delayed,
+    SELECT topic, count(*) FILTER (WHERE waits) AS delayed,
+        count(*) FILTER (WHERE state = 'ready' AND NOT waits) AS ready,
         count(*) FILTER (WHERE state = 'leased') AS leased, count(*) FILTER (WHERE state = 'done') AS done,
         count(*) FILTER (WHERE state = 'dead') AS dead, count(*) FILTER (WHERE created_at > since.t) AS published,
-        count(*) FILTER (WHERE ended_at > since.t) AS ended, min(seq) FILTER (WHERE state = 'ready') AS first
-    FROM deliveries, (SELECT %s::timestamptz AS t) AS since GROUP BY topic
+        count(*) FILTER (WHERE ended_at > since.t) AS ended,
+        min(seq) FILTER (WHERE state = 'ready' AND NOT waits) AS first
+    FROM deliveries, (SELECT %s::timestamptz AS t) AS since,
+        LATERAL (SELECT state = 'ready' AND coalesce(available_at > %s, false) AS waits) AS each GROUP BY topic
 ) AS s LEFT JOIN deliveries AS oldest ON oldest.seq = s.first ORDER BY s.topic
 """
 
@@ -115,7 +117,7 @@ def worked(tx: Transaction, conversations: Iterable[Sequence[Entry]]) -> frozens
 
 def stats(row: Row) -> TopicStats:
     """Return what a row of STATS says."""
-    topic, ready, delayed, leased, done, dead, published, ended, _, age = row
+    topic, delayed, ready, leased, done, dead, published, ended, _, age = row
     return TopicStats(
         topic=topic,
         ready=ready,

@@ -147,7 +147,8 @@ def settle(db: sqlite3.Connection, claim_id: str, settlement: Settlement, clock:
     """End a claim as its holder says; raises ClaimOverError."""
     held = _found(db, claim_id, clock)
     if held.claim.status != "active" and rules.same(held.claim, settlement):
-        return Settled(claim=held.claim, reply=None if held.reply_id is None else publishing.find(db, held.reply_id))
+        reply = None if held.reply_id is None else publishing.find(db, held.reply_id)
+        return Settled(claim=held.claim, reply=reply, retry_at=held.delivery.available_at)
     _check_active(held)
     return _end(db, held, rules.settled(settlement, held.delivery, held.now, policy))
 
@@ -195,7 +196,7 @@ def _end(db: sqlite3.Connection, held: _Held, verdict: Verdict) -> Settled:
         (ended.status, rows.micros(held.now), ended.error, None if reply is None else reply.id, held.seq, ended.id),
     )
     save(db, held.seq, verdict.delivery)
-    return Settled(claim=ended, reply=reply)
+    return Settled(claim=ended, reply=reply, retry_at=verdict.delivery.available_at)
 
 
 def save(db: sqlite3.Connection, seq: int, delivery: Delivery) -> None:

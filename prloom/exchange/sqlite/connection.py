@@ -95,42 +95,47 @@ class Connection:
 
 
 def _reached(path: str) -> tuple[sqlite3.Connection, Turn]:
-    """Return the database, made where it is missing; what is no exchange is refused before a lock is put beside it."""
-    db = _open(path) if files.exists(path) else None
-    if db is not None:
-        return db, files.turn(path)
+    """Return the database, made where it is missing, and brought up where an older prloom made it.
+
+    What is not an exchange is refused before a lock is put beside it.
+    """
+    if files.exists(path):
+        db, version = _open(path)
+        if version == schema.VERSION:
+            return db, files.turn(path)
+        db.close()
     turn = files.turn(path)
     try:
         with turn.held():
             files.make(path)
-            return _open(path) or _made(path), turn
+            return _brought_up(path), turn
     except BaseException:
         turn.close()
         raise
 
 
-def _open(path: str) -> sqlite3.Connection | None:
-    """Open the database; None where it is empty."""
+def _open(path: str) -> tuple[sqlite3.Connection, int]:
+    """Open the database, and return it with the version of its tables."""
     db = _connected(path)
     try:
-        if schema.check(db, path):
-            return db
+        return db, schema.version_of(db, path)
     except sqlite3.Error as error:
         db.close()
         raise _told(path, error) from error
     except BaseException:
         db.close()
         raise
-    db.close()
-    return None
 
 
-def _made(path: str) -> sqlite3.Connection:
-    db = _connected(path)
+def _brought_up(path: str) -> sqlite3.Connection:
+    """Open the database and see to its tables; it is this process's turn to write."""
+    db, version = _open(path)
     try:
-        db.execute(f"PRAGMA page_size = {_PAGE}")
-        db.execute("PRAGMA journal_mode = WAL")
-        schema.make(db)
+        if version == 0:
+            db.execute(f"PRAGMA page_size = {_PAGE}")
+            db.execute("PRAGMA journal_mode = WAL")
+        if version < schema.VERSION:
+            schema.bring_up(db, version)
     except sqlite3.Error as error:
         db.close()
         raise _told(path, error) from error

@@ -26,21 +26,22 @@ _REPLIES = (  # a reply is of its request's conversation, and found by that
     " AND (SELECT reply FROM deliveries AS d WHERE d.seq = m.seq)"
 )
 _CLAIMS = f"SELECT {rows.CLAIM} FROM claims AS c JOIN messages AS m ON m.seq = c.message"  # noqa: S608
+# What has ended is counted already (see `schema`); all else is read from indexes that hold what is unfinished only.
 _STATS = """
-SELECT topic, ready, delayed, leased, done, dead, ended, (SELECT created_at FROM messages WHERE seq = first_ready)
-FROM (
-    SELECT
-        topic,
-        sum(state = 'ready') AS ready,
-        sum(state = 'ready' AND available_at IS NOT NULL AND available_at > ?) AS delayed,
-        sum(state = 'leased') AS leased,
-        sum(state = 'done') AS done,
-        sum(state = 'dead') AS dead,
-        sum(ended_at IS NOT NULL AND ended_at > ?) AS ended,
-        min(CASE WHEN state = 'ready' THEN seq END) AS first_ready
-    FROM deliveries GROUP BY topic
-) ORDER BY topic
+SELECT topic, messages, done, dead,
+    (SELECT count(*) FROM deliveries AS d WHERE d.topic = c.topic AND state = 'ready' AND available_at > :now),
+    (SELECT created_at FROM messages WHERE seq = min(
+        ifnull((SELECT min(seq) FROM deliveries AS d
+            WHERE d.topic = c.topic AND state = 'ready' AND available_at IS NULL), 9e18),
+        ifnull((SELECT min(seq) FROM deliveries AS d
+            WHERE d.topic = c.topic AND state = 'ready' AND available_at <= :now), 9e18)))
+FROM counts AS c ORDER BY topic
 """
+_LEASED = """
+SELECT d.topic, count(*) FROM claims AS c JOIN deliveries AS d ON d.seq = c.message
+WHERE c.status = 'active' AND d.state = 'leased' GROUP BY d.topic
+"""
+_ENDED = "SELECT topic, count(*) FROM deliveries WHERE ended_at > ? GROUP BY topic"
 
 
 def messages(db: sqlite3.Connection, selection: Selection) -> tuple[Message, ...]:
@@ -110,16 +111,18 @@ def stats(db: sqlite3.Connection, now: datetime) -> tuple[TopicStats, ...]:
     """Return how each topic stands."""
     since = rows.micros(now - standing.RATE_WINDOW)
     published = _published(db, since)
+    leased, ended = Counter(dict(db.execute(_LEASED))), Counter(dict(db.execute(_ENDED, (since,))))
+    found = db.execute(_STATS, {"now": rows.micros(now)}).fetchall()
     return tuple(
-        _topic_stats(row, now, published[row[0]]) for row in db.execute(_STATS, (rows.micros(now), since)).fetchall()
+        _topic_stats(row, now, leased=leased[row[0]], published=published[row[0]], ended=ended[row[0]]) for row in found
     )
 
 
-def _topic_stats(row: rows.Row, now: datetime, published: int) -> TopicStats:
-    topic, ready, delayed, leased, done, dead, ended, oldest = row
+def _topic_stats(row: rows.Row, now: datetime, *, leased: int, published: int, ended: int) -> TopicStats:
+    topic, messages, done, dead, delayed, oldest = row
     return TopicStats(
         topic=topic,
-        ready=ready,
+        ready=messages - done - dead - delayed - leased,
         delayed=delayed,
         leased=leased,
         done=done,

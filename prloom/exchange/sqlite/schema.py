@@ -6,13 +6,12 @@ import sqlite3
 
 from prloom.exchange.errors import StoreError
 
-VERSION = 1
 APPLICATION = 0x70724C78  # "prLx", in the database's header: tells an exchange from any other SQLite database
 
 # What changes stands apart from the bodies, which do not: SQLite writes a row anew when any of it changes. Bodies stand
 # last: to what stands behind a long text it reads through all of that. Every index that claiming needs is partial, so
 # that none of them grows with history.
-_TABLES = """
+_FIRST = """
 CREATE TABLE messages (
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -81,24 +80,67 @@ CREATE INDEX tracked_open ON tracked (seq) WHERE told = 0;
 """
 
 
-def make(db: sqlite3.Connection) -> None:
-    """Make the tables in an empty database, in one transaction."""
+# A topic's messages are found without reading the others. What has ended is counted as it ends: nearly all is history,
+# and it need not be read to be counted. Claiming changes none of these counts.
+_COUNTED = """
+CREATE INDEX messages_topic ON messages (topic);
+CREATE INDEX deliveries_ended ON deliveries (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE TABLE counts (
+    topic TEXT PRIMARY KEY,
+    messages INTEGER NOT NULL,
+    done INTEGER NOT NULL,
+    dead INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO counts (topic, messages, done, dead)
+    SELECT topic, count(*), sum(state = 'done'), sum(state = 'dead') FROM deliveries GROUP BY topic;
+
+CREATE TRIGGER deliveries_count_new AFTER INSERT ON deliveries
+BEGIN
+    INSERT INTO counts (topic, messages, done, dead) VALUES (new.topic, 1, new.state = 'done', new.state = 'dead')
+        ON CONFLICT DO UPDATE SET
+            messages = messages + 1, done = done + excluded.done, dead = dead + excluded.dead;
+END;
+CREATE TRIGGER deliveries_count_ended AFTER UPDATE OF ending ON deliveries WHEN new.ending IS NOT old.ending
+BEGIN
+    UPDATE counts SET done = done + (new.state = 'done') - (old.state = 'done'),
+        dead = dead + (new.state = 'dead') - (old.state = 'dead') WHERE topic = new.topic;
+END;
+CREATE TRIGGER deliveries_count_removed AFTER DELETE ON deliveries
+BEGIN
+    UPDATE counts SET messages = messages - 1, done = done - (old.state = 'done'), dead = dead - (old.state = 'dead')
+        WHERE topic = old.topic;
+    DELETE FROM counts WHERE topic = old.topic AND messages = 0;
+END;
+"""
+
+SCRIPTS = (_FIRST, _COUNTED)
+"""What leads from each version to the next; a script that was ever released does not change."""
+VERSION = len(SCRIPTS)
+
+
+def bring_up(db: sqlite3.Connection, version: int) -> None:
+    """Bring a database of that version (0: an empty one) to this one's, in one transaction; nobody else writes now."""
+    scripts = "\n".join(SCRIPTS[version:])
     marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
-    db.executescript(f"BEGIN IMMEDIATE; {_TABLES} {marks} COMMIT;")
+    db.executescript(f"BEGIN IMMEDIATE; {scripts} {marks} COMMIT;")
 
 
-def check(db: sqlite3.Connection, path: str) -> bool:
-    """Return whether the database has its tables; raises StoreError where it is another one's, or of a newer prloom."""
+def version_of(db: sqlite3.Connection, path: str) -> int:
+    """Return the version of the database's tables, 0 where it is empty.
+
+    Raises StoreError where the database is another program's, or of a newer prloom.
+    """
     application, version, objects = db.execute(
         "SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_schema)"
         " FROM pragma_application_id AS a, pragma_user_version AS v"
     ).fetchone()
     if application == 0 and objects == 0:
-        return False
+        return 0
     if application != APPLICATION:
-        raise StoreError(f"{path} is another program's database, and no exchange; name another file")
+        raise StoreError(f"{path} is another program's database, not an exchange; name another file")
     if version > VERSION:
         raise StoreError(
             f"{path} was written by a newer prloom (schema {version}, this one knows {VERSION}); update this prloom"
         )
-    return True
+    return int(version)

@@ -11,7 +11,10 @@ How: TypeAlias = Literal["began", "completed", "failed", "timed_out", "retrying"
 
 @dataclass(frozen=True)
 class Told:
-    """A message was begun, or is done with; `why` is the error, and `reply` the topic on which the reply went out."""
+    """A message was begun, or is done with, after so many seconds.
+
+    `why` is the error, `reply` the topic on which the reply went out, and `pause` the seconds until it is tried again.
+    """
 
     how: How
     topic: str
@@ -20,6 +23,7 @@ class Told:
     seconds: float = 0.0
     why: str = ""
     reply: str | None = None
+    pause: float | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from prloom.exchange import replies
@@ -142,7 +143,11 @@ def _outcome(held: HeldClaim, settled: Settled, since: float) -> Told:
         how = "dead"
     else:
         how = "completed" if claim.status == "completed" else "timed_out" if claim.status == "timed_out" else "failed"
-    return _told(how, held, since, why=claim.error or "", reply=None if reply is None else reply.topic)
+    told = _told(how, held, since, why=claim.error or "", reply=None if reply is None else reply.topic)
+    if settled.retry_at is None or claim.completed_at is None:
+        return told
+    pause = settled.retry_at - claim.completed_at  # both are the exchange's own time
+    return replace(told, pause=max(pause.total_seconds(), 0.0))
 
 
 def _told(how: How, held: HeldClaim, since: float, *, why: str = "", reply: str | None = None) -> Told:

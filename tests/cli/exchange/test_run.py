@@ -44,9 +44,13 @@ def test_what_makes_no_sense_is_told_before_anything_is_claimed(
         (Told("completed", "jobs", "m", 1, 0.5, reply="out"), "jobs m attempt 1: completed in 500 ms -> out"),
         (
             Told("timed_out", "jobs", "m", 1, 61, "late\x1b", "x"),
-            r"jobs m attempt 1: timed out in 1 min 1 s: late\x1b -> x",
+            r"jobs m attempt 1: timed out after 1 min 1 s: late\x1b -> x",
         ),
-        (Told("handed_back", "jobs", "m", 1, 2), "jobs m attempt 1: handed back in 2 s"),
+        (Told("handed_back", "jobs", "m", 1, 2), "jobs m attempt 1: handed back after 2 s"),
+        (
+            Told("retrying", "jobs", "m", 1, 0.112, "exit code 1", pause=2),
+            "jobs m attempt 1: failed after 112 ms; retrying in 2 s: exit code 1",
+        ),
         (Trouble("x.db: disk full", 30), "trouble: x.db: disk full; trying again in 30 s"),
     ],
 )

@@ -69,7 +69,7 @@ def test_another_programs_database_is_refused_untouched(tmp_path: Path):
     db.close()
     before = path.read_bytes()
 
-    with pytest.raises(StoreError, match=r"music\.db is another program's database, and no exchange; name"):
+    with pytest.raises(StoreError, match=r"music\.db is another program's database, not an exchange; name"):
         SqliteStore(path)
 
     assert path.read_bytes() == before
@@ -84,7 +84,7 @@ def test_the_database_of_a_newer_prloom_is_refused_untouched(tmp_path: Path):
     db.close()
     before = path.read_bytes()
 
-    with pytest.raises(StoreError, match=r"was written by a newer prloom \(schema 2, this one knows 1\); update this"):
+    with pytest.raises(StoreError, match=r"was written by a newer prloom \(schema 3, this one knows 2\); update this"):
         SqliteStore(path)
 
     assert path.read_bytes() == before
