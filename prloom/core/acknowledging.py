@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from prloom.model import record
 from prloom.model.action import Action, React
 from prloom.model.decision import Change
 from prloom.model.event import Event
-from prloom.model.state import OpenEvent
+from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
 OWNER = "prloom"
 
@@ -22,6 +22,13 @@ Whoever wrote it earlier does not wait for a sign any more; and a first look at 
 after a night without a dispatcher, must not bring hundreds of them.
 """
 
+FEW = 3
+"""Acknowledgements of one plan that may wait at once: a burst of comments gets this many, and the latest get them."""
+
+IN_A_MINUTE, IN_AN_HOUR = 10, 100
+"""Acknowledgements that go through one bridge: what it may write in that time is for the answers."""
+
+_MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
 _LETS_IN = ("admitted", "vouched")
 
 
@@ -74,11 +81,28 @@ def action(event: Event, sign: React) -> Action | None:
     return Action(id=ident, target=event.reply_to, payload=sign, related_event_id=event.id)
 
 
-def owed(changes: Iterable[Change], opened: Mapping[str, OpenEvent]) -> tuple[Action, ...]:
-    """Return the acknowledgements of the held events that these changes let in."""
+def owed(changes: Iterable[Change], state: DispatchState) -> tuple[Action, ...]:
+    """Return the acknowledgements of the held events that these changes let in, of which the latest few."""
     let_in = [change.event_id for change in changes if change.state == "pending" and change.verdict in _LETS_IN]
-    found = [opened[event_id].acknowledgement for event_id in let_in if event_id in opened]
-    return tuple(each for each in found if each is not None)
+    found = [state.open[event_id].acknowledgement for event_id in let_in if event_id in state.open]
+    return few([each for each in found if each is not None], state.queue.values())
+
+
+def few(signs: Sequence[Action], queue: Iterable[QueuedAction]) -> tuple[Action, ...]:
+    """Return the latest of these acknowledgements, as many as there is room for beside those that wait already."""
+    room = FEW - sum(action.courtesy for action in queue)
+    return tuple(signs[-room:]) if room > 0 else ()
+
+
+def lately(sent: Iterable[datetime], now: datetime) -> tuple[datetime, ...]:
+    """Return which of the times at which acknowledgements were sent still count."""
+    return tuple(at for at in sent if timedelta() <= now - at < _HOUR)
+
+
+def may_be_sent(sent: Sequence[datetime], now: datetime) -> bool:
+    """Whether one more acknowledgement may be sent through a bridge, after those that were sent at these times."""
+    counted = lately(sent, now)
+    return len(counted) < IN_AN_HOUR and sum(now - at < _MINUTE for at in counted) < IN_A_MINUTE
 
 
 def _time(text: str | None) -> datetime | None:

@@ -93,7 +93,8 @@ def news(post: Post, known: Known | None) -> Event | None:
     `updated_at` moves without an edit too: when a draft is submitted, say.
     """
     if known is None:
-        return _event(post, event_id(post), _id(post.key) if _edited(post) else None)
+        supersedes = _id(post.key) if _edited(post) and not post.author.bot else None
+        return _event(post, event_id(post), supersedes)
     older = known.event
     said = digest(post)
     if known.words == said or post.author.bot:
@@ -132,8 +133,11 @@ def digest(post: Post) -> str:
 
 
 def event_id(post: Post) -> str:
-    """Return the id of the event that a post is at first sight, edited or not."""
-    return _id(f"{post.key}@{post.updated}" if _edited(post) else post.key)
+    """Return the id of the event that a post is at first sight, edited or not.
+
+    A bot's edit is no news, also where its post is remembered no longer: so that post is one event for ever.
+    """
+    return _id(f"{post.key}@{post.updated}" if _edited(post) and not post.author.bot else post.key)
 
 
 def _edited(post: Post) -> bool:
@@ -171,7 +175,9 @@ def _post(item: Json, key: str, said: tuple[str, str], where: Place, context: Ma
 
 
 def _event(post: Post, version: str, older: str | None) -> Event:
-    edit = {} if older is None else {"supersedes": older, "updatedAt": post.updated}
+    edit = {} if older is None else {"supersedes": older}
+    if older is not None or _edited(post):
+        edit["updatedAt"] = post.updated
     return Event(
         id=version,
         source=place.TARGET,

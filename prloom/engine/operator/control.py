@@ -116,7 +116,7 @@ def carry_out(request: Request, plans: Iterable[Addressee]) -> None:
         changes = requests.changes(request, plan.ledger.state)
         deliveries = requests.deliveries(request, plan.ledger.state)
         if changes or deliveries:
-            signs = acknowledging.owed(changes, plan.ledger.state.open)
+            signs = acknowledging.owed(changes, plan.ledger.state)
             plan.ledger.commit(
                 "operator",
                 OPERATOR,

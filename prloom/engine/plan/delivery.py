@@ -54,6 +54,12 @@ async def deliver(
         await _attempt(desk, bridge, queued, context, secrets)
 
 
+def drop(desk: Desk, bridge: str, action_ids: Sequence[str], reason: str) -> None:
+    """End these actions without another attempt: nobody waits for them."""
+    queue = desk.ledger.state.queue
+    _decide(desk, bridge, *(outbox.dropped(queue[each], reason) for each in action_ids if each in queue))
+
+
 async def _attempt(
     desk: Desk, bridge: LoadedBridge, batch: Sequence[QueuedAction], context: BridgeContext, secrets: Mapping[str, str]
 ) -> None:

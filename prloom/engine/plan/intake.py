@@ -153,7 +153,7 @@ def _changes(
         else:
             desk.ledger.texts.keep(event)
             coming.add(event.id)
-    return tuple(changes), tuple(signs.values()), tuple(told)
+    return tuple(changes), acknowledging.few(list(signs.values()), desk.ledger.state.queue.values()), tuple(told)
 
 
 def _answered(event: Event, answer: IssuedPost, position: Position) -> Change:
@@ -237,7 +237,7 @@ def looked_up(desk: Desk, event_id: str, permission: str | None, why: str | None
             if isinstance(judged, Trusted)
             else Change(event_id=event.id, verdict="held", state="held", reason=judged.reason)
         )
-    signs = acknowledging.owed((change,), desk.ledger.state.open)
+    signs = acknowledging.owed((change,), desk.ledger.state)
     desk.ledger.commit(
         "trust", "prloom", changes=(change,), actions=signs, courtesies=tuple(action.id for action in signs)
     )

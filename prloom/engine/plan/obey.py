@@ -38,7 +38,7 @@ def obey(desk: Desk, event: Event, command: Command, plugin_commands: Mapping[st
         related_event_id=event.id,
     )
     done = Change(event_id=event.id, verdict="handled", state="handled", reason=f"/prloom {command.built_in}".strip())
-    signs = acknowledging.owed(reply.changes, desk.ledger.state.open)
+    signs = acknowledging.owed(reply.changes, desk.ledger.state)
     desk.ledger.commit(
         "command",
         "prloom",

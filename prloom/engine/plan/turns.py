@@ -6,6 +6,9 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
+
+from prloom.core import acknowledging
 
 AT_ONCE = 8
 """Actions that are under way through one bridge: one that hangs keeps no other waiting, and none waits for hundreds."""
@@ -22,6 +25,7 @@ class Turns:
         self._room: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(AT_ONCE))
         self._one: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._free: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._sent: dict[str, tuple[datetime, ...]] = {}
 
     @asynccontextmanager
     async def first(self, bridge: str) -> AsyncIterator[None]:
@@ -42,3 +46,11 @@ class Turns:
                 self._free[bridge].clear()
                 await self._free[bridge].wait()
             yield
+
+    def count(self, bridge: str, now: datetime) -> bool:
+        """Count one more courtesy, and return whether it may be sent: few are, for the others need the writes."""
+        sent = acknowledging.lately(self._sent.get(bridge, ()), now)
+        if not acknowledging.may_be_sent(sent, now):
+            return False
+        self._sent[bridge] = (*sent, now)
+        return True

@@ -159,12 +159,18 @@ def _deliver(desk: Desk, hands: Hands, now: datetime) -> bool:
     return bool(unclaimed or by_bridge)
 
 
+TOO_MANY = "too many acknowledgements at once"
+
+
 async def _delivering(desk: Desk, name: str, action_ids: list[str], hands: Hands, *, courtesy: bool) -> None:
     bridge = next(bridge for bridge in hands.bridges.loaded if bridge.name == name)
     turn = hands.turns.last if courtesy else hands.turns.first
     try:
         for batch in delivery.batches(bridge, action_ids):
             async with turn(name):
+                if courtesy and not hands.turns.count(name, desk.clock()):
+                    delivery.drop(desk, name, batch, TOO_MANY)
+                    continue
                 await delivery.deliver(desk, bridge, batch, hands.context(name), await hands.secrets(name))
                 await asyncio.sleep(0)  # a bridge that never waits, such as one to a file, would hold up all else
     finally:

@@ -829,6 +829,24 @@ async def test_a_conflict_of_which_no_push_tells_is_found_in_its_turn(desk: Any)
     assert (told[0].severity, told[0].context["base"], told[0].title) == ("warning", "main", "conflicts with main")
 
 
+@pytest.mark.parametrize("surface", ["comment", "inline"])
+async def test_a_bots_edit_is_no_news_where_its_post_is_remembered_no_longer(desk: Any, surface: str) -> None:
+    """Beyond 2,000 posts the oldest are forgotten; what prloom knows for ever is the ids of events."""
+    pull = await watched(desk)
+    desk.hub.bot("coverage")
+    post = getattr(desk.hub, surface)(pull, "coverage", "80 %")
+    desk.clock.advance(minutes=1)
+    desk.hub.edit(post, "81 %")
+    first = await desk.poll()
+    for percent in (82, 83):
+        desk.state["posts"] = {}
+        desk.hub.edit(post, f"{percent} %")
+        again = await desk.poll()
+
+        assert [event.id for event in again] == [event.id for event in first]
+    assert first[0].context["updatedAt"] == "2026-01-01T12:02:10Z"
+
+
 # ---- clocks
 
 

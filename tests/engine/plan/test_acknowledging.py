@@ -12,6 +12,7 @@ import pytest
 from stage import NOON, ListBridge, Stage, said
 
 from prloom.api import Action, Author, Comment, Event, React, Refused
+from prloom.core.acknowledging import FEW, IN_A_MINUTE
 from prloom.core.requests import Request
 from prloom.engine.operator import apply_now, control
 from prloom.engine.views import status, why
@@ -266,7 +267,43 @@ async def test_replies_go_before_acknowledgements_of_any_plan(stage: Stage, sour
 
     assert source.sent[0] == "eyes"  # it was on its way already
     assert "eyes" not in source.sent[1:11]
-    assert source.sent[11:] == ["eyes"] * 9
+    assert source.sent[11:] == ["eyes"] * (2 * FEW - 1)
+
+
+async def test_of_a_burst_the_latest_few_are_acknowledged_and_all_are_answered(stage: Stage, source: Signing):
+    stage.adopt()
+    source.news = [wrote(f"a{number}") for number in range(120)]
+
+    await stage.tick()
+
+    assert [sign.related_event_id for sign in source.signs] == [f"a{number}" for number in range(120)][-FEW:]
+    assert source.sent.count("eyes") == len(source.sent) - 120
+
+
+async def test_of_many_that_are_approved_at_once_the_latest_few_are_acknowledged(stage: Stage, source: Signing):
+    stage.adopt()
+    source.news = [wrote(f"a{number}", STRANGER) for number in range(20)]
+    await stage.tick()
+    source.news.append(wrote("b", body="/prloom approve", created_at=record.iso(NOON)))
+
+    await stage.tick()
+
+    approved = [sign.related_event_id for sign in source.signs if sign.related_event_id != "b"]
+    assert 0 < len(approved) <= FEW
+
+
+async def test_what_a_bridge_may_write_is_not_used_up_by_acknowledgements_of_many_plans(stage: Stage, source: Signing):
+    for number in range(1, 7):
+        stage.adopt(f"pr-{number}", pr=number)
+    source.news = [wrote(f"a{number}-{each}", pr=number) for number in range(1, 7) for each in range(FEW)]
+
+    await stage.tick()
+
+    assert len(source.signs) == IN_A_MINUTE
+    assert source.sent.count("eyes") == len(source.sent) - 6 * FEW
+    assert all(stage.state(f"pr-{number}")["queue"] == {} for number in range(1, 7))
+    life = why.document(why.find(stage.paths, "a6-2"))
+    assert [step.reason for step in life.steps if step.verdict == "dropped"] == ["too many acknowledgements at once"]
 
 
 async def test_one_that_is_refused_is_nobodys_trouble_and_told_by_why_only(
