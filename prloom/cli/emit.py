@@ -43,6 +43,8 @@ def command(
     """
     if (body is None) == (path is None):
         raise click.UsageError("say --body TEXT or --file FILE")
+    for name, value in about.items():
+        _check_option("--id" if name == "event_id" else f"--{name}".replace("kind", "type"), value)
     if path is not None and any(about.values()):
         raise click.UsageError("with --file, the events say everything but --trust themselves")
     where = places.repository(given)
@@ -54,12 +56,22 @@ def command(
 
     now = datetime.now(UTC)
     if path is not None:
-        events = incoming.read(_content(path))
+        events = incoming.read(_content(path), "stdin" if path == STDIN else path)
     else:
         events = (_event(hand_in.plan(where, plan_id), body or "", now, about),)
     hand_in.append(where, plan_id, [incoming.spoken_for(event, trust) for event in events], now)
     for event in events:
         click.echo(terminal.clean(event.id))
+
+
+def _check_option(option: str, value: str | None) -> None:
+    """Refuse what would not be read as it was meant: an empty author, say, would be the operator."""
+    from prloom.model.event import LONGEST_ID  # noqa: PLC0415 - `prloom emit --help` needs none
+
+    if value is not None and not value.strip() and option != "--title":
+        raise click.UsageError(f"{option} is empty; give it a value, or leave it out")
+    if option == "--id" and value is not None and len(value) > LONGEST_ID:
+        raise click.UsageError(f"--id has {len(value)} characters; use at most {LONGEST_ID}")
 
 
 def _event(plan: Plan, body: str, now: datetime, about: Mapping[str, str | None]) -> Event:

@@ -139,13 +139,25 @@ def _files(name: str) -> Mapping[str, str]:
 
 def _make(folder: Path, files: Mapping[str, str]) -> None:
     """Write the files into a folder that appears whole, or not at all."""
+    for taken in (folder, folder.with_suffix(".py")):
+        if taken.exists() or taken.is_symlink():
+            raise PrloomError(f"{taken} is there already; choose another name, or take it away")
+    in_the_way = next((each for each in folder.parents if each.exists() and not each.is_dir()), None)
+    if in_the_way is not None:
+        raise PrloomError(f"{in_the_way} is a file, not a folder; move it, or name another folder with --dir")
+    try:
+        _write(folder, files)
+    except OSError as error:
+        raise PrloomError(
+            f"{folder} cannot be made: {error.strerror} ({error.filename}); name another folder with --dir"
+        ) from error
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
     import shutil  # noqa: PLC0415 - see command
     import tempfile  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
 
-    for taken in (folder, folder.with_suffix(".py")):
-        if taken.exists() or taken.is_symlink():
-            raise PrloomError(f"{taken} is there already; choose another name, or take it away")
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))  # hidden, so that nobody takes it for a plugin
     try:

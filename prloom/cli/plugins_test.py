@@ -107,7 +107,7 @@ def _events(said: Sequence[str], files: Sequence[str]) -> Mapping[str, Event]:
     from prloom.testing import GOLDEN_EVENTS, a_comment  # noqa: PLC0415
 
     spoken = {text: a_comment(text, id=f"said-{number}") for number, text in enumerate(said, start=1)}
-    read = {event.id: event for name in files for event in incoming.read(_content(name))}
+    read = {event.id: event for name in files for event in incoming.read(_content(name), name)}
     return {**spoken, **read} or GOLDEN_EVENTS
 
 

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from prloom.core import marker
+import msgspec
+from msgspec.structs import replace
+
+from prloom.core import bounds, marker
+from prloom.model import record
 from prloom.model.decision import Change, Intake
-from prloom.model.event import Event, digest
+from prloom.model.event import LONGEST_ID, Event, digest
 from prloom.model.plan import Plan
 from prloom.model.position import Position
+from prloom.model.record import Json
 from prloom.model.state import OpenEvent, Receipt
+
+DEEPEST = 100
+"""Levels of JSON that an event may have; a reader would not get through much deeper ones."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,48 @@ def news(events: Sequence[Event], known: Callable[[str], bool], ledger: Ledger) 
         if older is None or (older not in fresh and not known(older)):
             fresh[event.id] = event
     return tuple(fresh.values())
+
+
+def unreadable(event: Event) -> str | None:
+    """Return why no reader of a bus would take an event in that was made by a program, or None where one would."""
+    if not isinstance(event, Event):
+        return f"it is {type(event).__name__}, not an Event"
+    try:
+        value = msgspec.to_builtins(event, builtin_types=(bytes, bytearray, memoryview))  # which no text may be
+        problem = out_of_bounds(value)
+        if problem is None:
+            record.from_wire(Event, value)
+    except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
+        return str(error)
+    return problem
+
+
+def out_of_bounds(value: Json) -> str | None:
+    """Return why an event given as JSON is larger than a reader of a bus allows, or None where it is not."""
+    event_id = value.get("id") if isinstance(value, dict) else None
+    if isinstance(event_id, str) and len(event_id) > LONGEST_ID:
+        return f"its id has {len(event_id)} characters; use at most {LONGEST_ID}"
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _inner(each)]
+        if not level:
+            return None
+    return f"it is nested more than {DEEPEST} levels deep; make `context` flatter"
+
+
+def _inner(value: Json) -> Iterable[Json]:
+    """Return what stands directly in an object or an array."""
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
+
+
+def shortened(event: Event) -> Event:
+    """Return the event with a title that is not too long; the whole of it then begins the body."""
+    if len(event.title) <= bounds.REASON:
+        return event
+    body = event.body if event.notice else f"{event.title}\n\n{event.body}"  # a body would make it somebody's words
+    return replace(event, title=bounds.cut(event.title), body=body)
 
 
 def intake(event: Event, position: Position) -> Intake:

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from prloom.core import backoff, deferral, hush, marker
+from prloom.core import backoff, bounds, deferral, hush, marker
 from prloom.core.backoff import Backoff
 from prloom.model import record
 from prloom.model.action import Action, Comment
@@ -149,7 +149,10 @@ def _todo(raw: Json, batch: tuple[str, ...], problems: dict[str, str]) -> NewTod
     if not known or not title:
         problems.setdefault("", "a TODO has no title or names no event of the batch")
         return None
-    return NewTodo(title, todo.context.strip(), known)
+    context = todo.context.strip()
+    if len(title) > bounds.TITLE:  # the whole of it is still what a worker reads
+        context = f"{title}\n\n{context}".strip()
+    return NewTodo(bounds.title(title), context, known)
 
 
 def settle(

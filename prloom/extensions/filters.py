@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from prloom.core import bounds
 from prloom.extensions import environment, keys
 from prloom.extensions.discovery import SOURCES, Found
 from prloom.model.record import Json
@@ -59,7 +60,7 @@ class Selection:
         """The plugins that are enabled and cannot be loaded; two that disable each other are told once."""
         broken = [Failure(each.found.key, each.found.source, each.reason) for each in self.left if each.failed]
         broken += [Failure(name, "", reason) for name, reason in self.missing.items()]
-        return tuple(dict.fromkeys(broken))
+        return tuple(dict.fromkeys(replace(each, reason=bounds.cut(each.reason)) for each in broken))
 
 
 def select(found: Sequence[Found], wishes: Wishes, environ: Mapping[str, str]) -> Selection:

@@ -10,6 +10,7 @@ from msgspec import field
 
 from prloom.api.context import Services
 from prloom.api.plugin import Registrations
+from prloom.core import bounds
 from prloom.errors import ExtensionError
 from prloom.extensions import faults
 from prloom.model.hook import HookCall, Outcome
@@ -59,7 +60,7 @@ def registered(made: Registrations, warnings: tuple[str, ...] = ()) -> Registere
     failed = list(warnings)
     return Registered(
         hooks=tuple(dict.fromkeys(hook.name for hook in made.hooks)),
-        commands={command.name: command.help for command in made.commands},
+        commands={command.name: bounds.cut(command.help) for command in made.commands},
         tools={
             tool.name: OfferedTool(
                 description=tool.description,
@@ -69,7 +70,7 @@ def registered(made: Registrations, warnings: tuple[str, ...] = ()) -> Registere
             for tool in made.tools
         },
         skills={skill.name: OfferedSkill(path=str(skill.path), description=skill.description) for skill in made.skills},
-        warnings=tuple(failed),
+        warnings=tuple(map(bounds.cut, failed)),
     )
 
 

@@ -20,7 +20,10 @@ NOTICES = ("pr_pushed", "pr_closed", "pr_merged", "pr_reopened", "comment_delete
 _DELETED = "comment_deleted"
 
 Severity = Literal["info", "warning", "error"]
-EventId = Annotated[str, Meta(min_length=1, max_length=512)]
+LONGEST_ID = 512
+"""The most characters of an event's id."""
+
+EventId = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
 
 
 class Target(Record, frozen=True):

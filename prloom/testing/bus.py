@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from prloom.api import Event, Json, iso
-from prloom.core import intake, projection
+from prloom.core import bounds, intake, projection
 from prloom.core.trust import LEVELS
 from prloom.model.decision import Change, Decision, Scope
 from prloom.model.hook import Writes
@@ -69,7 +69,7 @@ class Bus:
 
     def commit(self, stage: str, by: str, now: datetime, **parts: Any) -> None:  # noqa: ANN401 - the fields of Decision
         """Let a decision take effect; `parts` are the other fields of `Decision`."""
-        decision = Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts)
+        decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
         places = {action.id: Position(1, 0) for action in decision.actions}
         self.state = projection.fold(self.state, decision, at=iso(now), end=START, outbox=places, tail=START)
         self.decisions.append(decision)

@@ -126,13 +126,45 @@ def test_one_bad_event_keeps_all_of_a_file_back(stage: Stage, prloom: Prloom) ->
     ran = prloom("emit", "pr-7", "--file", "-", stdin=lines)
 
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith("prloom: line 2: Object missing required field `type`")
+    assert ran.err.startswith("prloom: stdin: line 2: Object missing required field `type`")
     assert appended(stage) == []
+
+
+def test_a_file_that_is_not_json_is_named_with_the_place_and_a_way_to_fix_it(
+    stage: Stage, prloom: Prloom, tmp_path: Path
+) -> None:
+    stage.adopt()
+    file = tmp_path / "bad.json"
+    file.write_text('{"id": "a",\n "source": ci}')
+
+    ran = prloom("emit", "pr-7", "--file", str(file))
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        f"prloom: {file}: line 2, column 12: not valid JSON: Expecting value; fix that place, or write one event such "
+        'as {"id": "ci-1", "source": "ci", "type": "pr_comment", "body": "…"}\n'
+    )
+
+
+@pytest.mark.parametrize("length", [512, 513])
+async def test_an_id_is_read_by_the_dispatcher_or_refused(stage: Stage, prloom: Prloom, length: int) -> None:
+    stage.adopt()
+
+    ran = prloom("emit", "pr-7", "--body", "b", "--id", "x" * length)
+    await stage.tick()
+
+    if length > 512:
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.startswith("prloom: --id has 513 characters; use at most 512")
+    assert sum(map(len, stage.triager.batches)) == len(appended(stage)) == (length <= 512)
 
 
 @pytest.mark.parametrize(
     ("args", "told"),
     [
+        (("--body", "b", "--id", ""), "--id is empty; give it a value, or leave it out"),
+        (("--body", "b", "--author", "", "--trust", "none"), "--author is empty; give it a value, or leave it out"),
+        (("--body", "b", "--type", " "), "--type is empty; give it a value, or leave it out"),
         ((), "say --body TEXT or --file FILE"),
         (("--body", "b", "--file", "f"), "say --body TEXT or --file FILE"),
         (("--file", "f", "--id", "e"), "with --file, the events say everything but --trust themselves"),

@@ -138,3 +138,16 @@ def test_nothing_is_left_where_it_cannot_be_made(repository: Path, capsys: pytes
 
     assert prloom("new", "notes") == 1
     assert (repository / "prloom").read_text() == "a file"
+
+
+def test_a_file_in_the_way_is_named(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repository / "prloom").write_text("a launcher script")
+
+    code = main.run(main.cli, ["plugins", "new", "greeter"])
+
+    file = repository / "prloom"
+    assert (code, capsys.readouterr().err) == (
+        1,
+        f"prloom: {file} is a file, not a folder; move it, or name another folder with --dir\n",
+    )
+    assert file.read_text() == "a launcher script"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prloom.core import intake, marker
+from prloom.core import bounds, intake, marker
 from prloom.core.intake import Ledger
 from prloom.model.event import Author, Event, digest
 from prloom.model.plan import Plan
@@ -222,6 +222,22 @@ def test_a_text_was_written_when_it_got_its_present_form(
     an_event: MakeEvent, context: Mapping[str, object], written_at: str | None
 ) -> None:
     assert intake.intake(an_event(context=context), Position(1, 0)).written_at == written_at
+
+
+def test_a_title_that_is_too_long_for_a_list_is_cut_and_the_whole_of_it_begins_the_body(an_event: MakeEvent) -> None:
+    title = "t" * (bounds.REASON + 1)
+
+    short = intake.shortened(an_event(title=title, body="b"))
+
+    assert short.title == "t" * (bounds.REASON - 1) + "…"
+    assert short.body == f"{title}\n\nb"
+    assert intake.shortened(short) is short
+
+
+def test_a_notice_that_is_cut_stays_a_notice(an_event: MakeEvent) -> None:
+    notice = an_event(type="pr_pushed", title="t" * 5000, body="", author=None)
+
+    assert intake.shortened(notice).notice
 
 
 def test_an_event_without_an_author_is_kept_without_one(an_event: MakeEvent) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from prloom.api.bridge import BridgeContext, Forge, PullRequest
 from prloom.config.models import Config
-from prloom.core import naming
+from prloom.core import bounds, naming
 from prloom.engine import assembly
 from prloom.engine.adoption import adopt
 from prloom.engine.polling.network import Network
@@ -45,7 +45,7 @@ async def adopt_pull_request(
     plan = Plan(
         id=plan_id or naming.plan_id(number),
         branch=branch,
-        title=found.title,
+        title=bounds.title(found.title),
         pr=number,
         forge=forge.targets[0],
         url=found.url,

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from prloom.core import projection
+from prloom.core import bounds, projection
 from prloom.engine.bus import entries
 from prloom.engine.bus.texts import Texts
 from prloom.errors import StorageError
@@ -87,7 +87,7 @@ class Ledger:
         """Let a decision take effect, as a whole; `parts` are the other fields of `Decision`."""
         if self._closed is not None:
             raise StorageError(f"{self._decisions.path} is not written to any more: {self._closed}")
-        decision = Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts)
+        decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
         now = self.clock()
         line = envelope.encode("decision", record.sparse(decision), record.iso(now))
         if len(line) > lines.LINE_LIMIT:

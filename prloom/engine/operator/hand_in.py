@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from prloom.core import intake
 from prloom.engine.bus import entries, plans
 from prloom.engine.bus.guard import Guard
 from prloom.engine.views import search
@@ -32,7 +33,7 @@ def append(repository: RepositoryPaths, plan_id: str, events: Sequence[Event], n
                     f"plan {plan_id} has an event {event.id} already, and nothing was appended; "
                     f"`prloom why` tells what became of it"
                 )
-        entries.append(Journal(bus, paths.EVENTS), events, now)
+        entries.append(Journal(bus, paths.EVENTS), [intake.shortened(event) for event in events], now)
 
 
 def _local(repository: RepositoryPaths, plan_id: str) -> Folder:

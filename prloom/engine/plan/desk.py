@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from prloom.api.bridge import TrackedPlan
-from prloom.core import backoff
+from prloom.core import backoff, bounds
 from prloom.core.backoff import Backoff
 from prloom.engine.bus import history, plans
 from prloom.engine.bus.files import PlanFolder
@@ -200,6 +200,7 @@ class Desk:
 
     def tell(self, error: str | None) -> None:
         """Show an error in `prloom status`, or take it away; where not even that can be written, it is logged only."""
+        error = None if error is None else bounds.cut(error)
         at = record.iso(self.clock()) if error else None
         try:
             if self.plan.last_error != error:

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 
 from prloom import errors
@@ -40,12 +41,19 @@ async def show(desk: Desk, step: Show, plugin: Plugin, services: Services) -> No
         await _attempt(desk, step, plugin, services)
         return
     async with plugin.trial:  # when its time is over, one call finds out for all whether it works again
-        off_until = plugin.breaker.off_until
-        if off_until is not None and breaker.off(plugin.breaker, desk.clock()):
+        off_until, now = plugin.breaker.off_until, desk.clock()
+        waiting = [event for event in step.event_ids if breaker.off(plugin.breaker, now, _named(desk, event))]
+        if waiting and off_until is not None:
             reason = f"{plugin.key} is switched off: {plugin.breaker.reason}"
-            _fail(desk, step, plugin, reason, retry_after=off_until - desk.clock())
+            # The others, if there are any, are shown again without these.
+            _fail(desk, replace(step, event_ids=tuple(waiting)), plugin, reason, retry_after=off_until - now)
         else:
             await _attempt(desk, step, plugin, services)
+
+
+def _named(desk: Desk, event_id: str) -> str:
+    """Return the name of an event among those of all plans."""
+    return f"{desk.id}/{event_id}"
 
 
 async def _attempt(desk: Desk, step: Show, plugin: Plugin, services: Services) -> None:
@@ -62,7 +70,7 @@ async def _attempt(desk: Desk, step: Show, plugin: Plugin, services: Services) -
             _suspect(desk, step, deadly=failure.kind == "died")
             return
         what = f"{step.hook} failed on {', '.join(step.event_ids)}: {plugin.unnamed(failure)}"
-        plugin.failed(what, desk.clock(), step.event_ids)
+        plugin.failed(what, desk.clock(), _named(desk, step.event_ids[0]))
         _fail(desk, step, plugin, plugin.unnamed(failure), duration_ms=_ms(started))
     else:
         plugin.worked()

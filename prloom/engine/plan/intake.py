@@ -250,7 +250,8 @@ def news(desk: Desk, events: Sequence[Event]) -> tuple[Event, ...]:
 
 def append(desk: Desk, events: Sequence[Event]) -> int:
     """Append events to the plan's bus, on disk when this returns; return how many."""
-    fitting = [_writable(each) if len(each.title) + len(each.body) > ROOM else each for each in events]
+    shown = [intake.shortened(each) for each in events]
+    fitting = [_writable(each) if len(each.title) + len(each.body) > ROOM else each for each in shown]
     return entries.append(desk.ledger.events, fitting, desk.clock())
 
 
@@ -260,4 +261,4 @@ def _writable(event: Event) -> Event:
     if len(event.body) <= room:
         return event
     log.warning("event %s has %d characters; what is over %d is cut off", event.id, len(event.body), room)
-    return replace(event, title=event.title[:ROOM], body=f"{event.body[: max(room, 0)]}\n\n(cut off by prloom)")
+    return replace(event, body=f"{event.body[: max(room, 0)]}\n\n(cut off by prloom)")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from prloom.core import breaker
+from prloom.core import bounds, breaker
 from prloom.core.breaker import Breaker
 from prloom.core.dispatch import Roster
 from prloom.core.verdicts import OnError
@@ -41,7 +41,6 @@ class Plugin:
         self.inside = 0
         self.trial = asyncio.Lock()
         self.clashes: tuple[str, ...] = ()
-        self._guilty: set[str] = set()
 
     async def start(self) -> None:
         """Start the plugin's host and learn what it registers; what goes wrong is this plugin's error only."""
@@ -50,7 +49,7 @@ class Plugin:
             if self.registered.inert:
                 await self.host.stop()  # its process would only take memory
         except Exception as error:  # noqa: BLE001 - whatever a plugin does, the others go on
-            self.error = str(error)
+            self.error = bounds.cut(str(error))
             log.warning("plugin %s is not used: %s", self.key, self.unnamed(error))
         else:
             for warning in self.registered.warnings:
@@ -60,21 +59,13 @@ class Plugin:
         """Return what an error says of this plugin, for where its name stands already."""
         return str(error).removeprefix(f"plugin {self.key}").removeprefix(":").strip()
 
-    def failed(self, reason: str, now: datetime, event_ids: Collection[str]) -> None:
-        """Count a failure; many in a row switch the plugin off for a while.
-
-        An event on which the plugin fails again and again counts once: that is the event's fault, and must not delay
-        its neighbours.
-        """
+    def failed(self, reason: str, now: datetime, event: str) -> None:
+        """Count a failure on an event; many in a row switch the plugin off for a while."""
         log.warning("plugin %s: %s", self.key, reason)
-        if self.breaker.off_until is None and self._guilty.issuperset(event_ids):
-            return
-        if len(event_ids) == 1:
-            self._guilty.update(event_ids)
-        self.breaker = breaker.failed(self.breaker, reason, key=self.key, now=now)
-        if breaker.off(self.breaker, now):
-            self._guilty.clear()
-            log.warning("plugin %s is switched off until %s", self.key, self.breaker.off_until)
+        before = self.breaker
+        self.breaker = breaker.failed(before, bounds.cut(reason), event=event, key=self.key, now=now)
+        if self.breaker.off_until != before.off_until:
+            log.warning("plugin %s is %s", self.key, self._switched_off())
 
     def turn_back(self, by: timedelta) -> None:
         """Have the plugin tried again when it was to be, now that the clock was turned back."""
@@ -84,16 +75,17 @@ class Plugin:
     def worked(self) -> None:
         """Forget the failures."""
         self.breaker = Breaker()
-        self._guilty.clear()
+
+    def _switched_off(self) -> str:
+        until = "" if self.breaker.off_until is None else record.iso(self.breaker.off_until)
+        whom = "" if self.breaker.only is None else " for the event that it fails on"
+        return f"switched off{whom} until {until} after {self.breaker.failures} failures in a row"
 
     def report(self) -> dict[str, Json]:
         """Return what `prloom status` shows of the plugin."""
         error = self.error
-        off = self.breaker.off_until
-        if error is None and off is not None:
-            error = (
-                f"switched off until {record.iso(off)} after {self.breaker.failures} failures: {self.breaker.reason}"
-            )
+        if error is None and self.breaker.off_until is not None:
+            error = f"{self._switched_off()}: {self.breaker.reason}"
         offered = self.registered
         return {
             "name": self.key,

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from prloom import errors
 from prloom.api.bridge import BridgeContext, Polled
 from prloom.api.http import HttpError
-from prloom.core import backoff, commits, trust
+from prloom.core import backoff, bounds, commits, naming, trust
 from prloom.core import intake as routing
 from prloom.core.backoff import Backoff
 from prloom.core.trust import Unknown
 from prloom.engine.plan import intake
 from prloom.engine.plan.desk import Desk
 from prloom.engine.polling.permits import Permits
-from prloom.errors import StorageError
+from prloom.errors import ExtensionError, StorageError
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model import record
 from prloom.model.event import Event
@@ -94,7 +94,7 @@ class Poller:
         try:
             woken = await self._poll(desks, repository, context)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bridge is a stranger's code, and the others go on
-            text = errors.describe(error)
+            text = bounds.cut(errors.describe(error))
             self.polls.failures += 1
             self.polls.error = text
             self.polls.idle = None
@@ -118,10 +118,16 @@ class Poller:
             raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
         self._idle = polled.idle if isinstance(polled.idle, str) else None
         self._note_forge(polled, desks, context.now)
-        routed = _routed(polled.events, desks, asked_for)
+        problems = [routing.unreadable(event) for event in polled.events]
+        sound = [event for event, problem in zip(polled.events, problems, strict=True) if problem is None]
+        routed = _routed(sound, desks, asked_for)
         takers = [desks.get(plan_id) if plan_id else repository for plan_id in routed]
         jobs = [self._hand_in(desk, batch, context) for desk, batch in zip(takers, routed.values(), strict=True)]
         counts = dict(zip(routed, await asyncio.gather(*jobs), strict=True))
+        for event, problem in zip(polled.events, problems, strict=True):
+            if problem is not None:  # the others are on disk; this one comes again, because the cursor stays
+                name = naming.shown(str(getattr(event, "id", event)))
+                raise ExtensionError(f"event {name} of the bridge cannot be written to the bus: {problem}")
         if repository is not None and None not in counts.values() and polled.state != cursor:
             self._cursor.save({"state": polled.state})
         return {plan_id for plan_id, count in counts.items() if count}

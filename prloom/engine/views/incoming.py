@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 from msgspec.structs import replace
 
+from prloom.core import intake
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.event import Author, Event
 from prloom.model.record import Json
 from prloom.storage import wire
 from prloom.storage.wire import Unreadable
+
+EXAMPLE = '{"id": "ci-1", "source": "ci", "type": "pr_comment", "body": "…"}'
 
 OPERATOR = "operator"
 """The trust of an author for whom the operator speaks."""
@@ -21,12 +24,20 @@ NAMELESS = "cli"
 """The author of an event that nobody signed, where its trust is to be less than the operator's."""
 
 
-def read(content: bytes) -> tuple[Event, ...]:
+def read(content: bytes, name: str) -> tuple[Event, ...]:
     """Return the events of a text that is one JSON object, an array of them, or one on each line.
 
-    An object may also be a whole line of `events.jsonl`. Raises PrloomError that names the first that is wrong.
+    An object may also be a whole line of `events.jsonl`. Raises PrloomError that names the text and the first event
+    that is wrong, or where it is not valid JSON.
     """
-    found = tuple(_event(value, where) for where, value in _values(content))
+    try:
+        return _read(content)
+    except PrloomError as error:
+        raise PrloomError(f"{name}: {error}") from error
+
+
+def _read(content: bytes) -> tuple[Event, ...]:
+    found = tuple(checked(value, where) for where, value in _values(content))
     if not found:
         raise PrloomError("there is no event in it; write an object with id, source and type")
     seen: set[str] = set()
@@ -55,22 +66,42 @@ def _values(content: bytes) -> Iterator[tuple[str, Json]]:
     elif not isinstance(whole, Unreadable):
         yield "the event", whole
     else:
-        yield from _lines(content.split(b"\n"), whole)
+        yield from _lines(content)
 
 
-def _lines(lines: Sequence[bytes], whole: Unreadable) -> Iterator[tuple[str, Json]]:
-    full = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+def _lines(content: bytes) -> Iterator[tuple[str, Json]]:
+    """Yield the value of each line; where the first one is not a value, the text is taken for one that spans lines."""
+    full = [(number, line) for number, line in enumerate(content.split(b"\n"), 1) if line.strip()]
     for number, line in full:
         value = wire.parse(line)
         if isinstance(value, Unreadable):
-            reason = whole.reason if len(full) == 1 or line is full[0][1] else value.reason
-            raise PrloomError(f"line {number} is no JSON: {reason}")
+            in_lines = number != full[0][0]
+            raise PrloomError(_not_json(line, value, number) if in_lines else _not_json(content, value, 1))
         yield f"line {number}", value
 
 
-def _event(value: Json, where: str) -> Event:
+def _not_json(content: bytes, unreadable: Unreadable, first: int) -> str:
+    """Return where and why a text is not valid JSON, and how to fix it; its lines count from `first`."""
+    import json  # noqa: PLC0415 - only a mistake costs it
+
+    try:
+        json.loads(content)
+    except json.JSONDecodeError as error:
+        where, why = f"line {first + error.lineno - 1}, column {error.colno}", error.msg
+    except (ValueError, RecursionError):
+        where, why = f"line {first}", unreadable.reason
+    else:
+        where, why = f"line {first}", unreadable.reason
+    return f"{where}: not valid JSON: {why}; fix that place, or write one event such as {EXAMPLE}"
+
+
+def checked(value: Json, where: str) -> Event:
+    """Return the event that a JSON value is; raises PrloomError for one that no reader of a bus would take in."""
     if isinstance(value, dict) and value.get("kind") == "event" and isinstance(value.get("data"), dict):
         value = value["data"]
+    problem = intake.out_of_bounds(value)
+    if problem is not None:
+        raise PrloomError(f"{where}: {problem}")
     try:
         event = record.from_wire(Event, value)
         if event.created_at is not None:
@@ -78,7 +109,7 @@ def _event(value: Json, where: str) -> Event:
     except msgspec.ValidationError as error:
         raise PrloomError(f"{where}: {error}; an event has at least an id, a source and a type") from error
     except ValueError as error:
-        raise PrloomError(f"{where}: createdAt is no time: {error}; write it as 2026-11-21T12:00:00Z") from error
+        raise PrloomError(f"{where}: createdAt is not a time: {error}; write it as 2026-11-21T12:00:00Z") from error
     for name in ("source", "type"):
         if not getattr(event, name).strip():
             raise PrloomError(f"{where}: {name} is empty")

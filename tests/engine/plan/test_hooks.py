@@ -10,9 +10,12 @@ from typing import Any
 from stage import FunctionHost, Stage, said
 
 from prloom.api import PluginContext, TriageContext
-from prloom.core import breaker
+from prloom.core import bounds, breaker
+from prloom.core.requests import Request
+from prloom.engine.operator import control
 from prloom.extensions.hosting import HookFailed
 from prloom.model.hook import HookCall
+from prloom.storage.folder import Folder
 
 Meeting = Callable[[HookCall], Awaitable[None]]
 
@@ -297,13 +300,49 @@ async def test_a_plugin_that_was_switched_off_is_tried_by_one_call_and_works_aga
         assert sorted(event_id for batch in stage.triager.batches for event_id in batch) == ["good2", "good3"]
 
 
+async def test_a_plugin_that_fails_on_one_event_every_second_is_switched_off_for_it(stage: Stage):
+    stage.configure('[backoff]\ninitial = "1s"\nmaximum = "1s"')
+    host = ready(stage, failing_on("bad"))
+    stage.bridge.news = [said("a", "bad")]
+    async with stage.rounds() as again:
+        for _ in range(40):
+            await again()
+            stage.clock.advance(seconds=1)
+
+        assert len(host.calls) == breaker.THRESHOLD
+        error = stage.published("plugins")[0]["error"]
+        assert error.startswith("switched off for the event that it fails on until ")
+        assert error.endswith(
+            "after 5 failures in a row: beforeTriage failed on a: beforeTriage raised ValueError: bad"
+        )
+        assert "p is switched off" in stage.open()["a"]["reason"]
+
+
+async def test_an_event_for_which_a_plugin_is_switched_off_delays_none_that_comes_with_it(stage: Stage):
+    stage.configure('[backoff]\ninitial = "1s"\nmaximum = "1s"')
+    ready(stage, failing_on("bad"))
+    stage.bridge.news = [said("a", "bad")]
+    async with stage.rounds() as again:
+        for _ in range(breaker.THRESHOLD):
+            await again()
+            stage.clock.advance(seconds=1)
+        with Folder.make(stage.root, "prloom", ".local") as local:
+            control.ask(local, Request("cli-1", "retry", ("a",)), stage.clock())
+        stage.bridge.news.append(said("good"))
+
+        await again()
+
+        assert stage.triager.batches == [("good",)]
+        assert stage.open()["a"]["state"] == "deferred"
+
+
 async def test_one_bad_event_never_switches_the_plugin_off_for_its_neighbours(stage: Stage):
     ready(stage, failing_on("bad"))
     stage.bridge.news = [said("a", "bad")]
     async with stage.rounds() as again:
         for _ in range(2 * breaker.THRESHOLD):
-            await again()
             stage.clock.advance(hours=1)
+            await again()
         stage.bridge.news.append(said("good"))
         stage.clock.advance(seconds=1)
 
@@ -311,6 +350,23 @@ async def test_one_bad_event_never_switches_the_plugin_off_for_its_neighbours(st
 
         assert stage.triager.batches == [("good",)]
         assert stage.published("plugins")[0]["error"] is None
+
+
+async def test_a_reason_of_five_megabytes_is_cut_when_it_is_accepted(stage: Stage):
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def wordy(plan: str, triage: TriageContext) -> None:
+            for event in triage.events:
+                triage.mark_event_deferred(event.id, "x" * 5_000_000, 60_000)
+
+    ready(stage, register)
+    stage.bridge.news = [said("a")]
+
+    await stage.tick()
+
+    wait = stage.open()["a"]["deferral"]
+    assert wait["reason"] == "x" * (bounds.REASON - 1) + "…"
+    assert sum(len(line) for line in (stage.local() / "bus/decisions.jsonl").read_bytes().splitlines()) < 10_000
 
 
 # ---- overtaken

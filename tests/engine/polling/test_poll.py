@@ -159,6 +159,30 @@ async def test_a_bridge_that_answers_with_something_else_is_said_to(stage: Stage
     assert stage.published("bridges")[0]["error"] == f"TypeError: events() returned {type(answer).__name__}, not Polled"
 
 
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        (said("x" * 513), "its id has 513 characters; use at most 512"),
+        (said(7), "Expected `str`, got `int` - at `$.id`"),
+        (said("x", body=b"no text"), None),
+        ("no event", None),
+    ],
+)
+async def test_an_event_that_nobody_could_read_back_is_the_bridges_error_and_delays_no_other(
+    stage: Stage, bad: Any, problem: str | None
+):
+    stage.adopt()
+    stage.bridge.news = [said("a"), bad, said("b")]
+
+    await stage.tick()
+
+    assert stage.triager.batches == [("a", "b")]
+    assert cursor(stage) is None  # it is asked for again
+    error = stage.published("bridges")[0]["error"]
+    assert " of the bridge cannot be written to the bus: " in error
+    assert problem is None or error.endswith(problem)
+
+
 async def test_a_bridge_that_ends_the_program_ends_only_its_poll(stage: Stage):
     def leave() -> None:
         raise SystemExit(3)
