@@ -16,13 +16,13 @@ _WIDTH = 110
 _HEAD = """\
 # prloom.toml: the configuration of prloom, beside the repository's .git.
 #
-# Every key stands here with its default; take the # away from what you change. Without the file, the defaults hold.
-# Durations are "250ms", "30s", "5m", "1h30m", "7d". Stronger than this file, in this order: the preset of a plan,
-# variables such as PRLOOM_DISPATCHER__TICK_INTERVAL=5s, and flags such as --set dispatcher.tick_interval=5s.
+# This file lists every key with its default; remove the # from a key to change it. Without it, the defaults apply.
+# Durations look like "250ms", "30s", "5m", "1h30m" and "7d". These override this file, in this order: the preset of a
+# plan, variables such as PRLOOM_DISPATCHER__TICK_INTERVAL=5s, and flags such as --set dispatcher.tick_interval=5s.
 """
 
 _PRESETS = """
-# Overrides of any of the above, for plans that choose the preset by its name.
+# A preset overrides any key above, for plans that choose the preset by name.
 #[presets.careful.trust]
 #minimum = "maintain"
 """
@@ -52,7 +52,7 @@ def _section(path: tuple[str, ...], meaning: str, keys: list[Key]) -> Iterator[s
     spelled = (*path[:-1], _NAMES[path[:-1]]) if named else path
     yield ""
     yield from _comment(
-        meaning + (" The name is of your choice." if path[:1] in {("models",), ("bridges",)} and named else "")
+        meaning + (" You choose the name." if path[:1] in {("models",), ("bridges",)} and named else "")
     )
     yield f"#[{dotted(spelled)}]" if named else f"[{dotted(spelled)}]"
     for key in keys:

@@ -37,38 +37,36 @@ class Section(BaseModel):
 
 
 class Dispatcher(Section):
-    """How often the dispatcher looks, and how much it does at once."""
+    """How often the dispatcher looks for work, and how much it does at the same time."""
 
     tick_interval: Duration = Field(
         default=timedelta(seconds=1),
-        description="How often the dispatcher looks for work at least; new events wake it at once.",
+        description="The longest time between two looks for work; new events wake the dispatcher at once.",
     )
-    max_parallel_plans: Count = Field(
-        default=4, ge=1, description="How many plans may have an agent running at the same time."
-    )
+    max_parallel_plans: Count = Field(default=4, ge=1, description="How many agent runs there may be at the same time.")
 
 
 class Trust(Section):
-    """Whose words reach plugins and agents."""
+    """Whose text plugins and agents may read."""
 
     minimum: Permission = Field(
         default="write",
-        description="The least permission on the repository that an author needs; below it, events are held.",
+        description="The lowest permission on the repository that an author needs; otherwise, the event is held.",
     )
-    users: tuple[Login, ...] = Field(default=(), description="People who are trusted whatever their permission.")
-    bots: tuple[Login, ...] = Field(default=(), description="Bots whose comments are let in; others are held.")
+    users: tuple[Login, ...] = Field(default=(), description="People who are trusted whatever their permission is.")
+    bots: tuple[Login, ...] = Field(default=(), description="Bots that are trusted; events by other bots are held.")
 
 
 class Backoff(Section):
-    """When something that failed or was put off is tried again."""
+    """When prloom tries again what failed or was deferred."""
 
     initial: Duration = Field(
         default=timedelta(seconds=30), description="The first wait; each later one is twice as long."
     )
     maximum: Duration = Field(default=timedelta(hours=1), description="The longest wait between two attempts.")
-    deadline: Duration = Field(default=timedelta(days=7), description="After this time the event is parked.")
+    deadline: Duration = Field(default=timedelta(days=7), description="After this time, the event is parked.")
     max_attempts: Count = Field(
-        default=0, ge=0, description="After this many attempts the event is parked; 0 means not before the deadline."
+        default=0, ge=0, description="After this many attempts, the event is parked; 0 means no limit but the deadline."
     )
 
 
@@ -76,7 +74,7 @@ class BridgeSection(Section):
     """What every bridge has; `settings` is what the bridge itself gets as its configuration."""
 
     enabled: Flag = Field(default=True, description="Whether this bridge is used.")
-    poll_interval: Duration = Field(default=timedelta(seconds=60), description="How often the source is asked.")
+    poll_interval: Duration = Field(default=timedelta(seconds=60), description="How often prloom polls the source.")
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -90,32 +88,33 @@ class GithubBridge(BridgeSection):
     """Pull requests on GitHub or GitHub Enterprise."""
 
     repo: RepoName = Field(
-        default="", description='The repository as "owner/name"; empty means that of the git remote.'
+        default="", description='The repository as "owner/name"; if it is empty, prloom uses the git remote.'
     )
     api_url: Url = Field(
         default="https://api.github.com",
-        description='The API\'s address; GitHub Enterprise has "https://HOST/api/v3".',
+        description='The address of the API; for GitHub Enterprise, "https://HOST/api/v3".',
     )
     acknowledge: Reaction = Field(
         default="eyes",
-        description='The reaction by which a comment of somebody trusted is acknowledged as it comes in; "" for none.',
+        description='The reaction that acknowledges a new comment by a trusted person; "" for none.',
     )
 
 
 class LocalBridge(BridgeSection):
     """Feedback from the file `prloom/.local/review.md` of each worktree."""
 
-    poll_interval: Duration = Field(default=timedelta(seconds=2), description="How often the files are looked at.")
+    poll_interval: Duration = Field(default=timedelta(seconds=2), description="How often prloom reads the files.")
 
 
 class CustomBridge(BridgeSection):
-    """A bridge of one's own; further keys are handed to it as they are."""
+    """Your own bridge; prloom passes further keys to it unchanged."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Json] = Field(init=False)
 
     module: Text = Field(
-        description="The bridge's Python file, from the repository's root.", examples=["./tools/my_bridge.py"]
+        description="The bridge's Python file or folder, relative to the repository's root.",
+        examples=["./tools/my_bridge.py"],
     )
 
 
@@ -134,14 +133,15 @@ class Bridges(Section):
 
 
 class PluginSettings(Section):
-    """One plugin's settings; further keys are its own and are checked by itself."""
+    """One plugin's settings; the plugin itself checks further keys."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Json] = Field(init=False)
 
     on_error: Literal["defer", "pass"] = Field(
         default="defer",
-        description='What becomes of an event when the plugin fails: "defer" tries again, "pass" goes on without.',
+        description='What happens to an event if the plugin fails: "defer" tries again later, "pass" continues '
+        "without the plugin.",
     )
 
     @property
@@ -154,21 +154,21 @@ class Plugins(Section):
     """Which plugins run, and how."""
 
     enabled: tuple[Text, ...] = Field(
-        default=(), description="Plugins to switch on; bundled ones are on unless disabled."
+        default=(), description="Plugins to enable; bundled plugins are enabled unless they are in `disabled`."
     )
-    disabled: tuple[Text, ...] = Field(default=(), description="Plugins that never run; this wins over `enabled`.")
+    disabled: tuple[Text, ...] = Field(default=(), description="Plugins that never run; this overrides `enabled`.")
     order: tuple[Text, ...] = Field(
-        default=(), description="Plugins that see events first, in this order; the others follow by name."
+        default=(), description="Plugins that see events first, in this order; the others follow, by source and name."
     )
-    hook_timeout: Duration = Field(default=timedelta(seconds=30), description="How long one hook may take.")
+    hook_timeout: Duration = Field(default=timedelta(seconds=30), description="How long one hook may run.")
     memory_limit: Size = Field(
         default=10**9,
-        description="How much memory each process of a plugin may have (on Linux); beyond, it gets a MemoryError.",
+        description="How much memory each process of a plugin may use (on Linux); beyond that, it gets a MemoryError.",
         examples=["1GB"],
     )
     isolation: Literal["process", "inline"] = Field(
         default="process",
-        description='"process" runs each plugin in a process of its own; "inline" is for debugging a plugin.',
+        description='"process" runs each plugin in its own process; "inline" is for debugging a plugin.',
     )
     settings: Mapping[str, PluginSettings] = Field(default_factory=dict, description="Settings by plugin.")
 
@@ -182,12 +182,12 @@ class Plugins(Section):
 
 
 class AgentChoice(Section):
-    """An agent and the model that it is to use."""
+    """An agent and the model that it uses."""
 
     agent: AgentName = Field(description="The agent program.", examples=["claude"])
     model: str = Field(
         default="",
-        description="The model's name as the agent knows it; empty means the agent's own.",
+        description="The model's name as the agent knows it; if it is empty, the agent uses its default.",
         examples=["opus"],
     )
 
@@ -205,40 +205,43 @@ StageSetting = Annotated[
 
 
 class Stages(Section):
-    """Who does the work: each an agent, a model of `[models]`, or a table {agent = "…", model = "…"}."""
+    """Which agent does which work: an agent, a model of `[models]`, or a table {agent = "…", model = "…"}."""
 
     default: StageSetting = Field(
-        default="auto", description='The stages that name nobody; "auto" takes the first agent found on the machine.'
+        default="auto", description='For stages that are not set; "auto" uses the first agent that is installed.'
     )
-    triage: StageSetting = Field(default="", description="Reads feedback, answers it or turns it into TODOs.")
+    triage: StageSetting = Field(default="", description="Reads feedback, and answers it or turns it into TODOs.")
     worker: StageSetting = Field(default="", description="Implements one TODO at a time.")
     designer: StageSetting = Field(default="", description="Turns a request into a plan.")
-    commit_review: StageSetting = Field(default="", description="Reads a worker's commit before it is kept.")
+    commit_review: StageSetting = Field(default="", description="Reviews a worker's commit before it is accepted.")
 
 
 class CommandAgent(Section):
-    """The agent named "command": any program of one's own."""
+    """The agent named "command": a program of your own."""
 
     argv: tuple[Text, ...] = Field(
         default=(),
-        description='The program and its arguments, such as ["./my-agent"]; the prompt comes on stdin, the answer goes '
-        "to stdout.",
+        description='The program and its arguments, such as ["./my-agent"]; it gets the prompt on stdin and writes the '
+        "answer to stdout.",
     )
 
 
 class Agents(Section):
-    """The limits and the surroundings of every agent run."""
+    """The limits and the environment of every agent run."""
 
     timeout: Duration = Field(default=timedelta(minutes=30), description="How long one run may take.")
     silence: Duration = Field(
         default=timedelta(minutes=10), description="How long a run may print nothing before it counts as stuck."
     )
     max_output: Size = Field(
-        default=16 * 10**6, description="How much of a run's output is kept; a bare number is bytes.", examples=["16MB"]
+        default=16 * 10**6,
+        description="How much output of a run is kept; a run that prints more is ended. "
+        "A number without a unit means bytes.",
+        examples=["16MB"],
     )
     env: tuple[Variable, ...] = Field(
         default=(),
-        description="Environment variables that agents may see beside the usual ones; never a forge's token.",
+        description="Environment variables that agents may see, in addition to the usual ones; never a forge's token.",
     )
     command: CommandAgent = CommandAgent()
 
@@ -246,9 +249,9 @@ class Agents(Section):
 class Config(Section):
     """The whole configuration, checked; make one with `prloom.config.loading.load`."""
 
-    base_branch: Branch = Field(default="main", description="The branch that pull requests go to.")
+    base_branch: Branch = Field(default="main", description="The branch that pull requests target.")
     worktrees_dir: Folder = Field(
-        default=Path("prloom/.local/worktrees"), description="Where each plan's worktree is made."
+        default=Path("prloom/.local/worktrees"), description="Where prloom creates the plans' worktrees."
     )
     dispatcher: Dispatcher = Dispatcher()
     trust: Trust = Trust()
@@ -259,7 +262,7 @@ class Config(Section):
     stages: Stages = Stages()
     agents: Agents = Agents()
     presets: Mapping[str, Mapping[str, Any]] = Field(
-        default_factory=dict, description="Overrides of any of the above, for plans that choose them by name."
+        default_factory=dict, description="Overrides of any key above, for plans that choose the preset by name."
     )
 
     _layers: tuple[Layer, ...] = PrivateAttr(default=())
