@@ -108,10 +108,10 @@ def _now(life: Life) -> Iterator[str]:
     state = terminal.paint(life.state, "good" if life.state in _DONE else "warn")
     remedies = {
         "pending": "it is looked at as soon as a dispatcher runs: `prloom start`",
-        "deferred": f"look again now: {layout.to_run('retry', life.event.id)}",
-        "held": f"vouch for this text: {layout.to_run('approve', life.event.id)}",
-        "parked": f"try again: {layout.to_run('retry', life.event.id)}, "
-        f"or give it up: {layout.to_run('drop', life.event.id, '--reason', 'TEXT')}",
+        "deferred": f"to try it now, run {layout.to_run('retry', life.event.id)}",
+        "held": f"to approve this text, run {layout.to_run('approve', life.event.id)}",
+        "parked": f"to try it again, run {layout.to_run('retry', life.event.id)}; "
+        f"to drop it, run {layout.to_run('drop', life.event.id, '--reason', 'TEXT')}",
     }
     remedy = remedies.get(life.state)
     yield from layout.paragraph(f"Now {state}{f'; {remedy}' if remedy else ''}.")

@@ -78,15 +78,15 @@ async def test_it_says_what_can_be_done_about_an_open_event(stage: Stage, prloom
     await stage.tick()
     stage.append(said("p"))
 
-    assert prloom("why", "d").out.endswith("\nNow deferred; look again now: `prloom retry d`.\n")
-    assert prloom("why", "h").out.endswith("\nNow held; vouch for this text: `prloom approve h`.\n")
+    assert prloom("why", "d").out.endswith("\nNow deferred; to try it now, run `prloom retry d`.\n")
+    assert prloom("why", "h").out.endswith("\nNow held; to approve this text, run `prloom approve h`.\n")
     assert prloom("why", "p").out.endswith(
         "\nNow pending; it is looked at as soon as a dispatcher runs: `prloom start`.\n"
     )
     stage.clock.advance(days=8)
     await stage.tick()
     assert prloom("why", "d").out.endswith(
-        "\nNow parked; try again: `prloom retry d`, or give it up: `prloom drop d --reason TEXT`.\n"
+        "\nNow parked; to try it again, run `prloom retry d`; to drop it, run `prloom drop d --reason TEXT`.\n"
     )
 
 
