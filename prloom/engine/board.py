@@ -75,6 +75,8 @@ class Board:
         self._guard = guard or Guard(repository.root)
         self._published: dict[str, Told] = {}
         self.local = Folder.make(repository.root, *paths.LOCAL, disk=disk)
+        if (worktrees := Folder.open(repository.worktrees)) is not None:
+            worktrees.close()  # an earlier version made it open to others; opening it closes it to them
         self._lock = DispatcherLock(self.local)
         self._lock.acquire()
         try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,7 +62,17 @@ def _in_repository(start: Path) -> Path:
                 f"{folder} is a symbolic link; remove it, or name a database with --database or {VARIABLE}"
             )
         _make(folder)
+    _close_to_others(top / IN_REPOSITORY)
     return top / IN_REPOSITORY
+
+
+def _close_to_others(database: Path) -> None:
+    """Take the rights of others off prloom's folder and the database: an earlier version, or a person, gave them."""
+    for path in (database.parent, database.parent / ".gitignore", *database.parent.glob(f"{database.name}*")):
+        with suppress(OSError):  # it is not there, or another user's
+            mode = path.lstat().st_mode
+            if mode & 0o077 and not stat.S_ISLNK(mode):
+                path.chmod(0o700 if stat.S_ISDIR(mode) else 0o600)
 
 
 def _make(folder: Path) -> None:
@@ -70,4 +82,6 @@ def _make(folder: Path) -> None:
     except FileExistsError:
         return
     if folder.name == IN_REPOSITORY.parent.name:
-        (folder / ".gitignore").write_text("*\n")
+        fd = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(fd, "w") as file:
+            file.write("*\n")

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Self
 
 from prloom.errors import StorageError, UnsafePathError
 from prloom.storage import disk as disks
-from prloom.storage import failure
+from prloom.storage import failure, modes
 from prloom.storage.disk import REAL, Disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FILE_MODE = 0o600
-FOLDER_MODE = 0o700
+FILE_MODE = modes.FILE
 READ_LIMIT = 64 * 1024 * 1024
 TEMPORARY = ".tmp"
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -100,11 +99,12 @@ class Folder:
     def _root(cls, root: str | os.PathLike[str], disk: Disk) -> Self:
         path = os.path.realpath(root)
         try:
-            return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path, disk)
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:
             raise
         except OSError as error:
             raise failure.failed("open the folder", path, error) from error
+        return cls(modes.close_folder(fd, path), path, disk)
 
     def _descend(self, parts: tuple[str, ...], *, make: bool) -> Self | None:
         cls = type(self)
@@ -119,7 +119,7 @@ class Folder:
                 here.close()
             if fd is None:
                 return None
-            here = cls(fd, path, self.disk)
+            here = cls(modes.close_folder(fd, path), path, self.disk)
         return here
 
     def _step(self, part: str, *, make: bool) -> int | None:
@@ -130,7 +130,7 @@ class Folder:
             return None
         with failure.telling("make the folder", self, part):
             with suppress(FileExistsError):
-                self.disk.mkdir(part, self.fd, FOLDER_MODE)
+                self.disk.mkdir(part, self.fd, modes.FOLDER)
             self.disk.fsync(self.fd)
             return os.open(part, _OPEN_FOLDER, dir_fd=self.fd)
 
@@ -290,5 +290,7 @@ class Folder:
             raise UnsafePathError(f"{name!r} cannot be a name in {self.path}: it must be a single plain name")
 
     def _require_file(self, fd: int, name: str) -> None:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+        mode = os.fstat(fd).st_mode
+        if not stat.S_ISREG(mode):
             raise failure.unsafe(self, name)
+        modes.close_file(fd, mode, self.path, name)

@@ -97,7 +97,8 @@ class DispatcherLock:
         # Only the dispatcher needs the library, and importing it costs 40 ms.
         from filelock import FileLock, Timeout  # noqa: PLC0415
 
-        self.folder.stat(LOCK)  # a link or a pipe in its place is refused here
+        if (fd := self.folder.open_to_read(LOCK)) is not None:  # a link or a pipe in its place is refused here
+            os.close(fd)
         path = self.folder.where(LOCK)
         lock = FileLock(path, mode=0o600, thread_local=False)
         try:

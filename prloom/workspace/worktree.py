@@ -24,6 +24,7 @@ CHECKOUT_LIMIT = timedelta(minutes=10)
 """How long writing a commit's files may take."""
 
 _MAKING = "prloom is making this worktree"
+_FOLDER_MODE = 0o700
 _PAUSE = 0.05  # seconds
 
 
@@ -102,7 +103,8 @@ def _at(repo: Repository, path: Path) -> Checkout:
 def _alone(folder: Path) -> Iterator[None]:
     """Let one process at a time make worktrees in a folder, so that a half-made one is known to be abandoned."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+            missing.mkdir(mode=_FOLDER_MODE, exist_ok=True)  # whatever the umask allows others
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         raise WorkspaceError(f"no worktree can be made in {shown(str(folder))}: {shown(str(error))}") from error
