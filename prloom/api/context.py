@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from copy import deepcopy
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import msgspec
 
-from prloom.api import emitting
+from prloom.api import emitting, strict
 from prloom.api.store import Store
 from prloom.core import marker
+from prloom.core.backoff import SHORTEST
 from prloom.errors import ExtensionError
 from prloom.model import record
 from prloom.model.action import Action, Comment, Merge, Payload, Review
@@ -21,6 +23,8 @@ from prloom.model.decision import Deferral, OnExpire
 from prloom.model.event import Event, Target
 from prloom.model.hook import HookCall, Mark, Outcome
 from prloom.model.record import Json
+
+_SHORTEST_MS = round(SHORTEST / timedelta(milliseconds=1))
 
 
 class Services(Protocol):
@@ -51,6 +55,7 @@ class HookContext:
         self._call = call
         self._services = services
         self._actions: list[Action] = []
+        self._runs: list[Coroutine[Any, Any, str]] = []
         self._plan_store = Store(plugin, "plan", call.state, limit=call.limits.state_bytes)
         self._global_store = Store(plugin, "global", call.global_state, limit=call.limits.state_bytes)
 
@@ -125,7 +130,7 @@ class HookContext:
     def emit_comment(self, target: Target | None, message: str, *, related_event_id: str | None = None) -> None:
         """Say something where the target points (an event's `reply_to`); None is the plan's own conversation."""
         if not isinstance(message, str):
-            raise self._mistake("emit_comment", f"the message is {type(message).__name__}; give the text to post")
+            raise self._mistake("emit_comment", f"the message is {strict.described(message)}; give the text to post")
         if not message.strip():
             raise self._mistake("emit_comment", "the message is empty; give the text to post")
         self._emit("emit_comment", target, Comment(message), related_event_id)
@@ -141,7 +146,7 @@ class HookContext:
             except msgspec.ValidationError as error:
                 raise self._mistake(name, str(error)) from error
         if not isinstance(review, Review):
-            problem = f"the review is {type(review).__name__}; give {{verdict, summary, comments[]}} or a Review"
+            problem = f"the review is {strict.described(review)}; give {{verdict, summary, comments[]}} or a Review"
             raise self._mistake(name, problem)
         self._emit(name, target, review, related_event_id)
 
@@ -159,13 +164,18 @@ class HookContext:
         """
         self._emit("emit_merge", target, Merge(method, commit), related_event_id)
 
-    async def run_agent(
+    def run_agent(
         self, prompt: str, *, files: Sequence[str] = (), stage: str = "worker", model: str | None = None
-    ) -> str:
-        """Run the stage's agent in the plan's worktree and return its final message; raises if the run fails."""
+    ) -> Coroutine[Any, Any, str]:
+        """Run the stage's agent in the plan's worktree and return its final message, when it is awaited.
+
+        Raises ExtensionError where the run fails. A call that is not awaited runs nothing, and makes the hook fail.
+        """
         if isinstance(files, str):
             raise self._mistake("run_agent", f"files is {files!r}; give a list of paths, such as [{files!r}]")
-        return await self._services.run_agent(prompt, files=tuple(files), stage=stage, model=model)
+        running = self._run_agent(prompt, tuple(files), stage, model)
+        self._runs.append(running)
+        return running
 
     def read_events(
         self, *, types: Sequence[str] | None = None, since_id: str | None = None, limit: int = 100
@@ -186,8 +196,16 @@ class HookContext:
             return self._call.plan
         return self._services.read_plan(plan_id)
 
+    async def _run_agent(self, prompt: str, files: tuple[str, ...], stage: str, model: str | None) -> str:
+        return await self._services.run_agent(prompt, files=files, stage=stage, model=model)
+
     def outcome(self, plan: str | None = None) -> Outcome:
-        """Return all that the hook asked for, as one value; `plan` is the text that it returned, if it did."""
+        """Return all that the hook asked for, as one value; `plan` is the text that it returned, if it did.
+
+        Raises ExtensionError where it forgot to await an agent's run.
+        """
+        if forget_runs(self):
+            raise self._mistake("run_agent", "it was not awaited, so no agent ran; write `await` before the call")
         changed = plan if plan is not None and plan != self._call.plan else None
         writes = tuple(store.writes() for store in (self._plan_store, self._global_store) if store.touched)
         return Outcome(actions=tuple(self._actions), writes=writes, plan=changed)
@@ -207,6 +225,15 @@ class HookContext:
 
     def _mistake(self, name: str, problem: str) -> ExtensionError:
         return ExtensionError(f"plugin {self.plugin}: {name}: {problem}")
+
+
+def forget_runs(ctx: HookContext) -> bool:
+    """Close the agent runs that nobody awaited; return whether there were any."""
+    runs = ctx._runs  # noqa: SLF001 - of this module; as a method it would be one of the plugin's
+    forgotten = [each for each in runs if inspect.getcoroutinestate(each) == inspect.CORO_CREATED]
+    for each in forgotten:
+        each.close()  # so that Python does not warn of a coroutine that was never awaited
+    return bool(forgotten)
 
 
 class TriageContext(HookContext):
@@ -241,7 +268,7 @@ class TriageContext(HookContext):
         "park" it for a person (the default), let it "pass" as if this plugin had not marked it, or "drop" it.
         """
         name = "mark_event_deferred"
-        self._check_delay(name, retry_after_ms)
+        self._check_delay(name, event_id, retry_after_ms)
         if on_expire is not None and on_expire not in get_args(OnExpire):
             raise self._mistake(name, f"on_expire is {on_expire!r}; use 'park', 'pass' or 'drop'")
         deadline = self._deadline(name, until)
@@ -259,7 +286,7 @@ class TriageContext(HookContext):
     def _mark(self, name: str, mark: Mark) -> None:
         self._known(name, mark.event_id)
         if mark.reason is not None and not isinstance(mark.reason, str):
-            raise self._mistake(name, f"the reason is {type(mark.reason).__name__}; give a text")
+            raise self._mistake(name, f"the reason is {strict.described(mark.reason)}; give a text")
         if mark.event_id in self._marks:
             self.log.warning("%s: event %s is marked already; the first mark stands", name, mark.event_id)
             return
@@ -269,7 +296,7 @@ class TriageContext(HookContext):
         if not isinstance(event_id, str) or event_id not in self._ids:
             raise self._mistake(name, f"event {event_id!r} is not in this batch; use an id of `triage.events`")
 
-    def _check_delay(self, name: str, delay: int | None) -> None:
+    def _check_delay(self, name: str, event_id: str, delay: int | None) -> None:
         longest = self._call.limits.longest_deferral_ms
         if delay is None:
             return
@@ -279,6 +306,10 @@ class TriageContext(HookContext):
             raise self._mistake(name, f"retry_after_ms is {delay}; it cannot be negative")
         if delay > longest:
             raise self._mistake(name, f"retry_after_ms is {delay}; the longest wait is {longest} ms")
+        if delay < _SHORTEST_MS:
+            seconds = f"; if you mean {delay} seconds, give {delay * 1000}" if delay else ""
+            text = "%s: retry_after_ms is %s, in milliseconds; event %s waits for the shortest time, %s ms%s"
+            self.log.warning(text, name, delay, event_id, _SHORTEST_MS, seconds)
 
     def _deadline(self, name: str, until: datetime | str | None) -> str | None:
         if until is None:

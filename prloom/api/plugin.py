@@ -84,8 +84,9 @@ class Registrations:
         return [hook.handler for hook in self.hooks if hook.name == name]
 
     def command(self, name: str) -> Command | None:
-        """Return the slash command of that name, or None."""
-        return next((command for command in self.commands if command.name == name), None)
+        """Return the slash command of that name, in upper or lower case, or None."""
+        folded = name.casefold()
+        return next((command for command in self.commands if command.name.casefold() == folded), None)
 
 
 class PluginContext:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import msgspec
@@ -38,4 +39,13 @@ def _strict(value: Json) -> Json:
                 raise ValueError("the keys of an object must be texts")
             return {key: _strict(item) for key, item in value.items()}
         case _:
-            raise ValueError(f"{type(value).__name__} has no JSON form")
+            raise ValueError(f"{described(value)} has no JSON form")
+
+
+def described(value: object) -> str:
+    """Return what a value is that is refused, for an error; for a coroutine, what was forgotten."""
+    if inspect.iscoroutine(value):
+        value.close()  # so that Python does not warn of it once more
+    if inspect.isawaitable(value):
+        return f"{type(value).__name__} (write `await` before the call that returned it)"
+    return type(value).__name__

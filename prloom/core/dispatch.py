@@ -13,9 +13,10 @@ from prloom.model.state import OpenEvent
 
 @dataclass(frozen=True)
 class Roster:
-    """The plugins that take part, in their order, by what they registered; `commands` maps a slash command to one.
+    """The plugins that take part, in their order, by what they registered.
 
-    `observer_hook` is what the observers are called by: `onGlobalEvent` where events concern the whole repository.
+    `commands` maps a slash command, in lower case, to one. `observer_hook` is what the observers are called by:
+    `onGlobalEvent` where events concern the whole repository.
     """
 
     observers: tuple[str, ...] = ()
@@ -124,7 +125,8 @@ def batch(ready: list[OpenEvent]) -> Triage:
 def _by_command(event: OpenEvent, command: Command, roster: Roster) -> Obey | Show | None:
     if command.built_in is not None:
         return Obey(event.id)
-    plugin = roster.commands.get(command.name)
+    name = command.name.casefold()
+    plugin = roster.commands.get(name)
     if plugin is None or plugin in event.passed:  # a plugin that let it pass would be shown it again at once
         return None
-    return Show(plugin, f"command:/{command.name}", (event.id,))
+    return Show(plugin, f"command:/{name}", (event.id,))

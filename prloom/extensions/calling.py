@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from prloom.api import hooks
+from prloom.api import context, hooks
 from prloom.api.context import HookContext, Services, TriageContext
 from prloom.api.plugin import Handler, Registrations
 from prloom.errors import ExtensionError
 from prloom.extensions import faults
 from prloom.model import record
+from prloom.model.event import Event
 from prloom.model.hook import HookCall, Outcome, Writes
 
 COMMAND = "command:/"
@@ -56,11 +58,12 @@ def _run(key: str, handlers: Sequence[Handler], call: HookCall, services: Servic
         return _each_event(handlers, call, lambda alone: HookContext(key, alone, services))
     ctx = TriageContext(key, call, services) if call.hook == "beforeTriage" else HookContext(key, call, services)
     plan = call.plan
-    for handler in handlers:
-        returned = _finished(handler(plan, ctx))
-        if returned is not None and _returns_plan(call.hook):
-            plan = _text(key, call.hook, returned)
-    return ctx.outcome(plan)
+    with _no_run_left(ctx):
+        for handler in handlers:
+            returned = _finished(handler(plan, ctx))
+            if returned is not None and _returns_plan(call.hook):
+                plan = _text(key, call.hook, returned)
+        return ctx.outcome(plan)
 
 
 def _returns_plan(hook: str) -> bool:
@@ -74,20 +77,41 @@ def _text(key: str, hook: str, returned: object) -> str:
     return returned
 
 
-def _each_event(handlers: Sequence[Handler], call: HookCall, context: Callable[[HookCall], HookContext]) -> Outcome:
+def _each_event(handlers: Sequence[Handler], call: HookCall, make: Callable[[HookCall], HookContext]) -> Outcome:
     """Show the events one by one, each with what the plugin stored at those before it; all of it is one outcome.
 
     An event has a context of its own, so that what is said about it is filed under it and under no other.
     """
     whole = Outcome()
     for event in call.events:
-        ctx = context(replace(call, events=(event,)))
-        for handler in handlers:
-            _finished(handler(event, ctx))
-        outcome = ctx.outcome()
+        ctx = make(replace(call, events=(event,)))
+        with _no_run_left(ctx):
+            for handler in handlers:
+                returned = _finished(handler(event, ctx))
+                if call.hook.startswith(COMMAND):
+                    _reply(ctx, event, returned)
+            outcome = ctx.outcome()
         whole = _joined(whole, outcome)
         call = _after(call, outcome.writes)
     return whole
+
+
+def _reply(ctx: HookContext, event: Event, returned: object) -> None:
+    """Post the text that a command's function returned."""
+    if isinstance(returned, str):
+        if returned.strip():
+            ctx.emit_comment(event.reply_to, returned)
+    elif returned is not None:
+        ctx.log.warning("%s returned %s, which is not posted; return a text", ctx.hook_point, type(returned).__name__)
+
+
+@contextmanager
+def _no_run_left(ctx: HookContext) -> Iterator[None]:
+    """Close the agent runs that a function which raises did not get round to await."""
+    try:
+        yield
+    finally:
+        context.forget_runs(ctx)
 
 
 def _finished(returned: Any) -> Any:  # noqa: ANN401 - a plugin may return anything

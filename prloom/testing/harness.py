@@ -184,7 +184,7 @@ class Harness:
         return Roster(
             observers=(self.key,) if "onEvent" in hooks else (),
             triagers=(self.key,) if "beforeTriage" in hooks else (),
-            commands=dict.fromkeys(self.registered.commands, self.key),
+            commands={name.casefold(): self.key for name in self.registered.commands},
         )
 
     def _run(self, bus: Bus, step: Show, faults: list[Fault]) -> None:

@@ -366,6 +366,63 @@ def test_a_wait_within_the_limits_is_taken_as_it_is(opened: Open, delay: int) ->
     assert ctx.outcome().marks[0].retry_after_ms == delay
 
 
+@pytest.mark.parametrize(
+    ("delay", "warning"),
+    [
+        (30, "; if you mean 30 seconds, give 30000"),
+        (999, "; if you mean 999 seconds, give 999000"),
+        (0, ""),
+        (1000, None),
+        (None, None),
+    ],
+)
+def test_a_wait_of_less_than_a_second_is_warned_of_because_it_may_have_been_meant_in_seconds(
+    opened: Open, delay: int | None, warning: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    opened().mark_event_deferred("e1", "x", delay)
+
+    told = f"mark_event_deferred: retry_after_ms is {delay}, in milliseconds; event e1 waits for the shortest time, "
+    assert caplog.messages == ([] if warning is None else [f"{told}1000 ms{warning}"])
+
+
+# ---- a forgotten await
+
+
+def forgotten(ctx: TriageContext, how: str) -> None:
+    run: Any = ctx.run_agent("look")
+    match how:
+        case "message":
+            ctx.emit_comment(None, run)
+        case "value":
+            ctx.set_state("said", run)
+        case "reason":
+            ctx.mark_event_handled("e1", run)
+        case _:
+            ctx.emit_comment(None, f"It said: {run}")
+            ctx.outcome()
+
+
+@pytest.mark.parametrize(
+    ("how", "problem"),
+    [
+        ("message", "emit_comment: the message is coroutine (write `await` before the call that returned it); give"),
+        (
+            "value",
+            "set_state('said'): the value is not JSON (coroutine (write `await` before the call that returned it)",
+        ),
+        (
+            "reason",
+            "mark_event_handled: the reason is coroutine (write `await` before the call that returned it); give",
+        ),
+        ("text", "run_agent: it was not awaited, so no agent ran; write `await` before the call"),
+    ],
+)
+def test_an_await_that_was_forgotten_is_named(opened: Open, how: str, problem: str) -> None:
+    ctx = opened()
+
+    assert mistake(lambda: forgotten(ctx, how)).startswith(f"plugin memory: {problem}")
+
+
 def test_a_time_without_a_zone_is_refused_because_nobody_knows_which_it_is_in(opened: Open) -> None:
     naive = datetime(2030, 1, 1)  # noqa: DTZ001 - that is the mistake
 

@@ -157,6 +157,7 @@ def test_a_command_is_registered_without_its_slash(ctx: PluginContext, name: str
     ctx.register_command(name, plan_hook, help="keep it")
 
     assert ctx.registrations.command("note") == Command("note", plan_hook, "keep it")
+    assert ctx.registrations.command("NOTE") == Command("note", plan_hook, "keep it")
     assert ctx.registrations.command("other") is None
 
 

@@ -134,6 +134,12 @@ def test_a_plugins_command_goes_to_that_plugin_alone(an_open_event: Make, *, pau
     assert steps((an_open_event(), NOTE), paused=paused) == (Show("memory", "command:/note", ("e1",)),)
 
 
+def test_a_plugins_command_may_be_written_in_upper_or_lower_case(an_open_event: Make) -> None:
+    command = Command("Note", ())
+
+    assert steps((an_open_event(), command)) == (Show("memory", "command:/note", ("e1",)),)
+
+
 def test_a_command_that_nobody_registered_is_a_comment_like_any_other(an_open_event: Make) -> None:
     assert steps((an_open_event(), Command("etc/passwd", ()))) == (Show("log", "onEvent", ("e1",)),)
 

@@ -132,6 +132,45 @@ def test_a_slash_command_goes_to_its_function_which_may_mark(ctx: PluginContext,
     assert run(make_call("command:/note")).marks == (Mark("e1", "handled", "please"),)
 
 
+@pytest.mark.parametrize(
+    ("returned", "said"), [("Noted.", ["Noted."]), (None, []), ("", []), (" \n", []), (5, []), (["Noted."], [])]
+)
+def test_the_text_that_a_command_returns_is_the_reply(
+    ctx: PluginContext, run: Run, make_call: Make, returned: object, said: list[str]
+) -> None:
+    ctx.register_command("note", lambda event, triage: returned)
+
+    outcome = run(make_call("command:/note"))
+
+    assert [action.payload.message for action in outcome.actions if isinstance(action.payload, Comment)] == said
+    assert all(action.target == Target("local", {"item": "e1"}) for action in outcome.actions)
+    assert all(action.related_event_id == "e1" for action in outcome.actions)
+
+
+def test_what_a_command_returns_and_is_not_a_text_is_warned_of(
+    ctx: PluginContext, run: Run, make_call: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    ctx.register_command("note", lambda event, triage: triage.update_state("n", lambda n: (n or 0) + 1))
+
+    run(make_call("command:/note"))
+
+    assert caplog.messages == ["command:/note returned int, which is not posted; return a text"]
+
+
+def test_a_command_is_called_in_upper_or_lower_case(ctx: PluginContext, run: Run, make_call: Make) -> None:
+    ctx.register_command("Note", lambda event, triage: triage.mark_event_handled(event.id))
+
+    assert run(make_call("command:/note")).marks == (Mark("e1", "handled"),)
+
+
+def test_an_agents_run_that_is_not_awaited_makes_the_hook_fail(ctx: PluginContext, run: Run, make_call: Make) -> None:
+    ctx.register_hook("beforeTriage", lambda plan, triage: triage.emit_comment(None, f"{triage.run_agent('look')}"))
+
+    assert failure(run, make_call()) == (
+        "plugin noted: run_agent: it was not awaited, so no agent ran; write `await` before the call"
+    )
+
+
 @pytest.mark.parametrize("hook", ["onEvent", "command:/note"])
 def test_a_hook_that_nobody_registered_is_an_error(run: Run, make_call: Make, hook: str) -> None:
     assert failure(run, make_call(hook)) == f"plugin noted: nothing is registered for {hook}"

@@ -152,7 +152,7 @@ class Crew:
         commands: dict[str, str] = {}
         for plugin in able:
             for name in plugin.registered.commands if plugin.registered else ():
-                commands.setdefault(name, plugin.key)
+                commands.setdefault(name.casefold(), plugin.key)
         return Roster(_with("onEvent", able), _with("beforeTriage", able), commands)
 
     def repository_roster(self) -> Roster:
@@ -161,11 +161,11 @@ class Crew:
 
     def command_help(self) -> Mapping[str, str]:
         """Return the plugins' slash commands and their help."""
-        texts: dict[str, str] = {}
+        texts: dict[str, tuple[str, str]] = {}
         for plugin in self._able():
             for name, text in (plugin.registered.commands if plugin.registered else {}).items():
-                texts.setdefault(name, text)
-        return texts
+                texts.setdefault(name.casefold(), (name, text))
+        return dict(texts.values())
 
     def report(self) -> list[dict[str, Json]]:
         """Return what `prloom status` shows of the plugins."""

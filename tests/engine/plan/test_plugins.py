@@ -103,6 +103,20 @@ async def test_among_commands_of_one_name_the_first_plugins_wins():
     assert crew.command_help() == {"deploy": "does it"}
 
 
+async def test_a_commands_name_in_any_case_reaches_its_plugin_and_what_it_returns_is_posted(stage: Stage):
+    def register(ctx: PluginContext) -> None:
+        ctx.register_command("Deploy", lambda event, triage: f"Deploying {event.id}.")
+
+    stage.adopt()
+    stage.plugin("p", register)
+    stage.bridge.news = [said("a", "/deploy now"), said("b", "/DEPLOY")]
+
+    await stage.tick()
+
+    assert sorted(post.partition("\n")[0] for post in stage.bridge.posts) == ["Deploying a.", "Deploying b."]
+    assert stage.triager.batches == []
+
+
 async def test_a_preset_names_a_plugin_as_the_configuration_does():
     crew = await started(plugin("quiet_period", hooking("beforeTriage")), plugin("b", hooking("beforeTriage")))
 
