@@ -29,6 +29,7 @@ from prloom.api import (
 from . import asked, reply, review, wording
 from .asked import News
 from .edits import Reading
+from .review import Review
 
 FILE = "review.md"
 TARGET = "local"
@@ -40,7 +41,7 @@ Edit = Callable[[Reading], Delivered | Refused | None]
 
 
 class LocalBridge:
-    """Reads the items under `## ready`, each once; writes replies beneath them, and checks what is done."""
+    """Reads the unchecked items, each once; writes replies beneath them, and checks what is done."""
 
     name = "local"
     targets = (TARGET,)
@@ -48,8 +49,9 @@ class LocalBridge:
 
     def __init__(self) -> None:
         # Each plan's file as it was at the last look, and what had been asked after it: with both as they were, there
-        # is nothing to see.
+        # is nothing to see. And what was ignored in it.
         self._looked: dict[str, tuple[str | None, Json]] = {}
+        self._ignored: dict[str, list[str]] = {}
 
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
         """Return the items that were not asked before. A file that cannot be read keeps no other from being read."""
@@ -62,16 +64,21 @@ class LocalBridge:
             try:
                 stamp = plan.files.stamp(FILE)
                 if stamp is None or self._looked.get(plan.id) != (stamp, after[plan.id]):
-                    after[plan.id], news = _look(plan, after[plan.id], ctx.now)
+                    read = review.parse(plan.files.read_text(FILE) or "")
+                    after[plan.id], news = _look(plan, read, after[plan.id], ctx.now)
                     events += news
+                    self._ignored[plan.id] = _ignored(plan, read)
                     await asyncio.sleep(0)  # so that many long files do not hold up everything else
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one plan's file is no other plan's matter
                 troubles[plan.id] = str(error)
+                self._ignored[plan.id] = [_unreadable(plan.id, str(error))]
             else:
                 looked[plan.id] = (stamp, after[plan.id])
         self._looked = looked
+        self._ignored = {plan.id: self._ignored.get(plan.id, []) for plan in ctx.plans}
         _tell(ctx, _mapping(before.get("troubles")), troubles)
-        return Polled(events, {"asked": after, "troubles": troubles})
+        warnings = [each for ignored in self._ignored.values() for each in ignored]
+        return Polled(events, {"asked": after, "troubles": troubles}, warnings=warnings)
 
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         """Write the reply where it belongs, unless it is there; check the box of what is done."""
@@ -101,11 +108,19 @@ def create(config: Mapping[str, Json]) -> LocalBridge:
     return LocalBridge()
 
 
-def _look(plan: TrackedPlan, cursor: Json, now: datetime) -> tuple[Json, list[Event]]:
+def _look(plan: TrackedPlan, read: Review, cursor: Json, now: datetime) -> tuple[Json, list[Event]]:
     """Return what has been asked after a look at the plan's file, and what of it is new."""
-    items = review.parse(plan.files.read_text(FILE) or "").items
-    known, news = asked.look(plan.id, items, asked.read(cursor))
+    known, news = asked.look(plan.id, read.items, asked.read(cursor))
     return asked.write(known), [_event(plan, each, now) for each in news]
+
+
+def _ignored(plan: TrackedPlan, read: Review) -> list[str]:
+    """Return what is to be said of the lines that look like items and are not read as such."""
+    return [f"plan {plan.id}: line {each.line + 1} of {FILE} is ignored: {each.reason}" for each in read.ignored]
+
+
+def _unreadable(plan: str, error: str) -> str:
+    return f"plan {plan}: no feedback is read from its {FILE}: {error}"
 
 
 def _event(plan: TrackedPlan, news: News, now: datetime) -> Event:
@@ -133,7 +148,7 @@ def _tell(ctx: BridgeContext, before: Mapping[str, Json], now: Mapping[str, str]
     """Say once that a file cannot be read, and once that it can again; the cursor holds it in between."""
     for name, error in now.items():
         if before.get(name) != error:
-            ctx.log.warning("plan %s: no feedback is read from its %s: %s", name, FILE, error)
+            ctx.log.warning("%s", _unreadable(name, error))
     for plan in ctx.plans:
         if plan.id in before and plan.id not in now:
             ctx.log.info("plan %s: its %s can be read again", plan.id, FILE)

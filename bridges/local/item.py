@@ -13,6 +13,7 @@ from . import markdown
 _ITEM = re.compile(
     r"(?P<before>[ \t]*)(?P<bullet>[-*+]|[0-9]{1,9}[.)])(?P<gap>[ \t]+)\[(?P<mark>[ xX])\](?:[ \t](?P<text>.*))?"
 )
+_LOOKS_LIKE = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])?[ \t]*\[[ \t]*\](?![(\[:]).*\w.*")
 _FIELD = re.compile(r"(?:[-*+][ \t]+)?(file|line|side):(.+)", re.IGNORECASE)
 _VALUES = {"file": re.compile(r".+"), "line": re.compile(r"[0-9]{1,7}"), "side": re.compile(r"[A-Za-z]{1,10}")}
 
@@ -85,8 +86,13 @@ class Draft:
             self._until = ""
 
     def add_reply(self, index: int, line: str) -> None:
-        """Take a line of a reply; the marker is not for reading."""
+        """Take a line of a reply; the marker is not for reading. One that is not indented is a reply to another event.
+
+        It stands there because prloom writes at the end of a section, and people do, too.
+        """
         self._loose = True
+        if markdown.indent(line) <= self._outer:
+            return
         self._end = index + 1
         said = markdown.quoted(line) or ""
         self._said.append((True, "" if is_marker(said) else f"> {said}".rstrip()))
@@ -119,6 +125,11 @@ class Draft:
             return False
         self._fields[name] = value
         return True
+
+
+def looks_like_item(line: str) -> bool:
+    """Whether a person may have meant the line as an unchecked item."""
+    return _LOOKS_LIKE.fullmatch(line.strip()) is not None
 
 
 def is_marker(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Read `review.md`: the items under `## ready`, and where prloom's own replies stand.
+"""Read `review.md`: its items, wherever they stand, and where prloom's own replies stand.
 
 A reply of prloom is a quotation that begins with the marker of its action. Such lines are taken out before anything
 else is looked at: whatever a reply says, the file reads as if it were not there.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import markdown
-from .item import Draft, Item, is_marker
+from .item import Draft, Item, is_marker, looks_like_item
 
 READY = "ready"
 REPLIES = "replies"
@@ -19,11 +19,20 @@ _SECTION = 2  # the level of the headings that begin and end sections
 
 
 @dataclass(frozen=True)
+class Ignored:
+    """A line that looks like an unchecked item, and why it is not read as one."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class Review:
     """The file: its lines with their ends, and what they mean.
 
     `replies` is the line before which the next reply goes under `## replies`, if there is that heading. `unclosed` is
-    the line of a block of code, or a comment, that never ends.
+    the line of a block of code, or a comment, that never ends. `ignored` are the lines that look like an item and are
+    not read as one.
     """
 
     lines: tuple[str, ...]
@@ -31,6 +40,7 @@ class Review:
     items: tuple[Item, ...]
     replies: int | None
     unclosed: int | None
+    ignored: tuple[Ignored, ...] = ()
 
 
 def parse(text: str) -> Review:
@@ -42,7 +52,7 @@ def parse(text: str) -> Review:
     reader.end_item()
     newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
     items = tuple(item for item in reader.items if item.text)  # one without words is still being written
-    return Review(lines, newline, items, reader.replies, reader.unclosed)
+    return Review(lines, newline, items, reader.replies, reader.unclosed, tuple(reader.ignored))
 
 
 class _Reader:
@@ -50,6 +60,7 @@ class _Reader:
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.items: list[Item] = []
+        self.ignored: list[Ignored] = []
         self.replies: int | None = None
         self.unclosed: int | None = None
         self._lines = [line.rstrip("\r\n") for line in lines]
@@ -58,6 +69,7 @@ class _Reader:
         self._own = _own(self._lines)
         self._section = ""
         self._until = ""
+        self._opened = 0
         self._item: Draft | None = None
 
     def read(self, index: int) -> None:
@@ -69,6 +81,8 @@ class _Reader:
         elif self._until:
             if markdown.closes(line, self._until):
                 self._until, self.unclosed = "", None
+            elif looks_like_item(line):
+                self._ignore(index, f"it is in the block of code or the comment that begins in line {self._opened + 1}")
         elif self._item is not None and self._item.takes(line):
             self._item.add(index, line)
         else:
@@ -88,13 +102,20 @@ class _Reader:
         heading = markdown.heading(line, following)
         self._until = markdown.opens(line)
         if self._until:
-            self.unclosed = index
+            self.unclosed = self._opened = index
         elif heading is not None:
             level, title = heading
             if level <= _SECTION:
                 self._section = title.casefold() if level == _SECTION else ""
-        elif self._section == READY:
+        else:
             self._item = Draft.begun(index, line)
+            if self._item is None and looks_like_item(line):
+                self._ignore(index, "an item begins with `- [ ] `")
+            elif looks_like_item(markdown.quoted(line) or ""):
+                self._ignore(index, "it is in a quotation")
+
+    def _ignore(self, index: int, reason: str) -> None:
+        self.ignored.append(Ignored(index, reason))
 
 
 def _own(lines: Sequence[str]) -> list[bool]:

@@ -86,7 +86,8 @@ class Polled:
     An event without an author speaks for the operator. Whatever people or bots wrote has one, also where their account
     is gone (`ghost`); `trust` is left open unless the source was asked for it.
 
-    `idle` says, in a few words, why the source was not asked at all; `prloom status` shows it.
+    `idle` says, in a few words, why the source was not asked at all; `prloom status` shows it. `warnings` say, a line
+    each, what is wrong with the source as long as it is so: `prloom status` and `prloom doctor` show them.
     """
 
     events: Sequence[Event] = ()
@@ -94,6 +95,7 @@ class Polled:
     heads: Mapping[int, str] = field(default_factory=dict)
     idle: str | None = None
     now: datetime | None = None
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

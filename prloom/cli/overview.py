@@ -27,6 +27,9 @@ def lines(status: Status, now: datetime) -> Iterator[str]:
         yield ""
         yield from _plan(plan, now)
     yield from _section("Bridges", [_bridge(bridge, now) for bridge in status.bridges])
+    for bridge in status.bridges:
+        for warning in bridge.warnings or ():
+            yield from layout.item("warning", terminal.paint(terminal.clean(warning), "warn"))
     yield from _section("Plugins", [_plugin(plugin) for plugin in status.plugins])
 
 

@@ -46,6 +46,41 @@ def test_each_item_is_taken_once_however_often_it_is_polled(repository):
     assert review.read_text().count("On it.") == 1
 
 
+def test_an_item_can_be_appended_to_the_review_file_at_any_time(repository):
+    review = repository.local / "review.md"
+    repository.run("emit", "work", "--body", "Why is the timeout two seconds?")
+    repository.run("start", "--once")
+    assert "## replies" in review.read_text()
+
+    for number in range(2):
+        with review.open("a") as file:
+            file.write(f"- [ ] Rename function {number}\n")
+        repository.run("start", "--once")
+
+    text = review.read_text()
+    assert repository.agent_runs == 3
+    assert text.count("On it.") == 3
+    assert repository.plan()["todos"]["total"] == 3
+
+
+def test_a_line_that_was_meant_as_an_item_and_is_none_is_shown_until_it_is_corrected(repository):
+    review = repository.local / "review.md"
+    before = review.read_text()
+    review.write_text(before + "```\n- [ ] Rename it\n")
+    repository.run("start", "--once")
+    ignored = f"plan work: line {len(before.splitlines()) + 2} of review.md is ignored"
+
+    assert ignored in repository.run("status").stdout
+    assert ignored in repository.run("doctor").stdout
+    assert "All is well" not in repository.run("doctor").stdout
+
+    review.write_text(before + "- [ ] Rename it\n")
+    repository.run("start", "--once")
+
+    assert "ignored" not in repository.run("status").stdout
+    assert repository.plan()["todos"]["total"] == 1
+
+
 def test_a_line_that_another_program_appends_is_an_event(repository):
     line = {
         "ts": "",

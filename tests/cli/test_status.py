@@ -113,6 +113,17 @@ async def test_a_bridge_that_had_nothing_to_ask_for_was_not_asked(stage: Stage, 
     assert json.loads(prloom("status", "--json").out)["bridges"][0]["idle"] == "no plan has a pull request"
 
 
+async def test_what_is_wrong_with_a_source_is_shown_and_bounded(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.bridge.warnings = ["line 3 is ignored", "x" * 100_000, *map(str, range(100))]
+    await stage.tick()
+
+    shown = json.loads(prloom("status", "--json").out)["bridges"][0]["warnings"]
+
+    assert re.search(r"\n  warning +line 3 is ignored\n", prloom("status").out)
+    assert (len(shown), max(map(len, shown))) == (20, 500)
+
+
 async def test_all_that_a_plugin_registers_is_shown(stage: Stage, prloom: Prloom) -> None:
     def greeting(ctx: PluginContext) -> None:
         @ctx.command("greet", help="Say hello.")

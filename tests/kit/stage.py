@@ -130,7 +130,7 @@ class ListBridge:
 
     `heads` are the pull requests' heads, `now` tells its time, `refuse` may answer for an action, `waits` may wait
     while it is asked or given an action; `permissions` are what it can tell of authors, and `asked` is whom it was
-    asked about. `idle` is why it has nothing to ask for.
+    asked about. `idle` is why it has nothing to ask for, `warnings` are what is wrong with it.
     """
 
     def __init__(self, name: str = "forge") -> None:
@@ -149,6 +149,7 @@ class ListBridge:
         self.asked: list[str] = []
         self.contexts: list[BridgeContext] = []
         self.idle: str | None = None
+        self.warnings: Sequence[str] = ()
 
     async def events(self, ctx: BridgeContext, state: Any) -> Polled:
         self.polls += 1
@@ -156,7 +157,8 @@ class ListBridge:
         self.fail()
         if self.waits is not None:
             await self.waits("events")
-        return Polled(tuple(self.news[state or 0 :]), len(self.news), dict(self.heads), self.idle, self.now())
+        news = tuple(self.news[state or 0 :])
+        return Polled(news, len(self.news), dict(self.heads), self.idle, self.now(), self.warnings)
 
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         self.actions_seen.append(action)

@@ -21,7 +21,7 @@ from prloom.workspace.repository import Repository
 
 REVIEW = """# Feedback
 
-Write items under "ready", one `- [ ] …` each; `file:` and `line:` may stand indented below.
+Write one `- [ ] …` for each item, here or anywhere in this file; `file:` and `line:` may stand indented below.
 prloom takes each item once and answers beneath it.
 
 ## ready

@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 
 LIMIT = timedelta(minutes=5)
 """How long one poll may take."""
+_MOST_WARNINGS = 20
+_LONGEST_WARNING = 500  # characters
 TROUBLE = Backoff(initial=timedelta(seconds=5), maximum=timedelta(minutes=10))
 """How long a bridge that failed is left alone."""
 
@@ -51,6 +53,7 @@ class PollState:
     failures: int = 0
     rest_until: datetime | None = None
     idle: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class Poller:
@@ -61,6 +64,7 @@ class Poller:
         self.polls = PollState()
         self.permissions = Permits(bridge)
         self._idle: str | None = None
+        self._warnings: tuple[str, ...] = ()
         # After a crash of the machine the cursor before is as good: its events come again, and are known.
         self._cursor = Document(state, paths.bridge_cursor(bridge.name), lasting=False)
 
@@ -101,7 +105,7 @@ class Poller:
             self.polls.rest_until = self._rest_until(error, now)
             log.warning("bridge %s: %s; asked again at %s", self.bridge.name, text, self.polls.rest_until)
             return set()
-        self.polls = PollState(last_poll_at=now, last_ok_at=now, idle=self._idle)
+        self.polls = PollState(last_poll_at=now, last_ok_at=now, idle=self._idle, warnings=self._warnings)
         return woken
 
     def _rest_until(self, error: BaseException, now: datetime) -> datetime:
@@ -117,6 +121,7 @@ class Poller:
         if not isinstance(polled, Polled):
             raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
         self._idle = polled.idle if isinstance(polled.idle, str) else None
+        self._warnings = tuple(str(each)[:_LONGEST_WARNING] for each in tuple(polled.warnings)[:_MOST_WARNINGS])
         self._note_forge(polled, desks, context.now)
         problems = [routing.unreadable(event) for event in polled.events]
         sound = [event for event, problem in zip(polled.events, problems, strict=True) if problem is None]
@@ -173,14 +178,15 @@ class Poller:
 
     def report(self, requests: Mapping[str, Json]) -> dict[str, Json]:
         """Return what `prloom status` shows of the bridge; `requests` counts those that it has made."""
-        told = {
+        told: dict[str, Json] = {
             "name": self.bridge.name,
             "lastPollAt": _iso(self.polls.last_poll_at),
             "lastOkAt": _iso(self.polls.last_ok_at),
             "error": self.polls.error,
             "requests": dict(requests),
         }
-        return told if self.polls.idle is None else {**told, "idle": self.polls.idle}
+        told |= {} if self.polls.idle is None else {"idle": self.polls.idle}
+        return told | ({"warnings": list(self.polls.warnings)} if self.polls.warnings else {})
 
 
 def _routed(

@@ -198,6 +198,8 @@ def _published(local: Folder) -> Iterator[Finding]:
             polled = bridge.last_poll_at is not None
             fix = f"{_to_fix(running=running, loaded=polled)}, or set enabled = false in [bridges.{bridge.name}]"
             yield _error(bridge.error, f"bridge {bridge.name}", fix)
+        for warning in bridge.warnings or ():
+            yield _warning(warning, f"bridge {bridge.name}", "correct that; the next poll takes it up")
 
 
 def _to_fix(*, running: bool, loaded: bool) -> str:

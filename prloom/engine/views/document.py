@@ -125,7 +125,10 @@ class Requests(Record, frozen=True, kw_only=True):
 
 
 class BridgeStatus(Record, frozen=True, kw_only=True):
-    """A bridge as the dispatcher last knew it; `idle` says why it had nothing to ask for in its last poll."""
+    """A bridge as the dispatcher last knew it.
+
+    `idle` says why it had nothing to ask for in its last poll, `warnings` what is wrong with its source.
+    """
 
     name: str
     last_poll_at: str | None = None
@@ -133,6 +136,7 @@ class BridgeStatus(Record, frozen=True, kw_only=True):
     error: str | None = None
     requests: Requests = Requests()
     idle: str | UnsetType = UNSET
+    warnings: tuple[str, ...] | UnsetType = UNSET
 
 
 class PluginStatus(Record, frozen=True, kw_only=True):

@@ -509,3 +509,22 @@ async def test_replies_that_stand_in_the_file_already_are_not_written_again() ->
 
     assert await LocalBridge().deliver_batch(a_context(plan), actions) == before
     assert (files.texts["review.md"], files.writes) == (text, 1)
+
+
+# ---- what is said of the file
+
+
+async def test_what_is_ignored_or_unreadable_is_told_as_long_as_it_is_so() -> None:
+    plan, bridge = a_plan("- [] one\n"), LocalBridge()
+    first = await bridge.events(a_context(plan), None)
+    second = await bridge.events(a_context(plan), first.state)
+    third = await bridge.events(a_context(replace(plan, files=Unsafe())), second.state)
+    plan.files.replace_text("review.md", "- [ ] one\n")
+    last = await bridge.events(a_context(plan), third.state)
+
+    told = "plan pr-7: line 1 of review.md is ignored: an item begins with `- [ ] `"
+    assert [list(each.warnings) for each in (first, second, last)] == [[told], [told], []]
+    assert [each.partition(": ")[2].partition(": ")[0] for each in third.warnings] == [
+        "no feedback is read from its review.md"
+    ]
+    assert len(last.events) == 1

@@ -54,7 +54,7 @@ def checked(read: Review, item: Item) -> str:
 # ---- items
 
 
-def test_items_under_ready_are_read() -> None:
+def test_items_are_read_with_what_stands_beneath_them() -> None:
     text = """\
         # Review
 
@@ -68,7 +68,6 @@ def test_items_under_ready_are_read() -> None:
         - [x] Add a test
 
         ## done
-        - [ ] not this one
         """
 
     first, second = items(dedent(text))
@@ -78,31 +77,90 @@ def test_items_under_ready_are_read() -> None:
     assert (second.text, second.checked) == ("Add a test", True)
 
 
-def test_nothing_is_read_without_the_heading() -> None:
-    assert texts("- [ ] one\n\n## later\n\n- [ ] two\n") == []
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "\ufeff",
+        "a paragraph\n",
+        "## later\n\n",
+        "# notes\n",
+        "## replies\n",
+        "- group\n",
+        "- [x] done\n",
+        "ready\n===\n",
+    ],
+)
+def test_an_item_counts_wherever_it_stands(before: str) -> None:
+    assert [item.text for item in items(f"{before}- [ ] one\n") if not item.checked] == ["one"]
 
 
-@pytest.mark.parametrize("heading", ["## ready", "## READY", "##   Ready  ##", "   ## ready", "Ready\n-----"])
-def test_the_heading_is_known_in_all_its_forms(heading: str) -> None:
-    assert texts(f"{heading}\n- [ ] one\n") == ["one"]
+@pytest.mark.parametrize("heading", ["## notes", "# notes", "### part", "notes\n---", "##"])
+def test_a_heading_ends_the_item(heading: str) -> None:
+    assert texts(f"## ready\n- [ ] one\n\n{heading}\n- [ ] two\n") == ["one", "two"]
 
 
-@pytest.mark.parametrize("heading", ["## ready soon", "### ready", "# ready", "##ready", "    ## ready", "ready\n==="])
-def test_what_is_not_the_heading_is_not_taken_for_it(heading: str) -> None:
-    assert texts(f"{heading}\n- [ ] one\n") == []
+def replied(*lines: str) -> str:
+    """Return the file after a reply under `## replies`, to which lines were appended."""
+    edits = Edits(review.parse("## ready\n"))
+    edits.add_under_replies(reply.quotation(ACTION, "Done.\n\n- [ ] not an item"))
+    return edits.text() + "".join(f"{line}\n" for line in lines)
 
 
-@pytest.mark.parametrize("heading", ["## notes", "# notes", "notes\n---", "##"])
-def test_a_heading_ends_the_section(heading: str) -> None:
-    assert texts(f"## ready\n- [ ] one\n\n{heading}\n- [ ] two\n") == ["one"]
+def test_an_item_that_is_appended_after_the_replies_counts_and_a_reply_after_it_is_not_an_answer_to_it() -> None:
+    text = replied("- [ ] one")
+    edits = Edits(review.parse(text))
+    edits.add_under_replies(reply.quotation("a-00000000000000000001", "Something else."))
+
+    for each in (text, edits.text(), edits.text() + "- [ ] two\n"):
+        found = items(each)
+        assert (found[0].text, found[0].answered) == ("one", False)
+        assert len(found) == 1 + each.endswith("two\n")
 
 
-def test_a_smaller_heading_ends_the_item_but_not_the_section() -> None:
-    assert texts("## ready\n- [ ] one\n### part\n- [ ] two\n") == ["one", "two"]
+def test_a_paragraph_after_a_reply_does_not_belong_to_the_item_before_it() -> None:
+    edits = Edits(review.parse(replied("- [ ] one")))
+    edits.add_under_replies(reply.quotation("a-00000000000000000001", "Something else."))
+
+    assert texts(edits.text() + "a note\n") == ["one"]
 
 
-def test_sections_of_the_same_name_are_read_all() -> None:
-    assert texts("## ready\n- [ ] one\n## x\n- [ ] y\n## Ready\n- [ ] two\n") == ["one", "two"]
+# ---- what is ignored
+
+
+def ignored(text: str) -> list[tuple[int, str]]:
+    return [(each.line + 1, each.reason) for each in review.parse(dedent(text)).ignored]
+
+
+def test_a_line_in_a_block_that_looks_like_an_item_is_told() -> None:
+    reason = "it is in the block of code or the comment that begins in line 2"
+
+    assert ignored("text\n```\n- [ ] one\n- [x] done\n- two\n") == [(3, reason)]
+    assert ignored("text\n<!--\n- [ ] one\n-->\n- [ ] two\n") == [(3, reason)]
+
+
+@pytest.mark.parametrize("line", ["-[ ] one", "- [] one", "- [ ]one", "[ ] one", "[] one", "*[ ] one", "1.[] one"])
+def test_a_line_that_is_nearly_an_item_is_told(line: str) -> None:
+    assert ignored(f"{line}\n") == [(1, "an item begins with `- [ ] `")]
+
+
+def test_an_item_in_a_quotation_is_told_and_one_in_a_reply_of_prlooms_is_not() -> None:
+    assert ignored("> - [ ] one\n") == [(1, "it is in a quotation")]
+    assert ignored(replied()) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["- [ ] one", "- [x] one", "- [ ]", "- one", "[ ](link)", "[][a]", "[]: x", "- [y] one", "a [ ] b", "x[]"]
+)
+def test_what_is_not_meant_as_an_item_is_not_told(line: str) -> None:
+    assert ignored(f"{line}\n") == []
+
+
+def test_what_belongs_to_an_item_is_not_told() -> None:
+    assert ignored("- [ ] one\n\n  ```\n  - [ ] an example\n  ```\n  > - [ ] quoted\n  [] more\n") == []
+
+
+# ---- boxes
 
 
 @pytest.mark.parametrize(
