@@ -32,6 +32,8 @@ COMMANDS: Mapping[str, Lazy] = {
     "drop": Lazy("prloom.cli.drop", "Put events aside for good, with a reason."),
     "forget": Lazy("prloom.cli.forget", "Stop looking after a pull request or branch."),
     "poll": Lazy("prloom.cli.poll", "Ask the sources for feedback now."),
+    "pause": Lazy("prloom.cli.pause", "Stop the work on a plan, or on all."),
+    "resume": Lazy("prloom.cli.resume", "Go on with the work on a plan, or on all."),
     "plugins": Lazy("prloom.cli.plugins", "List, switch, make and test plugins."),
     "bridges": Lazy("prloom.cli.bridges", "List the bridges."),
     "exchange": Lazy("prloom.cli.exchange", "A durable queue of messages and claims, for any program."),

@@ -37,6 +37,9 @@ def _of_all(status: Status) -> Iterator[Need]:
     for plan in status.plans:
         if plan.blocked and plan.last_error:
             yield Need("blocked", f"{_plan(plan)}: {terminal.paint(terminal.clean(plan.last_error), 'bad')}")
+        if plan.status == "paused":
+            remedy = f"to resume it, run {layout.to_run('resume', plan.id)}"
+            yield Need("paused", f"{_plan(plan)}: only commands in comments are carried out", remedy)
         yield from (_held(plan, event) for event in plan.events.held)
         yield from (_parked(plan, event) for event in plan.events.parked)
         yield from (_failed(plan, action) for action in plan.actions.failed)

@@ -26,6 +26,19 @@ def hand_in(
     digests: Mapping[str, str] | None = None,
 ) -> None:
     """Write the request down, have it carried out, and say what became of it; `done` says it in the past tense."""
+    hand_in_ids(where, verb, [target.id for target in targets], done=done, reason=reason, digests=digests)
+
+
+def hand_in_ids(
+    where: RepositoryPaths,
+    verb: Verb,
+    named: Iterable[str],
+    *,
+    done: str,
+    reason: str | None = None,
+    digests: Mapping[str, str] | None = None,
+) -> None:
+    """Hand in a request that names events, actions or plans by their ids."""
     from datetime import UTC, datetime  # noqa: PLC0415 - only what writes needs them
 
     from prloom.core.requests import Request  # noqa: PLC0415
@@ -34,7 +47,7 @@ def hand_in(
     from prloom.storage.folder import Folder  # noqa: PLC0415
 
     now = datetime.now(UTC)
-    ids = tuple(dict.fromkeys(target.id for target in targets))
+    ids = tuple(dict.fromkeys(named))
     request = Request(control.request_id(now), verb, ids, reason=reason, digests=digests)
     with Folder.make(where.root, *paths.LOCAL) as local:
         control.ask(local, request, now)

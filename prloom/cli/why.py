@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import click
 
@@ -12,6 +12,7 @@ from prloom.cli.options import Options, json_option, pass_options
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from prloom.core.activity import Activity
     from prloom.engine.views.trail import Happened
     from prloom.engine.views.why import Life
 
@@ -104,14 +105,42 @@ def _verdict(happened: Happened) -> str:
 
 
 def _now(life: Life) -> Iterator[str]:
-    """Yield where the event stands, and what a person can do about it."""
+    """Yield where the event stands, what is happening with it, and what a person can do about it."""
     state = terminal.paint(life.state, "good" if life.state in _DONE else "warn")
     remedies = {
-        "pending": "it is looked at as soon as a dispatcher runs: `prloom start`",
         "deferred": f"to try it now, run {layout.to_run('retry', life.event.id)}",
         "held": f"to approve this text, run {layout.to_run('approve', life.event.id)}",
         "parked": f"to try it again, run {layout.to_run('retry', life.event.id)}; "
         f"to drop it, run {layout.to_run('drop', life.event.id, '--reason', 'TEXT')}",
     }
-    remedy = remedies.get(life.state)
-    yield from layout.paragraph(f"Now {state}{f'; {remedy}' if remedy else ''}.")
+    happening = None if life.now is None else _happening(life.now, life.plan)
+    more = happening or remedies.get(life.state)
+    yield from layout.paragraph(f"Now {state}{f'; {more}' if more else ''}.")
+
+
+def _happening(now: Activity, plan: str) -> str:
+    """Return what is happening with a pending event."""
+    by = terminal.clean(now.by or "an agent")
+    run = terminal.clean(now.run or "")
+    since = f" since {layout.clock(now.since)}" if now.since else ""
+    match now.kind:
+        case "agent":
+            return f"the agent {by} is working on it{since} (run {run})"
+        case "hook":
+            return f"the {terminal.clean(now.hook or '')} hook of the plugin {by} is running on it{since}"
+        case "agent_busy":
+            return f"the agent {by} is working on other events of the plan (run {run}); this one is in the next run"
+        case "agent_queue":
+            return "it waits for one of the running agents to end (`dispatcher.max_parallel_plans`)"
+        case "next":
+            return "the running dispatcher looks at it next"
+        case "not_taken_in":
+            return "the running dispatcher has not read it yet"
+        case "paused":
+            return f"its plan is paused; to resume it, run {layout.to_run('resume', plan)}"
+        case "plan_error":
+            return f"its plan is not worked on: {terminal.clean(now.reason or '')}"
+        case "no_dispatcher":
+            return "it is looked at as soon as a dispatcher runs: `prloom start`"
+        case _:
+            assert_never(now.kind)

@@ -11,7 +11,7 @@ from prloom.model.decision import Change, Delivery
 from prloom.model.event import Event
 from prloom.model.state import DispatchState, OpenEvent
 
-Verb = Literal["retry", "approve", "drop", "poll", "forget"]
+Verb = Literal["retry", "approve", "drop", "poll", "forget", "pause", "resume"]
 
 SOURCE = "cli"
 """The source of a request's event in `control.jsonl`."""
@@ -22,7 +22,7 @@ OPERATOR = "operator"
 
 @dataclass(frozen=True)
 class Request:
-    """One request: `retry`, `approve` and `drop` name events (or actions); `poll` may name plans.
+    """One request: `retry`, `approve` and `drop` name events (or actions), `pause` and `resume` plans; `poll` may.
 
     `forget` asks for nothing but to be read: by then the dispatcher has let go of a plan that is none any more.
 
@@ -101,6 +101,21 @@ def deliveries(request: Request, state: DispatchState) -> tuple[Delivery, ...]:
     if request.verb != "retry":
         return ()
     return tuple(outbox.revived(a) for a in state.queue.values() if a.id in named or (a.event_id in named and a.failed))
+
+
+def paused(request: Request, plan_id: str, state: DispatchState) -> bool | None:
+    """Return whether a plan is to be paused (or resumed) by a request; None where the plan stays as it is."""
+    if request.verb not in {"pause", "resume"} or plan_id not in request.ids:
+        return None
+    wanted = request.verb == "pause"
+    return None if state.paused == wanted else wanted
+
+
+def concerned(request: Request, plan_id: str, state: DispatchState) -> frozenset[str]:
+    """Return which of the ids that a request names are a plan's: its own id, or those of its events and actions."""
+    if request.verb in {"pause", "resume"}:
+        return frozenset({plan_id} & set(request.ids))
+    return frozenset(each for each in request.ids if each in state.open or each in state.queue)
 
 
 def retried(events: Iterable[OpenEvent]) -> tuple[Change, ...]:

@@ -20,6 +20,7 @@ from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.rules import Rules, rules
 from prloom.errors import ConfigError, PrloomError, StorageError
 from prloom.model import record
+from prloom.model.activity import Work
 from prloom.model.plan import Plan
 from prloom.storage import asides, files, paths
 from prloom.storage.disk import REAL, Disk
@@ -161,6 +162,8 @@ class Board:
         That a bridge was asked once more is told now and then: an idle repository costs no write each time.
         """
         unreadable = {**self.unreadable, **self._own_trouble()}
+        work = self._work()
+        self._tell(paths.WORK, work, [work], now)
         self._tell(paths.PLUGINS, {"plugins": plugins}, plugins, now)
         self._tell(paths.BRIDGES, {"bridges": bridges}, [_without_times(bridge) for bridge in bridges], now)
         self._tell(paths.PLANS, {"unreadable": unreadable}, [unreadable], now)
@@ -248,6 +251,14 @@ class Board:
             clock=self.clock,
             rotate_at=self._rotate_at,
         )
+
+    def _work(self) -> Mapping[str, Any]:
+        """Return what is under way now; the agents' runs stand in the decision logs."""
+        at_work = [desk for desk in self.all() if desk.hooks_running or desk.awaits_agent]
+        hooks = tuple(hook for desk in at_work for hook in desk.hooks_running)
+        waiting = tuple(desk.id for desk in at_work if desk.awaits_agent and not desk.in_run)
+        told: Mapping[str, Any] = record.to_wire(Work(hooks=hooks, waiting=waiting))
+        return told
 
     def _own_trouble(self) -> Mapping[str, str]:
         error = self.repository.plan.last_error

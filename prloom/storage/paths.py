@@ -34,6 +34,8 @@ PLUGINS = "plugins.json"
 """What the dispatcher last knew of the plugins, in the repository-wide bus's state folder."""
 PLANS = "plans.json"
 """Which plans the dispatcher could not open, and why; beside it."""
+WORK = "work.json"
+"""What the dispatcher is doing just now: the hook calls under way, and the plans that wait for an agent; beside it."""
 BRIDGES = "bridges.json"
 """What the dispatcher last knew of the bridges: the latest polls and their errors; beside it."""
 

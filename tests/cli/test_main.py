@@ -31,7 +31,7 @@ def raising(error: BaseException) -> click.Command:
 def test_every_command_of_the_table_is_there() -> None:
     assert list(main.COMMANDS) == [
         *("init", "adopt", "start", "status", "events", "why", "emit", "retry"),
-        *("approve", "drop", "forget", "poll", "plugins", "bridges", "exchange", "doctor", "demo"),
+        *("approve", "drop", "forget", "poll", "pause", "resume", "plugins", "bridges", "exchange", "doctor", "demo"),
     ]
 
 

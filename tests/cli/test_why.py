@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from typing import Any
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
+from prloom.errors import StorageError
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red]"
 Prloom = Callable[..., Any]
@@ -155,3 +157,82 @@ async def test_nothing_from_outside_reaches_the_terminal_or_passes_for_prlooms_w
     assert not set(text) & {"\x1b", "\x07", "\u202e", "\r"}
     assert [line for line in text.splitlines() if line.startswith("Now")] == [text.splitlines()[-1]]
     assert "\n  │ Now triaged.\n" in text
+
+
+# What is happening now.
+
+
+def now(prloom: Prloom) -> str:
+    return str(prloom("why", "e").out.splitlines()[-1])
+
+
+async def test_while_an_agent_works_on_it_the_run_is_named_and_nobody_is_told_to_start_a_dispatcher(
+    stage: Stage, prloom: Prloom
+) -> None:
+    go_on = asyncio.Event()
+
+    async def wait() -> None:
+        await go_on.wait()
+
+    stage.triager.before = wait
+    stage.adopt()
+    stage.append(said("e"))
+    async with stage.running():
+        await stage.until(lambda: any(decision.get("run") for decision in stage.decisions()))
+        stage.append(said("f"))
+        await stage.until(lambda: stage.fate("f") == ["pending"])
+
+        assert now(prloom) == (
+            "Now pending; the agent scripted is working on it since 2026-01-01 12:00:00 (run run-1)."
+        )
+        assert prloom("why", "f").out.splitlines()[-1] == (
+            "Now pending; the agent scripted is working on other events of the plan (run run-1); "
+            "this one is in the next run."
+        )
+        told = json.loads(prloom("why", "e", "--json").out)["now"]
+        assert (told["kind"], told["by"], told["run"]) == ("agent", "scripted", "run-1")
+        assert told["since"] == "2026-01-01T12:00:00.000Z"
+        go_on.set()
+        await stage.until(lambda: len(stage.bridge.said) == 2)
+    assert "now" not in json.loads(prloom("why", "e", "--json").out)
+
+
+async def test_while_a_hook_runs_on_it_the_plugin_is_named(stage: Stage, prloom: Prloom) -> None:
+    go_on = asyncio.Event()
+
+    async def wait(call: Any) -> None:
+        await go_on.wait()
+
+    stage.adopt()
+    stage.plugin("quiet", deferring_once).meets = wait
+    stage.append(said("e"))
+    async with stage.running():
+        hook = "Now pending; the beforeTriage hook of the plugin quiet is running on it since 2026-01-01 12:00:00."
+        await stage.until(lambda: stage.fate("e") == ["pending"])
+        await stage.until(lambda: now(prloom) == hook)
+        go_on.set()
+        await stage.until(lambda: stage.fate("e") == ["pending", "deferred"])
+
+
+async def test_an_event_that_waits_for_an_agents_slot_says_so(stage: Stage, prloom: Prloom) -> None:
+    stage.triager.slots = asyncio.Semaphore(0)
+    stage.adopt()
+    stage.append(said("e"))
+    async with stage.running():
+        slot = "Now pending; it waits for one of the running agents to end (`dispatcher.max_parallel_plans`)."
+        await stage.until(lambda: stage.fate("e") == ["pending"])
+        await stage.until(lambda: now(prloom) == slot)
+
+
+async def test_an_event_of_a_plan_that_is_not_worked_on_says_why(stage: Stage, prloom: Prloom) -> None:
+    class Buggy(type(stage.triager)):  # type: ignore[misc]
+        async def triage(self, desk: Any, step: Any) -> None:
+            raise StorageError("the disk does not answer")
+
+    stage.triager = Buggy()
+    stage.adopt()
+    stage.append(said("e"))
+    async with stage.running():
+        error = "Now pending; its plan is not worked on: the disk does not answer."
+        await stage.until(lambda: stage.fate("e") == ["pending"])
+        await stage.until(lambda: now(prloom) == error)

@@ -79,13 +79,15 @@ def _left(asked: Iterable[Asked], found: Iterable[Snapshot]) -> str | None:
     for each in found:
         if missing & each.bus.untaken:
             return "it is about an event that has yet to be taken in"
-        missing -= {event_id for request, *_ in asked for event_id in control.has(request, each.bus.state)}
+        missing -= {name for request, *_ in asked for name in requests.concerned(request, each.plan.id, each.bus.state)}
     unread = [each for each in found if each.error is not None]
     return f"plan {unread[0].plan.id} cannot be read: {unread[0].error}" if missing and unread else None
 
 
 def _concerns(request: Request, of: Snapshot) -> bool:
-    return bool(requests.changes(request, of.bus.state) or requests.deliveries(request, of.bus.state))
+    paused = requests.paused(request, of.plan.id, of.bus.state)
+    changes = requests.changes(request, of.bus.state) or requests.deliveries(request, of.bus.state)
+    return paused is not None or bool(changes)
 
 
 @contextmanager

@@ -18,7 +18,6 @@ from prloom.model import record
 from prloom.model.event import Event
 from prloom.model.position import Cursor
 from prloom.model.record import Json
-from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.document import Document
 from prloom.storage.folder import Folder
@@ -54,6 +53,10 @@ def request_id(now: datetime) -> str:
 
 class Addressee(Protocol):
     """A plan that a request may be about; as little of one as that takes, for other commands carry out requests too."""
+
+    @property
+    def id(self) -> str:
+        """The plan's id."""
 
     @property
     def ledger(self) -> Ledger:
@@ -115,7 +118,8 @@ def carry_out(request: Request, plans: Iterable[Addressee]) -> None:
     for plan in plans:
         changes = requests.changes(request, plan.ledger.state)
         deliveries = requests.deliveries(request, plan.ledger.state)
-        if changes or deliveries:
+        paused = requests.paused(request, plan.id, plan.ledger.state)
+        if changes or deliveries or paused is not None:
             signs = acknowledging.owed(changes, plan.ledger.state)
             plan.ledger.commit(
                 "operator",
@@ -124,13 +128,9 @@ def carry_out(request: Request, plans: Iterable[Addressee]) -> None:
                 actions=signs,
                 courtesies=tuple(action.id for action in signs),
                 deliveries=deliveries,
+                paused=paused,
                 note=request.id,
             )
-
-
-def has(request: Request, state: DispatchState) -> frozenset[str]:
-    """Return which of the ids that a request names are those of a plan's open events and of its actions."""
-    return frozenset(each for each in request.ids if each in state.open or each in state.queue)
 
 
 def _waiting(told: Json) -> Iterator[Asked]:

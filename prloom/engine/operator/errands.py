@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prloom.core import requests
 from prloom.engine.board import Board
 from prloom.engine.operator import control
 from prloom.engine.operator.control import Asked, Control
@@ -54,7 +55,7 @@ def _carried_out(asked: Asked, board: Board, unusable: frozenset[str]) -> frozen
             owed.add(desk.id)
             continue
         try:
-            known = control.has(asked.request, desk.ledger.state)
+            known = requests.concerned(asked.request, desk.id, desk.ledger.state)
             control.carry_out(asked.request, (desk,))
             missing -= known
         except PrloomError as error:

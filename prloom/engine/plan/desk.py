@@ -27,6 +27,7 @@ from prloom.engine.bus.stores import Stores
 from prloom.engine.plan.rules import Rules
 from prloom.errors import StorageError
 from prloom.model import record
+from prloom.model.activity import RunningHook
 from prloom.model.event import Target
 from prloom.model.plan import Plan
 from prloom.model.position import Cursor
@@ -46,7 +47,7 @@ class Desk:
     `busy` are the events in a hook's or an agent's hands. `alone` are those that are shown one by one because a hook
     failed on them in company, and `suspects` those of them that a plugin's process may have died of. `delivering` are
     the bridges that are at work on actions of this plan, each with whether those are courtesies. `awaits_agent` says
-    that a job waits for an agent's turn, or has it. `hooks_running` counts the hook calls that are under way. `swept`
+    that a job waits for an agent's turn, or has it. `hooks_running` are the hook calls that are under way. `swept`
     says that runs of an earlier dispatcher have been looked for. `untold` is trouble that could not be written down.
     All of these are memory only: after a crash nobody holds anything. `read_to` bounds what is taken in: events behind
     it are left to the next tick. `head` is the commit at the head of the pull request, and `forge_ahead` how far
@@ -83,7 +84,7 @@ class Desk:
         self.suspects: set[str] = set()
         self.delivering: set[tuple[str, bool]] = set()
         self.awaits_agent = False
-        self.hooks_running = 0
+        self.hooks_running: tuple[RunningHook, ...] = ()
         self.swept = False
         self.read_to: Cursor | None = None
         self.head: str | None = None

@@ -14,6 +14,8 @@ from prloom.engine.plan import hooks, obey
 from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.hands import Hands
 from prloom.errors import PrloomError
+from prloom.model import record
+from prloom.model.activity import RunningHook
 from prloom.model.decision import Change
 from prloom.model.state import OpenEvent
 
@@ -61,11 +63,13 @@ def _begin(desk: Desk, step: Step, roster: Roster, hands: Hands) -> bool:
     match step:
         case Obey(event_id=event_id):
             _obey(desk, event_id, hands)
-        case Show() if desk.hooks_running >= HOOKS:
+        case Show() if len(desk.hooks_running) >= HOOKS:
             return False
-        case Show(event_ids=ids):
-            desk.hooks_running += 1
-            hands.begin(desk, ids, partial(_show, desk, step, hands))
+        case Show(plugin=plugin, hook=hook, event_ids=ids):
+            since = record.iso(desk.clock())
+            running = RunningHook(plan=desk.id, plugin=plugin, hook=hook, events=ids, since=since)
+            desk.hooks_running += (running,)
+            hands.begin(desk, ids, partial(_show, desk, step, hands, running))
         case Finish(event_ids=ids):
             desk.ledger.commit("notice", "prloom", changes=notices.finished(ids))
         case Triage(event_ids=ids) if not hands.agents:
@@ -78,11 +82,11 @@ def _begin(desk: Desk, step: Step, roster: Roster, hands: Hands) -> bool:
     return True
 
 
-async def _show(desk: Desk, step: Show, hands: Hands) -> None:
+async def _show(desk: Desk, step: Show, hands: Hands, running: RunningHook) -> None:
     try:
         await hooks.show(desk, step, hands.crew[step.plugin], hands.triager.services(desk))
     finally:
-        desk.hooks_running -= 1
+        desk.hooks_running = tuple(each for each in desk.hooks_running if each is not running)
 
 
 def _obey(desk: Desk, event_id: str, hands: Hands) -> None:

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from prloom.engine.views.document import Dispatcher
 from prloom.errors import StorageError
 from prloom.model import record
+from prloom.model.activity import Work
 from prloom.model.plan import Plan
 from prloom.model.record import Json, Record
 from prloom.storage import alarm, owner, paths
@@ -49,6 +50,14 @@ def of(local: Folder, name: str, key: str, shape: type[R]) -> tuple[R, ...]:
         return tuple(record.from_wire(shape, each) for each in listed) if isinstance(listed, list) else ()
     except msgspec.ValidationError:
         return ()
+
+
+def work(local: Folder) -> Work:
+    """Return what the dispatcher last said that it was doing."""
+    try:
+        return record.from_wire(Work, _told(local, paths.WORK))
+    except msgspec.ValidationError:
+        return Work()
 
 
 def unopened(local: Folder, plans: Iterable[Plan]) -> Mapping[str, str]:

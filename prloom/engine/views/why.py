@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import NamedTuple
 
-from prloom.engine.views import search, trail
-from prloom.engine.views.trail import Happened
+from msgspec import UNSET, UnsetType
+
+from prloom.core import activity
+from prloom.core.activity import Activity
+from prloom.engine.bus import plans
+from prloom.engine.views import buses, published, search, trail
+from prloom.engine.views.trail import Followed, Happened
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.decision import State
 from prloom.model.event import Event
 from prloom.model.record import Json, Record
+from prloom.model.state import DispatchState
+from prloom.storage import paths
+from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
 
 
@@ -35,12 +44,24 @@ class Step(Record, frozen=True, kw_only=True):
     actions: tuple[ActionStep, ...]
 
 
+class Now(Record, frozen=True, kw_only=True):
+    """What is happening with a pending event; see `prloom.core.activity`."""
+
+    kind: str
+    by: str | None
+    run: str | None
+    hook: str | None
+    since: str | None
+    reason: str | None
+
+
 class Why(Record, frozen=True, kw_only=True):
     """The document."""
 
     event: Mapping[str, Json]
     state: State
     steps: tuple[Step, ...]
+    now: Now | UnsetType = UNSET
 
 
 class Life(NamedTuple):
@@ -52,6 +73,7 @@ class Life(NamedTuple):
     state: State
     happened: tuple[Happened, ...]
     earlier: tuple[str, ...] = ()
+    now: Activity | None = None
 
 
 def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) -> Life:
@@ -79,13 +101,47 @@ def trail_of(repository: RepositoryPaths, found: search.Found) -> Life:
         state=followed.state,
         happened=followed.happened,
         earlier=found.event_ids[:-1],
+        now=_now(repository, found, followed) if followed.state == "pending" else None,
     )
+
+
+def _now(repository: RepositoryPaths, found: search.Found, followed: Followed) -> Activity:
+    """Return what is happening with a pending event."""
+    local = Folder.open(repository.root, *paths.LOCAL)
+    work, error = None, _plan_error(repository, found.plan)
+    if local is not None:
+        with local:
+            work = published.work(local) if published.dispatcher(local).running else None
+            error = error or published.unopened(local, ()).get(found.plan)
+    bus = buses.open_bus(repository, found.plan)
+    state = DispatchState()
+    if bus is not None:
+        with bus:
+            state = buses.state(bus)
+    now = activity.of_pending(found.event_ids[-1], found.plan, state, work=work, plan_error=error)
+    started = [each.ts for each in followed.happened if now.run is not None and each.run == now.run]
+    return replace(now, since=started[0]) if started else now
+
+
+def _plan_error(repository: RepositoryPaths, plan_id: str) -> str | None:
+    """Return what keeps a plan from being worked on, as far as it could be written down."""
+    if not plan_id:
+        return None
+    local = Folder.open(repository.worktree(plan_id), *paths.LOCAL)
+    if local is None:
+        return None
+    try:
+        with local:
+            return plans.load(local).last_error
+    except PrloomError as error:
+        return str(error)
 
 
 def document(life: Life) -> Why:
     """Return what is told to programs."""
     event = {**record.to_wire(life.event), "plan": life.plan}
-    return Why(event=event, state=life.state, steps=tuple(_step(each) for each in life.happened))
+    now = UNSET if life.now is None else Now(**asdict(life.now))
+    return Why(event=event, state=life.state, steps=tuple(_step(each) for each in life.happened), now=now)
 
 
 def _step(happened: Happened) -> Step:

@@ -1,0 +1,63 @@
+"""Say what is happening with an event that is not done yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from prloom.model.activity import Work
+from prloom.model.state import DispatchState, OpenEvent
+
+Kind = Literal[
+    "agent", "hook", "agent_busy", "agent_queue", "next", "paused", "plan_error", "not_taken_in", "no_dispatcher"
+]
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What is happening with a pending event.
+
+    - `agent`: `by` is at work on it, in the run `run`.
+    - `hook`: `by` is the plugin whose `hook` is running on it.
+    - `agent_busy`: `by` is at work on other events of the plan, in the run `run`; it is in the next one.
+    - `agent_queue`: as many agents run as may, and the plan waits for one of them to end.
+    - `next`: the dispatcher looks at it next.
+    - `paused`, `plan_error` (`reason` says what): its plan is not worked on.
+    - `not_taken_in`: the dispatcher has not read it yet.
+    - `no_dispatcher`: no dispatcher is running, and the plan is not paused.
+    """
+
+    kind: Kind
+    by: str | None = None
+    run: str | None = None
+    hook: str | None = None
+    since: str | None = None
+    reason: str | None = None
+
+
+def of_pending(
+    event_id: str, plan_id: str, state: DispatchState, *, work: Work | None, plan_error: str | None
+) -> Activity:
+    """Return what is happening with a pending event; `work` is what a running dispatcher says of itself."""
+    event = state.open.get(event_id)
+    if work is None:
+        return Activity("paused" if state.paused else "no_dispatcher")
+    if event is not None and event.run is not None:
+        return Activity("agent", by=event.by, run=event.run)
+    for hook in work.hooks:
+        if hook.plan == plan_id and event_id in hook.events:
+            return Activity("hook", by=hook.plugin, hook=hook.hook, since=hook.since)
+    if plan_error is not None:
+        return Activity("plan_error", reason=plan_error)
+    if event is None:
+        return Activity("not_taken_in")
+    if state.paused:
+        return Activity("paused")
+    return _waiting(plan_id, state, work)
+
+
+def _waiting(plan_id: str, state: DispatchState, work: Work) -> Activity:
+    other: OpenEvent | None = next((each for each in state.open.values() if each.run is not None), None)
+    if other is not None:
+        return Activity("agent_busy", by=other.by, run=other.run)
+    return Activity("agent_queue" if plan_id in work.waiting else "next")

@@ -1,0 +1,128 @@
+"""`prloom pause` and `prloom resume`, with a dispatcher and without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from stage import Stage, said
+
+Prloom = Callable[..., Any]
+
+
+async def test_without_a_dispatcher_a_plan_is_paused_at_once_and_stays_paused_when_prloom_starts(
+    stage: Stage, prloom: Prloom
+) -> None:
+    stage.adopt()
+
+    assert prloom("pause", "7").out == "Paused: pr-7.\n"
+
+    stage.append(said("e"))
+    await stage.tick()
+    assert stage.fate("e") == ["pending"]
+    assert stage.triager.batches == []
+    assert prloom("resume", "pr-7").out == "Resumed: pr-7.\n"
+    await stage.tick()
+    assert stage.bridge.said == ["re e"]
+
+
+async def test_a_running_dispatcher_pauses_and_resumes(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    async with stage.running():
+        ran = prloom("pause", "pr-7")
+        assert ran.out == "Handed to the running dispatcher, to pause: pr-7.\n"
+        await stage.until(lambda: any(decision.get("paused") for decision in stage.decisions()))
+        stage.append(said("e"))
+        await stage.until(lambda: stage.fate("e") == ["pending"])
+
+        prloom("resume", "pr-7")
+
+        await stage.until(lambda: stage.bridge.said == ["re e"])
+
+
+@pytest.mark.parametrize("args", [[], ["--all"], ["pr-1", "pr-2"]])
+async def test_all_plans_are_paused_and_resumed(stage: Stage, prloom: Prloom, args: list[str]) -> None:
+    stage.adopt("pr-1", pr=1)
+    stage.adopt("pr-2", pr=2)
+
+    assert prloom("pause", *args).out == "Paused: pr-1, pr-2.\n"
+
+    assert [stage.state(plan)["paused"] for plan in ("pr-1", "pr-2")] == [True, True]
+    assert prloom("resume", *args).out == "Resumed: pr-1, pr-2.\n"
+    assert [stage.state(plan).get("paused", False) for plan in ("pr-1", "pr-2")] == [False, False]
+
+
+def test_only_the_plan_that_is_named_is_paused(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt("pr-1", pr=1)
+    stage.adopt("pr-2", pr=2)
+
+    prloom("pause", "pr-1")
+
+    assert stage.state("pr-1")["paused"]
+    assert stage.decisions("pr-2") == []
+
+
+def test_pausing_twice_is_one_decision(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+
+    prloom("pause")
+    prloom("pause")
+
+    assert [decision.get("paused") for decision in stage.decisions()] == [True]
+
+
+def test_a_paused_plan_shows_how_to_resume_it(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    prloom("pause")
+
+    shown = " ".join(prloom("status").out.split())
+
+    assert "paused pr-7: only commands in comments are carried out to resume it, run `prloom resume pr-7`" in shown
+
+
+async def test_an_event_of_a_paused_plan_shows_how_to_resume_it(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.append(said("e"))
+    prloom("pause")
+    await stage.tick()
+
+    assert prloom("why", "e").out.endswith("Now pending; its plan is paused; to resume it, run `prloom resume pr-7`.\n")
+
+
+async def test_a_plan_that_was_paused_in_a_comment_is_resumed_from_the_command_line(
+    stage: Stage, prloom: Prloom
+) -> None:
+    stage.adopt()
+    stage.append(said("c", "/prloom pause"))
+    await stage.tick()
+
+    prloom("resume", "pr-7")
+
+    stage.append(said("e"))
+    await stage.tick()
+    assert "re e" in stage.bridge.said
+
+
+def test_plans_and_all_together_are_a_usage_error(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+
+    ran = prloom("pause", "pr-7", "--all")
+
+    assert ran.code == 2
+    assert ran.err == "prloom: name plans or use --all, not both. See `prloom pause --help`.\n"
+
+
+def test_an_unknown_plan_is_one_line(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+
+    ran = prloom("pause", "pr-8")
+
+    assert (ran.code, ran.err) == (1, "prloom: no plan pr-8; did you mean pr-7?\n")
+
+
+def test_without_any_plan_there_is_nothing_to_pause(prloom: Prloom) -> None:
+    ran = prloom("pause")
+
+    assert ran.code == 1
+    assert ran.err == "prloom: there are no plans yet; adopt one with `prloom adopt --branch BRANCH`\n"

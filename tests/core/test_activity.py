@@ -1,0 +1,59 @@
+"""What is happening with an event that is not done yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from prloom.core import activity
+from prloom.core.activity import Activity
+from prloom.model.activity import RunningHook, Work
+from prloom.model.position import Position
+from prloom.model.state import DispatchState, OpenEvent
+
+SINCE = "2026-01-01T12:00:00.000Z"
+HOOK = RunningHook(plan="pr-7", plugin="quiet", hook="beforeTriage", events=("a", "b"), since=SINCE)
+IDLE = Work()
+
+
+def an_event(event_id: str = "a", run: str | None = None) -> OpenEvent:
+    by = "claude" if run else None
+    place = Position(1, 0)
+    return OpenEvent(
+        id=event_id, state="pending", position=place, type="x", source="x", digest="x", since=SINCE, run=run, by=by
+    )
+
+
+def a_state(*events: OpenEvent, paused: bool = False) -> DispatchState:
+    return DispatchState(open={event.id: event for event in events}, paused=paused)
+
+
+@pytest.mark.parametrize(
+    ("state", "work", "error", "expected"),
+    [
+        (a_state(an_event()), None, None, Activity("no_dispatcher")),
+        (a_state(an_event(), paused=True), None, None, Activity("paused")),
+        (a_state(an_event(run="r-1")), IDLE, None, Activity("agent", by="claude", run="r-1")),
+        (
+            a_state(an_event()),
+            Work(hooks=(HOOK,)),
+            None,
+            Activity("hook", by="quiet", hook="beforeTriage", since=SINCE),
+        ),
+        (a_state(an_event()), IDLE, "the disk is full", Activity("plan_error", reason="the disk is full")),
+        (a_state(), IDLE, None, Activity("not_taken_in")),
+        (a_state(an_event(), paused=True), IDLE, None, Activity("paused")),
+        (a_state(an_event(), an_event("z", "r-1")), IDLE, None, Activity("agent_busy", by="claude", run="r-1")),
+        (a_state(an_event()), Work(waiting=("pr-7",)), None, Activity("agent_queue")),
+        (a_state(an_event()), Work(waiting=("pr-8",)), None, Activity("next")),
+    ],
+)
+def test_a_pending_event_has_one_activity(
+    state: DispatchState, work: Work | None, error: str | None, expected: Activity
+) -> None:
+    assert activity.of_pending("a", "pr-7", state, work=work, plan_error=error) == expected
+
+
+def test_a_hook_of_another_plan_on_an_event_of_the_same_id_is_not_meant() -> None:
+    work = Work(hooks=(HOOK,))
+
+    assert activity.of_pending("a", "pr-8", a_state(an_event()), work=work, plan_error=None) == Activity("next")
