@@ -9,13 +9,13 @@ from typing import Literal, Protocol
 
 import msgspec
 
-EndedBy = Literal["exit", "timeout", "silence", "output", "terminated"]
-"""Who ended a run: the agent itself, one of the three limits, or prloom's own end."""
+EndedBy = Literal["exit", "timeout", "silence", "output", "limit", "terminated"]
+"""What ended a run: the agent itself, one of prloom's three limits, a usage limit that it met, or prloom's own end."""
 
 Status = Literal["ok", "failed", "limited", "interrupted"]
 """What a run came to.
 
-`limited` is a used-up allowance with a known reset time: a wait until `retry_at`, not a failed attempt.
+`limited` is a used-up allowance: a wait, not a failed attempt. It lasts until `retry_at`, or nobody knows until when.
 `interrupted` is a run that prloom itself ended or lost, for instance with its own end: not a failed attempt either.
 """
 
@@ -81,16 +81,26 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     outside: bool = False
 
 
+class Refusal(Value, frozen=True):
+    """A model's server kept to a limit: which trouble it is, in what words, and when to come again if it says so."""
+
+    trouble: Literal["usage_limit", "rate_limit"]
+    message: str
+    retry_at: datetime | None = None
+
+
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
     """How the process ended: exit code (negative: a signal), who ended it, when, and the end of its stderr.
 
-    `at` must be aware, in the machine's own time zone: some programs give reset times as local clock times.
+    `at` must be aware, in the machine's own time zone: some programs give reset times as local clock times. `refusal`
+    is the limit that the program had met and not got over when it ended.
     """
 
     code: int
     ended_by: EndedBy
     at: datetime
     stderr: str = ""
+    refusal: Refusal | None = None
 
 
 class Usage(Value, frozen=True):
@@ -141,6 +151,12 @@ class Agent(Protocol):
 
     def invocation(self, request: Request) -> Invocation:
         """Return how to start the program for this request; raise AgentError when it cannot do what is asked."""
+
+    def refusal(self, line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+        """Return the limit that a line of stdout or stderr, printed `at` a time, tells of; never raises on any line.
+
+        Only a line of the program's own may count, never one that holds what the model or a person says.
+        """
 
     def read(self, output: str, ending: Ending) -> Result:
         """Return what the run came to, from its standard output and its end. Never raises on any output."""

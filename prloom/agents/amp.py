@@ -11,11 +11,12 @@ answers from the prompt alone. `model` is passed as Amp's mode, because its mode
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from prloom.agents import outcome, stream, troubles
-from prloom.agents.agent import Ending, Invocation, Request, Result, Usage
+from prloom.agents.agent import Ending, Invocation, Refusal, Request, Result, Usage
 from prloom.agents.outcome import Reading
 from prloom.agents.stream import Json
 
@@ -38,6 +39,11 @@ def invocation(request: Request) -> Invocation:
     mode = ("--mode", request.model) if request.model else ()
     argv = ("amp", "--execute", "--stream-json", *rights, *mode)
     return Invocation(argv=argv, env=_QUIET, outside=request.read_only)
+
+
+def refusal(line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+    """Return None: how it tells of a limit was never seen."""
+    return None
 
 
 def read(output: str, ending: Ending) -> Result:

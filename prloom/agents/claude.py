@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import outcome, resets, stream, troubles
-from prloom.agents.agent import OWN_FILES, Ending, Invocation, Request, Result, Trouble, Usage
+from prloom.agents.agent import OWN_FILES, Ending, Invocation, Refusal, Request, Result, Trouble, Usage
 from prloom.agents.outcome import Reading
 from prloom.agents.stream import Json
 
@@ -36,6 +36,7 @@ variables: Final = (
 )
 
 _OWN = f"Read(./{OWN_FILES}/**)"  # holds for Grep and Glob as well
+_TOO_MANY = 429
 _SYNTHETIC = "<synthetic>"  # the model of a message that the program wrote itself, about an error
 _QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -59,6 +60,16 @@ def invocation(request: Request) -> Invocation:
     model = ("--model", request.model) if request.model else ()
     argv = ("claude", "-p", "--output-format", "stream-json", "--verbose", *policy, *rights, *model)
     return Invocation(argv=argv, env=_QUIET)
+
+
+def refusal(line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+    """Return the rate limit on account of which the program tries again; a used-up allowance ends it by itself."""
+    if stderr or '"api_retry"' not in line:
+        return None
+    event = next(stream.events(line), stream.NOTHING)
+    if (event.get("type"), event.get("subtype"), event.get("error_status")) != ("system", "api_retry", _TOO_MANY):
+        return None
+    return Refusal(trouble="rate_limit", message=f"{_TOO_MANY}: {stream.text(event, 'error') or 'rate_limit'}")
 
 
 def read(output: str, ending: Ending) -> Result:

@@ -19,11 +19,12 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from prloom.agents import outcome, stream, troubles
-from prloom.agents.agent import OWN_FILES, Ending, Invocation, Request, Result, Usage
+from prloom.agents.agent import OWN_FILES, Ending, Invocation, Refusal, Request, Result, Usage
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.outcome import Reading
 from prloom.agents.stream import Json
@@ -119,6 +120,15 @@ def _reading(worktree: Path) -> tuple[str, ...]:
     own = _toml(str(worktree / OWN_FILES))
     permissions = f'permissions.prloom={{filesystem={{":root"="read",{own}="deny"}}}}'
     return ("-c", 'sandbox_mode="read-only"', "-c", 'default_permissions="prloom"', "-c", permissions)
+
+
+def refusal(line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+    """Return the limit that an error of the stream tells of; the program then goes on trying, in silence."""
+    if stderr or '"error"' not in line:
+        return None
+    event = next(stream.events(line), stream.NOTHING)
+    message = stream.text(event, "message") if event.get("type") == "error" else None
+    return troubles.refusal(message, at) if message else None
 
 
 def read(output: str, ending: Ending) -> Result:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from prloom.agents import outcome
-from prloom.agents.agent import Ending, Invocation, Request, Result
+from prloom.agents.agent import Ending, Invocation, Refusal, Request, Result
 from prloom.agents.outcome import Reading
 from prloom.errors import AgentError
 
@@ -52,6 +53,11 @@ def invocation(request: Request) -> Invocation:
     if request.model:
         env["PRLOOM_MODEL"] = request.model
     return Invocation(argv=(first, *rest), env=env)
+
+
+def refusal(line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+    """Return None: what such a program prints is its answer, and any words may stand in it."""
+    return None
 
 
 def read(output: str, ending: Ending) -> Result:

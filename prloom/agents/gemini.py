@@ -21,12 +21,14 @@ and the policies shipped with the program; the recorded streams of the tests. Tr
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from prloom.agents import outcome, stream, troubles
-from prloom.agents.agent import Ending, Invocation, Request, Result, Usage
+from prloom.agents.agent import Ending, Invocation, Refusal, Request, Result, Trouble, Usage
 from prloom.agents.outcome import Reading
 from prloom.agents.stream import Json
 
@@ -42,6 +44,16 @@ _CHOOSING = "auto"
 
 _NO_SERVER = "prloom-allows-none"
 """Not the name of any MCP server: an allow-list that is empty allows all."""
+
+# "Attempt 1 failed with status 429. Retrying with backoff... _ApiError: {…}"; "Error when talking to Gemini API Full
+# report available at: … TerminalQuotaError: You have exhausted …"
+_REFUSED = re.compile(
+    r"(?:Attempt \d+ failed with status (?P<status>\d{3})\b|"
+    r"Error when talking to Gemini API .{0,500}(?:Terminal|Retryable)QuotaError:)(?P<said>.*)"
+)
+_TOO_MANY = 429
+_EXIT_CODES: Mapping[int, Trouble] = {41: "auth", 53: "turns"}
+_CHATTER = re.compile(r"Warning: |YOLO mode is enabled|Ripgrep is not available")
 
 _POLICIES = Path(__file__).with_name("policies")
 _ENV = {"GEMINI_CLI_TRUSTED_FOLDERS_PATH": str(_POLICIES / "gemini-trusted-folders.json")}
@@ -86,6 +98,15 @@ def _model_of(settings: str) -> str | None:
     return stream.text(stream.obj(found, "model"), "name") or stream.text(found, "model")
 
 
+def refusal(line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+    """Return the limit on account of which the program tries again, which it tells on stderr only, or ends."""
+    found = _REFUSED.match(line) if stderr else None
+    if found is None:
+        return None
+    status = int(found["status"]) if found["status"] else _TOO_MANY
+    return troubles.refusal(found["said"], at, status=status)
+
+
 def read(output: str, ending: Ending) -> Result:
     """Return the result of a `stream-json` output; stderr is full of chatter even when all goes well."""
     init: Json = stream.NOTHING
@@ -104,17 +125,32 @@ def read(output: str, ending: Ending) -> Result:
                 complaint = stream.text(event, "message") or complaint
             case "result", _:
                 result = event
-    error = _error(result, complaint)
+    error, trouble = _error(result, complaint), None
+    if error is None and result is None:
+        error, trouble = _of_stderr(ending)
     reading = Reading(
         message=message,
         closed=result is not None,
         error=error,
-        trouble=troubles.of_text(error) if error else None,
+        trouble=trouble or (troubles.of_text(error) if error else None),
         usage=_usage(stream.obj(result, "stats")) if result else None,
         session_id=stream.text(init, "session_id"),
         model=stream.text(init, "model"),
     )
     return outcome.conclude(reading, ending)
+
+
+def _of_stderr(ending: Ending) -> tuple[str | None, Trouble | None]:
+    """Return why the run has no result: by an exit code of the program's own, or by the last call that was refused."""
+    refused = [found for line in ending.stderr.splitlines() if (found := _REFUSED.match(line))]
+    trouble = _EXIT_CODES.get(ending.code) if ending.ended_by == "exit" else None
+    if trouble is None and refused:
+        status = int(refused[-1]["status"] or _TOO_MANY)
+        return refused[-1][0], troubles.of_status(status)
+    if trouble is None:
+        return None, None
+    said = " ".join(line.strip() for line in ending.stderr.splitlines() if line.strip() and not _CHATTER.match(line))
+    return said or f"the program ended with exit code {ending.code}", trouble
 
 
 def _error(result: Json | None, complaint: str | None) -> str | None:

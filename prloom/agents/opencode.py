@@ -6,7 +6,8 @@ way to an agent's permissions in the user's own settings; an agent of our own in
 Without `OPENCODE_DISABLE_PROJECT_CONFIG` a worktree's `opencode.json` and `.opencode/plugin/*.js` run, unasked.
 
 There is no closing event: a run is done when its last step finished for a good reason. A server's 500 is retried in
-silence and a cut stream for ever; only the run's limits end those.
+silence and a cut stream for ever; only the run's limits end those. A 429 is waited for in silence as long as its
+`retry-after` says; only the program's log tells of it, so the log's errors are printed to stderr.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import outcome, resets, stream, troubles
-from prloom.agents.agent import OWN_FILES, Ending, Invocation, Request, Result, Usage
+from prloom.agents.agent import OWN_FILES, Ending, Invocation, Refusal, Request, Result, Usage
 from prloom.agents.outcome import Reading
 from prloom.agents.stream import Json
 
@@ -67,7 +68,35 @@ def invocation(request: Request) -> Invocation:
     model = ("--model", request.model) if request.model else ()
     # Without a title it asks a small model for one, which gets the prompt and may be another provider's.
     title = ("--title", f"prloom {request.stage}")
-    return Invocation(argv=("opencode", "run", "--format", "json", *title, *rights, *model), env=env)
+    logs = ("--print-logs", "--log-level", "ERROR")
+    return Invocation(argv=("opencode", "run", "--format", "json", *title, *logs, *rights, *model), env=env)
+
+
+def refusal(line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+    """Return the limit that an error of the stream or of the log tells of."""
+    if stderr:
+        logged = _logged(line)
+        return troubles.refusal(logged, at) if logged else None
+    if '"error"' not in line:
+        return None
+    event = next(stream.events(line), stream.NOTHING)
+    if event.get("type") != "error":
+        return None
+    about = stream.obj(event, "error", "data")
+    said = f"{stream.text(about, 'message') or ''} {stream.text(about, 'responseBody') or ''}"
+    found = troubles.refusal(said, at, status=stream.count(about, "statusCode"))
+    retry_at = _retry_at(about, at)
+    if found is None or retry_at is None:
+        return found
+    return Refusal(trouble="usage_limit", message=found.message, retry_at=retry_at)
+
+
+def _logged(line: str) -> str | None:
+    """Return what the model's server said, from a line of the log about a call that failed; None for any other line."""
+    if " level=ERROR " not in line or ' message="stream error" ' not in line:
+        return None
+    _, found, said = line.partition(' error.error="AI_')
+    return said.partition(": ")[2].removesuffix('"') if found else None
 
 
 def read(output: str, ending: Ending) -> Result:
@@ -99,7 +128,20 @@ def read(output: str, ending: Ending) -> Result:
         session_id=session,
         turns=len(steps) or None,
     )
-    return outcome.conclude(_failed(reading, error, ending) if error is not None else reading, ending)
+    if error is not None:
+        reading = _failed(reading, error, ending)
+    elif not closed:
+        reading = _complained(reading, ending)
+    return outcome.conclude(reading, ending)
+
+
+def _complained(reading: Reading, ending: Ending) -> Reading:
+    """Return the reading of a stream that broke off with the last error that the log tells of, if it tells of one."""
+    said = [logged for line in ending.stderr.splitlines() if (logged := _logged(line))]
+    if not said:
+        return reading
+    trouble = troubles.of_text(said[-1])
+    return replace(reading, error=said[-1], trouble="server" if trouble == "error" else trouble)
 
 
 def _failed(reading: Reading, error: Json, ending: Ending) -> Reading:
@@ -108,20 +150,20 @@ def _failed(reading: Reading, error: Json, ending: Ending) -> Reading:
     message = stream.text(about, "message") or stream.text(error, "name") or "unknown error"
     status = stream.count(about, "statusCode")
     body = stream.text(about, "responseBody") or ""
-    retry_at = _retry_at(about, ending)
+    retry_at = _retry_at(about, ending.at)
     trouble = troubles.of_status(status) or troubles.of_text(message)
     if trouble == "rate_limit" and (retry_at or troubles.of_text(f"{message} {body}") == "usage_limit"):
         trouble = "usage_limit"
     return replace(reading, error=message, trouble=trouble, retry_at=retry_at)
 
 
-def _retry_at(about: Json, ending: Ending) -> datetime | None:
+def _retry_at(about: Json, at: datetime) -> datetime | None:
     """Return when to come again, from the `retry-after` header in seconds, where it names a wait and not a hiccup."""
     after = stream.text(stream.obj(about, "responseHeaders"), "retry-after") or ""
     if not (after.isascii() and after.isdigit()) or len(after) > len("86400000"):
         return None
     wait = timedelta(seconds=int(after))
-    return resets.sensible(ending.at + wait, ending.at) if wait >= _WORTH_WAITING else None
+    return resets.sensible(at + wait, at) if wait >= _WORTH_WAITING else None
 
 
 def _usage(steps: list[Json]) -> Usage:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from prloom.agents import resets, troubles
-from prloom.agents.agent import EndedBy, Ending, Result, Status, Trouble, Usage
+from prloom.agents.agent import EndedBy, Ending, Refusal, Result, Status, Trouble, Usage
 
 # A shell or launcher says so that its child was ended by a signal. Not every code above 128: gemini exits with 145.
 _SIGNAL_EXITS = {128 + number: number for number in (1, 2, 3, 6, 9, 11, 15)}
@@ -49,7 +49,7 @@ def conclude(reading: Reading, ending: Ending) -> Result:
     """
     trouble, error = _trouble(reading, ending)
     retry_at = _retry_at(reading, ending, error) if trouble == "usage_limit" else None
-    status = _status(trouble, retry_at)
+    status = _status(trouble)
     return Result(
         status=status,
         message=reading.message,
@@ -65,12 +65,12 @@ def conclude(reading: Reading, ending: Ending) -> Result:
     )
 
 
-def _status(trouble: Trouble | None, retry_at: datetime | None) -> Status:
+def _status(trouble: Trouble | None) -> Status:
     if trouble is None:
         return "ok"
     if trouble in ("stopped", "lost"):
         return "interrupted"
-    return "limited" if retry_at else "failed"
+    return "limited" if trouble == "usage_limit" else "failed"
 
 
 def _trouble(reading: Reading, ending: Ending) -> tuple[Trouble | None, str | None]:
@@ -79,13 +79,27 @@ def _trouble(reading: Reading, ending: Ending) -> tuple[Trouble | None, str | No
     match ending.ended_by:
         case "terminated":
             return "stopped", "prloom ended the run"
+        case "limit":
+            return _refused(ending.refusal)
+        case "timeout" | "silence" if ending.refusal is not None:
+            return _refused(ending.refusal)
         case "timeout" | "silence" | "output" as limit:
             said = f"; last it said: {complaint}" if complaint else ""
             return reading.trouble or limit, _BY_LIMIT[limit] + said
+        case "exit" if ending.refusal is not None and not reading.error and not reading.closed:
+            return _refused(ending.refusal)
         case "exit" if reading.error:
             return reading.trouble or troubles.of_text(reading.error), complaint
         case "exit":
             return _by_code(ending, complaint) if ending.code else _by_word(reading, complaint)
+
+
+def _refused(refusal: Refusal | None) -> tuple[Trouble, str]:
+    """Return the trouble of a run that a limit of the model's server kept from going on: the text is not at fault."""
+    said = f": {_short(refusal.message)}" if refusal else ""
+    if refusal is not None and refusal.trouble == "rate_limit":
+        return "usage_limit", f"the model's server refused every request for a while{said}"
+    return "usage_limit", f"the usage limit is reached{said}"
 
 
 def _by_code(ending: Ending, complaint: str | None) -> tuple[Trouble, str]:
@@ -120,7 +134,8 @@ def _complaint(reading: Reading, ending: Ending) -> str | None:
 
 def _retry_at(reading: Reading, ending: Ending, error: str | None) -> datetime | None:
     """Return when the allowance is there again, as an event of the stream or else the error's words say it."""
-    return reading.retry_at or resets.reset_time(reading.error or error or "", ending.at)
+    refused = ending.refusal.retry_at if ending.refusal else None
+    return reading.retry_at or refused or resets.reset_time(reading.error or error or "", ending.at)
 
 
 def _short(message: str) -> str:

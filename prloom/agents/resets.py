@@ -13,7 +13,8 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MILLISECONDS_FROM = 10**11
 
 # claude before 2.1: "Claude AI usage limit reached|1749924000".
-_EPOCH = re.compile(r"limit reached\|(?P<epoch>\d{10,13})")
+# codex and what speaks to its server: `"resets_at":1795369638`.
+_EPOCH = re.compile(r"(?:limit reached\||resets_at\\*\":\s*)(?P<epoch>\d{10,13})")
 
 # codex (format_retry_timestamp in protocol/src/error.rs): "try again at 3:04 PM.", "try again at Jul 23rd, 2026 4:15
 # AM."; claude 2.1: "resets 3pm (Europe/Berlin)", "resets Oct 5, 3:30pm (UTC)" or "resets Oct 5 at 3pm".
@@ -25,9 +26,15 @@ _CLOCK = re.compile(
     re.IGNORECASE,
 )
 
-# gemini: "Your quota will reset after 3h20m5s."; codex before 0.50: "try again in 2 days 17 hours 14 minutes."
-_SPAN = re.compile(r"(?:reset after|try again in) +(?P<span>(?:\d{1,4} ?[a-z]{1,7}[ ,]{0,2}){1,4})", re.IGNORECASE)
-_PART = re.compile(r"(\d{1,4}) ?([dhms])", re.IGNORECASE)
+# gemini: "Your quota will reset after 3h20m5s.", "Please retry in 35.2s", `"retryDelay": "7200s"`; codex before 0.50:
+# "try again in 2 days 17 hours 14 minutes."
+_SPAN = re.compile(
+    r"(?:reset after|try again in|retry (?:after|in)|retryDelay\\*\":\s{0,9}\\*\") *"
+    r"(?P<span>(?:\d{1,7}(?:\.\d{1,9})? ?[a-z]{1,7}[ ,]{0,2}){1,4})",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"(\d{1,7}(?:\.\d{1,9})?) ?([dhms])", re.IGNORECASE)
+_READ = 4000
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
@@ -36,13 +43,13 @@ def reset_time(message: str, now: datetime) -> datetime | None:
 
     `now` must be aware; a clock time without a zone is read in its time zone.
     """
-    beginning = message[:2000]
+    beginning = message[:_READ]
     if found := _EPOCH.search(beginning):
         return from_epoch(int(found["epoch"]), now)
     if found := _CLOCK.search(beginning):
         return sensible(_clock(found, now), now)
     if found := _SPAN.search(beginning):
-        parts = {_UNITS[unit.lower()]: int(number) for number, unit in _PART.findall(found["span"])}
+        parts = {_UNITS[unit.lower()]: float(number) for number, unit in _PART.findall(found["span"])}
         return sensible(now + timedelta(**parts), now)
     return None
 

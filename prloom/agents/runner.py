@@ -95,7 +95,8 @@ def prepare(folder: Path, agent: Agent, request: Request, *, environ: Mapping[st
     if program is None:
         raise AgentError(_missing(agent, invocation.argv[0], request.stage))
     cwd = outside(env) if invocation.outside else request.cwd
-    spec = Spec(argv=(program, *invocation.argv[1:]), cwd=str(cwd), environment=tuple(sorted(env)), limits=limits)
+    argv = (program, *invocation.argv[1:])
+    spec = Spec(argv=argv, cwd=str(cwd), environment=tuple(sorted(env)), limits=limits, agent=agent.name)
     runs.create(folder)
     try:
         runs.write_new(folder, runs.PROMPT, request.prompt.encode("utf-8", "replace"))
@@ -288,4 +289,10 @@ def _ending(folder: Path, ended: Exit) -> Ending:
     stderr = (runs.read_end(folder, runs.STDERR, _STDERR_END) or b"").decode("utf-8", "replace")
     # Local time: some programs name a reset by the clock on the wall.
     at = ended.ended_at.astimezone()
-    return Ending(code=ended.code, ended_by=ended.ended_by, at=at, stderr=f"{stderr}\n{ended.error or ''}")
+    return Ending(
+        code=ended.code,
+        ended_by=ended.ended_by,
+        at=at,
+        stderr=f"{stderr}\n{ended.error or ''}",
+        refusal=ended.refusal,
+    )

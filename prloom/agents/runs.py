@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from prloom.agents.agent import EndedBy, Result, Value
+from prloom.agents.agent import EndedBy, Refusal, Result, Value
 from prloom.errors import AgentError
 from prloom.model import record
 from prloom.processes import Process
@@ -47,7 +47,8 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 class Limits(Value, frozen=True):
     """What a run may use: seconds in all, seconds without any output, bytes of stdout and of stderr that are kept.
 
-    More stdout than that ends the run; more stderr is dropped. `grace_seconds` lie between asking to end and killing.
+    More stdout than that ends the run; more stderr is dropped. `grace_seconds` lie between asking to end and killing. A
+    run that makes no progress `refused_seconds` after the model's server kept to a rate limit is ended as well.
     """
 
     wall_seconds: float = 1800.0
@@ -55,15 +56,20 @@ class Limits(Value, frozen=True):
     output_bytes: int = 64 << 20
     stderr_bytes: int = 1 << 20
     grace_seconds: float = 5.0
+    refused_seconds: float = 120.0
 
 
 class Spec(Value, frozen=True):
-    """`invocation.json`: what the supervisor starts. The environment is its own; only the names are kept on disk."""
+    """`invocation.json`: what the supervisor starts. The environment is its own; only the names are kept on disk.
+
+    `agent` says how to read what the program prints; without one, only prloom's own limits end the run.
+    """
 
     argv: tuple[str, ...]
     cwd: str
     environment: tuple[str, ...]
     limits: Limits
+    agent: str = ""
 
 
 class Watch(Value, frozen=True):
@@ -75,7 +81,10 @@ class Watch(Value, frozen=True):
 
 
 class Exit(Value, frozen=True):
-    """`exit.json`: how the run ended. `code` is negative for a signal, 127 where nothing could be started."""
+    """`exit.json`: how the run ended. `code` is negative for a signal, 127 where nothing could be started.
+
+    `refusal` is the limit of the model's server that the run had met and not got over.
+    """
 
     code: int
     ended_by: EndedBy
@@ -86,6 +95,7 @@ class Exit(Value, frozen=True):
     stderr_truncated: bool = False
     left_over: int = 0
     error: str | None = None
+    refusal: Refusal | None = None
 
 
 def new_id(now: datetime, stage: str) -> str:

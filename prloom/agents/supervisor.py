@@ -23,9 +23,10 @@ from typing import IO, Final
 import msgspec
 
 from prloom import processes
-from prloom.agents import runs
+from prloom.agents import command, registry, runs
 from prloom.agents.agent import EndedBy
 from prloom.agents.environment import RUN_VARIABLE
+from prloom.agents.refusals import Refusals
 from prloom.agents.runs import Exit, Limits, Spec, Watch
 from prloom.processes import Process
 
@@ -71,6 +72,7 @@ class Supervised:
         self.left_over = 0
         self.out = Capped(runs.open_new(folder, runs.OUTPUT), spec.limits.output_bytes)
         self.err = Capped(runs.open_new(folder, runs.STDERR), spec.limits.stderr_bytes)
+        self.refusals = _refusals(spec)
         self.selector = selectors.DefaultSelector()
         self.wake = _wakeup()
         self.selector.register(self.wake, selectors.EVENT_READ)
@@ -103,7 +105,7 @@ class Supervised:
         """Return the seconds until something has to be done even if nothing happens."""
         if self.ending or self.code is not None:
             return _PAUSE
-        due = min(self.begun + self.limits.wall_seconds, self.heard + self.limits.silence_seconds)
+        due = min(self.begun + self.limits.wall_seconds, self.heard + self.limits.silence_seconds, self.refusals.due)
         return max(0.0, due - time.monotonic())
 
     def _hear(self, key: selectors.SelectorKey) -> None:
@@ -123,6 +125,8 @@ class Supervised:
             return
         self.heard = time.monotonic()
         key.data.write(chunk)
+        stderr = key.data is self.err
+        self.refusals.hear(chunk, stderr=stderr, now=self.heard, at=datetime.now(tz=UTC).astimezone())
         if self.out.full and self.ended_by == "exit":
             self.ended_by, self.ending = "output", True
 
@@ -134,7 +138,9 @@ class Supervised:
                     self.code = self.agent.returncode = os.waitstatus_to_exitcode(dead[1])
 
     def _check(self, now: float) -> None:
-        if now >= self.begun + self.limits.wall_seconds:
+        if now >= self.refusals.due:
+            self._end("limit")
+        elif now >= self.begun + self.limits.wall_seconds:
             self._end("timeout")
         elif now >= self.heard + self.limits.silence_seconds:
             self._end("silence")
@@ -162,6 +168,11 @@ class Supervised:
             processes.ask_to_end(each for each in left if each.pid not in self.asked)
             self.asked |= {each.pid for each in left}
         return False
+
+
+def _refusals(spec: Spec) -> Refusals:
+    agent = registry.AGENTS.get(spec.agent, command)
+    return Refusals(agent.refusal, patience=spec.limits.refused_seconds)
 
 
 def _wakeup() -> int:
@@ -215,6 +226,7 @@ def supervise(folder: Path) -> Exit:
         truncated=run.out.full,
         stderr_truncated=run.err.full,
         left_over=run.left_over,
+        refusal=run.refusals.standing,
     )
 
 

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from http import HTTPStatus
 
-from prloom.agents.agent import Trouble
+from prloom.agents import resets
+from prloom.agents.agent import Refusal, Trouble
 
 # The words of the programs of 2026, each seen in a recorded run or in the program's source; the first match wins.
 # A status comes before words, because a server's own message may say anything.
 _WORDS: tuple[tuple[Trouble, str], ...] = (
     ("usage_limit", r"usage limit|session limit|weekly limit|monthly limit|hit your limit|quota will reset"),
     ("usage_limit", r"usage_limit|quota exceeded|exhausted your (?:capacity|daily quota)|spend limit"),
+    ("usage_limit", r"exceeded your current quota|insufficient_quota"),
     ("auth", r"\b401\b|\b403\b|unauthori[sz]ed|authenticat|invalid api key|not logged in|please (?:run )?.{0,9}login"),
-    ("auth", r"invalid auth method|api key not (?:valid|found)|credit balance"),
+    ("auth", r"invalid auth method|api key not (?:valid|found)|credit balance|no api key|login failed"),
+    ("auth", r"missing environment variable"),
     ("rate_limit", r"\b429\b|rate.?limit|too many requests|resource_exhausted"),
     ("server", r"\b5[0-9][0-9]\b|overloaded|high demand|internal server error|at capacity|api_error|server_error"),
     ("connection", r"connection|disconnected|stream closed|timed out|network|unreachable|econn|fetch failed"),
     ("turns", r"maximum number of turns|max(?:imum)? session turns|max_turns"),
 )
 _COMPILED = tuple((trouble, re.compile(pattern, re.IGNORECASE)) for trouble, pattern in _WORDS)
+
+_SAID = re.compile(r'message\\*":\s*\\*"([^"\\]{1,500})')
 
 _READ = 2000
 """Characters looked at: a program's complaint stands at the beginning, and what follows may be anybody's text."""
@@ -38,6 +44,26 @@ def of_status(status: int | None) -> Trouble | None:
             return "error"
         case _:
             return None
+
+
+def refusal(said: str, at: datetime, *, status: int | None = None) -> Refusal | None:
+    """Return the limit that a program's own words about an error tell of; None where they are about something else."""
+    message = _message(said)
+    match of_text(said):
+        case "usage_limit":
+            return Refusal(trouble="usage_limit", message=message, retry_at=resets.reset_time(said, at))
+        case "rate_limit":
+            return Refusal(trouble="rate_limit", message=message, retry_at=resets.reset_time(said, at))
+        case _ if status == HTTPStatus.TOO_MANY_REQUESTS:
+            return Refusal(trouble="rate_limit", message=message, retry_at=resets.reset_time(said, at))
+        case _:
+            return None
+
+
+def _message(said: str) -> str:
+    """Return what the error says for people, where the words are the JSON that the server sent."""
+    found = _SAID.search(said[:_READ])
+    return found[1] if found else said[:_READ].strip()
 
 
 def of_text(message: str) -> Trouble:

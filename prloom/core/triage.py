@@ -268,10 +268,3 @@ def failed(event: OpenEvent, reason: str, *, now: datetime, policy: Backoff, alo
         text = f"triage failed {attempts} times, the last time: {reason}"
         return Change(event_id=event.id, verdict="parked", state="parked", reason=text)
     return Change(event_id=event.id, verdict="failed", state="deferred", reason=reason, deferral=wait, alone=alone)
-
-
-def wait(event: OpenEvent, reason: str, until: datetime, *, now: datetime, policy: Backoff) -> Change:
-    """Return the wait for an agent's usage limit, whose end is known: no attempt is counted."""
-    until = max(until, now)
-    waiting = deferral.defer(event, OWNER, reason, now=now, policy=policy, retry_after=until - now, counted=False)
-    return Change(event_id=event.id, verdict="limited", state="deferred", reason=reason, deferral=waiting)

@@ -27,6 +27,12 @@ def samples() -> Path:
 
 
 @pytest.fixture
+def stderr() -> Path:
+    """The folder of what programs were recorded to print to stderr."""
+    return DATA / "stderr"
+
+
+@pytest.fixture
 def ending() -> Callable[..., Ending]:
     """Build the end of a process; by default it ended by itself and well."""
 

@@ -109,7 +109,7 @@ def test_the_servers_own_words_may_tell_of_the_allowance(ending: Callable[..., E
 
     result = opencode.read(lines(an_error(message="refused", statusCode=429, responseBody=body)), ending(1))
 
-    assert (result.status, result.trouble) == ("failed", "usage_limit")
+    assert (result.status, result.trouble) == ("limited", "usage_limit")
 
 
 def test_a_step_begun_after_the_last_stop_is_no_end(ending: Callable[..., Ending]) -> None:

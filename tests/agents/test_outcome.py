@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from prloom.agents import outcome
-from prloom.agents.agent import Ending
+from prloom.agents.agent import Ending, Refusal
 from prloom.agents.outcome import Reading
 
 GOOD = Reading(message="Done.", closed=True)
@@ -55,10 +56,46 @@ def test_a_usage_limit_with_a_known_end_is_a_wait(ending: Callable[..., Ending])
     assert (result.status, result.retry_at) == ("limited", reset)
 
 
-def test_a_usage_limit_whose_end_nobody_knows_is_a_failed_attempt(ending: Callable[..., Ending]) -> None:
+def test_a_usage_limit_whose_end_nobody_knows_is_a_wait_as_well(ending: Callable[..., Ending]) -> None:
     result = outcome.conclude(Reading(error="You've hit your usage limit. Try again later."), ending(1))
 
-    assert (result.status, result.trouble, result.retry_at) == ("failed", "usage_limit", None)
+    assert (result.status, result.trouble, result.retry_at) == ("limited", "usage_limit", None)
+
+
+REFUSED = Refusal(trouble="usage_limit", message="It is used up.", retry_at=datetime(2026, 11, 21, 12, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("ended_by", ["limit", "silence", "timeout"])
+def test_a_run_that_a_usage_limit_kept_from_going_on_is_a_wait(ended_by: str, ending: Callable[..., Ending]) -> None:
+    end = msgspec.structs.replace(ending(-15, ended_by), refusal=REFUSED)
+
+    result = outcome.conclude(Reading(message="I look"), end)
+
+    assert (result.status, result.trouble, result.retry_at) == ("limited", "usage_limit", REFUSED.retry_at)
+    assert result.error == "the usage limit is reached: It is used up."
+
+
+def test_a_run_that_a_rate_limit_kept_from_going_on_is_a_wait_whose_end_nobody_knows(
+    ending: Callable[..., Ending],
+) -> None:
+    refused = Refusal(trouble="rate_limit", message="Too many requests")
+
+    result = outcome.conclude(Reading(), msgspec.structs.replace(ending(-15, "limit"), refusal=refused))
+
+    assert (result.status, result.trouble, result.retry_at) == ("limited", "usage_limit", None)
+    assert result.error == "the model's server refused every request for a while: Too many requests"
+
+
+def test_a_run_that_ends_well_after_a_refusal_is_a_success(ending: Callable[..., Ending]) -> None:
+    end = msgspec.structs.replace(ending(), refusal=REFUSED)
+
+    assert outcome.conclude(Reading(message="Done.", closed=True), end).status == "ok"
+
+
+def test_a_run_that_ends_without_a_word_after_a_refusal_is_a_wait(ending: Callable[..., Ending]) -> None:
+    end = msgspec.structs.replace(ending(), refusal=REFUSED)
+
+    assert outcome.conclude(Reading(), end).status == "limited"
 
 
 def test_a_reset_time_without_a_usage_limit_is_no_wait(ending: Callable[..., Ending]) -> None:

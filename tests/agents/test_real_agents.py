@@ -383,6 +383,44 @@ async def test_a_used_up_allowance_is_a_wait(
     assert timedelta(minutes=100) < away < timedelta(minutes=125)
 
 
+@pytest.mark.parametrize(
+    ("case", "known", "ended_by"),
+    [
+        ("claude words", True, "exit"),
+        ("codex long", False, "limit"),
+        ("opencode words", True, "limit"),
+        ("opencode plan", False, "limit"),
+        ("opencode long", False, "limit"),
+        ("opencode daily", False, "limit"),
+        ("gemini words", True, "limit"),
+        ("gemini plan", True, "limit"),
+        ("gemini long", False, "limit"),
+        ("gemini daily", False, "exit or limit"),  # it says so, and ends
+    ],
+)
+async def test_a_usage_limit_is_recognised_while_the_run_goes_on(
+    case: str,
+    known: bool,  # noqa: FBT001 - parametrised
+    ended_by: str,
+    start: Start,
+    used_up: Server,
+) -> None:
+    name, kind = case.split()
+
+    tried = await outcome(name, start(name, f"{used_up.url}/{kind}", refused_seconds=2, grace_seconds=1))
+
+    assert (tried.result.status, tried.result.trouble) == ("limited", "usage_limit"), explained(tried)
+    assert tried.ended_by in ended_by, explained(tried)
+    assert (tried.result.retry_at is not None) == known, explained(tried)
+
+
+async def test_gemini_without_a_key_is_not_signed_in(start: Start, model: Server) -> None:
+    tried = await outcome("gemini", start("gemini", f"{model.url}/s/text", env={"GEMINI_API_KEY": None}))
+
+    assert (tried.result.status, tried.result.trouble) == ("failed", "auth"), explained(tried)
+    assert "GEMINI_API_KEY" in (tried.result.error or "")
+
+
 @pytest.mark.parametrize("name", ["claude", "codex"])
 async def test_a_model_that_never_answers_is_a_silent_run(name: str, start: Start, model: Server) -> None:
     tried = await outcome(name, start(name, f"{model.url}/s/hang", silence_seconds=4, grace_seconds=1))

@@ -357,3 +357,50 @@ def test_settings_that_cannot_be_read_are_no_reason_to_start_without_them(
         runner.start(tmp_path / "run", codex, ask(read_only=True), environ=codex_like, limits=Limits())
 
     assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def gemini_like(tmp_path: Path) -> Callable[[str], dict[str, str]]:
+    """Return the environment of an operator whose gemini prints this text to stderr, and then waits."""
+
+    def build(text: str) -> dict[str, str]:
+        program = tmp_path / "bin" / "gemini"
+        program.parent.mkdir()
+        (tmp_path / "text").write_text(text, encoding="utf-8")
+        program.write_text(f"#!/bin/sh\ncat '{tmp_path / 'text'}' >&2\nexec sleep 600\n", encoding="utf-8")
+        program.chmod(0o700)
+        return {"PATH": f"{program.parent}{os.pathsep}{os.defpath}", "HOME": str(tmp_path)}
+
+    return build
+
+
+async def test_a_usage_limit_on_stderr_ends_the_run_at_once(
+    ask: Callable[..., Request], gemini_like: Callable[[str], dict[str, str]], stderr: Path, tmp_path: Path
+) -> None:
+    environ = gemini_like((stderr / "gemini-words.txt").read_text(encoding="utf-8"))
+
+    run = runner.start(tmp_path / "run", gemini, ask(), environ=environ, limits=Limits(grace_seconds=0.3))
+    end = await runner.wait(run)
+    result = runner.conclude(run, gemini, end)
+
+    assert isinstance(end, Finished)
+    assert end.exit.ended_by == "limit"
+    assert (result.status, result.trouble) == ("limited", "usage_limit")
+    assert result.error == "the usage limit is reached: usage limit reached, resets at 5:48pm (UTC)"
+    assert result.retry_at is not None
+
+
+async def test_a_rate_limit_that_does_not_end_ends_the_run(
+    ask: Callable[..., Request], gemini_like: Callable[[str], dict[str, str]], stderr: Path, tmp_path: Path
+) -> None:
+    environ = gemini_like((stderr / "gemini-long.txt").read_text(encoding="utf-8"))
+    limits = Limits(grace_seconds=0.3, refused_seconds=0.2)
+
+    run = runner.start(tmp_path / "run", gemini, ask(), environ=environ, limits=limits)
+    end = await runner.wait(run)
+    result = runner.conclude(run, gemini, end)
+
+    assert isinstance(end, Finished)
+    assert end.exit.ended_by == "limit"
+    assert (result.status, result.retry_at) == ("limited", None)
+    assert result.error == "the model's server refused every request for a while: Too many requests"

@@ -15,7 +15,7 @@ from prloom.core.backoff import Backoff
 from prloom.core.triage import LONGEST_ANSWER, Answer, Item, NewTodo, Settled
 from prloom.model import record
 from prloom.model.action import Comment
-from prloom.model.decision import Deferral, Thread
+from prloom.model.decision import Thread
 from prloom.model.event import Event, Target
 from prloom.model.state import OpenEvent
 
@@ -490,28 +490,6 @@ def test_a_failed_run_does_not_lengthen_a_wait_that_others_began(an_open_event: 
 
     assert change.deferral is not None
     assert change.deferral.deadline == record.iso(NOW + DAY)
-
-
-def test_a_usage_limit_is_waited_for_and_is_no_attempt(
-    an_open_event: Make, a_deferral: Callable[..., Deferral]
-) -> None:
-    event = an_open_event(deferral=a_deferral("triage", attempts=2), first_deferred_at=AT, failures=2)
-
-    change = triage.wait(event, "limit reached", NOW + 5 * HOUR, now=NOW, policy=Backoff(max_attempts=1))
-
-    assert (change.verdict, change.state) == ("limited", "deferred")
-    assert change.deferral is not None
-    assert (change.deferral.attempts, change.deferral.deferred_until) == (2, record.iso(NOW + 5 * HOUR))
-
-
-@pytest.mark.parametrize(
-    ("until", "due"), [(NOW - HOUR, NOW + SECOND), (NOW, NOW + SECOND), (NOW + 30 * DAY, NOW + 7 * DAY)]
-)
-def test_a_limits_end_that_makes_no_sense_is_bounded(an_open_event: Make, until: datetime, due: datetime) -> None:
-    change = triage.wait(an_open_event(), "limit", until, now=NOW, policy=POLICY)
-
-    assert change.deferral is not None
-    assert change.deferral.deferred_until == record.iso(due)
 
 
 JSON = st.recursive(

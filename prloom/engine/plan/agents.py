@@ -15,12 +15,14 @@ from prloom.agents.runs import Limits
 from prloom.api.context import Services
 from prloom.config import stages
 from prloom.config.models import Config
-from prloom.core import prompt
+from prloom.core import prompt, usage_limits
 from prloom.core.dispatch import Triage
+from prloom.core.usage_limits import UsageLimit
 from prloom.engine.plan import settling
 from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.services import HookServices
 from prloom.errors import AgentError, StorageError
+from prloom.model import record
 from prloom.model.decision import Change
 from prloom.model.event import Event
 from prloom.storage import paths
@@ -34,7 +36,11 @@ LATEST = 50
 
 
 class AgentTriager:
-    """Runs agents: at most `dispatcher.max_parallel_plans` at a time, each watched by a supervisor of its own."""
+    """Runs agents: at most `dispatcher.max_parallel_plans` at a time, each watched by a supervisor of its own.
+
+    A usage limit is one of the program's, not of the plan whose run has met it: all runs of the program wait for it.
+    The limits are in memory only; after a restart, the next run of a program finds out again.
+    """
 
     def __init__(
         self, *, root: Path, environ: Mapping[str, str], parallel: int, read_plan: Callable[[str], str]
@@ -43,6 +49,7 @@ class AgentTriager:
         self._environ = environ
         self._read_plan = read_plan
         self._slots = asyncio.Semaphore(parallel)
+        self._limits: dict[str, UsageLimit] = {}
 
     def turn(self) -> asyncio.Semaphore:
         """Return what is held by whoever lets an agent run; it is got in the order in which it was asked for."""
@@ -88,9 +95,13 @@ class AgentTriager:
         """Run a stage's agent in the plan's worktree, for a hook, and return its final message; raises AgentError."""
         agent, chosen = _agent(desk.rules.config, stage, model, self._environ)
         async with self._slots:
+            limit = self._limits.get(agent.name)
+            if limit is not None and usage_limits.holds(limit, (), desk.clock()):
+                raise AgentError(f"{limit.reason}; it is tried again at {record.iso(limit.until)}")
             run_id = runs.new_id(desk.clock(), stage)
             run = self._prepare(desk, agent, run_id, self._request(desk, stage, text, chosen, run_id)).start()
             result = await _outcome(run, agent)
+            self._note_limit(desk, agent, run, result)
         if result.status != "ok":
             raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble}")
         return result.message
@@ -101,6 +112,12 @@ class AgentTriager:
             agent, model = _agent(desk.rules.config, STAGE, None, self._environ)
         except AgentError as error:
             settling.fail(desk, run_id, batch, str(error))
+            return
+        limit = self._limits.get(agent.name)
+        opened = desk.ledger.state.open
+        waiting = [opened[event.id] for event in batch if event.id in opened]
+        if limit is not None and usage_limits.holds(limit, waiting, desk.clock()):
+            settling.hold(desk, run_id, agent.name, batch, limit)
             return
         # The folder is made first: that it is missing means from then on that something removed it.
         try:
@@ -121,7 +138,16 @@ class AgentTriager:
     async def _finish(self, desk: Desk, agent: Agent, run: runner.Run) -> None:
         result = await _outcome(run, agent)
         answer = await asyncio.to_thread(runs.read_answer, run.folder)
+        self._note_limit(desk, agent, run, result)
         settling.settle(desk, run.id, agent.name, result, answer)
+
+    def _note_limit(self, desk: Desk, agent: Agent, run: runner.Run, result: Result) -> None:
+        """Note the usage limit that a run has met; a run that went well shows that there is none any more."""
+        if result.status == "limited":
+            reason = f"{agent.name}: {result.error} (run {run.id})"
+            self._limits[agent.name] = usage_limits.met(reason, result.retry_at, desk.clock())
+        elif result.status == "ok":
+            self._limits.pop(agent.name, None)
 
     def _prompt(self, desk: Desk, batch: tuple[Event, ...], run_id: str) -> str:
         return prompt.triage_prompt(
@@ -164,6 +190,7 @@ class Allowing:
         self.variables = (*agent.variables, *names)
         self.settings_files = agent.settings_files
         self.invocation = agent.invocation
+        self.refusal = agent.refusal
         self.read = agent.read
 
 

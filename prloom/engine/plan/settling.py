@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from prloom.agents.agent import Result, Trouble
-from prloom.core import triage, verdicts
+from prloom.core import triage, usage_limits, verdicts
+from prloom.core.usage_limits import UsageLimit
 from prloom.engine.plan.desk import Desk
 from prloom.model.decision import Change
 from prloom.model.event import Event
@@ -30,6 +31,15 @@ def fail(desk: Desk, run_id: str, batch: tuple[Event, ...], reason: str, *, by: 
     desk.ledger.commit(triage.OWNER, by, changes=changes, run=run_id)
 
 
+def hold(desk: Desk, run_id: str, by: str, batch: tuple[Event, ...], limit: UsageLimit) -> None:
+    """Commit the wait of events for a usage limit that a run of the same program has met before."""
+    opened = desk.ledger.state.open
+    now, policy = desk.clock(), desk.rules.backoff
+    live = [opened[event.id] for event in batch if event.id in opened and opened[event.id].state == "pending"]
+    changes = tuple(usage_limits.wait(event, limit, now=now, policy=policy) for event in live)
+    desk.ledger.commit(triage.OWNER, by, changes=changes, run=run_id)
+
+
 def settle(desk: Desk, run_id: str, by: str, result: Result, answer_file: str | None) -> None:
     """Commit what a run came to for the events that are still in it."""
     live = tuple(event for event in desk.ledger.state.open.values() if event.run == run_id)
@@ -41,8 +51,9 @@ def settle(desk: Desk, run_id: str, by: str, result: Result, answer_file: str | 
     reason = f"{by}: {result.error or result.trouble or 'the run failed'} (run {run_id})"
     if result.status == "interrupted":
         changes = tuple(Change(event_id=e.id, verdict="cut_short", state="pending", reason=reason) for e in live)
-    elif result.status == "limited" and result.retry_at is not None:
-        changes = tuple(triage.wait(event, reason, result.retry_at, now=now, policy=policy) for event in live)
+    elif result.status == "limited":
+        limit = usage_limits.met(reason, result.retry_at, now)
+        changes = tuple(usage_limits.wait(event, limit, now=now, policy=policy) for event in live)
     else:
         # One of the texts may be what the run failed on: it must not go on spoiling the runs of the others.
         alone = len(live) > 1 and result.trouble in _BY_TEXT

@@ -76,6 +76,12 @@ def waits(bench: Bench) -> dict[str, Any]:
     return {event["id"]: event.get("deferral") for event in bench.stage.open().values()}
 
 
+def verdict(stage: Stage, event_id: str) -> str:
+    """Return the last word about an event in the decision log."""
+    changes = [change for decision in stage.decisions() for change in decision.get("changes", ())]
+    return [change["verdict"] for change in changes if change["eventId"] == event_id][-1]
+
+
 # ---- answers
 
 
@@ -296,6 +302,76 @@ async def test_a_used_up_allowance_is_waited_for_and_is_no_attempt(bench: Bench,
     due = datetime.fromisoformat(wait["deferredUntil"])
     assert wait["attempts"] == 0
     assert timedelta(hours=2, minutes=59) < due - stage.clock() < timedelta(hours=3, minutes=1)
+
+
+async def test_all_runs_of_a_program_wait_for_its_usage_limit(bench: Bench, stage: Stage):
+    stage.adopt("pr-8", pr=8)
+    bench.plays('sys.exit("usage limit reached; try again in 3 hours")')
+    stage.append(said("a"))
+    await stage.tick()
+
+    stage.append(said("b"))
+    stage.append(said("c"), plan_id="pr-8")
+    await stage.tick()
+
+    assert bench.asked == [["a"]]
+    due = waits(bench)["a"]["deferredUntil"]
+    other = stage.open("pr-8")["c"]
+    assert (waits(bench)["b"]["deferredUntil"], other["deferral"]["deferredUntil"]) == (due, due)
+    assert verdict(stage, "b") == "limited"
+    assert "usage limit reached; try again in 3 hours (run " in other["reason"]
+
+
+async def test_a_usage_limit_without_an_end_is_a_wait_of_its_own_that_keeps_the_batch_together(
+    bench: Bench, stage: Stage
+):
+    bench.plays('sys.exit("You exceeded your current quota")')
+    stage.append(said("a"), said("b"))
+
+    await stage.tick()
+
+    wait = waits(bench)["a"]
+    due = datetime.fromisoformat(wait["deferredUntil"])
+    assert (verdict(stage, "a"), wait["attempts"]) == ("quota", 0)
+    assert timedelta(minutes=59) < due - stage.clock() < timedelta(minutes=61)
+    assert "does not say when it is reset, so prloom tries again in an hour" in wait["reason"]
+    stage.clock.advance(minutes=61)
+    await stage.tick()
+    assert bench.asked == [["a", "b"], ["a", "b"]]
+
+
+async def test_a_retry_that_somebody_asks_for_does_not_wait_for_the_usage_limit(bench: Bench, stage: Stage):
+    bench.plays("""
+        limited = len(open(os.path.join(HERE, "runs")).readlines()) == 1
+        sys.exit("usage limit reached; try again in 3 hours") if limited else print(answer(*ids))
+    """)
+    stage.append(said("a"))
+    await stage.tick()
+
+    stage.append(said("r", body="/prloom retry"))
+    await stage.tick()
+    stage.append(said("b"))
+    await stage.tick()
+
+    assert bench.asked == [["a"], ["a"], ["b"]]
+
+
+async def test_a_hooks_run_waits_for_the_usage_limit_too(bench: Bench, stage: Stage):
+    bench.plays('sys.exit("usage limit reached; try again in 3 hours")')
+    stage.append(said("a"))
+    await stage.tick()
+
+    async def look(plan: str, triage: TriageContext) -> str:
+        await triage.run_agent("Look.", stage="triage")
+        return plan
+
+    stage.plugin("looks", lambda ctx: ctx.register_hook("beforeTriage", look))
+    stage.append(said("b"))
+    await stage.tick()
+
+    assert bench.asked == [["a"]]
+    assert "usage limit reached; try again in 3 hours (run " in waits(bench)["b"]["reason"]
+    assert "it is tried again at 20" in waits(bench)["b"]["reason"]
 
 
 async def test_a_run_that_says_nothing_for_too_long_is_ended(bench: Bench, stage: Stage):

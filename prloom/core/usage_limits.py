@@ -1,0 +1,55 @@
+"""Decide how long all runs of an agent program wait once one of them has met its usage limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from prloom.core import deferral, triage
+from prloom.core.backoff import Backoff
+from prloom.model import record
+from prloom.model.decision import Change
+from prloom.model.state import OpenEvent
+
+UNKNOWN = timedelta(hours=1)
+"""The time until the next try where the program does not say when its limit is reset (a daily quota, as a rule)."""
+
+
+@dataclass(frozen=True)
+class UsageLimit:
+    """A usage limit that a program has met: why, and when it is tried again; `known` says that it is reset by then."""
+
+    reason: str
+    until: datetime
+    known: bool
+
+
+def met(reason: str, resets_at: datetime | None, now: datetime) -> UsageLimit:
+    """Return the limit that a run has met; `resets_at` is None where the program does not say."""
+    if resets_at is None:
+        return UsageLimit(reason, now + UNKNOWN, known=False)
+    return UsageLimit(reason, max(resets_at, now), known=True)
+
+
+def holds(limit: UsageLimit, events: Iterable[OpenEvent], now: datetime) -> bool:
+    """Whether the limit keeps the program from being run on these events: not where somebody asked for a retry."""
+    return now < limit.until and not any(_asked_for(event, now) for event in events)
+
+
+def _asked_for(event: OpenEvent, now: datetime) -> bool:
+    """Whether the event is looked at although its wait is not over, which only a request to retry brings about."""
+    wait = event.deferral
+    return wait is not None and wait.owner == triage.OWNER and record.moment(wait.deferred_until) > now
+
+
+def wait(event: OpenEvent, limit: UsageLimit, *, now: datetime, policy: Backoff) -> Change:
+    """Return the event's wait for the limit: no attempt is counted, and the event's own deadline stays as it is."""
+    verdict, reason = "limited", limit.reason
+    if not limit.known:
+        verdict = "quota"
+        reason = f"{limit.reason}; the program does not say when it is reset, so prloom tries again in an hour"
+    waiting = deferral.defer(
+        event, triage.OWNER, reason, now=now, policy=policy, retry_after=max(limit.until, now) - now, counted=False
+    )
+    return Change(event_id=event.id, verdict=verdict, state="deferred", reason=reason, deferral=waiting)
