@@ -42,11 +42,15 @@ class Hook:
 
 @dataclass(frozen=True)
 class Command:
-    """A slash command: a comment whose first word is `/name` goes to its handler."""
+    """A slash command: a comment whose first word is `/name` goes to its handler.
+
+    `allow_approved`: also that of an author who is not trusted, once somebody has approved its text.
+    """
 
     name: str
     handler: Handler
     help: str = ""
+    allow_approved: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,17 +140,34 @@ class PluginContext:
             if warning not in self.registrations.warnings:
                 self.registrations.warnings.append(warning)
 
-    def command(self, name: str, *, help: str = "") -> Callable[[H], H]:  # noqa: A002 - the word authors expect
-        """Register the decorated function for the slash command `/name`."""
+    def command(
+        self,
+        name: str,
+        *,
+        help: str = "",  # noqa: A002 - the word authors expect
+        allow_approved: bool = False,
+    ) -> Callable[[H], H]:
+        """Register the decorated function for the slash command `/name`; see `register_command`."""
 
         def register(handler: H) -> H:
-            self.register_command(name, handler, help=help)
+            self.register_command(name, handler, help=help, allow_approved=allow_approved)
             return handler
 
         return register
 
-    def register_command(self, name: str, handler: Handler, *, help: str = "") -> None:  # noqa: A002 - likewise
-        """Register a function (event, ctx) for comments whose first word is `/name`."""
+    def register_command(
+        self,
+        name: str,
+        handler: Handler,
+        *,
+        help: str = "",  # noqa: A002 - likewise
+        allow_approved: bool = False,
+    ) -> None:
+        """Register a function (event, ctx) for comments whose first word is `/name`.
+
+        To approve a stranger's text is not to let the stranger give commands: such a comment is an ordinary text for
+        plugins and the agent. With `allow_approved` it goes to the function too, and `ctx.is_vouched(event.id)` tells.
+        """
         word = name.removeprefix("/") if isinstance(name, str) else ""
         if not word.replace("-", "").replace("_", "").isalnum():
             raise ExtensionError(f"plugin {self.key}: command {name!r}: use letters, digits, '-' and '_'")
@@ -155,7 +176,7 @@ class PluginContext:
         if self.registrations.command(word) is not None:
             raise ExtensionError(f"plugin {self.key}: command '/{word}' is registered twice")
         self._check_handler(f"command /{word}", handler, arguments=2)
-        self.registrations.commands.append(Command(word, handler, help))
+        self.registrations.commands.append(Command(word, handler, help, allow_approved))
 
     def tool(
         self,

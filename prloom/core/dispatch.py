@@ -17,12 +17,15 @@ class Roster:
 
     `commands` maps a slash command, in lower case, to one. `observer_hook` is what the observers are called by:
     `onGlobalEvent` where events concern the whole repository.
+
+    `approved_commands` are those that are obeyed in an approved text of an author who is not trusted, too.
     """
 
     observers: tuple[str, ...] = ()
     triagers: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
     observer_hook: str = "onEvent"
+    approved_commands: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -123,9 +126,15 @@ def batch(ready: list[OpenEvent]) -> Triage:
 
 
 def _by_command(event: OpenEvent, command: Command, roster: Roster) -> Obey | Show | None:
+    """Return how a command is carried out; None where it is only a text.
+
+    To approve a stranger's text is to let it be read, not to let the stranger give commands.
+    """
+    name = command.name.casefold()
+    if event.vouched and (command.built_in is not None or name not in roster.approved_commands):
+        return None
     if command.built_in is not None:
         return Obey(event.id)
-    name = command.name.casefold()
     plugin = roster.commands.get(name)
     if plugin is None or plugin in event.passed:  # a plugin that let it pass would be shown it again at once
         return None

@@ -40,11 +40,13 @@ class OfferedSkill(Record, frozen=True, kw_only=True):
 class Registered(Record, frozen=True, kw_only=True):
     """What a plugin registered, as a value: the hook points by name, the rest by name with what there is to tell.
 
-    `commands` maps the name of a slash command (without the slash) to its help.
+    `commands` maps the name of a slash command (without the slash) to its help; `approved_commands` are those that are
+    obeyed in an approved text of an author who is not trusted, too.
     """
 
     hooks: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
+    approved_commands: tuple[str, ...] = ()
     tools: Mapping[str, OfferedTool] = field(default_factory=dict)
     skills: Mapping[str, OfferedSkill] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -61,6 +63,7 @@ def registered(made: Registrations, warnings: tuple[str, ...] = ()) -> Registere
     return Registered(
         hooks=tuple(dict.fromkeys(hook.name for hook in made.hooks)),
         commands={command.name: bounds.cut(command.help) for command in made.commands},
+        approved_commands=tuple(command.name for command in made.commands if command.allow_approved),
         tools={
             tool.name: OfferedTool(
                 description=tool.description,

@@ -185,6 +185,7 @@ class Harness:
             observers=(self.key,) if "onEvent" in hooks else (),
             triagers=(self.key,) if "beforeTriage" in hooks else (),
             commands={name.casefold(): self.key for name in self.registered.commands},
+            approved_commands={name.casefold() for name in self.registered.approved_commands},
         )
 
     def _run(self, bus: Bus, step: Show, faults: list[Fault]) -> None:

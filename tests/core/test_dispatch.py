@@ -155,6 +155,25 @@ def test_a_command_that_its_plugin_let_pass_goes_on_instead_of_coming_back_to_it
 
 
 NAMES = st.sets(st.sampled_from(["log", "memory", "quiet", "gone"])).map(tuple)
+
+
+@pytest.mark.parametrize("command", [Command("prloom", ("pause",)), Command("prloom", ()), NOTE])
+@pytest.mark.parametrize("paused", [True, False])
+def test_a_command_in_an_approved_text_of_a_stranger_is_only_a_text(
+    an_open_event: Make, command: Command, *, paused: bool
+) -> None:
+    expected = () if paused else (Show("log", "onEvent", ("e1",)),)
+
+    assert steps((an_open_event(vouched=True), command), paused=paused) == expected
+
+
+def test_a_plugin_may_let_strangers_give_its_command_once_their_text_is_approved(an_open_event: Make) -> None:
+    roster = Roster(commands={"note": "memory"}, approved_commands={"note"})
+
+    assert steps((an_open_event(vouched=True), NOTE), roster=roster) == (Show("memory", "command:/note", ("e1",)),)
+    assert steps((an_open_event(vouched=True), Command("prloom", ("pause",))), roster=roster) == (Triage(("e1",)),)
+
+
 COMMANDS = st.sampled_from([None, NOTE, Command("prloom", ("status",)), Command("nobody", ())])
 EVENTS = st.lists(
     st.fixed_dictionaries(

@@ -100,6 +100,7 @@ class FunctionHost:
         return Registered(
             hooks=tuple(dict.fromkeys(hook.name for hook in made.hooks)),
             commands={command.name: command.help for command in made.commands},
+            approved_commands=tuple(command.name for command in made.commands if command.allow_approved),
         )
 
     async def run(self, call: HookCall, services: Services, limit: timedelta) -> Outcome:

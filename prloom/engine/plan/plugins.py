@@ -153,7 +153,13 @@ class Crew:
         for plugin in able:
             for name in plugin.registered.commands if plugin.registered else ():
                 commands.setdefault(name.casefold(), plugin.key)
-        return Roster(_with("onEvent", able), _with("beforeTriage", able), commands)
+        approved = {
+            name.casefold()
+            for plugin in able
+            for name in (plugin.registered.approved_commands if plugin.registered else ())
+            if commands[name.casefold()] == plugin.key
+        }
+        return Roster(_with("onEvent", able), _with("beforeTriage", able), commands, approved_commands=approved)
 
     def repository_roster(self) -> Roster:
         """Return who sees the events that concern the repository as a whole."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from stage import Stage, said
 
-from prloom.api import Author, HookContext, PluginContext, TriageContext
+from prloom.api import Author, Event, HookContext, PluginContext, TriageContext
 
 
 def by(login: str, trust: str | None = "write") -> Author:
@@ -113,6 +113,43 @@ async def test_a_strangers_command_is_held_like_any_of_their_words(stage: Stage)
 
     assert stage.open()["c0"]["state"] == "held"
     assert not stage.state()["paused"]
+
+
+@pytest.mark.parametrize("command", ["/prloom pause", "/prloom resume", "/prloom retry", "/greet"])
+async def test_to_approve_a_strangers_text_does_not_let_the_stranger_command(stage: Stage, command: str):
+    def register(ctx: PluginContext) -> None:
+        @ctx.command("greet")
+        def greet(event: Event, ctx: TriageContext) -> None:
+            ctx.emit_comment(event.reply_to, "Hello!")
+
+    stage.adopt()
+    stage.plugin("greeter", register)
+    await told(stage, command, author=by("eve", "none"))
+    paused = command == "/prloom resume"
+    if paused:
+        await told(stage, "/prloom pause", author=by("ann"))
+
+    answers = await told(stage, "/prloom approve @eve", author=by("ann"))
+
+    assert stage.state()["paused"] is paused
+    assert [answer.partition(" ")[0] for answer in answers] == ["Vouched", *([] if paused else ["re"])]
+    assert stage.triager.batches == ([] if paused else [("c0",)])
+
+
+async def test_a_plugin_says_that_its_command_is_also_for_strangers_whose_text_was_approved(stage: Stage):
+    def register(ctx: PluginContext) -> None:
+        @ctx.command("greet", allow_approved=True)
+        def greet(event: Event, ctx: TriageContext) -> None:
+            ctx.emit_comment(event.reply_to, f"Hello! {ctx.is_vouched(event.id)}")
+
+    stage.adopt()
+    stage.plugin("greeter", register)
+    await told(stage, "/greet", author=by("eve", "none"))
+
+    answers = await told(stage, "/prloom approve @eve", author=by("ann"))
+
+    assert "Hello! True" in {answer.partition("\n")[0] for answer in answers}
+    assert stage.triager.batches == []
 
 
 @pytest.mark.parametrize(
