@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from prloom.cli import options, places, terminal
+from prloom.cli import layout, places, terminal
 from prloom.cli.options import Options, pass_options
+from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+_SHOWN = 20
 
 
 @click.command("forget")
 @click.argument("plan")
+@click.option("--yes", is_flag=True, help="Give it up even if events, replies or TODOs are open in it.")
 @pass_options
-def command(given: Options, plan: str) -> None:
+def command(given: Options, plan: str, *, yes: bool) -> None:
     """Stop looking after PLAN: its worktree goes, with its history and its feedback. Its branch stays.
 
-    Nothing is removed while the worktree holds work that is nowhere else, or while an agent is at work on it.
+    If events, replies or TODOs are open in it, they are listed, and nothing is removed without --yes. Nothing is
+    removed either while the worktree holds work that is nowhere else, or while an agent is at work on it.
     """
     from prloom.engine.adoption import forget  # noqa: PLC0415 - `prloom forget --help` needs none
+    from prloom.engine.views import plan_names  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
     where = places.repository(given)
-    plan_id = places.plan_id(where, plan)
-    with terminal.progress(f"giving up {plan_id}"):
-        forget.forget(repository.find(options.repo_root(given)), where, plan_id)
+    repo = repository.find(where.root)
+    try:
+        plan_id = places.plan_id(where, plan)
+    except PrloomError:
+        lost = plan_names.find_lost(where, plan)
+        if lost is None:
+            raise
+        forget.forget_lost(repo, where, lost)
+        plan_id = lost.plan.id
+    else:
+        if not yes:
+            _refuse_while_work_is_open(plan_id, forget.open_work(where, plan_id))
+        with terminal.progress(f"giving up {plan_id}"):
+            forget.forget(repo, where, plan_id)
     click.echo(f"Plan {terminal.paint(terminal.clean(plan_id), 'name')} is given up. Its branch stays.")
+
+
+def _refuse_while_work_is_open(plan_id: str, found: Sequence[str]) -> None:
+    if not found:
+        return
+    click.echo(f"Open in plan {terminal.paint(terminal.clean(plan_id), 'name')}:")
+    for line in found[:_SHOWN]:
+        click.echo(f"  {terminal.clean(line)}")
+    if len(found) > _SHOWN:
+        click.echo(f"  … and {len(found) - _SHOWN} more; {layout.to_run('status', plan_id)} shows them")
+    drop = layout.to_run("forget", plan_id, "--yes")
+    raise PrloomError(f"nothing was removed, because work is open in plan {plan_id}; {drop} drops it")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prloom.cli import layout, terminal
 
 if TYPE_CHECKING:
-    from prloom.engine.views.document import FailedAction, HeldEvent, ParkedEvent, PlanStatus, Status
+    from prloom.engine.views.document import FailedAction, HeldEvent, LostPlan, ParkedEvent, PlanStatus, Status
 
 
 class Need(NamedTuple):
@@ -34,6 +34,7 @@ def lines(status: Status) -> Iterator[str]:
 
 
 def _of_all(status: Status) -> Iterator[Need]:
+    yield from map(_lost, status.lost_plans or ())
     for plan in status.plans:
         if plan.blocked and plan.last_error:
             yield Need("blocked", f"{_plan(plan)}: {terminal.paint(terminal.clean(plan.last_error), 'bad')}")
@@ -43,6 +44,15 @@ def _of_all(status: Status) -> Iterator[Need]:
         yield from (_held(plan, event) for event in plan.events.held)
         yield from (_parked(plan, event) for event in plan.events.parked)
         yield from (_failed(plan, action) for action in plan.actions.failed)
+
+
+def _lost(plan: LostPlan) -> Need:
+    counts = plan.counts.words() if plan.counts is not None else ""
+    waited = f"; last known there: {counts}" if counts else ""
+    forget = layout.to_run("forget", plan.id)
+    recover = f"adopt it again: `{terminal.clean(plan.recover)}`, or give it up: {forget}" if plan.recover else ""
+    text = f"{terminal.clean(plan.id)}: {terminal.paint(terminal.clean(plan.reason), 'bad')}{waited}"
+    return Need("lost", text, recover)
 
 
 def _held(plan: PlanStatus, event: HeldEvent) -> Need:

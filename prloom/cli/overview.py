@@ -49,6 +49,9 @@ def _config_error(text: str) -> str:
 def totals(status: Status) -> str:
     """Return in one line what waits in all plans together."""
     totals = status.totals
+    if not status.plans and status.lost_plans:
+        count = len(status.lost_plans)
+        return f"No plan can be worked on: {count} {'plan is' if count == 1 else 'plans are'} lost."
     if not status.plans:
         return f"{places.NO_PLANS[0].upper()}{places.NO_PLANS[1:]}."
     plans = f"{totals.plans} {'plan' if totals.plans == 1 else 'plans'}"

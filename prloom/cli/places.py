@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prloom.cli import options
-from prloom.errors import ConfigError, PrloomError
+from prloom.errors import ConfigError
 from prloom.storage.paths import RepositoryPaths
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from prloom.cli.options import Options
 
-_LISTED = 8
 NO_PLANS = "no plans yet; adopt one with `prloom adopt --branch BRANCH`"
 
 
@@ -37,21 +36,13 @@ def repository_to_read(given: Options) -> tuple[RepositoryPaths, str | None]:
 
 
 def plan_id(where: RepositoryPaths, named: str) -> str:
-    """Return the id of the plan that was named by its id, or by the number of its pull request.
+    """Return the id of the plan that was named by its id, its branch, or the number of its pull request.
 
     Raises PrloomError with the nearest name where there is none.
     """
-    from prloom.engine.bus import plans  # noqa: PLC0415 - `prloom --help` needs none
+    from prloom.engine.views import plan_names  # noqa: PLC0415 - `prloom --help` needs none
 
-    ids = plans.ids(where)
-    number = named.removeprefix("#")
-    for wanted in (named, f"pr-{number}"):
-        if wanted in ids and (wanted == named or number.isdecimal()):
-            return wanted
-    if not ids:
-        raise PrloomError(f"no plan {named}: there are {NO_PLANS}")
-    some = ", ".join(ids if len(ids) <= _LISTED else [*ids[:_LISTED], f"and {len(ids) - _LISTED} more"])
-    raise PrloomError(f"no plan {named}; {did_you_mean(named, ids) or f'there are {some}'}")
+    return plan_names.find(where, named)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Container
 from hashlib import sha256
 
 from prloom.errors import PrloomError
@@ -15,23 +16,20 @@ _DIGEST = 8
 _PLAN_ID = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_-])?")
 _UNSAFE = re.compile(r"[^a-z0-9._-]+")
 _DOTS = re.compile(r"\.\.+")
-# These look like ids that plan_id() derives; a branch of such a name gets a digest too, so that the two never meet.
-_DERIVED = re.compile(r"pr-[0-9]+|.*-[0-9a-f]{8}")
 _NOT_IN_REFS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|\.$|/$")
 
 
-def plan_id(of: str | int) -> str:
-    """Return the id of the plan for a branch (by name) or a pull request (by number).
+def plan_id(of: str | int, taken: Container[str] = ()) -> str:
+    """Return the id of the plan for a branch (by name) or a pull request (by number); `taken` are those of others.
 
-    A branch whose name is safe as it is keeps it. Any other gets its readable part and eight digits of its SHA-256, so
-    that different branches have different ids.
+    A branch whose name is safe as it is keeps it, if that is free. Any other gets its readable part and eight digits of
+    its SHA-256, so that different branches have different ids.
     """
-    if isinstance(of, int):
-        return f"pr-{of}"
-    slug = _slug(of)
-    if slug and slug == of and len(slug) <= LONGEST and not _DERIVED.fullmatch(slug):
+    name = f"pr-{of}" if isinstance(of, int) else of
+    slug = _slug(name)
+    if slug and slug == name and len(slug) <= LONGEST and slug not in taken:
         return slug
-    digest = sha256(of.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+    digest = sha256(str(of).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
     return f"{slug[: LONGEST - _DIGEST - 1].rstrip('-._') or 'branch'}-{digest}"
 
 

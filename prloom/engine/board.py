@@ -12,6 +12,7 @@ from prloom import errors
 from prloom.engine import failures
 from prloom.engine.at_rest import AtRest
 from prloom.engine.bus import history, plans
+from prloom.engine.bus.adopted import AdoptedPlans
 from prloom.engine.bus.guard import Guard
 from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.ledger import ROTATE_AT, Clock
@@ -78,6 +79,7 @@ class Board:
         self.local = Folder.make(repository.root, *paths.LOCAL, disk=disk)
         if (worktrees := Folder.open(repository.worktrees)) is not None:
             worktrees.close()  # an earlier version made it open to others; opening it closes it to them
+        self._adopted = AdoptedPlans(self.local)
         self._lock = DispatcherLock(self.local)
         self._lock.acquire()
         try:
@@ -167,6 +169,8 @@ class Board:
         self._tell(paths.PLUGINS, {"plugins": plugins}, plugins, now)
         self._tell(paths.BRIDGES, {"bridges": bridges}, [_without_times(bridge) for bridge in bridges], now)
         self._tell(paths.PLANS, {"unreadable": unreadable}, [unreadable], now)
+        for desk in self.stirred:
+            self._note(desk)
 
     def read_plan(self, plan_id: str) -> str:
         """Return the text of a plan; raises PrloomError where there is none of that id."""
@@ -180,6 +184,7 @@ class Board:
         try:
             for desk in self.all():
                 self._save(desk)
+                self._note(desk, last=True)
                 desk.ledger.close("prloom has ended")
             for desk in self.desks.values():
                 desk.close()
@@ -268,6 +273,11 @@ class Board:
         if self._published.get(name) != news:
             Document(self._state, name).save({**told, "at": record.iso(now)})
             self._published[name] = news
+
+    def _note(self, desk: Desk, *, last: bool = False) -> None:
+        if desk.id and not desk.local.gone():
+            stands = desk.ledger.state, desk.text.read
+            self._adopted.note(desk.plan, str(desk.worktree), *stands, self.clock(), last=last)
 
     def _save(self, desk: Desk) -> None:
         try:

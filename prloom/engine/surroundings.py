@@ -14,6 +14,7 @@ from prloom.config import stages
 from prloom.config.models import Config
 from prloom.engine import assembly
 from prloom.engine.bus import plans
+from prloom.engine.views import lost
 from prloom.engine.views.doctor import Finding, Severity
 from prloom.errors import PrloomError
 from prloom.storage import paths
@@ -57,8 +58,15 @@ def of_other_checkouts(where: RepositoryPaths) -> Iterator[Finding]:
 
 
 def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
-    """Yield the plans that are gone or half made."""
+    """Yield the plans that are lost or half made."""
     adopted = set(plans.ids(where))
+    for found in lost.plans(where):
+        counts = found.counts.words() if found.counts is not None else ""
+        waited = f"; last known there: {counts}" if counts else ""
+        forget = f"give it up with `prloom forget {found.id}`"
+        fix = f"adopt it again with `{found.recover}`, or {forget}" if found.recover else "see the reason"
+        yield _finding("error", f"{found.reason}{waited}", f"plan {found.id}", fix)
+        adopted.add(Path(found.worktree).name)
     home = where.worktrees.resolve()
     for linked in checkout.linked(repository.find(where.root).git_dir):
         if linked.path.parent.resolve() != home or linked.path.name in adopted:
@@ -68,7 +76,7 @@ def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
             fix = f"adopt its branch again, or `git worktree remove {linked.path.name}`"
         else:
             what = "the worktree of this plan is gone, and with it what waited there"
-            fix = "`git worktree prune`, then adopt its branch again"
+            fix = "adopt its branch again"
         yield _finding("error", what, str(linked.path), fix)
 
 

@@ -14,6 +14,7 @@ from prloom.workspace import checkout, git, root
 from prloom.workspace.checkout import Checkout
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 _USUAL_BASES = ("main", "master", "trunk", "develop")
@@ -104,6 +105,13 @@ def exclude(repository: Repository, path: Path) -> None:
         _add_line(file.resolve(), os.fsencode(line))
     except OSError as error:
         raise WorkspaceError(f"{shown(str(path))} cannot be kept out of git: {shown(str(error))}") from error
+
+
+def is_visible(repository: Repository, worktree: Path, parts: Sequence[str]) -> bool:
+    """Whether git sees a folder below a checkout of the repository, so that `git add -A` would take it."""
+    asked = ["ls-files", "--others", "--exclude-standard", "--directory", "--", "/".join(parts)]
+    own = None if worktree == repository.root else checkout.registered(repository.git_dir, worktree)
+    return bool(git.run(asked, cwd=worktree, git_dir=own.git_dir if own else None).out)
 
 
 def _add_line(file: Path, line: bytes) -> None:

@@ -67,6 +67,13 @@ def remove(repo: Repository, path: Path, *, with_branch: bool = False) -> None:
         _delete_branch(repo, branch, sha)
 
 
+def forget_gone(repo: Repository, path: Path) -> None:
+    """Take a worktree whose folder is gone off git's list; raises WorkspaceError where commits would be lost."""
+    found = checkout.registered(repo.git_dir, path)
+    if found is not None and not found.path.exists():
+        _forget(repo, found)
+
+
 def refuse_to_lose_work(repo: Repository, path: Path, *, but: str | None = None) -> None:
     """Raise WorkspaceError where the worktree is locked, or holds work that is nowhere else but on branch `but`."""
     worktree = _at(repo, path)

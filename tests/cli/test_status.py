@@ -191,7 +191,7 @@ def test_one_plan_can_be_shown_alone(stage: Stage, prloom: Prloom, named: str) -
         ("pr-77", "no plan pr-77; did you mean pr-7?"),
         ("zebra", "no plan zebra; there are other, pr-7"),
         ("9", "no plan 9; there are other, pr-7"),
-        (EVIL, "no plan \\x1b]0;owned\\x07\\x1b[2J\\u202e[/red][bold] Dispatcher running; there are other, pr-7"),
+        (EVIL, "no plan \\x1b]0;owned\\x07\\x1b[2J\\u202e[/red][bold]\\nDispatcher running; there are other, pr-7"),
     ],
 )
 def test_an_unknown_plan_is_one_line_with_the_nearest(stage: Stage, prloom: Prloom, named: str, told: str) -> None:

@@ -57,7 +57,6 @@ def test_a_pull_request_is_named_by_its_number() -> None:
         (".", "branch-"),
         ("", "branch-"),
         ("../../etc/passwd", "etc-passwd-"),
-        ("pr-7", "pr-7-"),
         ("a" * 65, "a" * 55 + "-"),
         ("x" * 5000, "x" * 55 + "-"),
     ],
@@ -88,8 +87,15 @@ def test_distinct_branches_have_distinct_ids(one: str, other: str) -> None:
 def test_a_branch_that_looks_like_the_id_of_another_does_not_get_it() -> None:
     derived = naming.plan_id("feature/login")
 
-    assert naming.plan_id(derived) != derived
-    assert naming.plan_id("pr-7") != naming.plan_id(7)
+    assert naming.plan_id(derived, {derived}) != derived
+    assert naming.plan_id("pr-7", {"pr-7"}) not in {naming.plan_id(7), naming.plan_id(7, {"pr-7"})}
+
+
+@pytest.mark.parametrize("branch", ["pr-01", "pr-7", "fix-0e7ed528"])
+def test_a_branch_keeps_a_name_that_looks_derived_too_if_it_is_free(branch: str) -> None:
+    assert naming.plan_id(branch) == branch
+    assert re.fullmatch(f"{branch}-[0-9a-f]{{8}}", naming.plan_id(branch, {branch}))
+    assert re.fullmatch("pr-7-[0-9a-f]{8}", naming.plan_id(7, {"pr-7"}))
 
 
 @pytest.mark.parametrize("text", ["", ".", "..", "-x", "_x", "a/b", "A", "a b", "a..b", "a.", "a" * 65, "a\n", "é"])

@@ -266,7 +266,7 @@ class Stage:
             git_folder.add_worktree(self.root / ".git", worktree)
         with Folder.make(worktree, "prloom", ".local") as local:
             local.make_sub("bus").close()
-            plans.save(local, Plan(id=plan_id, branch=plan_id, **{"pr": 7, "forge": "forge", **fields}))
+            plans.save(local, Plan(id=plan_id, **{"branch": plan_id, "pr": 7, "forge": "forge", **fields}))
         return worktree / "prloom" / ".local"
 
     def plugin(self, key: str, register: Callable[[PluginContext], None], *, on_error: str = "defer") -> FunctionHost:

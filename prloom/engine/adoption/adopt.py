@@ -8,8 +8,9 @@ from pathlib import Path
 from prloom.config import peek
 from prloom.config.models import Config
 from prloom.core import naming, plan_file
-from prloom.engine.bus import plans
+from prloom.engine.bus import adopted, plans
 from prloom.errors import PrloomError, StorageError, UnsafePathError
+from prloom.model.adopted import Adopted
 from prloom.model.plan import Plan
 from prloom.model.record import iso
 from prloom.storage import asides, paths
@@ -38,14 +39,28 @@ def prepare(repo: Repository) -> None:
     """Keep all that prloom writes out of git, for every worktree of the repository, and in this checkout."""
     root.claim(repository.main_checkout(repo))
     repository.exclude(repo, repo.root.joinpath(*paths.LOCAL))
+    with Folder.make(repo.root, *paths.LOCAL) as local:
+        _keep_from_git_clean(repo, repo.root, local)
 
 
 def adopt_branch(
     repo: Repository, config: Config, branch: str, *, plan_id: str | None, preset: str | None, now: datetime
 ) -> Plan:
     """Look after a branch that has no forge, and return its plan; see `adopt`."""
-    plan = Plan(id=plan_id or naming.plan_id(branch), branch=branch, title=branch, preset=preset, created_at=iso(now))
+    chosen = plan_id or default_id(locate(repo.root, config), branch, branch)
+    plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, created_at=iso(now))
     return adopt(repo, config, plan, body="")
+
+
+def default_id(where: RepositoryPaths, of: str | int, branch: str) -> str:
+    """Return the id of the plan for a branch or the number of a pull request: that of its lost plan, or a free one."""
+    missing = adopted.lost(where)
+    former = next((each.plan.id for each in missing if each.plan.branch == branch), None)
+    if former is not None:
+        return former
+    present = {plan_id: plan.branch for plan_id in plans.ids(where) if (plan := _other(where, plan_id)) is not None}
+    ids = {each.plan.id for each in missing} | {plan_id for plan_id, other in present.items() if other != branch}
+    return naming.plan_id(of, ids)
 
 
 def adopt(repo: Repository, config: Config, plan: Plan, *, body: str) -> Plan:
@@ -57,6 +72,7 @@ def adopt(repo: Repository, config: Config, plan: Plan, *, body: str) -> Plan:
     config.for_preset(plan.preset)
     where = locate(repo.root, config)
     _refuse_twice(where, plan.branch, naming.check_plan_id(plan.id))
+    replaced = _lost(where, plan)
     prepare(repo)
     path = where.worktree(plan.id)
     worktree.create(repo, path, plan.branch)
@@ -66,8 +82,39 @@ def adopt(repo: Repository, config: Config, plan: Plan, *, body: str) -> Plan:
         _write(local, paths.PLAN_TEXT, plan_file.new_plan(plan.title, body, plan.branch, plan.pr))
         _write(local, paths.REVIEW, REVIEW)
         local.make_sub(paths.BUS).close()
-        plans.save(local, plan)
+        _keep_from_git_clean(repo, path, local)
+        with Folder.make(repo.root, *paths.LOCAL) as top:
+            adopted.remember(top, Adopted(plan=plan, worktree=str(path)))
+            plans.save(local, plan)
+            for former in replaced:
+                adopted.forget(top, former)
     return plan
+
+
+def _keep_from_git_clean(repo: Repository, path: Path, local: Folder) -> None:
+    """Keep `git clean -fdx` from removing prloom's folder below a checkout: git leaves alone what holds a repository.
+
+    Where git does not ignore the folder, because the branch says so, `git add -A` would fail at that repository; it
+    is taken back there.
+    """
+    with local.make_sub(".git") as inner:
+        for name in ("objects", "refs"):
+            inner.make_sub(name).close()
+        _write(inner, "HEAD", "ref: refs/heads/nothing\n")
+        if repository.is_visible(repo, path, paths.LOCAL):
+            inner.remove("HEAD")
+
+
+def _lost(where: RepositoryPaths, plan: Plan) -> tuple[str, ...]:
+    """Return the ids under which the branch was looked after by plans that are lost; this adoption replaces them."""
+    found = adopted.lost(where)
+    for each in found:
+        if each.plan.id == plan.id and each.plan.branch != plan.branch:
+            raise PrloomError(
+                f"plan {plan.id} is lost, and was for branch {naming.shown(each.plan.branch)}; "
+                f"give it up with `prloom forget {plan.id}`, or take another --plan"
+            )
+    return tuple(each.plan.id for each in found if each.plan.branch == plan.branch and each.plan.id != plan.id)
 
 
 def _write(local: Folder, name: str, text: str) -> None:

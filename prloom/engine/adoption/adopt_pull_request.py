@@ -8,7 +8,7 @@ from datetime import datetime
 
 from prloom.api.bridge import BridgeContext, Forge, PullRequest
 from prloom.config.models import Config
-from prloom.core import bounds, naming
+from prloom.core import bounds
 from prloom.engine import assembly
 from prloom.engine.adoption import adopt
 from prloom.engine.polling.network import Network
@@ -43,7 +43,7 @@ async def adopt_pull_request(
         fetching.pull_request, repo, branch=found.branch, ref=found.ref, number=number, fork=found.fork
     )
     plan = Plan(
-        id=plan_id or naming.plan_id(number),
+        id=plan_id or adopt.default_id(adopt.locate(repo.root, config), number, branch),
         branch=branch,
         title=bounds.title(found.title),
         pr=number,

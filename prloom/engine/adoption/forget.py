@@ -6,11 +6,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+from prloom.core import plan_file
 from prloom.core.requests import Request
+from prloom.engine.bus import adopted
 from prloom.engine.operator import control
 from prloom.engine.views import snapshot
 from prloom.errors import AlreadyRunningError, PrloomError, StorageError
+from prloom.model.adopted import Adopted
+from prloom.model.state import OpenEvent
 from prloom.storage import paths
 from prloom.storage.folder import Folder
 from prloom.storage.owner import DispatcherLock
@@ -46,10 +51,51 @@ def forget(
             if not alone:
                 _have_let_go(local, plan_id, patience, pause)
             worktree.remove(repo, path)
+            adopted.forget(local, plan_id)
         except BaseException:
             with suppress(StorageError):
                 own.rename(_ASIDE, paths.PLAN_STATE)
             raise
+
+
+def forget_lost(repo: Repository, where: RepositoryPaths, found: Adopted) -> None:
+    """Give up a plan that is lost; what is left of its worktree goes too, unless work would be lost with it."""
+    path = Path(found.worktree)
+    if path == where.worktree(found.plan.id) and path.is_dir():
+        worktree.remove(repo, path)
+    else:
+        worktree.forget_gone(repo, path)
+    with Folder.make(where.root, *paths.LOCAL) as local:
+        adopted.forget(local, found.plan.id)
+
+
+def open_work(where: RepositoryPaths, plan_id: str) -> tuple[str, ...]:
+    """Return what is open in a plan and would be dropped with it, a line for each."""
+    found = next(each for each in snapshot.every(where) if each.plan.id == plan_id)
+    state = found.bus.state
+    lines = [f"not known: {found.error}"] if found.error is not None else []
+    lines += [f"pending event {event_id}, not taken in yet" for event_id in sorted(found.bus.untaken)]
+    lines += [_event(event) for event in state.open.values()]
+    for action in state.queue.values():
+        if not action.courtesy:
+            what = f"failed action {action.id}: {action.error}" if action.failed else f"queued action {action.id}"
+            lines.append(what)
+    return (*lines, *(f"open TODO: {title}" for title in _open_todos(where, plan_id)))
+
+
+def _event(event: OpenEvent) -> str:
+    author = f" by {event.author}" if event.author else ""
+    reason = f": {event.reason}" if event.reason else ""
+    return f"{event.state} event {event.id}, {event.type}{author}{reason}"
+
+
+def _open_todos(where: RepositoryPaths, plan_id: str) -> tuple[str, ...]:
+    local = Folder.open(where.worktree(plan_id), *paths.LOCAL)
+    if local is None:
+        return ()
+    with local:
+        text = (local.read_bytes(paths.PLAN_TEXT) or b"").decode("utf-8", "replace")
+    return tuple(todo.title for todo in plan_file.todos(text) if not todo.done)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
+from prloom.model.adopted import Counts
 from prloom.model.record import Record
 
 SCHEMA_VERSION = 1
@@ -116,6 +117,23 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     rebase_requested: bool | UnsetType = UNSET
 
 
+class LostPlan(Record, frozen=True, kw_only=True):
+    """A plan that was adopted and not given up, and is not in its worktree: why, and what waited in it.
+
+    `recover` is the command that adopts it again; None where its worktree is only in another folder.
+    """
+
+    id: str
+    title: str
+    branch: str
+    pr: int | None
+    worktree: str
+    reason: str
+    recover: str | None
+    counts: Counts | None
+    counted_at: str | None
+
+
 class Requests(Record, frozen=True, kw_only=True):
     """How many requests a bridge has made, how many were charged against its limit, and what is left of that."""
 
@@ -153,7 +171,10 @@ class PluginStatus(Record, frozen=True, kw_only=True):
 
 
 class Status(Record, frozen=True, kw_only=True):
-    """The document. `config_error` says what is wrong with the configuration, one line for each problem."""
+    """The document. `lost_plans` is left out where none is lost.
+
+    `config_error` says what is wrong with the configuration, one line for each problem.
+    """
 
     schema_version: int = SCHEMA_VERSION
     repo: str
@@ -163,4 +184,5 @@ class Status(Record, frozen=True, kw_only=True):
     plans: tuple[PlanStatus, ...]
     bridges: tuple[BridgeStatus, ...]
     plugins: tuple[PluginStatus, ...]
+    lost_plans: tuple[LostPlan, ...] | UnsetType = UNSET
     config_error: str | UnsetType = UNSET

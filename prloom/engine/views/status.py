@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from prloom.engine.views import published, snapshot
+from prloom.engine.views import lost, published, snapshot
 from prloom.engine.views.document import (
     Actions,
     BridgeStatus,
@@ -17,6 +17,7 @@ from prloom.engine.views.document import (
     Events,
     FailedAction,
     HeldEvent,
+    LostPlan,
     ParkedEvent,
     PlanStatus,
     PluginStatus,
@@ -37,10 +38,11 @@ _MILLISECOND = timedelta(milliseconds=1)
 def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None) -> Status:
     """Return the status of a repository, or of one of its plans."""
     found = snapshot.every(repository)
+    missing = lost.plans(repository) if plan is None else ()
     shown = [each for each in found if plan in {None, each.plan.id}]
     local = Folder.open(repository.root, *paths.LOCAL)
     if local is None:
-        return build(repository, tuple(plan_status(each, now) for each in shown), Dispatcher(), (), ())
+        return build(repository, tuple(plan_status(each, now) for each in shown), Dispatcher(), (), (), missing=missing)
     with local:
         refused = published.unopened(local, [each.plan for each in shown])
         return build(
@@ -49,6 +51,7 @@ def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None)
             published.dispatcher(local),
             published.of(local, paths.BRIDGES, "bridges", BridgeStatus),
             tuple(map(_offering, published.of(local, paths.PLUGINS, "plugins", PluginStatus))),
+            missing=missing,
         )
 
 
@@ -65,6 +68,8 @@ def build(
     at_work: Dispatcher,
     bridges: tuple[BridgeStatus, ...],
     plugins: tuple[PluginStatus, ...],
+    *,
+    missing: tuple[LostPlan, ...] = (),
 ) -> Status:
     """Return the document of these parts, with the totals of the plans in it."""
     ages = [event.age_ms for plan in plans for event in plan.events.deferred]
@@ -85,6 +90,7 @@ def build(
         plans=plans,
         bridges=bridges,
         plugins=plugins,
+        lost_plans=missing or UNSET,
     )
 
 

@@ -1,0 +1,113 @@
+"""Remember the adopted plans in the main checkout: a plan whose worktree was removed would be forgotten otherwise."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+import msgspec
+
+from prloom.engine.bus import plans
+from prloom.errors import StorageError
+from prloom.model import record
+from prloom.model.adopted import Adopted, Counts
+from prloom.model.plan import Plan
+from prloom.model.state import DispatchState
+from prloom.storage import paths
+from prloom.storage.document import Document
+from prloom.storage.folder import Folder
+from prloom.storage.paths import RepositoryPaths
+
+PAUSE = timedelta(seconds=10)
+"""The least time between two writes of one plan's counts while a dispatcher runs."""
+
+_SUFFIX = ".json"
+
+log = logging.getLogger(__name__)
+
+
+class AdoptedPlans:
+    """Keeps the last known counts of the plans that a dispatcher works on; `top` is the checkout's `prloom/.local`."""
+
+    def __init__(self, top: Folder) -> None:
+        self._top = top
+        self._noted: dict[str, tuple[int, datetime]] = {}
+
+    def note(
+        self, plan: Plan, worktree: str, state: DispatchState, text: Callable[[], str], now: datetime, *, last: bool
+    ) -> None:
+        """Write down where a plan stands, if a decision has changed that; not often, unless it is the last time.
+
+        A plan that was adopted by an earlier version, which remembered none, is remembered from then on.
+        """
+        seq, at = self._noted.get(plan.id, (None, now - PAUSE))
+        if seq == state.seq or (not last and timedelta(0) <= now - at < PAUSE):
+            return
+        self._noted[plan.id] = state.seq, now
+        try:
+            found, counted = read(self._top, plan.id), counts(state, text())
+            if found is None or (found.plan, found.worktree, found.counts) != (plan, worktree, counted):
+                remember(self._top, Adopted(plan=plan, worktree=worktree, counts=counted, counted_at=record.iso(now)))
+        except StorageError as error:  # it is only for the case that the worktree is lost
+            log.warning("plan %s: %s", plan.id, error)
+
+
+def counts(state: DispatchState, text: str) -> Counts:
+    """Return what waits in a plan, of whose `plan.md` this is the text."""
+    from prloom.core import plan_file  # noqa: PLC0415 - commands that only show what is remembered need none
+
+    states = [event.state for event in state.open.values()]
+    queue = [action for action in state.queue.values() if not action.courtesy]
+    todos, done = plan_file.counts(text) if "[" in text else (0, 0)
+    return Counts(
+        pending=states.count("pending"),
+        deferred=states.count("deferred"),
+        held=states.count("held"),
+        parked=states.count("parked"),
+        actions_queued=sum(not action.failed for action in queue),
+        actions_failed=sum(action.failed for action in queue),
+        todos_open=todos - done,
+    )
+
+
+def remember(top: Folder, adopted: Adopted) -> None:
+    """Write what is to be remembered of a plan."""
+    with top.make_sub(paths.ADOPTED) as folder:
+        Document(folder, adopted.plan.id + _SUFFIX).save(record.to_wire(adopted))
+
+
+def forget(top: Folder, plan_id: str) -> None:
+    """Remember a plan no more; one that is not remembered is no error."""
+    with top.make_sub(paths.ADOPTED) as folder:
+        if folder.exists(plan_id + _SUFFIX):
+            folder.remove(plan_id + _SUFFIX)
+
+
+def read(top: Folder, plan_id: str) -> Adopted | None:
+    """Return what is remembered of a plan; None if that is nothing, or cannot be read."""
+    folder = top.sub(paths.ADOPTED)
+    if folder is None:
+        return None
+    with folder:
+        return _read(folder, plan_id)
+
+
+def lost(repository: RepositoryPaths) -> tuple[Adopted, ...]:
+    """Return the plans that were adopted and not given up, and that are not where the worktrees are, by their ids."""
+    top = Folder.open(repository.root, *paths.LOCAL, paths.ADOPTED)
+    if top is None:
+        return ()
+    with top:
+        names = {name.removesuffix(_SUFFIX) for name in top.names() if name.endswith(_SUFFIX)}
+        missing = sorted(names - set(plans.ids(repository))) if names else ()
+        return tuple(found for plan_id in missing if (found := _read(top, plan_id)) is not None)
+
+
+def _read(folder: Folder, plan_id: str) -> Adopted | None:
+    with suppress(StorageError, msgspec.ValidationError):
+        value = Document(folder, plan_id + _SUFFIX).peek().value
+        found = None if value is None else record.from_wire(Adopted, value)
+        return found if found is not None and found.plan.id == plan_id else None
+    return None

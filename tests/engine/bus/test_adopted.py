@@ -1,0 +1,96 @@
+"""What is remembered of the adopted plans outside their worktrees."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from stage import Stage, said
+
+from prloom.engine.bus import adopted
+from prloom.engine.views import status
+from prloom.model.adopted import Counts
+from prloom.storage.folder import Folder
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def remembered(stage: Stage, plan_id: str = "pr-7") -> Counts | None:
+    with Folder.make(stage.root, "prloom", ".local") as top:
+        found = adopted.read(top, plan_id)
+    return None if found is None else found.counts
+
+
+async def test_a_plan_that_a_dispatcher_has_seen_is_remembered_with_its_counts(stage: Stage) -> None:
+    local = stage.adopt()
+    (local / "plan.md").write_text("# A plan\n\n## TODO\n\n- [ ] one\n- [x] two\n")
+    stage.append(said("a", author={"login": "eve", "trust": "none", "bot": False}))
+    await stage.tick()
+    assert remembered(stage) == Counts(held=1, todos_open=1)
+
+    shutil.rmtree(stage.paths.worktree("pr-7"))
+
+    found = status.read(stage.paths, stage.clock())
+    assert found.plans == ()
+    (lost,) = found.lost_plans or ()
+    assert (lost.id, lost.branch, lost.pr, lost.counts) == ("pr-7", "pr-7", 7, Counts(held=1, todos_open=1))
+    assert lost.reason == f"its worktree {stage.paths.worktree('pr-7')} was removed"
+    assert lost.recover == "prloom adopt 7 --plan pr-7"
+
+
+async def test_a_plan_at_rest_costs_no_write(stage: Stage) -> None:
+    stage.adopt()
+    await stage.tick()
+    file = stage.root / "prloom/.local/plans/pr-7.json"
+    before = file.stat()
+
+    stage.clock.advance(minutes=1)
+    await stage.tick()
+
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+async def test_counts_that_change_often_are_not_written_often(stage: Stage) -> None:
+    stage.adopt()
+    async with stage.rounds() as again:
+        for number in range(3):
+            stage.append(said(f"{number}", author={"login": "eve", "trust": "none", "bot": False}))
+            await again()
+        assert remembered(stage) == Counts(held=1)
+
+        stage.clock.advance(seconds=adopted.PAUSE / timedelta(seconds=1))
+        await again()
+        assert remembered(stage) == Counts(held=3)
+
+        stage.append(said("last", author={"login": "eve", "trust": "none", "bot": False}))
+        await again()
+    assert remembered(stage) == Counts(held=4)
+
+
+async def test_a_plan_whose_worktrees_are_now_looked_for_elsewhere_is_not_called_removed(stage: Stage) -> None:
+    stage.adopt()
+    await stage.tick()
+    here = stage.paths._replace(worktrees=stage.root / "elsewhere")
+
+    (lost,) = status.read(here, stage.clock()).lost_plans or ()
+
+    assert lost.recover is None
+    assert lost.reason == (
+        f"its worktree is in {stage.paths.worktrees}, and worktrees_dir is {here.worktrees}; change one of the two"
+    )
+
+
+async def test_what_is_remembered_and_cannot_be_read_is_no_plan(stage: Stage) -> None:
+    folder = stage.root / "prloom/.local/plans"
+    folder.mkdir(parents=True)
+    (folder / "a.json").write_text("{")
+    (folder / "b.json").write_text(json.dumps({"plan": {"id": "other", "branch": "x"}, "worktree": "/x"}))
+    (folder / ".hidden").write_text("x")
+
+    assert adopted.lost(stage.paths) == ()
