@@ -18,8 +18,8 @@ def _number(ctx: click.Context, param: click.Parameter, given: str | None) -> in
     if not (digits.isascii() and digits.isdecimal() and digits.strip("0")) or len(digits) > _DIGITS:
         shown = terminal.clean(given)
         raise click.UsageError(
-            f"{shown} is no number of a pull request; "
-            f"a branch without one is adopted by `prloom adopt --branch {shown}`",
+            f"{shown} is not the number of a pull request; "
+            f"to adopt a branch without a pull request, run `prloom adopt --branch {shown}`",
             ctx,
         )
     return int(digits)
@@ -28,17 +28,19 @@ def _number(ctx: click.Context, param: click.Parameter, given: str | None) -> in
 @click.command()
 @click.argument("pr", callback=_number, required=False)
 @click.option("--branch", metavar="B", help="Look after a branch that has no pull request on a forge.")
-@click.option("--plan", "plan_id", metavar="ID", help="The plan's id; by default made from the branch or the number.")
-@click.option("--preset", metavar="NAME", help="Work on it by this preset of prloom.toml.")
+@click.option(
+    "--plan", "plan_id", metavar="ID", help="The plan's id; by default, it is made from the branch or the number."
+)
+@click.option("--preset", metavar="NAME", help="Use this preset of prloom.toml for the plan.")
 @pass_options
 def command(given: Options, pr: int | None, branch: str | None, plan_id: str | None, preset: str | None) -> None:
-    """Look after the pull request PR, or a branch without one.
+    """Look after the pull request PR, or after a branch without one.
 
-    The branch gets a git worktree of its own, and a plan. Feedback for a branch without a forge goes into the file
-    prloom/.local/review.md of that worktree.
+    The branch gets its own git worktree, and a plan. Write feedback for a branch without a forge into the file
+    prloom/.local/review.md of this worktree.
     """
     if (pr is None) == (branch is None):
-        raise click.UsageError("give either the number of a pull request, or --branch B")
+        raise click.UsageError("name either the number of a pull request, or --branch B")
     # 100 ms of imports that other commands need not pay.
     import asyncio  # noqa: PLC0415
     import os  # noqa: PLC0415
@@ -51,10 +53,10 @@ def command(given: Options, pr: int | None, branch: str | None, plan_id: str | N
     repo, config, now = repository.find(options.repo_root(given)), options.config(given), datetime.now(UTC)
     config_check.remember_valid(given)
     if branch is not None:
-        with terminal.progress(f"making a worktree of {branch}"):
+        with terminal.progress(f"creating a worktree for {branch}"):
             plan = adopt.adopt_branch(repo, config, branch, plan_id=plan_id, preset=preset, now=now)
     elif pr is not None:
-        with terminal.progress(f"looking for pull request #{pr}"):
+        with terminal.progress(f"looking up pull request #{pr}"):
             plan = asyncio.run(
                 adopt_pull_request.adopt_pull_request(
                     repo, config, pr, plan_id=plan_id, preset=preset, environ=os.environ, now=now
@@ -64,4 +66,4 @@ def command(given: Options, pr: int | None, branch: str | None, plan_id: str | N
     click.echo(f"Plan {terminal.paint(plan.id, 'name')} looks after branch {terminal.clean(plan.branch)}.")
     click.echo(f"  worktree  {terminal.clean(str(worktree))}")
     click.echo(f'  feedback  {terminal.clean(str(worktree / "prloom/.local/review.md"))}, under "## ready"')
-    click.echo("Next: `prloom start`, or `prloom start --once` for one round.")
+    click.echo("Next: run `prloom start`, or `prloom start --once` for one round.")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 COMMANDS: Mapping[str, Lazy] = {
-    "list": Lazy("prloom.cli.bridges_list", "List the bridges, and what each claims."),
+    "list": Lazy("prloom.cli.bridges_list", "List the bridges, and the targets that they claim."),
 }
 
 command = LazyGroup("bridges", lazy=COMMANDS, help="List the bridges.")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @json_option
 @pass_options
 def command(given: Options, *, as_json: bool) -> None:
-    """List the bridges: where each comes from, which targets it claims, and how its last poll went."""
+    """List the bridges: where each of them comes from, which targets it claims, and when it was last polled."""
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom bridges list --help` needs none
 
     from prloom.engine import catalog  # noqa: PLC0415
@@ -32,7 +32,7 @@ def command(given: Options, *, as_json: bool) -> None:
     elif found:
         click.echo("\n".join(_lines(found, datetime.now(UTC))))
     else:
-        click.echo("There are no bridges; name one in prloom.toml, as [bridges.NAME].")
+        click.echo("There are no bridges; add one to prloom.toml as [bridges.NAME].")
 
 
 def _lines(found: Sequence[BridgeLine], now: datetime) -> Iterator[str]:

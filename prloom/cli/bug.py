@@ -24,7 +24,7 @@ def tell(error: BaseException, *, on_screen: bool) -> int:
         remedy = f"please report it with the traceback in {_keep(text)} ({VARIABLE}=1 shows it here)"
     cause = next(leaves(error), error)
     what = terminal.clean(f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__)
-    click.echo(f"prloom: a bug in prloom, not in what you did: {what} ({_place(cause)}); {remedy}", err=True)
+    click.echo(f"prloom: this is a bug in prloom, not a mistake of yours: {what} ({_place(cause)}); {remedy}", err=True)
     return 1
 
 
@@ -35,7 +35,7 @@ def _place(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if f"{os.sep}prloom{os.sep}" in frame.filename] or frames
     if not ours:
-        return "nowhere in particular"
+        return "unknown place"
     before, prloom, below = ours[-1].filename.rpartition(f"prloom{os.sep}")
     return f"{prloom}{below if prloom else before}:{ours[-1].lineno}"
 
@@ -49,5 +49,5 @@ def _keep(text: str) -> str:
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
     except OSError as error:
-        return f"no file, for none could be written ({error.strerror})"
+        return f"no file, because none could be written ({error.strerror})"
     return path

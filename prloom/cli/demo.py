@@ -10,9 +10,9 @@ from prloom.cli import terminal
 @click.command()
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """See it all at work on a throw-away repository.
+    """See prloom at work on a temporary repository.
 
-    Nothing has to be installed or configured, nothing leaves this machine, and the folder stays for looking around.
+    Nothing has to be installed or configured, nothing leaves this machine, and the folder is kept for inspection.
     """
     from prloom.cli import demo_story, main  # noqa: PLC0415 - only this command needs them
 
@@ -30,8 +30,10 @@ def command(ctx: click.Context) -> None:
         if code:
             ctx.exit(code)
     click.echo()
-    click.echo(terminal.paint("Everything is plain files. Look around:", "strong"))
+    click.echo(terminal.paint("All data is in plain files. To look around:", "strong"))
     click.echo(f"  cd {terminal.clean(str(root))}")
-    click.echo("  prloom events          every event and its state")
-    click.echo("  prloom start           let the dispatcher run; the deferred comment is due in 10 minutes")
-    click.echo(f"  prloom why {demo_story.STRANGER}      why the stranger waits, and `prloom approve` to let them in")
+    click.echo("  prloom events     list every event with its state")
+    click.echo("  prloom start      run the dispatcher; the deferred comment is due in 10 minutes")
+    click.echo(
+        f"  prloom why {demo_story.STRANGER}    show why the stranger's comment is held; `prloom approve` approves it"
+    )

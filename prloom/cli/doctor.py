@@ -1,4 +1,4 @@
-"""`prloom doctor`: find what is wrong, and say how to mend it."""
+"""`prloom doctor`: find problems, and show how to fix them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 @json_option
 @pass_options
 def command(given: Options, *, as_json: bool) -> None:
-    """Look for what is wrong with git, the configuration, the agents, tokens, and prloom's files; each with its fix.
+    """Check git, the configuration, the agents, the tokens and prloom's files, and show how to fix each problem.
 
-    Nothing is changed. The exit code is 1 where something must be mended; warnings alone leave it at 0.
+    Nothing is changed. The exit code is 1 if there is an error; with warnings only, it is 0.
     """
-    with terminal.progress("looking"):
+    with terminal.progress("checking"):
         found = list(_findings(given))
     if as_json:
         terminal.echo_json({"findings": found})
@@ -72,4 +72,8 @@ def _lines(found: list[Finding]) -> Iterator[str]:
         yield from layout.item(head, what, f"fix: {terminal.clean(finding.fix)}", room=9)
     errors = sum(finding.severity == "error" for finding in found)
     yield ""
-    yield f"{errors} to mend, {len(found) - errors} to know."
+    yield f"{_counted(errors, 'error')}, {_counted(len(found) - errors, 'warning')}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -11,17 +11,17 @@ from prloom.errors import PrloomError
 
 @click.command("drop")
 @click.argument("events", nargs=-1, required=True, metavar="EVENT…")
-@click.option("--reason", required=True, metavar="TEXT", help="Why; `prloom why` will tell it.")
+@click.option("--reason", required=True, metavar="TEXT", help="The reason; `prloom why` shows it.")
 @pass_options
 def command(given: Options, events: tuple[str, ...], reason: str) -> None:
-    """Put open events aside for good: no plugin and no agent looks at them any more."""
+    """Drop open events permanently: plugins and agents do not look at them any more."""
     from prloom.engine.views import targets  # noqa: PLC0415 - `prloom drop --help` needs none
 
     if not reason.strip():
-        raise click.BadParameter("say why, in a few words", param_hint="--reason")
+        raise click.BadParameter("give a reason, in a few words", param_hint="--reason")
     where = places.repository(given)
     found = targets.named(where, events)
     for target in found:
         if target.action is not None:
-            raise PrloomError(f"{target.id} is done or an action; only open events can be dropped")
+            raise PrloomError(f"{target.id} is done, or is an action; only open events can be dropped")
     requesting.hand_in(where, "drop", found, done="Dropped", reason=reason)

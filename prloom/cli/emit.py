@@ -24,29 +24,29 @@ DEFAULT_TYPE = "pr_comment"
 
 @click.command("emit")
 @click.argument("plan")
-@click.option("--body", metavar="TEXT", help="What it says; `-` reads it from stdin.")
+@click.option("--body", metavar="TEXT", help="The text; `-` reads it from stdin.")
 @click.option("--file", "path", metavar="FILE", help="Events as JSON: an object, an array, or lines; `-` reads stdin.")
-@click.option("--type", "kind", metavar="T", help="What it is.  [default: pr_comment]")
-@click.option("--author", metavar="A", help="Who says it; without, the operator does.")
+@click.option("--type", "kind", metavar="T", help="The type.  [default: pr_comment]")
+@click.option("--author", metavar="A", help="The author; by default, the operator.")
 @click.option("--trust", type=click.Choice(LEVELS), help="The author's permission.  [default: operator]")
-@click.option("--id", "event_id", metavar="ID", help="Its id, which must be new; by default one is made.")
+@click.option("--id", "event_id", metavar="ID", help="The id, which must be new; by default, prloom makes one.")
 @click.option("--title", metavar="TEXT", help="A line above the body.")
-@click.option("--url", metavar="URL", help="Where it is to be seen.")
-@click.option("--severity", type=click.Choice(("info", "warning", "error")), help="How grave it is.  [default: info]")
+@click.option("--url", metavar="URL", help="Where the event can be seen.")
+@click.option("--severity", type=click.Choice(("info", "warning", "error")), help="Severity.  [default: info]")
 @pass_options
 def command(
     given: Options, /, plan: str, body: str | None, path: str | None, trust: str | None, **about: str | None
 ) -> None:
-    """Append an event to a plan's bus, as if it had come from a source, and print its id.
+    """Append an event to a plan's bus, as if it came from a source, and print its id.
 
-    It speaks for the operator, unless --trust says otherwise. --file takes whole events, all or none.
+    It counts as the operator's, unless --trust says otherwise. --file appends complete events, either all or none.
     """
     if (body is None) == (path is None):
-        raise click.UsageError("say --body TEXT or --file FILE")
+        raise click.UsageError("give --body TEXT or --file FILE")
     for name, value in about.items():
         _check_option("--id" if name == "event_id" else f"--{name}".replace("kind", "type"), value)
     if path is not None and any(about.values()):
-        raise click.UsageError("with --file, the events say everything but --trust themselves")
+        raise click.UsageError("--file can be combined only with --trust; the events contain everything else")
     where = places.repository(given)
     plan_id = places.plan_id(where, plan)
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom emit --help` needs none
@@ -69,7 +69,7 @@ def _check_option(option: str, value: str | None) -> None:
     from prloom.model.event import LONGEST_ID  # noqa: PLC0415 - `prloom emit --help` needs none
 
     if value is not None and not value.strip() and option != "--title":
-        raise click.UsageError(f"{option} is empty; give it a value, or leave it out")
+        raise click.UsageError(f"{option} is empty; give it a value, or remove it")
     if option == "--id" and value is not None and len(value) > LONGEST_ID:
         raise click.UsageError(f"--id has {len(value)} characters; use at most {LONGEST_ID}")
 
@@ -83,7 +83,7 @@ def _event(plan: Plan, body: str, now: datetime, about: Mapping[str, str | None]
 
     text = _stdin() if body == STDIN else body
     if not text.strip() and not about["title"]:
-        raise click.UsageError("there is nothing in the body; say what it is about")
+        raise click.UsageError("the body is empty; write what the event is about")
     author = about["author"]
     return Event(
         id=about["event_id"] or f"cli-{now:%Y%m%dT%H%M%S}-{os.urandom(4).hex()}",
@@ -105,7 +105,9 @@ def _content(path: str) -> bytes:
         with click.open_file(path, "rb") as file:
             content: bytes = file.read()
     except OSError as error:
-        raise PrloomError(f"{path} cannot be read: {error.strerror}; name a file with events as JSON") from error
+        raise PrloomError(
+            f"{path} cannot be read: {error.strerror}; name a file that contains events as JSON"
+        ) from error
     return content
 
 

@@ -44,7 +44,7 @@ def command(given: Options, plan: str, *, yes: bool) -> None:
     else:
         if not yes:
             _refuse_while_work_is_open(plan_id, forget.open_work(where, plan_id))
-        with terminal.progress(f"giving up {plan_id}"):
+        with terminal.progress(f"removing {plan_id}"):
             forget.forget(repo, where, plan_id)
     click.echo(f"Plan {terminal.paint(terminal.clean(plan_id), 'name')} is given up. Its branch stays.")
 

@@ -7,19 +7,19 @@ import click
 from prloom.cli import options, terminal
 from prloom.cli.options import Options, pass_options
 
-TEMPLATE = """# prloom's configuration. Every key, with its default, is in the documentation (docs/configuration.md).
+TEMPLATE = """# prloom's configuration. docs/configuration.md lists every key with its default.
 base_branch = {base}
 
 [stages]
-# The agent that reads feedback: "auto" takes the first of claude, codex, opencode, gemini and amp that is found here.
+# The agent that reads feedback: "auto" uses the first of claude, codex, opencode, gemini and amp that is installed.
 default = "auto"
 
 [trust]
-# Comments of people below this permission wait until somebody trusted vouches for them.
+# Comments by people with a lower permission are held until a trusted person approves them.
 minimum = "write"
 
 [plugins]
-# Plugins of prloom/plugins/ run only when they are named here; `prloom plugins new NAME` makes one.
+# Plugins in prloom/plugins/ run only if they are listed here; `prloom plugins new NAME` creates one.
 enabled = []
 """
 
@@ -29,7 +29,7 @@ enabled = []
 def command(given: Options) -> None:
     """Write prloom.toml, and keep prloom/.local out of git.
 
-    A prloom.toml that is there already is left as it is.
+    An existing prloom.toml is checked and not changed.
     """
     import json  # noqa: PLC0415 - only this command needs them
     import os  # noqa: PLC0415
@@ -43,11 +43,11 @@ def command(given: Options) -> None:
     path = repo.root / "prloom.toml"
     if os.path.lexists(path):
         options.config(given)
-        click.echo(f"{terminal.clean(str(path))} is there already and is valid; it was left as it is.")
+        click.echo(f"{terminal.clean(str(path))} already exists and is valid; it was not changed.")
     else:
         text = TEMPLATE.format(base=json.dumps(repository.default_branch(repo), ensure_ascii=False))
         with Folder.make(repo.root) as folder:
             folder.replace(path.name, text.encode(), mode=0o666)  # what the umask makes of it, as an editor would
         click.echo(f"Wrote {terminal.clean(str(path))}.")
     click.echo("prloom/.local is kept out of git (.git/info/exclude).")
-    click.echo("Next: `prloom adopt --branch B`, and `prloom doctor` to see whether all is well.")
+    click.echo("Next: run `prloom adopt --branch B`, and `prloom doctor` to check the setup.")

@@ -105,7 +105,7 @@ def quoted(text: str, at_most: int | None = None) -> Iterator[str]:
         for part in wrap(line.lstrip(" "), len(bar) + len(lead)):
             yield f"{bar}{lead}{part}".rstrip()
     if len(shown) < len(lines):
-        yield f"{INDENT}… {len(lines) - len(shown)} more lines; --json has them all"
+        yield f"{INDENT}… {len(lines) - len(shown)} more lines; --json shows all of them"
 
 
 def when(text: str, now: datetime, *, units: int = 2) -> str:

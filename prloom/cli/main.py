@@ -25,20 +25,20 @@ COMMANDS: Mapping[str, Lazy] = {
     "start": Lazy("prloom.cli.start", "Run the dispatcher."),
     "status": Lazy("prloom.cli.status", "Show what is waiting, and why."),
     "events": Lazy("prloom.cli.events", "List events and their states."),
-    "why": Lazy("prloom.cli.why", "Tell one event's whole life."),
+    "why": Lazy("prloom.cli.why", "Show the complete history of an event."),
     "emit": Lazy("prloom.cli.emit", "Append an event by hand."),
     "retry": Lazy("prloom.cli.retry", "Make waiting events due now."),
-    "approve": Lazy("prloom.cli.approve", "Vouch for held events."),
-    "drop": Lazy("prloom.cli.drop", "Put events aside for good, with a reason."),
+    "approve": Lazy("prloom.cli.approve", "Approve held events."),
+    "drop": Lazy("prloom.cli.drop", "Drop events permanently, with a reason."),
     "forget": Lazy("prloom.cli.forget", "Stop looking after a pull request or branch."),
-    "poll": Lazy("prloom.cli.poll", "Ask the sources for feedback now."),
+    "poll": Lazy("prloom.cli.poll", "Poll the sources for feedback now."),
     "pause": Lazy("prloom.cli.pause", "Stop the work on a plan, or on all."),
     "resume": Lazy("prloom.cli.resume", "Go on with the work on a plan, or on all."),
-    "plugins": Lazy("prloom.cli.plugins", "List, switch, make and test plugins."),
+    "plugins": Lazy("prloom.cli.plugins", "List, enable, disable, create and test plugins."),
     "bridges": Lazy("prloom.cli.bridges", "List the bridges."),
     "exchange": Lazy("prloom.cli.exchange", "A durable queue of messages and claims, for any program."),
-    "doctor": Lazy("prloom.cli.doctor", "Find what is wrong, and say how to mend it."),
-    "demo": Lazy("prloom.cli.demo", "See it all at work on a throw-away repository."),
+    "doctor": Lazy("prloom.cli.doctor", "Find problems, and show how to fix them."),
+    "demo": Lazy("prloom.cli.demo", "See prloom at work on a temporary repository."),
 }
 
 _WIDEST_HELP = 100
@@ -50,7 +50,7 @@ _COMPLETION = "_PRLOOM_COMPLETE"
 def _key_and_value(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     for override in given:
         if "=" not in override:
-            raise click.BadParameter(f"{override} sets nothing; write KEY=VALUE", ctx, param)
+            raise click.BadParameter(f"{override} does not set a key; write KEY=VALUE", ctx, param)
     return given
 
 
@@ -67,7 +67,7 @@ def _key_and_value(ctx: click.Context, param: click.Parameter, given: tuple[str,
     type=click.Path(exists=True, file_okay=False),
     default=".",
     metavar="PATH",
-    help="The repository; by default the one around the current folder.",
+    help="The repository; by default, the one that contains the current folder.",
 )
 @click.option(
     "--set",
@@ -78,12 +78,12 @@ def _key_and_value(ctx: click.Context, param: click.Parameter, given: tuple[str,
     help="Override a key of prloom.toml, such as dispatcher.tick_interval=5s; may be repeated.",
 )
 @click.option(
-    "-v", "--verbose", is_flag=True, help="Log on stderr what is being done, and show the traceback of a bug."
+    "-v", "--verbose", is_flag=True, help="Log what prloom does to stderr, and show the traceback of a bug."
 )
 @click.version_option(__version__, message="prloom %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, directory: str, overrides: tuple[str, ...], *, verbose: bool) -> None:
-    """Look after a repository's pull requests: no comment lost, none answered twice, and anyone can ask why."""
+    """Look after the pull requests of a repository with plugins and coding agents."""
     ctx.obj = Options(directory, overrides, verbose)
     ctx.color = terminal.wants_colour(os.environ)
     if ctx.invoked_subcommand is None:
@@ -187,7 +187,7 @@ def _for_people(error: BaseException) -> tuple[str, int] | None:
         case click.Abort() if isinstance(error.__context__, KeyboardInterrupt):
             told = "interrupted", _INTERRUPTED
         case click.Abort():
-            told = "stopped, for there was no answer; nothing more was done", 1
+            told = "stopped, because there was no answer; nothing more was done", 1
         case FileNotFoundError() if _is_folder_gone():
             told = "the current folder was removed; change to another one, and run it again", 1
         case _:

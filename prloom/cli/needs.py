@@ -71,7 +71,7 @@ def _parked(plan: PlanStatus, event: ParkedEvent) -> Need:
     return Need(
         "parked",
         f"{layout.shown_id(event.id)}  {_plan(plan)}, for {_age(event.age_ms)}{reason}",
-        f"see why: {layout.to_run('why', event.id)}, try again: {layout.to_run('retry', event.id)}",
+        f"read it: {layout.to_run('why', event.id)}, try again: {layout.to_run('retry', event.id)}",
         event.age_ms,
     )
 

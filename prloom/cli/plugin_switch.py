@@ -58,7 +58,7 @@ def _key(name: str, known: Collection[str]) -> str:
 
     key = keys.resolve(name, known)
     if key is None:
-        hint = places.did_you_mean(name, known) or "`prloom plugins list` shows those there are"
+        hint = places.did_you_mean(name, known) or "`prloom plugins list` lists all plugins"
         raise PrloomError(f"there is no plugin {name}; {hint}")
     return key
 
@@ -81,8 +81,8 @@ def _tell(keys: Sequence[str], now: Sequence[PluginLine], verb: Verb, *, changed
         if runs == (verb == "enable"):
             click.echo(f"{name} is {'' if changed else 'already '}{verb}d.")
         elif runs:
-            click.echo(f"{name} is disabled in prloom.toml, but still enabled elsewhere: PRLOOM_PLUGINS__… or --set.")
+            click.echo(f"{name} is disabled in prloom.toml, but still enabled by PRLOOM_PLUGINS__… or --set.")
         else:
             click.echo(f"{name} is enabled in prloom.toml, but does not run: {terminal.clean(why or 'see doctor')}.")
     if changed:
-        click.echo("A dispatcher that is running goes on as it was; start it again.")
+        click.echo("A dispatcher is running and does not notice this change; restart it.")

@@ -12,5 +12,5 @@ from prloom.cli.options import Options, pass_options
 @click.argument("names", nargs=-1, required=True, metavar="NAME…")
 @pass_options
 def command(given: Options, names: tuple[str, ...]) -> None:
-    """Switch plugins on, in prloom.toml; its comments stay as they are."""
+    """Enable plugins in prloom.toml; its comments are kept."""
     plugin_switch.switch(given, names, "enable")

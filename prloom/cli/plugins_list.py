@@ -24,9 +24,9 @@ _ROLES: Mapping[str, Role] = {"enabled": "good", "disabled": "dim", "failed": "b
 @json_option
 @pass_options
 def command(given: Options, *, as_json: bool) -> None:
-    """List the plugins there are, where they come from, what they offer, and why each runs or not.
+    """List all plugins, where they come from, what they offer, and whether and why each of them runs.
 
-    None of their code is run: what an enabled one offers is known once a dispatcher has loaded it.
+    None of their code is run. What an enabled plugin offers is known after a dispatcher has loaded it.
     """
     from prloom.engine import catalog  # noqa: PLC0415 - `prloom plugins list --help` needs none
 
@@ -37,7 +37,7 @@ def command(given: Options, *, as_json: bool) -> None:
     elif found.plugins:
         click.echo("\n".join(_lines(found.plugins)))
     else:
-        click.echo("There are no plugins; `prloom plugins new NAME` makes one.")
+        click.echo("There are no plugins; `prloom plugins new NAME` creates one.")
     if not as_json:
         for warning in found.warnings:
             click.echo(f"{terminal.paint('warning', 'warn')}: {terminal.clean(warning)}")
@@ -67,6 +67,8 @@ def _details(plugin: PluginLine) -> Iterator[str]:
     }
     offered = [f"{name}: {', '.join(map(terminal.clean, those))}" for name, those in offers.items() if those]
     if plugin.state == "enabled":
-        nothing = "it has registered nothing" if plugin.loaded else "what it offers is known once it was loaded"
+        nothing = (
+            "it registers nothing" if plugin.loaded else "what it offers is known after a dispatcher has loaded it"
+        )
         yield "; ".join(offered) or terminal.paint(nothing, "dim")
     yield from (terminal.paint(terminal.clean(warning), "warn") for warning in plugin.warnings)

@@ -87,11 +87,11 @@ class TestPromises(PluginContract):
     "--dir",
     "directory",
     metavar="PATH",
-    help="The folder in which the plugin's folder is made.  [default: prloom/plugins of the repository]",
+    help="The folder in which the plugin's folder is created.  [default: prloom/plugins of the repository]",
 )
 @pass_options
 def command(given: Options, name: str, directory: str | None) -> None:
-    """Make a plugin that works: a manifest, ten lines of code to change, and a test that passes."""
+    """Create a working plugin: a manifest, ten lines of code to change, and a test that passes."""
     from pathlib import Path  # noqa: PLC0415 - `prloom plugins new --help` needs none
 
     _check_name(name)
@@ -104,7 +104,7 @@ def command(given: Options, name: str, directory: str | None) -> None:
     where = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     _tell(name, where, files, searched=own is not None)
     if replaced:
-        click.echo(f"prloom brings a plugin {replaced} along; once enabled, yours takes its place.")
+        click.echo(f"prloom comes with a plugin {replaced}; when yours is enabled, it replaces that one.")
 
 
 def _check_name(name: str) -> None:
@@ -114,7 +114,7 @@ def _check_name(name: str) -> None:
     if problem is not None:
         proposal = re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-_").lower()[:64]
         better = proposal if proposal and keys.problem(proposal) is None else "my-plugin"
-        raise PrloomError(f"{problem}; take {better}, say")
+        raise PrloomError(f"{problem}; use {better}, for example")
 
 
 def _others(name: str, parent: Path) -> str | None:
@@ -141,7 +141,7 @@ def _make(folder: Path, files: Mapping[str, str]) -> None:
     """Write the files into a folder that appears whole, or not at all."""
     for taken in (folder, folder.with_suffix(".py")):
         if taken.exists() or taken.is_symlink():
-            raise PrloomError(f"{taken} is there already; choose another name, or take it away")
+            raise PrloomError(f"{taken} already exists; choose another name, or remove it")
     in_the_way = next((each for each in folder.parents if each.exists() and not each.is_dir()), None)
     if in_the_way is not None:
         raise PrloomError(f"{in_the_way} is a file, not a folder; move it, or name another folder with --dir")
@@ -149,7 +149,7 @@ def _make(folder: Path, files: Mapping[str, str]) -> None:
         _write(folder, files)
     except OSError as error:
         raise PrloomError(
-            f"{folder} cannot be made: {error.strerror} ({error.filename}); name another folder with --dir"
+            f"{folder} cannot be created: {error.strerror} ({error.filename}); name another folder with --dir"
         ) from error
 
 
@@ -178,15 +178,15 @@ def _tell(name: str, where: Path, files: Mapping[str, str], *, searched: bool) -
 
     named = name if searched else quote(str(where))
     steps = {
-        f"prloom plugins test {named} --say '!{name}'": "see what it does with a comment",
-        f"prloom plugins test {named}": "and with events of every shape",
+        f"prloom plugins test {named} --say '!{name}'": "show what it does with a comment",
+        f"prloom plugins test {named}": "show what it does with events of every kind",
         f"pytest {quote(str(where))}": "run its tests"
         + ("" if find_spec("pytest") else " (needs `pip install pytest`)"),
-        f"prloom plugins enable {name}": "let it run" if searched else "let it run, once it lies in prloom/plugins",
-        "prloom start": "from then on it sees every event",
+        f"prloom plugins enable {name}": "enable it" if searched else "enable it, when it is in prloom/plugins",
+        "prloom start": "it then sees every event",
     }
     shown = {"plugin.yaml": "what it is", "__init__.py": "what it does"}
-    click.echo(f"Made {terminal.paint(terminal.clean(name), 'name')} in {terminal.clean(str(where))}:")
+    click.echo(f"Created {terminal.paint(terminal.clean(name), 'name')} in {terminal.clean(str(where))}:")
     for line in terminal.table(
         [(f"  {file}", terminal.paint(shown.get(file, "passes as it is"), "dim")) for file in files]
     ):

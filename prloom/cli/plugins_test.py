@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 @click.command("test")
 @click.argument("plugin")
-@click.option("--say", "said", multiple=True, metavar="TEXT", help="Show it a comment with this text; may be repeated.")
-@click.option("--event", "files", multiple=True, metavar="FILE", help="Show it the events of this file (JSON).")
-@click.option("--inline", is_flag=True, help="Run it in this process, so that breakpoint() works.")
+@click.option("--say", "said", multiple=True, metavar="TEXT", help="Use a comment with this text; may be repeated.")
+@click.option("--event", "files", multiple=True, metavar="FILE", help="Use the events of this file (JSON).")
+@click.option("--inline", is_flag=True, help="Run the plugin in this process, so that breakpoint() works.")
 @json_option
 @pass_options
 def command(
     given: Options, plugin: str, said: tuple[str, ...], files: tuple[str, ...], *, inline: bool, as_json: bool
 ) -> None:
-    """Run PLUGIN, a name or a path, against events of every shape, and show what it does with each.
+    """Run PLUGIN, a name or a path, with events of every kind, and show what it does with each of them.
 
-    It need not be enabled; its settings are those of prloom.toml. In place of the repository it gets an empty folder,
-    and nothing that it asks for is done. With --say or --event it sees only those. Fails if the plugin does.
+    It need not be enabled; it gets its settings of prloom.toml. It gets an empty folder instead of the repository, and
+    its actions are not carried out. With --say or --event, it gets only these events. The exit code is 1 if it fails.
     """
     from contextlib import nullcontext  # noqa: PLC0415 - `prloom plugins test --help` needs none
 
@@ -62,7 +62,7 @@ def command(
     failed = [each for each in trials if each.faults]
     if failed or (batch and batch.faults):
         what = f"{len(failed)} of {len(trials)} times" if failed else "on all events at once"
-        raise PrloomError(f"plugin {found.key} failed {what}; `prloom plugins test --inline` lets you step through it")
+        raise PrloomError(f"plugin {found.key} failed {what}; to debug it, use `prloom plugins test --inline`")
 
 
 def _found(given: Options, named: str) -> Found:
@@ -79,8 +79,8 @@ def _found(given: Options, named: str) -> Found:
     if Path(named).exists():
         return finding.at(named)
     close = keys.nearest(named, known)
-    hint = f"did you mean {close}?" if close else "`prloom plugins list` shows those there are"
-    raise PrloomError(f"there is no plugin {named}, neither by name nor as a path; {hint}")
+    hint = f"did you mean {close}?" if close else "`prloom plugins list` lists all plugins"
+    raise PrloomError(f"there is no plugin {named}, neither as a name nor as a path; {hint}")
 
 
 def _root(given: Options) -> Path:
@@ -116,7 +116,9 @@ def _content(name: str) -> bytes:
         with click.open_file(name, "rb") as file:
             content: bytes = file.read()
     except OSError as error:
-        raise PrloomError(f"{name} cannot be read: {error.strerror}; name a file with events as JSON") from error
+        raise PrloomError(
+            f"{name} cannot be read: {error.strerror}; name a file that contains events as JSON"
+        ) from error
     return content
 
 

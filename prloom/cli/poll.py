@@ -12,9 +12,9 @@ from prloom.cli.options import Options, pass_options
 @click.argument("plan", required=False)
 @pass_options
 def command(given: Options, plan: str | None) -> None:
-    """Let the running dispatcher ask its sources for feedback now, whatever their intervals say.
+    """Make the running dispatcher poll its sources now, whatever their intervals say.
 
-    A source is asked for all plans at once, also where one PLAN is named.
+    A source is polled for all plans at once, even if you name one PLAN.
     """
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom poll --help` needs none
 
@@ -28,7 +28,7 @@ def command(given: Options, plan: str | None) -> None:
     named = () if plan is None else (places.plan_id(where, plan),)
     local = Folder.open(where.root, *paths.LOCAL)
     if local is None or not published.dispatcher(local).running:
-        click.echo("No dispatcher is running; it polls as it starts: `prloom start`, or once: `prloom start --once`.")
+        click.echo("No dispatcher is running; to poll, run `prloom start`, or `prloom start --once` for one round.")
         return
     now = datetime.now(UTC)
     with local:

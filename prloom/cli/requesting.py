@@ -56,6 +56,8 @@ def hand_in_ids(
     if left is None:
         click.echo(f"{done}: {names}.")
     elif left == apply_now.RUNNING:
-        click.echo(f"Handed to the running dispatcher, to {verb}: {names}.")
+        click.echo(f"Sent to the running dispatcher, to {verb}: {names}.")
     else:
-        click.echo(f"Noted, to {verb}: {names}. The next `prloom start` does it, for now: {terminal.clean(left)}.")
+        click.echo(
+            f"Saved for the next `prloom start`, to {verb}: {names}. It cannot be done now: {terminal.clean(left)}."
+        )

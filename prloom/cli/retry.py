@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 @click.command("retry")
 @click.argument("events", nargs=-1, metavar="EVENT…")
-@click.option("--deferred", is_flag=True, help="All deferred events, of all plans or of those named.")
-@click.option("--parked", is_flag=True, help="All parked events, of all plans or of those named.")
+@click.option("--deferred", is_flag=True, help="Retry all deferred events, of all plans or of the named plans.")
+@click.option("--parked", is_flag=True, help="Retry all parked events, of all plans or of the named plans.")
 @pass_options
 def command(given: Options, events: tuple[str, ...], *, deferred: bool, parked: bool) -> None:
-    """Look again now at deferred and parked events, and try failed actions again.
+    """Make deferred and parked events due now, and try failed actions again.
 
-    EVENT is the id of an event, or of an action. With --deferred or --parked it is a plan instead.
+    EVENT is the id of an event or of an action. With --deferred or --parked, it is a plan instead.
     """
     from prloom.engine.views import targets  # noqa: PLC0415 - `prloom retry --help` needs none
 
     states = [name for name, asked in (("deferred", deferred), ("parked", parked)) if asked]
     if not events and not states:
-        raise click.UsageError("name an event or an action, or say --deferred or --parked")
+        raise click.UsageError("name an event or an action, or use --deferred or --parked")
     where = places.repository(given)
     if states:
         plans: list[str | None] = [places.plan_id(where, name) for name in events]
@@ -46,8 +46,8 @@ def _check(found: list[Target]) -> None:
     """Raise PrloomError, before anything is written, for what does not wait for a retry."""
     for target in found:
         if target.event is None and target.action is None:
-            raise PrloomError(f"{target.id} has yet to be taken in; `prloom start` does that")
+            raise PrloomError(f"{target.id} was not taken in yet; run `prloom start`")
         if target.state == "held":
-            raise PrloomError(f"{target.id} is held, and waits for {layout.to_run('approve', target.id)}")
+            raise PrloomError(f"{target.id} is held; to approve it, run {layout.to_run('approve', target.id)}")
         if target.event is not None and target.state == "pending":
-            raise PrloomError(f"{target.id} is pending already; `prloom start` looks at it")
+            raise PrloomError(f"{target.id} is already pending; run `prloom start`")

@@ -10,17 +10,19 @@ from prloom.cli import options, terminal
 from prloom.cli.options import Options, pass_options
 from prloom.errors import PrloomError
 
-RUNNING = "prloom is running; Ctrl-C ends it, and `prloom status` in another terminal shows what waits."
+RUNNING = "prloom is running. Press Ctrl-C to stop it; run `prloom status` in another terminal to see what waits."
 
 
 @click.command()
 @click.option("--once", is_flag=True, help="Do exactly one full tick: poll, dispatch, wait for the agents, deliver.")
-@click.option("--dry-run", is_flag=True, help="Show what would be decided; write and send nothing, run no agent.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would be decided, but write nothing, send nothing and run no agent."
+)
 @pass_options
 def command(given: Options, *, once: bool, dry_run: bool) -> None:
-    """Run the dispatcher of this repository, until it is interrupted.
+    """Run the dispatcher of this repository until you interrupt it.
 
-    An agent's run that is cut short by that is begun again by the next start, and counts as no attempt.
+    If this interrupts an agent's run, the next start runs the agent again; this does not count as an attempt.
     """
     import asyncio  # noqa: PLC0415 - the dispatcher's imports are its own to pay
 

@@ -25,12 +25,12 @@ _PAUSE = 1.0  # seconds between two looks of --watch
 @click.command("status")
 @click.argument("plan", required=False)
 @json_option
-@click.option("--watch", is_flag=True, help="Go on showing it until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Show the status again and again until Ctrl-C.")
 @pass_options
 def command(given: Options, plan: str | None, *, as_json: bool, watch: bool) -> None:
-    """Show what is waiting and why: of all plans, or of one PLAN, named by its id or its pull request's number."""
+    """Show what is waiting and why, for all plans or for one PLAN, named by its id or its pull request's number."""
     if watch and as_json:
-        raise click.UsageError("--json is one document and --watch has no end; leave out one of the two")
+        raise click.UsageError("--json and --watch cannot be combined; use one of them")
     where, _ = places.repository_to_read(given)
     named = None if plan is None else places.plan_id(where, plan)
     check = ConfigCheck(given)

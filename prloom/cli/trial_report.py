@@ -33,7 +33,7 @@ def lines(
     if batch is not None:
         yield from layout.paragraph(terminal.paint(f"all at once: {_counts(batch)}", "strong"))
     if skipped:
-        yield terminal.paint(f"{skipped} more events were not shown: it hangs or dies too often", "bad")
+        yield terminal.paint(f"{skipped} more events were not tried, because the plugin hangs or dies too often", "bad")
     yield from _faults(trials, batch)
 
 
@@ -48,9 +48,9 @@ def _registered(found: Found, registered: Registered) -> Iterator[str]:
         if names:
             yield from layout.item(what, ", ".join(map(terminal.clean, names)))
     if not any(offered.values()):
-        yield from layout.item("offers", "nothing; perhaps it is to be configured first: [plugins.settings.…]")
+        yield from layout.item("offers", "nothing; it may need settings in [plugins.settings.…] first")
     missing = [name for name in (found.manifest.requires_env if found.manifest else ()) if not os.environ.get(name)]
-    warned = [f"it needs {', '.join(missing)} in the environment, or it is not run"] if missing else []
+    warned = [f"it needs {', '.join(missing)} in the environment; without, prloom does not run it"] if missing else []
     for warning in (*warned, *registered.warnings):
         yield from layout.item("warning", terminal.paint(terminal.clean(warning), "warn"))
 

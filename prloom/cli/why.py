@@ -23,13 +23,13 @@ _DONE = ("handled", "triaged", "dropped", "superseded")
 
 @click.command("why")
 @click.argument("event", metavar="EVENT|URL")
-@click.option("--plan", metavar="PLAN", help="The plan, where several have an event of this id.")
+@click.option("--plan", metavar="PLAN", help="The plan, if several plans have an event with this id.")
 @json_option
 @pass_options
 def command(given: Options, event: str, plan: str | None, *, as_json: bool) -> None:
-    """Tell one event's whole life: when it came, who looked at it, what was decided and why, and what was answered.
+    """Show the complete history of an event: what handled it, what was decided and why, and what was answered.
 
-    The event is named by its id or its URL; or by the id or the URL of the reply that it got.
+    Name the event by its id or URL, or by the id or URL of a reply to it.
     """
     from prloom.engine.views import why  # noqa: PLC0415 - `prloom why --help` needs none
 
@@ -57,7 +57,7 @@ def _lines(life: Life) -> Iterator[str]:
 
 def _about(life: Life) -> Iterator[str]:
     event = life.event
-    nobody = f"told by {terminal.clean(event.source)}" if event.notice else "by the operator"
+    nobody = f"reported by {terminal.clean(event.source)}" if event.notice else "by the operator"
     author = f"by {terminal.clean(event.author.login)}" if event.author else nobody
     trust = f" ({terminal.clean(event.author.trust)})" if event.author and event.author.trust else ""
     plan = f"plan {terminal.clean(life.plan)}" if life.plan else "the repository as a whole"
@@ -141,6 +141,6 @@ def _happening(now: Activity, plan: str) -> str:
         case "plan_error":
             return f"its plan is not worked on: {terminal.clean(now.reason or '')}"
         case "no_dispatcher":
-            return "it is looked at as soon as a dispatcher runs: `prloom start`"
+            return "to have it handled, run `prloom start`"
         case _:
             assert_never(now.kind)

@@ -35,12 +35,12 @@ def findings(config: Config) -> Iterator[Finding]:
 def _backoff(config: Config) -> Iterator[Finding]:
     backoff = config.backoff
     if backoff.initial > backoff.maximum:
-        yield Finding(("backoff", "initial"), "is longer than backoff.maximum", "make one fit the other")
+        yield Finding(("backoff", "initial"), "is longer than backoff.maximum", "change one of the two")
     if backoff.initial > backoff.deadline:
         yield Finding(
             ("backoff", "deadline"),
             "comes before the first retry",
-            "make it longer than backoff.initial, or that shorter",
+            "make it longer than backoff.initial, or make backoff.initial shorter",
         )
 
 
@@ -48,14 +48,16 @@ def _bridges(config: Config) -> Iterator[Finding]:
     for name in config.bridges.named():
         if not _BRIDGE_NAME.fullmatch(name):
             yield Finding(
-                ("bridges", name), "cannot be a bridge's name", "use lower-case letters, digits, - and _, at most 63"
+                ("bridges", name),
+                "is not a valid name for a bridge",
+                "use lower-case letters, digits, - and _, at most 63",
             )
 
 
 def _models(config: Config) -> Iterator[Finding]:
     for name, choice in config.models.items():
         if name in {AUTO, ""}:
-            yield Finding(("models", name), "takes a name that means something else", "give the model another name")
+            yield Finding(("models", name), "has a name that is reserved", "give the model another name")
         yield from _lacks_program(config, ("models", name, "agent"), choice.agent)
 
 
@@ -66,7 +68,7 @@ def _stages(config: Config) -> Iterator[Finding]:
             case AgentChoice():
                 yield from _lacks_program(config, ("stages", name, "agent"), setting.agent)
             case "" if name == "default":
-                yield Finding(("stages", name), "is empty", 'write "auto" for the first agent found on the machine')
+                yield Finding(("stages", name), "is empty", 'write "auto" for the first agent that is installed')
             case "" | "auto":
                 continue
             case _ if setting in config.models:
@@ -75,7 +77,9 @@ def _stages(config: Config) -> Iterator[Finding]:
                 yield from _lacks_program(config, ("stages", name), setting)
             case _:
                 yield Finding(
-                    ("stages", name), f"is {shown(setting)}, which is no agent and no model", _meant(config, setting)
+                    ("stages", name),
+                    f"is {shown(setting)}, which is neither an agent nor a model",
+                    _meant(config, setting),
                 )
 
 

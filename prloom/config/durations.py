@@ -30,10 +30,10 @@ def parse(value: object) -> timedelta:
     if isinstance(value, int) and value > 0 and not isinstance(value, bool):
         raise Unfit(f"is {shown(value)}, which has no unit", f'write "{value}s" for seconds, or "{value}m" for minutes')
     if not isinstance(value, str):
-        raise Unfit(f"is {shown(value)}, which is no duration", _REMEDY)
+        raise Unfit(f"is {shown(value)}, which is not a duration", _REMEDY)
     match = _FORM.fullmatch(value)
     if match is None or not value:
-        raise Unfit(f"is {shown(value)}, which is no duration", _REMEDY)
+        raise Unfit(f"is {shown(value)}, which is not a duration", _REMEDY)
     # Summed in milliseconds: nine digits of days are more than a timedelta holds.
     parts = zip(match.groups(default="0"), _UNITS, strict=True)
     milliseconds = sum(int(count) * int(unit / timedelta(milliseconds=1)) for count, (_, unit) in parts)
@@ -55,7 +55,7 @@ def spell(duration: timedelta) -> str:
 
 def _within_bounds(duration: timedelta) -> timedelta:
     if duration <= timedelta(0):
-        raise Unfit("is no time at all", "write a duration longer than zero")
+        raise Unfit("is not longer than zero", "write a duration longer than zero")
     if duration > _LONGEST:
         raise Unfit("is longer than ten years", f'write at most "{spell(_LONGEST)}"')
     return duration

@@ -63,10 +63,10 @@ def _problem(found: crosscheck.Finding, said: tuple[Layer, ...]) -> Problem:
 
 
 def _nested_presets(said: tuple[Layer, ...], name: str) -> list[Problem]:
-    remedy = f"write what it says below [presets.{name}] itself"
+    remedy = f"move its keys to [presets.{name}]"
     return [
         Problem(
-            layer.origin, f"presets.{name}.presets", f"presets.{name}.presets: a preset cannot hold presets", remedy
+            layer.origin, f"presets.{name}.presets", f"presets.{name}.presets: a preset cannot contain presets", remedy
         )
         for layer in said
         if layer.prefix and "presets" in layer.tree
@@ -90,7 +90,7 @@ def _slip(variable: str) -> Iterator[Problem]:
     meant = nearest(variable.removeprefix(sources.PREFIX), names, cutoff=_A_SLIP)
     if meant:
         remedy = f"did you mean {sources.variable(tuple(meant.split('__')))}?"
-        yield Problem(variable, "", "this variable sets nothing", remedy)
+        yield Problem(variable, "", "this variable sets no key", remedy)
 
 
 def _is_ours(layer: Layer) -> bool:

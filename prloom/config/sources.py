@@ -37,7 +37,7 @@ def read_file(path: Path) -> tuple[Layer, ...]:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path.name}: byte {error.start} is not UTF-8 text; save the file as UTF-8") from error
     except OSError as error:
-        raise ConfigError(f"{path.name} cannot be read: {error.strerror}; mend {path}") from error
+        raise ConfigError(f"{path.name} cannot be read: {error.strerror}; fix {path}") from error
     import tomllib  # noqa: PLC0415 - only where there is a file
 
     try:
@@ -45,7 +45,7 @@ def read_file(path: Path) -> tuple[Layer, ...]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(_syntax_error(path.name, str(error))) from error
     except RecursionError as error:
-        raise ConfigError(f"{path.name}: nested too deeply to be read; write it flatter") from error
+        raise ConfigError(f"{path.name}: the tables are nested too deeply; use fewer levels") from error
 
 
 def read_environment(environ: Mapping[str, str], file: tuple[Layer, ...] = ()) -> tuple[Layer, ...]:
@@ -67,7 +67,7 @@ def read_override(text: str) -> Layer:
     spelled, equals, value = text.partition("=")
     key = _key_path(spelled)
     if not equals or key is None:
-        raise ConfigError(f"--set {text}: this names no key and value; write --set dispatcher.tick_interval=5s")
+        raise ConfigError(f"--set {text} does not name a key and a value; write --set dispatcher.tick_interval=5s")
     return Layer.of_one(f"--set {dotted(key)}", key, _value(value), value)
 
 
@@ -115,6 +115,6 @@ def _as_spelled(parts: list[str], known: object) -> tuple[str, ...]:
 def _syntax_error(file: str, message: str) -> str:
     match = _PLACE.match(message)
     if match is None:
-        return f"{file}: {message}; mend the file"
+        return f"{file}: {message}; fix the file"
     where = f"{file}:{match['line']}:{match['column']}" if match["line"] else f"{file}, at its end"
-    return f"{where}: {match['what'].replace(chr(10), ' ')}; this is no TOML, mend it there"
+    return f"{where}: not valid TOML: {match['what'].replace(chr(10), ' ')}; fix it there"

@@ -38,7 +38,7 @@ def _named(config: Config, name: str) -> StageChoice:
         return _of(config.models[name])
     if name in AGENTS or name == AUTO:
         return StageChoice(name)
-    raise ConfigError(f"{name} is no agent and no model; add [models.{name}] to prloom.toml")
+    raise ConfigError(f"{name} is neither an agent nor a model; add [models.{name}] to prloom.toml")
 
 
 def _of(choice: AgentChoice) -> StageChoice:

@@ -37,23 +37,25 @@ _REPO = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 def _text(value: object) -> object:
     if isinstance(value, str) and not value.isprintable():
-        raise Unfit(f"is {shown(value)}, which holds control characters", "take them out")
+        raise Unfit(f"is {shown(value)}, which contains control characters", "remove them")
     if value == "":
-        raise Unfit("is empty", "give it a value, or leave the key out")
+        raise Unfit("is empty", "give it a value, or remove the key")
     return value
 
 
 def _branch(value: object) -> object:
     # A ref may be named `--output=file`, which git would take for an option.
     if isinstance(value, str) and (value.startswith("-") or " " in value):
-        raise Unfit(f"is {shown(value)}, which cannot name a branch", 'write the branch\'s name, such as "main"')
+        raise Unfit(
+            f"is {shown(value)}, which is not a valid name for a branch", 'write the branch\'s name, such as "main"'
+        )
     return _text(value)
 
 
 def _folder(value: object) -> object:
     parts = Path(value).parts if isinstance(value, str | Path) else ("?",)
     if not set(parts) - {".", "..", "/"}:
-        raise Unfit(f"is {shown(value)}, which would mix worktrees with other files", "name a folder of their own")
+        raise Unfit(f"is {shown(value)}, which would mix worktrees with other files", "name a separate folder")
     return value
 
 
@@ -64,13 +66,13 @@ def _login(value: object) -> object:
 
 def _repo(value: object) -> object:
     if isinstance(value, str) and value and not _REPO.fullmatch(value):
-        raise Unfit(f"is {shown(value)}, which names no repository", 'write "owner/name"')
+        raise Unfit(f"is {shown(value)}, which is not the name of a repository", 'write "owner/name"')
     return value
 
 
 def _url(value: object) -> object:
     if isinstance(value, str) and not re.match(r"https?://[^\s/]", value):
-        raise Unfit(f"is {shown(value)}, which is no web address", 'write one such as "https://api.github.com"')
+        raise Unfit(f"is {shown(value)}, which is not a web address", 'write one such as "https://api.github.com"')
     return value
 
 
@@ -79,15 +81,15 @@ def _size(value: object) -> object:
         match = _SIZE.fullmatch(value)
         value = int(match[1]) * _SIZE_UNITS[match[2]] if match else None
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-        raise Unfit("is no size", 'write a number and a unit, such as "16MB" or "512KiB"')
+        raise Unfit("is not a size", 'write a number and a unit, such as "16MB" or "512KiB"')
     return value
 
 
 def _variable(value: object) -> object:
     if isinstance(value, str) and value in FORGE_TOKENS:
-        raise Unfit(f"names {value}, a forge's token, which no agent may hold", "take it out")
+        raise Unfit(f"names {value}, a forge's token, which agents must not get", "remove it")
     if isinstance(value, str) and not _VARIABLE.fullmatch(value):
-        raise Unfit(f"holds {shown(value)}, which cannot name a variable", "write the variable's name only")
+        raise Unfit(f"holds {shown(value)}, which is not a valid name for a variable", "write the variable's name only")
     return value
 
 
@@ -103,7 +105,7 @@ def _json(value: object) -> object:
         case Mapping():
             return {str(key): _json(item) for key, item in value.items()}
         case _:
-            raise Unfit(f"holds {shown(value)}, which JSON cannot carry", "write it as text, in quotes")
+            raise Unfit(f"holds {shown(value)}, which JSON cannot represent", "write it as text, in quotes")
 
 
 Duration = Annotated[timedelta, BeforeValidator(durations.parse)]

@@ -13,11 +13,11 @@ from prloom.model.position import Position
 from prloom.model.state import DispatchState, OpenEvent
 
 BUILT_IN: Mapping[str, str] = {
-    "status": "say what waits on this pull request, and why",
-    "retry": "look again now at what is deferred or parked",
-    "approve": "vouch for the comments held on this pull request, or for those named",
+    "status": "show what waits on this pull request, and why",
+    "retry": "make deferred and parked events due now",
+    "approve": "approve the comments held on this pull request, or the named ones",
     "pause": "stop working on this pull request; commands still work",
-    "resume": "go on",
+    "resume": "resume work on this pull request",
     "help": "list the commands",
 }
 """The commands of `/prloom`, which no plugin can shadow, each with what it does."""
@@ -112,7 +112,7 @@ def status_text(state: DispatchState) -> str:
     """Return the answer to `/prloom status`: counts, and every wait with its reason and its end."""
     pending = sum(event.state == "pending" for event in state.open.values())
     done = ", ".join(f"{count} {name}" for name, count in sorted(state.done.items())) or "nothing done yet"
-    lines = [f"{pending} pending, {done}." + (" Paused: `/prloom resume` goes on." if state.paused else "")]
+    lines = [f"{pending} pending, {done}." + (" Paused: `/prloom resume` resumes work." if state.paused else "")]
     for name in ("deferred", "held", "parked"):
         waiting = [event for event in state.open.values() if event.state == name]
         lines += [f"- {markdown.code(markdown.one_line(event.id))} {_waits(event)}" for event in waiting[:_LISTED]]
@@ -126,7 +126,7 @@ def _waits(event: OpenEvent) -> str:
     if event.state == "deferred" and wait is not None:
         ends = f"next try {wait.deferred_until}, at the latest {wait.deadline}"
         return f"deferred by {wait.owner}: {_reason(wait.reason)}; {ends}"
-    what_now = {"held": "`/prloom approve` vouches for it", "parked": "`/prloom retry` looks again"}
+    what_now = {"held": "`/prloom approve` approves it", "parked": "`/prloom retry` tries it again"}
     return f"{event.state}: {_reason(event.reason)}; {what_now.get(event.state, 'it waits')}"
 
 

@@ -101,7 +101,7 @@ def revived(action: QueuedAction) -> Delivery:
 
 def withheld(action: QueuedAction, secrets: Iterable[str]) -> Delivery:
     """Return what becomes of an action that would publish secrets: it fails, until a person has looked at it."""
-    error = f"withheld, for it holds {' and '.join(secrets)}; look at it: `prloom approve {action.id}`"
+    error = f"withheld because it contains {' and '.join(secrets)}; to read it, run `prloom approve {action.id}`"
     return Delivery(action_id=action.id, state="failed", attempts=action.attempts, error=error, withheld=True)
 
 

@@ -121,7 +121,7 @@ def concerned(request: Request, plan_id: str, state: DispatchState) -> frozenset
 def retried(events: Iterable[OpenEvent]) -> tuple[Change, ...]:
     """Return the changes by which deferred and parked events are looked at again now."""
     return tuple(
-        Change(event_id=event.id, verdict="retried", state="pending", reason="asked for a retry")
+        Change(event_id=event.id, verdict="retried", state="pending", reason="a retry was requested")
         for event in events
         if event.state in {"deferred", "parked"}
     )
@@ -130,7 +130,7 @@ def retried(events: Iterable[OpenEvent]) -> tuple[Change, ...]:
 def vouched(events: Iterable[OpenEvent], by: str) -> tuple[Change, ...]:
     """Return the changes by which held events are let in, because somebody vouches for their text."""
     return tuple(
-        Change(event_id=event.id, verdict="vouched", state="pending", reason=f"vouched for {by}")
+        Change(event_id=event.id, verdict="vouched", state="pending", reason=f"approved {by}")
         for event in events
         if event.state == "held"
     )

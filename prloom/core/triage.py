@@ -175,7 +175,7 @@ def settle(
     for event in live:
         item = answer.items.get(event.id)
         if item is None:
-            why = answer.problems.get(event.id) or answer.problems.get("") or "the answer leaves the event out"
+            why = answer.problems.get(event.id) or answer.problems.get("") or "the answer does not mention the event"
             changes.append(failed(opened[event.id], why, now=now, policy=policy, alone=len(batch) > 1))
             continue
         kept.add(event.id)

@@ -77,7 +77,7 @@ def _verdict(
         return Change(event_id=event.id, verdict="passed", state="pending", plugin=plugin)
     if mark.verdict == "handled":
         return Change(event_id=event.id, verdict="handled", state="handled", reason=mark.reason)
-    reason = mark.reason or "no reason given"
+    reason = mark.reason or "no reason was given"
     wait = deferral.defer(
         event,
         plugin,
@@ -189,9 +189,7 @@ def put_off(
         counted=retry_after is None,
     )
     if retry_after is None and backoff.exhausted(policy, wait.attempts):
-        return park(
-            event.id, f"{owner} did not get done with it in {wait.attempts} attempts; the last failed: {reason}"
-        )
+        return park(event.id, f"{owner} failed on it {wait.attempts} times; the last error: {reason}")
     return Change(event_id=event.id, verdict="deferred", state="deferred", reason=reason, deferral=wait)
 
 

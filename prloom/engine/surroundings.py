@@ -36,15 +36,15 @@ def of_git(root: Path) -> Iterator[Finding]:
     found = _VERSION.search(said)
     if found is not None and tuple(map(int, found[0].split(".")[:2])) < OLDEST_GIT:
         oldest = ".".join(map(str, OLDEST_GIT))
-        yield _finding("warning", f"git {found[0]} is older than {oldest}, and guards less", "git", "update git")
+        yield _finding("warning", f"git {found[0]} is older than {oldest}, which is recommended", "git", "update git")
     local = "/".join(paths.LOCAL)
     untracked = ["ls-files", "--others", "--exclude-standard", "--directory", "--", local]
     if git.run(untracked, cwd=root).out:
-        what = "git does not ignore it, so `git add -A` would take prloom's own files"
-        yield _finding("error", what, local, "`prloom init` keeps it out of git")
+        what = "git does not ignore it, so `git add -A` would add prloom's own files"
+        yield _finding("error", what, local, "run `prloom init`")
     if git.run(["ls-files", "--", local], cwd=root).out:
-        what = "git has files of prloom's own in its index"
-        yield _finding("error", what, local, f"`git rm -r --cached {local}`, and commit that")
+        what = "prloom's own files are in git's index"
+        yield _finding("error", what, local, f"run `git rm -r --cached {local}`, and commit the change")
 
 
 def of_other_checkouts(where: RepositoryPaths) -> Iterator[Finding]:
@@ -72,10 +72,10 @@ def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
         if linked.path.parent.resolve() != home or linked.path.name in adopted:
             continue
         if linked.path.is_dir():
-            what = "a worktree is there, but no plan in it: an adoption was cut short"
-            fix = f"adopt its branch again, or `git worktree remove {linked.path.name}`"
+            what = "the worktree contains no plan, because an adoption was interrupted"
+            fix = f"adopt its branch again, or run `git worktree remove {linked.path.name}`"
         else:
-            what = "the worktree of this plan is gone, and with it what waited there"
+            what = "the worktree of this plan is missing, with everything that waited there"
             fix = "adopt its branch again"
         yield _finding("error", what, str(linked.path), fix)
 
@@ -129,7 +129,7 @@ def of_plugins(config: Config, root: Path, environ: Mapping[str, str] = os.envir
     selection = assembly.select(root, config, environ)
     for failure in selection.failures:
         disable = f"`prloom plugins disable {failure.name}`" if failure.source else "remove the name from prloom.toml"
-        fix = f"fix that and start prloom again, or {disable}"
+        fix = f"fix that and restart prloom, or {disable}"
         yield _finding("error", failure.reason, f"plugin {failure.name}", fix)
     for warning in selection.warnings:
         if warning not in selection.missing.values():
@@ -160,8 +160,8 @@ def _missing(config: Config, stage: str, root: Path, environ: Mapping[str, str])
     if program is None:
         program = str(root / argv[0]) if argv and "/" in argv[0] else (argv[0] if argv else None)
     if program is None:
-        return 'the agent "command" has no program: set argv under [agents.command]'
-    return None if registry.locate(program, environ) else f"the program {program} of agent {name} was not found"
+        return 'the agent "command" has no program: set argv below [agents.command]'
+    return None if registry.locate(program, environ) else f"the program {program} of the agent {name} was not found"
 
 
 def _finding(severity: Severity, what: str, where: str, fix: str) -> Finding:

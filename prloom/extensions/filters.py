@@ -221,6 +221,6 @@ def _missing(where: str, names: Iterable[str], known: Collection[str]) -> Mappin
     for name in names:
         if keys.resolve(name, known) is None:
             close = keys.nearest(name, known)
-            hint = f"; did you mean {close!r}?" if close else "; `prloom plugins list` shows those there are"
+            hint = f"; did you mean {close!r}?" if close else "; `prloom plugins list` lists all plugins"
             found[name] = f"{where}: there is no plugin {name!r}{hint}"
     return found

@@ -23,12 +23,12 @@ _ASIDE = re.compile(rf"\.({document.LABEL}|{tails.LABEL})-\d{{8}}T\d{{6}}Z(-\d+)
 
 _SET_ASIDE = {
     document.LABEL: "a state file that could not be read was set aside here",
-    tails.LABEL: "the unfinished last line of a writer that was killed was set aside here",
+    tails.LABEL: "the unfinished last line of a process that was killed was set aside here",
 }
 UNFINISHED = "the last line is unfinished"
 """The reason of a finding that mends itself."""
 
-_SKIPPED = "mend the line while prloom is stopped, or leave it: it is skipped and the others count"
+_SKIPPED = "fix the line while prloom is stopped, or leave it: it is skipped, and the other lines count"
 
 
 class Finding(NamedTuple):
@@ -57,7 +57,7 @@ def findings(folder: Folder, *, check: Check = unreadable, limit: int = FINDINGS
 def _look(folder: Folder, name: str, check: Check, limit: int) -> Iterator[Finding]:
     path = folder.where(name)
     if (aside := _ASIDE.search(name)) is not None:
-        yield Finding(path, None, _SET_ASIDE[aside[1]], "look at it, then remove it")
+        yield Finding(path, None, _SET_ASIDE[aside[1]], "read it, then remove it")
         return
     try:
         if name.endswith(".jsonl"):
@@ -82,7 +82,7 @@ def _bounded(found: Iterator[Finding], path: str, limit: int) -> Iterator[Findin
         else:
             more += 1
     if more:
-        yield Finding(path, None, f"{more} more of its lines cannot be read", "mend the ones above first")
+        yield Finding(path, None, f"{more} more of its lines cannot be read", "fix the lines above first")
 
 
 def _journal(folder: Folder, name: str, check: Check) -> Iterator[Finding]:
@@ -99,7 +99,7 @@ def _journal(folder: Folder, name: str, check: Check) -> Iterator[Finding]:
                 if len(piece) > lines.LINE_LIMIT:
                     yield Finding(path, number, f"it is longer than {lines.LINE_LIMIT} bytes", _SKIPPED)
                 if not whole:
-                    yield Finding(path, number, UNFINISHED, "nothing: the next append mends it")
+                    yield Finding(path, number, UNFINISHED, "nothing; the next append fixes it")
             elif not piece.isspace() and (reason := check(piece)) is not None:
                 yield Finding(path, number, reason, _SKIPPED)
 

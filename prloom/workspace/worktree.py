@@ -78,7 +78,9 @@ def refuse_to_lose_work(repo: Repository, path: Path, *, but: str | None = None)
     """Raise WorkspaceError where the worktree is locked, or holds work that is nowhere else but on branch `but`."""
     worktree = _at(repo, path)
     if (reason := checkout.locked(worktree)) is not None:
-        raise WorkspaceError(f"{shown(str(path))} is locked ({shown(reason) or 'no reason given'}); unlock it first")
+        raise WorkspaceError(
+            f"{shown(str(path))} is locked ({shown(reason) or 'no reason was given'}); unlock it first"
+        )
     if found := unsaved.work(worktree, repo.root, but=but):
         what = "; ".join(found)
         raise WorkspaceError(f"{shown(str(path))} holds work that is nowhere else ({what}); push or discard it first")

@@ -16,8 +16,8 @@ def test_what_is_no_number_of_a_pull_request_is_said_in_one_clear_line(prloom: P
 
     assert ran.code == 2
     assert ran.err == (
-        f"prloom: {given} is no number of a pull request; a branch without one is adopted by "
-        f"`prloom adopt --branch {given}`. See `prloom adopt --help`.\n"
+        f"prloom: {given} is not the number of a pull request; to adopt a branch without a pull request, "
+        f"run `prloom adopt --branch {given}`. See `prloom adopt --help`.\n"
     )
 
 

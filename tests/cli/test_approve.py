@@ -54,7 +54,7 @@ async def test_a_text_that_is_not_the_one_that_came_in_cannot_be_vouched_for(hel
     ran = prloom("approve", "h")
 
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith("prloom: the text of h in events.jsonl is not the one that came in")
+    assert ran.err.startswith("prloom: the text of h in events.jsonl is not the text that came in")
     assert held.open()["h"]["state"] == "held"
 
 
@@ -64,7 +64,7 @@ async def test_only_held_events_can_be_vouched_for_and_all_or_none_are(held: Sta
     assert prloom("approve", "h", "fresh").err == (
         "prloom: prloom has not taken in fresh yet; run `prloom start`, then approve it\n"
     )
-    assert prloom("approve", "t").err == "prloom: t is done already; `prloom why` tells how it ended\n"
+    assert prloom("approve", "t").err == "prloom: t is already done; `prloom why` shows how it ended\n"
     assert prloom("approve", "hh").err == ("prloom: no event, reply or action hh; did you mean h?\n")
     assert held.open()["h"]["state"] == "held"
 
@@ -131,7 +131,7 @@ async def test_status_says_that_somebody_has_to_look_at_what_is_withheld_not_to_
     text = prloom("status").out
     (failed,) = json.loads(prloom("status", "--json").out)["plans"][-1]["actions"]["failed"]
 
-    assert f"look at it: `prloom approve {withheld}`" in text
+    assert f"to read it, run `prloom approve {withheld}`" in text
     assert f"prloom retry {withheld}" not in text
     assert (failed["id"], failed["withheld"]) == (withheld, True)
 
@@ -151,7 +151,7 @@ async def test_no_command_repeats_what_is_withheld(stage: Stage, withheld: str, 
         for form in ([], ["--json"] if args[0] in {"status", "why", "events"} else []):
             ran = prloom("-v", *args, *form)
             assert KEY not in ran.out + ran.err
-            assert args[0] not in {"status", "why"} or "withheld, for it holds a GitHub token" in ran.out
+            assert args[0] not in {"status", "why"} or "withheld because it contains a GitHub token" in ran.out
 
 
 async def test_the_name_of_an_event_that_is_done_means_its_withheld_actions(

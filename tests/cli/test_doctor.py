@@ -44,7 +44,7 @@ def test_each_finding_has_its_place_and_its_fix_and_an_error_is_exit_code_1(soun
     assert ran.code == 1
     assert ran.out.startswith("  error    plan pr-7: ")
     assert "\n           fix: adopt its branch or pull request again\n" in ran.out
-    assert ran.out.endswith("\n\n1 to mend, 0 to know.\n")
+    assert ran.out.endswith("\n\n1 error, 0 warnings\n")
     assert "\x1b" not in ran.out
 
 
@@ -69,7 +69,7 @@ def test_warnings_alone_are_exit_code_0(sound: Stage, prloom: Prloom) -> None:
 
     ran = prloom("doctor")
 
-    assert (ran.code, ran.out.splitlines()[-1]) == (0, "0 to mend, 1 to know.")
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "0 errors, 1 warning")
 
 
 def test_findings_are_one_json_document(sound: Stage, prloom: Prloom) -> None:
@@ -99,7 +99,7 @@ def test_a_file_that_is_no_toml_is_a_finding(sound: Stage, prloom: Prloom) -> No
 
     (finding,) = json.loads(prloom("doctor", "--json").out)["findings"]
 
-    assert finding["fix"] == "this is no TOML, mend it there"
+    assert finding["fix"] == "fix it there"
 
 
 def test_outside_a_repository_that_is_the_finding(sound: Stage, prloom: Prloom, tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ async def test_an_event_that_has_yet_to_be_taken_in_is_dropped_before_any_agent_
     stage.append(said("e"))
 
     assert prloom("drop", "e", "--reason", "a mistake").out == (
-        "Noted, to drop: e. The next `prloom start` does it, "
-        "for now: it is about an event that has yet to be taken in.\n"
+        "Saved for the next `prloom start`, to drop: e. "
+        "It cannot be done now: it names an event that was not taken in yet.\n"
     )
     await stage.tick()
 
@@ -45,7 +45,7 @@ async def test_a_reason_is_needed(stage: Stage, prloom: Prloom) -> None:
     assert prloom("drop", "h").code == 2
     ran = prloom("drop", "h", "--reason", " ")
     assert ran.code == 2
-    assert "say why, in a few words" in ran.err
+    assert "give a reason, in a few words" in ran.err
     assert stage.open()["h"]["state"] == "held"
 
 
@@ -58,7 +58,7 @@ async def test_only_open_events_can_be_dropped_and_all_or_none_are(stage: Stage,
 
     for name in ("t", action):
         assert prloom("drop", "h", name, "--reason", "r").err == (
-            f"prloom: {name} is done or an action; only open events can be dropped\n"
+            f"prloom: {name} is done, or is an action; only open events can be dropped\n"
         )
     assert prloom("drop", "unknown", "--reason", "r").code == 1
     assert stage.open()["h"]["state"] == "held"

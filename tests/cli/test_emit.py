@@ -97,7 +97,7 @@ def test_an_id_that_is_known_already_is_refused_and_nothing_appended(stage: Stag
 
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
-        "prloom: plan pr-7 has an event e1 already, and nothing was appended; `prloom why` tells what became of it\n"
+        "prloom: plan pr-7 has an event e1 already, and nothing was appended; `prloom why` shows what happened to it\n"
     )
     assert [event["body"] for event in appended(stage)] == ["b"]
 
@@ -162,13 +162,13 @@ async def test_an_id_is_read_by_the_dispatcher_or_refused(stage: Stage, prloom: 
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("--body", "b", "--id", ""), "--id is empty; give it a value, or leave it out"),
-        (("--body", "b", "--author", "", "--trust", "none"), "--author is empty; give it a value, or leave it out"),
-        (("--body", "b", "--type", " "), "--type is empty; give it a value, or leave it out"),
-        ((), "say --body TEXT or --file FILE"),
-        (("--body", "b", "--file", "f"), "say --body TEXT or --file FILE"),
-        (("--file", "f", "--id", "e"), "with --file, the events say everything but --trust themselves"),
-        (("--body", "  "), "there is nothing in the body; say what it is about"),
+        (("--body", "b", "--id", ""), "--id is empty; give it a value, or remove it"),
+        (("--body", "b", "--author", "", "--trust", "none"), "--author is empty; give it a value, or remove it"),
+        (("--body", "b", "--type", " "), "--type is empty; give it a value, or remove it"),
+        ((), "give --body TEXT or --file FILE"),
+        (("--body", "b", "--file", "f"), "give --body TEXT or --file FILE"),
+        (("--file", "f", "--id", "e"), "--file can be combined only with --trust; the events contain everything else"),
+        (("--body", "  "), "the body is empty; write what the event is about"),
         (("--body", "b", "--trust", "some"), "Invalid value for '--trust': 'some' is not one of 'none', 'read'"),
     ],
 )
@@ -188,7 +188,7 @@ def test_a_file_that_is_not_there_and_a_plan_that_is_not_are_one_line(stage: Sta
     stage.adopt()
 
     assert prloom("emit", "pr-7", "--file", "/no/such").err == (
-        "prloom: /no/such cannot be read: No such file or directory; name a file with events as JSON\n"
+        "prloom: /no/such cannot be read: No such file or directory; name a file that contains events as JSON\n"
     )
     assert prloom("emit", "pr-8", "--body", "b").err == "prloom: no plan pr-8; did you mean pr-7?\n"
 

@@ -84,8 +84,9 @@ def test_a_command_without_its_module_is_a_bug_that_is_named(capsys: pytest.Capt
     group = LazyGroup(lazy={"no": Lazy("a_missing_module", "Fail.")})
 
     assert main.run(group, ["no"]) == 1
-    assert "a bug in prloom, not in what you did: ModuleNotFoundError: No module named 'a_missing_module'" in (
-        capsys.readouterr().err
+    assert (
+        "this is a bug in prloom, not a mistake of yours: ModuleNotFoundError: No module named 'a_missing_module'"
+        in (capsys.readouterr().err)
     )
 
 
@@ -122,7 +123,7 @@ def test_the_options_before_the_command_reach_it(tmp_path: Path) -> None:
         (PrloomError("bad name \x1b[2J\u202e"), 1, "prloom: bad name \\x1b[2J\\u202e\n"),
         (KeyboardInterrupt(), 130, "prloom: interrupted\n"),
         (click.ClickException("no"), 1, "prloom: no\n"),
-        (click.Abort(), 1, "prloom: stopped, for there was no answer; nothing more was done\n"),
+        (click.Abort(), 1, "prloom: stopped, because there was no answer; nothing more was done\n"),
         (click.UsageError("two plans"), 2, "prloom: two plans. See `prloom --help`.\n"),
         (
             OSError(28, "No space left on device", "/x/events.jsonl"),
@@ -174,7 +175,10 @@ def test_an_interruption_at_a_question_is_an_interruption(capsys: pytest.Capture
         (["statsu"], "prloom: no command statsu; did you mean status? See `prloom --help`.\n"),
         (["xyzzy"], "prloom: no command xyzzy. See `prloom --help`.\n"),
         (["evil\x1b[2J"], "prloom: no command evil\\x1b[2J. See `prloom --help`.\n"),
-        (["--set", "x"], "prloom: Invalid value for '--set': x sets nothing; write KEY=VALUE. See `prloom --help`.\n"),
+        (
+            ["--set", "x"],
+            "prloom: Invalid value for '--set': x does not set a key; write KEY=VALUE. See `prloom --help`.\n",
+        ),
         (
             ["-C", "/no/such/folder"],
             (
@@ -214,7 +218,7 @@ def test_a_bug_says_that_it_is_one_and_keeps_its_traceback(folder: Path, capsys:
 
     (kept,) = folder.iterdir()
     assert capsys.readouterr().err == (
-        "prloom: a bug in prloom, not in what you did: ValueError: odd \\x1b "
+        "prloom: this is a bug in prloom, not a mistake of yours: ValueError: odd \\x1b "
         f"({_place(kept)}); please report it with the traceback in {kept} (PRLOOM_TRACEBACK=1 shows it here)\n"
     )
     assert "Traceback (most recent call last)" in kept.read_text()
@@ -262,7 +266,7 @@ def test_a_pipe_that_broke_elsewhere_is_not_taken_for_a_reader_who_left(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main.run(raising(BrokenPipeError()), []) == 1
-    assert "a bug in prloom, not in what you did: BrokenPipeError" in capsys.readouterr().err
+    assert "this is a bug in prloom, not a mistake of yours: BrokenPipeError" in capsys.readouterr().err
 
 
 # The process.

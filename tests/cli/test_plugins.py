@@ -182,7 +182,7 @@ def test_what_keeps_a_plugin_running_is_said(stage: Stage, prloom: Prloom, monke
     monkeypatch.setenv("PRLOOM_PLUGINS__ENABLED", '["mine"]')
 
     assert prloom("plugins", "disable", "mine").out.splitlines()[0] == (
-        "mine is disabled in prloom.toml, but still enabled elsewhere: PRLOOM_PLUGINS__… or --set."
+        "mine is disabled in prloom.toml, but still enabled by PRLOOM_PLUGINS__… or --set."
     )
 
 

@@ -56,7 +56,7 @@ def test_it_says_what_was_made_and_what_to_do_next(repository: Path, capsys: pyt
     prloom("new", "my-notes")
 
     out = capsys.readouterr().out
-    assert out.startswith("Made my-notes in prloom/plugins/my-notes:\n")
+    assert out.startswith("Created my-notes in prloom/plugins/my-notes:\n")
     for command in ("prloom plugins test my-notes", "pytest prloom/plugins/my-notes", "prloom plugins enable my-notes"):
         assert f"  {command} " in out
     assert "tests/test_my_notes.py" in out
@@ -98,7 +98,7 @@ def test_a_bad_name_is_one_line_with_a_better_one(
 
     err = capsys.readouterr().err
     assert err.count("\n") == 1
-    assert err.endswith(f"; take {better}, say\n")
+    assert err.endswith(f"; use {better}, for example\n")
     assert os.listdir(repository) == [".git"]
 
 
@@ -130,7 +130,7 @@ def test_a_name_that_would_be_the_same_module_as_anothers_is_refused(
 def test_taking_a_bundled_plugins_name_is_said(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prloom("new", "memory") == 0
 
-    assert "prloom brings a plugin memory along; once enabled, yours takes its place." in capsys.readouterr().out
+    assert "prloom comes with a plugin memory; when yours is enabled, it replaces that one." in capsys.readouterr().out
 
 
 def test_nothing_is_left_where_it_cannot_be_made(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -116,7 +116,7 @@ def test_a_plugin_that_dies_again_and_again_is_not_shown_everything(
 
     assert code == 1
     assert "its process died while beforeTriage ran: it exited with status 3" in out
-    assert f"{len(GOLDEN_EVENTS) - 3} more events were not shown: it hangs or dies too often" in out
+    assert f"{len(GOLDEN_EVENTS) - 3} more events were not tried, because the plugin hangs or dies too often" in out
 
 
 def test_a_plugin_that_hangs_is_stopped_at_the_operators_limit(
@@ -165,7 +165,7 @@ def test_a_plugin_that_wants_to_be_configured_first_says_so(
     code, out, _ = tried(capsys, "memory", "--say", "!memory x")
 
     assert code == 0
-    assert "offers   nothing; perhaps it is to be configured first: [plugins.settings.…]" in out
+    assert "offers   nothing; it may need settings in [plugins.settings.…] first" in out
 
 
 def test_a_plugin_can_be_named_by_its_path_and_outside_of_a_repository(
@@ -197,10 +197,10 @@ def test_events_of_ones_own_can_be_shown(repository: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("args", "text"),
     [
-        (("notde",), "there is no plugin notde, neither by name nor as a path; did you mean noted?"),
+        (("notde",), "there is no plugin notde, neither as a name nor as a path; did you mean noted?"),
         (
             ("zzz",),
-            "there is no plugin zzz, neither by name nor as a path; `prloom plugins list` shows those there are",
+            "there is no plugin zzz, neither as a name nor as a path; `prloom plugins list` lists all plugins",
         ),
         (("noted", "--event", "gone.json"), "gone.json cannot be read: No such file or directory"),
         (("noted", "--event", "bad.json"), "the event"),
@@ -229,4 +229,4 @@ def test_a_variable_that_it_needs_and_does_not_get_is_said(
 
     _, out, _ = tried(capsys, "noted", "--say", "x")
 
-    assert "warning  it needs NOTED_TOKEN in the environment, or it is not run" in out
+    assert "warning  it needs NOTED_TOKEN in the environment; without, prloom does not run it" in out

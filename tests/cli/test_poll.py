@@ -27,7 +27,7 @@ def test_without_one_it_says_when_the_next_poll_is_and_writes_nothing(stage: Sta
     stage.adopt()
 
     assert prloom("poll").out == (
-        "No dispatcher is running; it polls as it starts: `prloom start`, or once: `prloom start --once`.\n"
+        "No dispatcher is running; to poll, run `prloom start`, or `prloom start --once` for one round.\n"
     )
     assert not (stage.root / "prloom/.local/control.jsonl").exists()
 

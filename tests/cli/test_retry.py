@@ -73,7 +73,7 @@ async def test_a_failed_action_is_tried_again_by_its_id_or_its_events(waiting: S
 
 async def test_a_running_dispatcher_is_handed_the_request(waiting: Stage, prloom: Prloom) -> None:
     with Folder.make(waiting.root, "prloom", ".local") as local, DispatcherLock(local):
-        assert prloom("retry", "d1").out == "Handed to the running dispatcher, to retry: d1.\n"
+        assert prloom("retry", "d1").out == "Sent to the running dispatcher, to retry: d1.\n"
         assert states(waiting)["d1"] == "deferred"
 
     await waiting.tick()
@@ -83,9 +83,9 @@ async def test_a_running_dispatcher_is_handed_the_request(waiting: Stage, prloom
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("h", "h is held, and waits for `prloom approve h`"),
+        ("h", "h is held; to approve it, run `prloom approve h`"),
         ("d11", "no event, reply or action d11; did you mean d1?"),
-        ("fresh", "fresh has yet to be taken in; `prloom start` does that"),
+        ("fresh", "fresh was not taken in yet; run `prloom start`"),
     ],
 )
 async def test_what_waits_for_no_retry_is_refused_before_anything_is_written(
@@ -107,12 +107,12 @@ async def test_an_event_that_is_done_or_due_already_is_refused(waiting: Stage, p
     await waiting.tick()
     prloom("retry", "d1")
 
-    assert prloom("retry", "done").err == "prloom: done is done already; `prloom why` tells how it ended\n"
-    assert prloom("retry", "d1").err == "prloom: d1 is pending already; `prloom start` looks at it\n"
+    assert prloom("retry", "done").err == "prloom: done is already done; `prloom why` shows how it ended\n"
+    assert prloom("retry", "d1").err == "prloom: d1 is already pending; run `prloom start`\n"
 
 
 def test_nothing_named_is_a_mistake_of_usage(prloom: Prloom) -> None:
     ran = prloom("retry")
 
     assert ran.code == 2
-    assert ran.err.startswith("prloom: name an event or an action, or say --deferred or --parked.")
+    assert ran.err.startswith("prloom: name an event or an action, or use --deferred or --parked.")

@@ -151,7 +151,7 @@ async def test_a_parked_event_is_shown_with_its_reason_and_what_to_do(stage: Sta
     text = prloom("status").out
 
     assert re.search(r"  parked   e  pr-7, for \d+ d.*: quiet-period waited until the deadline", text)
-    assert "see why: `prloom why e`, try again: `prloom retry e`" in text
+    assert "read it: `prloom why e`, try again: `prloom retry e`" in text
 
 
 def test_a_repository_without_plans_says_how_to_get_one(prloom: Prloom) -> None:
@@ -293,7 +293,7 @@ def test_a_watch_and_one_document_exclude_each_other(prloom: Prloom) -> None:
     ran = prloom("status", "--watch", "--json")
 
     assert ran.code == 2
-    assert ran.err.startswith("prloom: --json is one document and --watch has no end; leave out one of the two.")
+    assert ran.err.startswith("prloom: --json and --watch cannot be combined; use one of them.")
 
 
 HEAVY = {

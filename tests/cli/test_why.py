@@ -82,9 +82,7 @@ async def test_it_says_what_can_be_done_about_an_open_event(stage: Stage, prloom
 
     assert prloom("why", "d").out.endswith("\nNow deferred; to try it now, run `prloom retry d`.\n")
     assert prloom("why", "h").out.endswith("\nNow held; to approve this text, run `prloom approve h`.\n")
-    assert prloom("why", "p").out.endswith(
-        "\nNow pending; it is looked at as soon as a dispatcher runs: `prloom start`.\n"
-    )
+    assert prloom("why", "p").out.endswith("\nNow pending; to have it handled, run `prloom start`.\n")
     stage.clock.advance(days=8)
     await stage.tick()
     assert prloom("why", "d").out.endswith(
@@ -100,7 +98,7 @@ async def test_a_long_text_is_cut_but_one_that_waits_for_a_vouch_is_shown_whole(
 
     cut, whole = prloom("why", "e").out, prloom("why", "h").out
 
-    assert "line 19\n  … 30 more lines; --json has them all\n" in cut
+    assert "line 19\n  … 30 more lines; --json shows all of them\n" in cut
     assert "line 49" not in cut
     assert "line 49" in whole
 
@@ -120,7 +118,7 @@ async def test_an_event_in_several_plans_is_told_of_the_one_that_is_named(stage:
     stage.append(said("e", "here"))
     stage.append(said("e", "there"), plan_id="other")
 
-    assert prloom("why", "e").err == "prloom: e is in several plans: other, pr-7; choose one with --plan\n"
+    assert prloom("why", "e").err == "prloom: e is in several plans: other, pr-7; name one with --plan\n"
     assert "│ there" in prloom("why", "e", "--plan", "other").out
 
 
@@ -133,7 +131,7 @@ def test_an_unknown_event_is_one_line_with_the_nearest(stage: Stage, prloom: Prl
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
         "prloom: no event, reply or action comment-13\\x1b]0;owned\\x07\\x1b[2J\\u202e[/red]; "
-        "`prloom events` lists those there are\n"
+        "`prloom events` lists all events\n"
     )
     assert prloom("why", "comment-13").err.endswith("; did you mean comment-12?\n")
 

@@ -83,21 +83,18 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -
         ("[bridges.local]\nenabled = 1", "prloom.toml: bridges.local.enabled is 1; write true or false"),
         ("trust = 3", "prloom.toml: trust is 3, not a table; write its keys below [trust]"),
         ("models = 3", "prloom.toml: models is 3, not a table; write its keys below [models]"),
-        ("base_branch = ''", "prloom.toml: base_branch is empty; give it a value, or leave the key out"),
+        ("base_branch = ''", "prloom.toml: base_branch is empty; give it a value, or remove the key"),
         ("base_branch = 3", 'prloom.toml: base_branch is 3, not text; put it in quotes: "3"'),
         (
             "base_branch = '--output=x'",
             (
-                'prloom.toml: base_branch is "--output=x", which cannot name a branch; write the branch\'s name, such '
-                'as "main"'
+                'prloom.toml: base_branch is "--output=x", which is not a valid name for a branch; write the '
+                'branch\'s name, such as "main"'
             ),
         ),
         (
             "worktrees_dir = '..'",
-            (
-                'prloom.toml: worktrees_dir is "..", which would mix worktrees with other files; name a folder of '
-                "their own"
-            ),
+            ('prloom.toml: worktrees_dir is "..", which would mix worktrees with other files; name a separate folder'),
         ),
         (
             "[plugins]\nenabled = ['a', 3]",
@@ -110,8 +107,8 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -
         (
             "[plugins.settings.memory]\nsince = 1979-05-27",
             (
-                'prloom.toml: plugins.settings.memory.since holds "1979-05-27", which JSON cannot carry; write it as '
-                "text, in quotes"
+                'prloom.toml: plugins.settings.memory.since holds "1979-05-27", which JSON cannot represent; write it '
+                "as text, in quotes"
             ),
         ),
         (
@@ -123,45 +120,48 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -
         ),
         (
             "[bridges.Ci]\nmodule = 'ci.py'",
-            "prloom.toml: bridges.Ci cannot be a bridge's name; use lower-case letters, digits, - and _, at most 63",
+            (
+                "prloom.toml: bridges.Ci is not a valid name for a bridge; "
+                "use lower-case letters, digits, - and _, at most 63"
+            ),
         ),
         (
             "[bridges.github]\nrepo = 'x'",
-            'prloom.toml: bridges.github.repo is "x", which names no repository; write "owner/name"',
+            'prloom.toml: bridges.github.repo is "x", which is not the name of a repository; write "owner/name"',
         ),
         (
             "[bridges.github]\napi_url = 'file:///etc'",
             (
-                'prloom.toml: bridges.github.api_url is "file:///etc", which is no web address; write one such as '
+                'prloom.toml: bridges.github.api_url is "file:///etc", which is not a web address; write one such as '
                 '"https://api.github.com"'
             ),
         ),
         (
             "[agents]\nmax_output = '16'",
-            'prloom.toml: agents.max_output is no size; write a number and a unit, such as "16MB" or "512KiB"',
+            'prloom.toml: agents.max_output is not a size; write a number and a unit, such as "16MB" or "512KiB"',
         ),
         (
             "[agents]\nenv = ['GITHUB_TOKEN']",
-            "prloom.toml: agents.env[0] names GITHUB_TOKEN, a forge's token, which no agent may hold; take it out",
+            "prloom.toml: agents.env[0] names GITHUB_TOKEN, a forge's token, which agents must not get; remove it",
         ),
         (
             "[backoff]\ninitial = '2h'",
-            "prloom.toml: backoff.initial is longer than backoff.maximum; make one fit the other",
+            "prloom.toml: backoff.initial is longer than backoff.maximum; change one of the two",
         ),
         (
             "[backoff]\ndeadline = '10s'",
             (
                 "prloom.toml: backoff.deadline comes before the first retry; make it longer than backoff.initial, or "
-                "that shorter"
+                "make backoff.initial shorter"
             ),
         ),
         (
             "[bridges.ci]\nmodule = 'ci.py'\nlimit = inf",
-            "prloom.toml: bridges.ci.limit holds Infinity, which JSON cannot carry; write it as text, in quotes",
+            "prloom.toml: bridges.ci.limit holds Infinity, which JSON cannot represent; write it as text, in quotes",
         ),
         (
             "[stages]\ntriage = 'strog'\n[models.strong]\nagent = 'claude'",
-            'prloom.toml: stages.triage is "strog", which is no agent and no model; did you mean strong?',
+            'prloom.toml: stages.triage is "strog", which is neither an agent nor a model; did you mean strong?',
         ),
         (
             "[stages]\nworker = 'command'",
@@ -188,7 +188,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -
         ("[models.fast]\nmodel = 'x'", 'prloom.toml: models.fast.agent is missing; write agent = "claude"'),
         (
             "[models.auto]\nagent = 'claude'",
-            "prloom.toml: models.auto takes a name that means something else; give the model another name",
+            "prloom.toml: models.auto has a name that is reserved; give the model another name",
         ),
         (
             '"a\\nb" = 1',
@@ -197,8 +197,8 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -
                 "trust, backoff, bridges, plugins, models, stages, agents, presets"
             ),
         ),
-        ("a = \nb = 1", "prloom.toml:1:5: Invalid value; this is no TOML, mend it there"),
-        ("a = [", "prloom.toml, at its end: Invalid value; this is no TOML, mend it there"),
+        ("a = \nb = 1", "prloom.toml:1:5: not valid TOML: Invalid value; fix it there"),
+        ("a = [", "prloom.toml, at its end: not valid TOML: Invalid value; fix it there"),
     ],
 )
 def test_bad_input_gets_one_clear_line(complaints: Callable[..., list[str]], toml: str, line: str) -> None:
@@ -230,7 +230,7 @@ def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> 
 
 
 def test_a_file_nested_beyond_reason_is_refused(complaints: Callable[..., list[str]]) -> None:
-    assert complaints("a = " + "[" * 5000) == ["prloom.toml: nested too deeply to be read; write it flatter"]
+    assert complaints("a = " + "[" * 5000) == ["prloom.toml: the tables are nested too deeply; use fewer levels"]
 
 
 # Names and values of the operator's own.

@@ -59,7 +59,7 @@ def test_a_folder_that_is_none_is_refused_in_one_line(tmp_path: Path) -> None:
 def test_a_file_that_is_no_toml_is_refused_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "prloom.toml").write_text("worktrees_dir = \n")
 
-    with pytest.raises(ConfigError, match=r"prloom\.toml:1:17: Invalid value"):
+    with pytest.raises(ConfigError, match=r"prloom\.toml:1:17: not valid TOML: Invalid value"):
         peek_worktrees_dir(tmp_path, {})
 
 

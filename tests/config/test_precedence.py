@@ -72,7 +72,7 @@ def test_a_preset_that_nobody_defined_is_named_with_the_nearest_one(load: Callab
 
 def test_every_preset_is_checked_when_the_file_is_loaded(complaints: Callable[..., list[str]]) -> None:
     assert complaints("[presets.fast.backoff]\nmaximum = '1s'\n[presets.slow.trust]\nminimm = 'read'") == [
-        "prloom.toml: presets.fast.backoff.initial is longer than backoff.maximum; make one fit the other",
+        "prloom.toml: presets.fast.backoff.initial is longer than backoff.maximum; change one of the two",
         "prloom.toml: unknown key presets.slow.trust.minimm; did you mean minimum?",
     ]
 
@@ -85,7 +85,7 @@ def test_what_is_wrong_without_the_preset_is_said_once(complaints: Callable[...,
 
 def test_a_preset_cannot_hold_presets(complaints: Callable[..., list[str]]) -> None:
     assert complaints("[presets.a.presets.b]\n") == [
-        "prloom.toml: presets.a.presets: a preset cannot hold presets; write what it says below [presets.a] itself"
+        "prloom.toml: presets.a.presets: a preset cannot contain presets; move its keys to [presets.a]"
     ]
 
 
@@ -153,8 +153,8 @@ def test_a_mistyped_variable_is_an_error_with_the_right_one(complaints: Callable
             "PRLOOM_BASE_BRANH": "x",
         },
     ) == [
-        "PRLOOM_BASE_BRANH: this variable sets nothing; did you mean PRLOOM_BASE_BRANCH?",
-        "PRLOOM_DISPATCHER_TICK_INTERVAL: this variable sets nothing; did you mean PRLOOM_DISPATCHER__TICK_INTERVAL?",
+        "PRLOOM_BASE_BRANH: this variable sets no key; did you mean PRLOOM_BASE_BRANCH?",
+        "PRLOOM_DISPATCHER_TICK_INTERVAL: this variable sets no key; did you mean PRLOOM_DISPATCHER__TICK_INTERVAL?",
         (
             "PRLOOM_DISPATCHER__TICK_INTERVALL: unknown key dispatcher.tick_intervall; did you mean "
             "PRLOOM_DISPATCHER__TICK_INTERVAL?"
@@ -185,7 +185,7 @@ def test_a_flag_with_a_mistake_is_named_as_it_was_given(complaints: Callable[...
 
 @pytest.mark.parametrize("flag", ["base_branch", "=x", "a b=1", "a.=1", "a\nb=1", "[trust]\nminimum=admin"])
 def test_a_flag_that_sets_nothing_says_how_to_write_one(complaints: Callable[..., list[str]], flag: str) -> None:
-    assert "this names no key and value; write --set dispatcher.tick_interval=5s" in "\n".join(
+    assert "does not name a key and a value; write --set dispatcher.tick_interval=5s" in "\n".join(
         complaints("", {}, (flag,))
     )
 

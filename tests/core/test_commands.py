@@ -251,13 +251,13 @@ def test_status_names_every_wait_with_its_reason_and_its_end(an_open_event: Make
     assert commands.status_text(state).splitlines() == [
         "1 pending, 3 handled, 2 triaged.",
         f"- `d` deferred by quiet: somebody is still writing; {times}",
-        "- `h` held: mallory has read permission; `/prloom approve` vouches for it",
-        "- `k` parked: triage failed; `/prloom retry` looks again",
+        "- `h` held: mallory has read permission; `/prloom approve` approves it",
+        "- `k` parked: triage failed; `/prloom retry` tries it again",
     ]
 
 
 def test_status_says_that_the_plan_is_paused() -> None:
-    assert commands.status_text(state_of(paused=True)).endswith("Paused: `/prloom resume` goes on.")
+    assert commands.status_text(state_of(paused=True)).endswith("Paused: `/prloom resume` resumes work.")
 
 
 def test_a_reason_cannot_leave_its_line(an_open_event: Make) -> None:
@@ -284,4 +284,4 @@ def test_a_long_list_of_waits_is_cut_so_that_the_answer_can_be_posted(an_open_ev
 def test_a_long_reason_is_cut(an_open_event: Make, length: int, shown: str) -> None:
     text = commands.status_text(state_of(an_open_event("k", state="parked", reason="x" * length)))
 
-    assert text.splitlines()[1] == f"- `k` parked: {shown}; `/prloom retry` looks again"
+    assert text.splitlines()[1] == f"- `k` parked: {shown}; `/prloom retry` tries it again"

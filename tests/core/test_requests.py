@@ -107,8 +107,8 @@ def test_an_approval_is_void_where_the_event_has_another_text_than_was_vouched_f
     [
         ("drop", "spam", "spam"),
         ("drop", None, "dropped by the operator"),
-        ("approve", None, "vouched for by the operator"),
-        ("approve", "by ann", "vouched for by ann"),
+        ("approve", None, "approved by the operator"),
+        ("approve", "by ann", "approved by ann"),
     ],
 )
 def test_a_request_says_why(state: DispatchState, verb: str, reason: str | None, said: str) -> None:

@@ -337,7 +337,7 @@ def test_what_the_answer_leaves_out_is_tried_again_alone(settle: Callable[..., S
     _, left = settle(read(an_item("e1"))).changes
 
     assert (left.event_id, left.verdict, left.state, left.alone) == ("e2", "failed", "deferred", True)
-    assert left.reason == "the answer leaves the event out"
+    assert left.reason == "the answer does not mention the event"
     assert left.deferral is not None
     assert (left.deferral.owner, left.deferral.attempts, left.deferral.on_expire) == ("triage", 1, "park")
 
@@ -348,7 +348,7 @@ def test_what_the_answer_leaves_out_is_tried_again_alone(settle: Callable[..., S
         ([an_item("e1", "maybe")], "Invalid enum value 'maybe' - at `$.verdict`"),
         ([an_item("e9")], "an item names an event that is not in the batch"),
         ([an_item("e1", "todo")], "the verdict is todo, but no TODO names the event"),
-        ([], "the answer leaves the event out"),
+        ([], "the answer does not mention the event"),
     ],
 )
 def test_an_event_that_is_tried_again_says_what_was_wrong(

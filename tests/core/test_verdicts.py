@@ -130,7 +130,7 @@ def test_a_deferral_without_a_reason_says_that_there_is_none(an_open_event: Make
     (change,) = settled([an_open_event()], Outcome(marks=(Mark("e1", "deferred"),))).changes
 
     assert change.deferral is not None
-    assert change.reason == change.deferral.reason == "no reason given"
+    assert change.reason == change.deferral.reason == "no reason was given"
 
 
 def test_the_first_mark_of_an_event_wins(an_open_event: Make) -> None:
@@ -410,7 +410,7 @@ def test_after_the_last_attempt_a_failed_hooks_event_is_parked(
 
     assert change.state == state
     if state == "parked":
-        assert change.reason == f"quiet did not get done with it in {attempts + 1} attempts; the last failed: boom"
+        assert change.reason == f"quiet failed on it {attempts + 1} times; the last error: boom"
 
 
 @pytest.mark.parametrize("on_expire", ["pass", "drop"])

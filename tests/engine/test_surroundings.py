@@ -44,9 +44,7 @@ def test_files_of_prlooms_that_git_would_take_are_an_error_until_they_are_exclud
     (repo / "prloom/.local/state.json").touch()
 
     (finding,) = surroundings.of_git(repo)
-    assert (finding.severity, finding.where, finding.fix) == (
-        *("error", "prloom/.local", "`prloom init` keeps it out of git"),
-    )
+    assert (finding.severity, finding.where, finding.fix) == (*("error", "prloom/.local", "run `prloom init`"),)
 
     exclude(repo)
     assert list(surroundings.of_git(repo)) == []
@@ -60,7 +58,7 @@ def test_files_of_prlooms_that_git_has_taken_are_an_error(repo: Path) -> None:
 
     (finding,) = surroundings.of_git(repo)
 
-    assert finding.fix == "`git rm -r --cached prloom/.local`, and commit that"
+    assert finding.fix == "run `git rm -r --cached prloom/.local`, and commit the change"
 
 
 def test_a_plan_whose_worktree_is_gone_is_an_error_and_so_is_a_half_made_one(repo: Path) -> None:
@@ -75,8 +73,8 @@ def test_a_plan_whose_worktree_is_gone_is_an_error_and_so_is_a_half_made_one(rep
     findings = {Path(finding.where).name: finding for finding in surroundings.of_worktrees(places(repo))}
 
     assert set(findings) == {"gone", "half"}
-    assert findings["gone"].what == "the worktree of this plan is gone, and with it what waited there"
-    assert findings["half"].what == "a worktree is there, but no plan in it: an adoption was cut short"
+    assert findings["gone"].what == "the worktree of this plan is missing, with everything that waited there"
+    assert findings["half"].what == "the worktree contains no plan, because an adoption was interrupted"
 
 
 def test_plans_that_an_earlier_version_left_in_another_worktree_are_named(repo: Path) -> None:
@@ -114,7 +112,7 @@ def test_each_stages_own_agent_is_looked_for(repo: Path) -> None:
     (finding,) = surroundings.of_agents(loading.load(repo, {}), repo, ENVIRON)
 
     assert (finding.severity, finding.where) == ("warning", "stage worker")
-    assert finding.what == "the program gemini of agent gemini was not found"
+    assert finding.what == "the program gemini of the agent gemini was not found"
 
 
 def test_a_program_of_ones_own_that_is_not_there_is_named(repo: Path) -> None:
@@ -122,7 +120,7 @@ def test_a_program_of_ones_own_that_is_not_there_is_named(repo: Path) -> None:
 
     (finding,) = surroundings.of_agents(loading.load(repo, {}), repo, ENVIRON)
 
-    assert finding.what == f"the program {repo}/agent of agent command was not found"
+    assert finding.what == f"the program {repo}/agent of the agent command was not found"
 
 
 def test_a_preset_that_a_plan_wants_and_nobody_configured_is_an_error(repo: Path) -> None:

@@ -218,7 +218,7 @@ def test_names_that_mean_nothing_are_warnings_with_the_nearest() -> None:
 
     assert filters.select([a_plugin("memory", "bundled")], wishes, {}).warnings == (
         "plugins.enabled: there is no plugin 'memori'; did you mean 'memory'?",
-        "plugins.disabled: there is no plugin 'zzz'; `prloom plugins list` shows those there are",
+        "plugins.disabled: there is no plugin 'zzz'; `prloom plugins list` lists all plugins",
         "plugins.order: there is no plugin 'memroy'; did you mean 'memory'?",
         "plugins.settings: there is no plugin 'mem/ory'; did you mean 'memory'?",
     )

@@ -189,7 +189,7 @@ def test_what_an_earlier_plugin_dealt_with_is_forgotten_in_the_end(bench: Bench)
     ("settings", "text"),
     [
         ({"quiet": 120}, 'quiet: is 120, which has no unit; write "120s" for seconds'),
-        ({"quiet": "soon"}, 'quiet: is "soon", which is no duration'),
+        ({"quiet": "soon"}, 'quiet: is "soon", which is not a duration'),
         ({"quiet": "5m", "at_most": "1m"}, "at_most is 60s, which is shorter than quiet, 5m; make it longer"),
     ],
 )

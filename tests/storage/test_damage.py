@@ -40,7 +40,7 @@ def test_each_unreadable_line_is_named_with_file_line_reason_and_fix(
     ]
     assert "malformed" in found[0].reason
     assert "missing required field" in found[1].reason
-    assert found[0].fix == "mend the line while prloom is stopped, or leave it: it is skipped and the others count"
+    assert found[0].fix == "fix the line while prloom is stopped, or leave it: it is skipped, and the other lines count"
 
 
 def test_closed_segments_are_looked_through_too(folder: Folder, foreign: Callable[..., None]) -> None:
@@ -82,10 +82,10 @@ def test_what_was_set_aside_is_named(folder: Folder, foreign: Callable[..., None
     found = damage.findings(folder)
 
     assert [finding.reason for finding in found] == [
-        "the unfinished last line of a writer that was killed was set aside here",
+        "the unfinished last line of a process that was killed was set aside here",
         "a state file that could not be read was set aside here",
     ]
-    assert {finding.fix for finding in found} == {"look at it, then remove it"}
+    assert {finding.fix for finding in found} == {"read it, then remove it"}
 
 
 def test_a_document_that_does_not_parse_is_named_and_left_in_place(folder: Folder) -> None:

@@ -127,10 +127,10 @@ def _refuse_twice(where: RepositoryPaths, branch: str, chosen: str) -> None:
     for plan_id in plans.ids(where):
         plan = _present(where, plan_id) if plan_id == chosen else _other(where, plan_id)
         if plan is not None and plan.branch == branch:
-            raise PrloomError(f"branch {naming.shown(branch)} is looked after already, as plan {plan.id}")
+            raise PrloomError(f"branch {naming.shown(branch)} already belongs to plan {plan.id}")
         if plan is not None and plan_id == chosen:
             raise PrloomError(
-                f"plan {chosen} exists already, for branch {naming.shown(plan.branch)}; take another --plan"
+                f"plan {chosen} exists already, for branch {naming.shown(plan.branch)}; choose another --plan"
             )
 
 

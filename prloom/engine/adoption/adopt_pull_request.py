@@ -62,7 +62,7 @@ def _forge(loaded: Bridges) -> LoadedBridge:
         return forges[0]
     if forges:
         names = ", ".join(bridge.name for bridge in forges)
-        raise PrloomError(f"several bridges lead to a forge ({names}); disable all but one in prloom.toml")
+        raise PrloomError(f"several bridges connect to a forge ({names}); disable all but one in prloom.toml")
     raise PrloomError("no bridge to a forge is enabled; adopt the branch with `prloom adopt --branch B`")
 
 
@@ -83,5 +83,5 @@ async def _asked(
     if found is None:
         raise PrloomError(f"{forge.name} has no pull request #{number}, or the token may not see it")
     if found.state != "open":
-        raise PrloomError(f"pull request #{number} is {found.state}; there is nothing to look after")
+        raise PrloomError(f"pull request #{number} is {found.state}; it cannot be adopted")
     return found

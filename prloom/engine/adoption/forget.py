@@ -121,8 +121,8 @@ def _have_let_go(local: Folder, plan_id: str, patience: timedelta, pause: Pause)
     while not control.was_read(local, asked):
         if time.monotonic() > end:
             raise PrloomError(
-                f"the dispatcher has not let go of plan {plan_id} within {patience.total_seconds():.0f} s; "
-                f"see `prloom status`, or stop it and try again"
+                f"the dispatcher has not released plan {plan_id} within {patience.total_seconds():.0f} s; "
+                f"see `prloom status`, or stop the dispatcher and try again"
             )
         pause(_LOOK)
 

@@ -78,7 +78,7 @@ def _left(asked: Iterable[Asked], found: Iterable[Snapshot]) -> str | None:
     missing = {event_id for request, *_ in asked for event_id in request.ids}
     for each in found:
         if missing & each.bus.untaken:
-            return "it is about an event that has yet to be taken in"
+            return "it names an event that was not taken in yet"
         missing -= {name for request, *_ in asked for name in requests.concerned(request, each.plan.id, each.bus.state)}
     unread = [each for each in found if each.error is not None]
     return f"plan {unread[0].plan.id} cannot be read: {unread[0].error}" if missing and unread else None

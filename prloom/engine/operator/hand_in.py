@@ -31,7 +31,7 @@ def append(repository: RepositoryPaths, plan_id: str, events: Sequence[Event], n
             if search.event(bus, event.id, None) is not None:
                 raise PrloomError(
                     f"plan {plan_id} has an event {event.id} already, and nothing was appended; "
-                    f"`prloom why` tells what became of it"
+                    f"`prloom why` shows what happened to it"
                 )
         entries.append(Journal(bus, paths.EVENTS), [intake.shortened(event) for event in events], now)
 

@@ -98,7 +98,7 @@ def _withheld(desk: Desk, queued: QueuedAction, secrets: Mapping[str, str]) -> D
     found = () if action is None else leaks.in_action(action, secrets)
     if not found:
         return None
-    log.warning("action %s of plan %s is withheld, for it holds %s", queued.id, desk.id, " and ".join(found))
+    log.warning("action %s of plan %s is withheld because it contains %s", queued.id, desk.id, " and ".join(found))
     return outbox.withheld(queued, found)
 
 

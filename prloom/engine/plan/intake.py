@@ -33,7 +33,7 @@ ROOM = 1024 * 1024
 """Characters of text that an event may have."""
 PATIENCE = timedelta(seconds=5)
 """How long a last line may be without its newline before it is taken for one whose writer was killed."""
-UNSEEN = "no plugin is there to see it, and no agent is to be asked"
+UNSEEN = "no plugin handles it, and no agent sees it"
 REPLACED = "events.jsonl was cut or replaced; it is read again from its beginning"
 
 Sign = Callable[[Event], React | None]
@@ -226,7 +226,7 @@ def looked_up(desk: Desk, event_id: str, permission: str | None, why: str | None
     login = event.author or ""
     policy: Backoff = desk.rules.backoff
     if permission is None:
-        held = trust.unknown(login, why or "no bridge can tell")
+        held = trust.unknown(login, why or "no bridge can look it up")
         wait = deferral.defer(event, "trust", held.reason, now=desk.clock(), policy=policy)
         change = Change(event_id=event.id, verdict="held", state="held", reason=held.reason, deferral=wait)
     else:

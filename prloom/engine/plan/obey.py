@@ -59,7 +59,7 @@ def _reply(desk: Desk, event: Event, command: Command, plugin_commands: Mapping[
         case "approve":
             return _approve(desk, event, command)
         case "pause":
-            return Reply("Paused. `/prloom resume` goes on.", paused=True)
+            return Reply("Paused. `/prloom resume` resumes work.", paused=True)
         case "resume":
             return Reply("Going on.", paused=False)
         case "help":
@@ -77,7 +77,7 @@ def _without(state: DispatchState, event_id: str) -> DispatchState:
 def _retry(desk: Desk) -> Reply:
     changes = requests.retried(desk.ledger.state.open.values())
     revived = tuple(outbox.revived(action) for action in desk.ledger.state.queue.values() if action.failed)
-    text = f"Looking again at {_counted(changes, 'event')} and {_counted(revived, 'failed action')}."
+    text = f"Retrying {_counted(changes, 'event')} and {_counted(revived, 'failed action')}."
     return Reply(text, changes, revived)
 
 
@@ -85,7 +85,7 @@ def _approve(desk: Desk, event: Event, command: Command) -> Reply:
     held = commands.held_before(event, desk.ledger.state.open.values(), command.words[1:])
     who = f"by {event.author.login}" if event.author else "by the operator"
     changes = requests.vouched(held, who)
-    text = f"Vouched for {_counted(changes, 'held comment')}." if changes else "No held comment was found to vouch for."
+    text = f"Approved {_counted(changes, 'held comment')}." if changes else "There is no held comment to approve."
     return Reply(text, changes)
 
 

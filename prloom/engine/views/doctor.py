@@ -78,9 +78,9 @@ def _plan(of: Snapshot, refused: str | None, now: datetime) -> Iterator[Finding]
     if of.error or refused:
         yield from of_error(PrloomError(of.error or refused), where)
     elif of.plan.blocked:
-        yield _error(of.plan.last_error or "it is blocked", where, "mend that; prloom goes on by itself")
+        yield _error(of.plan.last_error or "it is blocked", where, "fix that; prloom then continues by itself")
     elif of.plan.last_error:
-        yield _warning(of.plan.last_error, where, "mend that; prloom tries again by itself")
+        yield _warning(of.plan.last_error, where, "fix that; prloom tries again by itself")
     try:
         local = Folder.open(of.worktree, *paths.LOCAL)
     except StorageError:
@@ -136,11 +136,11 @@ def unreadable(line: bytes) -> str | None:
         return found.reason
     shape = _KINDS.get(found.kind)
     if shape is None:
-        return f"its kind is {found.kind}, none of {', '.join(_KINDS)}"
+        return f"its kind is {found.kind}, not one of {', '.join(_KINDS)}"
     try:
         record.from_wire(shape, found.data)
     except msgspec.ValidationError as error:
-        return f"it holds no {found.kind}: {error}"
+        return f"it is not a valid {found.kind}: {error}"
     return None
 
 
@@ -164,7 +164,7 @@ def _leftovers(folder: Folder, now: datetime, *, of: str = ".") -> Iterator[Find
                 yield _unsafe(error, folder.where(name))
                 continue
             if found is not None and found.st_mtime < (now - _STALE).timestamp():
-                yield _warning("a writer that was killed left this behind", folder.where(name), "remove it")
+                yield _warning("a process that was killed left this file behind", folder.where(name), "remove it")
 
 
 def _lock(local: Folder, now: datetime) -> Iterator[Finding]:
@@ -179,8 +179,8 @@ def _lock(local: Folder, now: datetime) -> Iterator[Finding]:
         return
     silent = now - record.moment(found.last_tick_at)
     if silent > STUCK:
-        what = f"the dispatcher, process {found.pid}, lives but has not ticked since {found.last_tick_at}"
-        yield _error(what, where, f"see what it does, end it with `kill {found.pid}`, and start it again")
+        what = f"the dispatcher, process {found.pid}, is alive, but has not ticked since {found.last_tick_at}"
+        yield _error(what, where, f"check what it does, end it with `kill {found.pid}`, and start it again")
 
 
 def _published(local: Folder) -> Iterator[Finding]:
@@ -233,5 +233,7 @@ def of_error(error: PrloomError, where: str) -> tuple[Finding, ...]:
     found = []
     for line in str(error).splitlines():
         what, semicolon, fix = line.rpartition("; ")
-        found.append(_error(what if semicolon else line, where, fix if semicolon else "mend that, and look again"))
+        found.append(
+            _error(what if semicolon else line, where, fix if semicolon else "fix that, and run `prloom doctor` again")
+        )
     return tuple(found)

@@ -223,7 +223,7 @@ def _untaken(plan_id: str, came: Came) -> Listed:
         title=event.title,
         url=event.url,
         state="pending",
-        reason="no dispatcher has looked at it yet",
+        reason="no dispatcher has taken it in yet",
         by=None,
         attempts=0,
         created_at=event.created_at or came.ts,

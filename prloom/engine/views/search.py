@@ -19,8 +19,8 @@ from prloom.storage.reader import Entry, Reader
 
 _COMPARED = 5000  # the latest ids, among which the nearest is looked for
 _UNHEARD = (
-    "if it is newer than the last poll, `prloom poll` asks for it; "
-    "if no plan looks after its pull request, `prloom adopt PR` makes one"
+    "if it is newer than the last poll, run `prloom poll`; "
+    "if prloom does not look after its pull request yet, run `prloom adopt PR`"
 )
 
 
@@ -69,14 +69,14 @@ def needle(text: str) -> bytes:
 def nothing(repository: RepositoryPaths, named: str) -> str:
     """Return the error about a name that nothing has, with the nearest ids, or why an address may not be known."""
     if "://" in named:
-        return f"nothing with the address {named} came in or went out; {_UNHEARD}"
+        return f"prloom knows no event and no reply with the address {named}; {_UNHEARD}"
     ids = list(dict.fromkeys(row.id for row in events.every(repository).rows))
     if not ids:
         return f"no event {named}: there are no events yet"
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake costs it
 
     close = get_close_matches(named, ids[-_COMPARED:], n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else "`prloom events` lists those there are"
+    hint = f"did you mean {' or '.join(close)}?" if close else "`prloom events` lists all events"
     return f"no event, reply or action {named}; {hint}"
 
 

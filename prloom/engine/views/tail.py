@@ -38,7 +38,7 @@ def folded(bus: Folder, state: DispatchState | None) -> DispatchState:
                 state, said.decision, at=said.ts, end=state.log, outbox=_Nowhere(), tail=state.outbox
             )
         except (msgspec.ValidationError, LookupError) as error:
-            reason = f"decision {said.decision.seq} of {log.path} cannot be followed: {error}"
+            reason = f"decision {said.decision.seq} of {log.path} cannot be applied: {error}"
             raise StorageError(f"{reason}; see `prloom doctor`") from error
     return state
 

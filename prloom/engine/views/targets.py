@@ -92,8 +92,8 @@ def text(repository: RepositoryPaths, target: Target) -> Event:
             came = search.event(bus, target.id, opened.position)
     if came is None or opened is None or events.digest(came.event) != opened.digest:
         raise PrloomError(
-            f"the text of {target.id} in events.jsonl is not the one that came in, so nobody can vouch for it; "
-            "find out who changed it, or give it up with `prloom drop`"
+            f"the text of {target.id} in events.jsonl is not the text that came in, so it cannot be approved; "
+            "find out what changed it, or drop it with `prloom drop`"
         )
     return came.event
 
@@ -115,5 +115,5 @@ def _in(of: Snapshot, name: str) -> Iterator[Target]:
 def _why_not(repository: RepositoryPaths, name: str) -> str:
     """Return why a name means nothing that could be worked on: it is done, or it never was."""
     if search.plans_with(repository, name):
-        return f"{name} is done already; `prloom why` tells how it ended"
+        return f"{name} is already done; `prloom why` shows how it ended"
     return search.nothing(repository, name)

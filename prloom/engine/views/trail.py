@@ -60,7 +60,7 @@ def follow(repository: RepositoryPaths, plan_id: str, event_id: str) -> Followed
     """Return the life of an event of a plan; raises PrloomError where nobody took it in."""
     bus = buses.open_bus(repository, plan_id)
     if bus is None:
-        raise PrloomError(f"plan {plan_id} has no bus yet; adopt it again")
+        raise PrloomError(f"plan {plan_id} has no bus; adopt it again")
     with bus:
         trail = _Trail(event_id)
         for entry in Reader(bus, paths.DECISIONS).scan():
@@ -73,9 +73,9 @@ def follow(repository: RepositoryPaths, plan_id: str, event_id: str) -> Followed
 def _followed(bus: Folder, trail: _Trail) -> Followed:
     came = search.event(bus, trail.event_id, trail.intake.position if trail.intake else None)
     if came is None and trail.intake is None:
-        raise PrloomError(f"{trail.event_id} was never taken in; see what is wrong with its line: `prloom doctor`")
+        raise PrloomError(f"{trail.event_id} was never taken in; `prloom doctor` shows what is wrong with its line")
     if trail.state is None and came is not None and not journals.is_behind(came.position, buses.state(bus).cursor):
-        raise PrloomError(f"{trail.event_id} is a post of prloom's own, or was known already: it was not taken in")
+        raise PrloomError(f"{trail.event_id} was not taken in, because prloom posted it itself, or knew it already")
     event = came.event if came is not None else _without_text(trail)
     return Followed(event, came.ts if came is not None else "", trail.state or "pending", trail.told())
 
@@ -177,7 +177,7 @@ class _Trail:
             author=event.author,
             created_at=event.created_at,
         )
-        reason = event.reason or f"it was {event.state} when the log was begun anew"
+        reason = event.reason or f"it was {event.state} when a new segment of the log was started"
         self.happened.append(_happened(said, event.state)._replace(reason=reason, deferral=event.deferral))
 
 

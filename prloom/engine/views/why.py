@@ -86,7 +86,7 @@ def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) ->
         raise PrloomError(search.nothing(repository, named))
     if len(found) > 1:
         plans = ", ".join(each.plan or "the repository's own" for each in found)
-        raise PrloomError(f"{named} is in several plans: {plans}; choose one with --plan")
+        raise PrloomError(f"{named} is in several plans: {plans}; name one with --plan")
     one = found[0]
     return trail_of(repository, one)
 

@@ -59,7 +59,7 @@ def test_publishing_with_the_same_key_again_prints_the_first_ones_id(run: Run):
         (("no topic", "x"), "", 1, "'no topic' is no topic; use letters, digits"),
         (("jobs", "x", "--parent", "nobody"), "", 1, "there is no message 'nobody' here"),
         (("jobs", "x", "--meta", "a"), "", 2, "a sets nothing; write KEY=VALUE"),
-        (("jobs", "x", "--delay", "5"), "", 2, "Invalid value for '--delay': it is \"5\", which is no duration"),
+        (("jobs", "x", "--delay", "5"), "", 2, "Invalid value for '--delay': it is \"5\", which is not a duration"),
         (("jobs", "x", "--max-attempts", "0"), "", 2, "0 is not in the range"),
         (("jobs",), b"a\xff", 1, "stdin is no UTF-8 text (at byte 1); messages are text: encode it first"),
         (("jobs", "a\udcff"), "", 1, "the body is no text that UTF-8 can hold"),

@@ -20,7 +20,7 @@ Run = Callable[..., Any]
     [
         (("jobs",), 2, "Missing argument '-- COMMAND...'"),
         (("jobs", "--once", "--concurrency", "2", "--", "cat"), 2, "--once handles one message"),
-        (("jobs", "--timeout", "0s", "--", "cat"), 2, "it is no time at all"),
+        (("jobs", "--timeout", "0s", "--", "cat"), 2, "it is not longer than zero"),
         (("jobs", "--success-topic", "a b", "--", "cat"), 1, "'a b' is no topic"),
         (("jobs", "--failure-topic", "jobs", "--", "cat"), 1, "would work on them for ever; name other topics"),
     ],

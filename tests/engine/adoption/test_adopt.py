@@ -27,7 +27,7 @@ def test_adopting_makes_a_worktree_a_plan_and_a_place_for_feedback(project: Proj
 def test_a_branch_is_adopted_once(project: Project, git_stage: Stage):
     project.adopt(git_stage)
 
-    with pytest.raises(Exception, match="branch work is looked after already, as plan work"):
+    with pytest.raises(Exception, match="branch work already belongs to plan work"):
         project.adopt(git_stage)
 
 
@@ -35,7 +35,7 @@ def test_a_plan_of_another_branch_keeps_its_id(project: Project, git_stage: Stag
     project.adopt(git_stage)
     project.git("branch", "other")
 
-    with pytest.raises(Exception, match="plan work exists already, for branch work; take another --plan"):
+    with pytest.raises(Exception, match="plan work exists already, for branch work; choose another --plan"):
         adopt.adopt_branch(
             repository.find(project.root),
             git_stage.config,

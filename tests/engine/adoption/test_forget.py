@@ -88,7 +88,7 @@ def test_a_dispatcher_that_does_not_let_go_keeps_the_plan_and_is_named(project: 
     with (
         Folder.make(project.root, "prloom", ".local") as local,
         DispatcherLock(local),
-        pytest.raises(PrloomError, match="the dispatcher has not let go of plan work within 0 s; see `prloom status`"),
+        pytest.raises(PrloomError, match="the dispatcher has not released plan work within 0 s; see `prloom status`"),
     ):
         give_up(project, git_stage, patience=SOON)
 

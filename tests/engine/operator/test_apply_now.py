@@ -89,7 +89,7 @@ async def test_a_request_about_an_event_that_has_yet_to_be_taken_in_is_left_to_t
     stage.adopt()
     stage.append(said("e"))
 
-    assert ask(stage, "drop", "e", reason="no") == "it is about an event that has yet to be taken in"
+    assert ask(stage, "drop", "e", reason="no") == "it names an event that was not taken in yet"
     await stage.tick()
 
     assert stage.fate("e") == ["pending", "dropped"]

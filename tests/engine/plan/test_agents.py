@@ -186,7 +186,7 @@ async def test_an_event_that_the_answer_leaves_out_is_asked_about_again_alone(be
     stage.append(said("a"), said("b"), said("c"))
     await stage.tick()
     assert stage.bridge.said == ["On a.", "On c."]
-    assert waits(bench)["b"]["reason"] == "the answer leaves the event out"
+    assert waits(bench)["b"]["reason"] == "the answer does not mention the event"
     stage.append(said("d"))
     stage.clock.advance(minutes=1)
 

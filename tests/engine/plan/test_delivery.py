@@ -93,7 +93,7 @@ async def test_a_failed_action_is_revived_by_a_retry(stage: Stage):
 
     await stage.tick()
 
-    assert sorted(stage.bridge.said) == ["Looking again at 0 events and 1 failed action.", "re a"]
+    assert sorted(stage.bridge.said) == ["Retrying 0 events and 1 failed action.", "re a"]
 
 
 async def test_an_action_that_never_gets_through_ends_visibly(stage: Stage):

@@ -187,7 +187,7 @@ async def test_with_max_attempts_the_last_failure_parks_the_event(stage: Stage):
         stage.clock.advance(hours=1)
 
     assert stage.open()["a"]["state"] == "parked"
-    assert "p did not get done with it in 2 attempts" in stage.open()["a"]["reason"]
+    assert "p failed on it 2 times" in stage.open()["a"]["reason"]
 
 
 # ---- processes that die, and those that wait to be started again

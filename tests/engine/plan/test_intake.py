@@ -165,7 +165,7 @@ async def test_an_events_text_that_was_changed_in_the_journal_needs_a_person(sta
 
     assert stage.triager.batches == [("b",)]
     assert stage.open()["a"]["state"] == "parked"
-    assert "is not the one that came in" in stage.open()["a"]["reason"]
+    assert "is not the text that came in" in stage.open()["a"]["reason"]
 
 
 async def test_a_last_line_whose_writer_forgot_the_newline_is_taken_in_after_a_while(stage: Stage):
@@ -290,7 +290,7 @@ async def test_what_nobody_is_there_to_see_is_over_by_the_decision_that_takes_it
     assert of_the_repository(stage) == [("intake", ["handled", "handled"])]
     (step,) = why.document(why.find(stage.paths, "a")).steps
     assert (step.by, step.verdict) == ("prloom", "handled")
-    assert step.reason == "no plugin is there to see it, and no agent is to be asked"
+    assert step.reason == "no plugin handles it, and no agent sees it"
 
 
 async def test_a_notice_of_a_plan_without_plugins_is_over_likewise_and_says_all_the_same_what_became_of_the_plan(

@@ -69,7 +69,7 @@ async def test_a_retry_shows_deferred_events_again(stage: Stage):
 
     (answer,) = await told(stage, "/prloom retry")
 
-    assert answer.startswith("Looking again at 1 event and 0 failed actions.")
+    assert answer.startswith("Retrying 1 event and 0 failed actions.")
     assert host.shown == [("c0",), ("c0",)]
 
 
@@ -102,7 +102,7 @@ async def test_an_approval_lets_in_what_stood_there(stage: Stage):
 
     (answer, _) = await told(stage, "/prloom approve", author=by("ann"))
 
-    assert answer.startswith("Vouched for 1 held comment.")
+    assert answer.startswith("Approved 1 held comment.")
     assert stage.triager.batches == [("c0",)]
 
 

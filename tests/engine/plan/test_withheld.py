@@ -48,7 +48,10 @@ async def test_a_reply_with_a_key_is_not_sent_and_its_neighbour_is(withheld: Sta
     assert withheld.bridge.said == ["Sure."]
     action = only(withheld)
     assert (action["failed"], action["withheld"], action.get("attempts", 0)) == (True, True, 0)
-    assert action["error"] == f"withheld, for it holds a GitHub token; look at it: `prloom approve {action['id']}`"
+    assert (
+        action["error"]
+        == f"withheld because it contains a GitHub token; to read it, run `prloom approve {action['id']}`"
+    )
 
 
 async def test_neither_the_log_nor_what_is_told_of_it_repeats_the_key(
@@ -58,7 +61,7 @@ async def test_neither_the_log_nor_what_is_told_of_it_repeats_the_key(
     ask(withheld, "retry", "bad")
     await withheld.tick()
 
-    assert "is withheld, for it holds a GitHub token" in caplog.text
+    assert "is withheld because it contains a GitHub token" in caplog.text
     assert KEY not in caplog.text
     assert KEY not in (withheld.local() / "bus/state/dispatcher.json").read_text()
     assert KEY not in json.dumps([decision.get("deliveries") for decision in withheld.decisions()])
@@ -121,7 +124,7 @@ async def test_a_value_of_the_environment_is_known_whatever_its_form(stage: Stag
     await stage.tick()
 
     assert stage.bridge.said == []
-    assert "it holds the value of DEPLOY_PASSWORD" in str(only(stage)["error"])
+    assert "it contains the value of DEPLOY_PASSWORD" in str(only(stage)["error"])
 
 
 async def test_a_plugins_action_is_looked_through_too(stage: Stage):

@@ -42,9 +42,12 @@ def test_a_repository_where_nothing_was_ever_done_has_no_findings(stage: Stage) 
     [
         ("nonsense", "JSON is malformed: "),
         ('{"kind": "event"}', "it is no envelope of ts, kind, schemaVersion and data: "),
-        ('{"kind": "note", "data": {}}', "its kind is note, none of event, decision, action"),
-        ('{"kind": "event", "data": {"id": ""}}', "it holds no event: Expected `str` of length >= 1 - at `$.id`"),
-        ('{"kind": "decision", "data": {"seq": 1}}', "it holds no decision: Object missing required field `stage`"),
+        ('{"kind": "note", "data": {}}', "its kind is note, not one of event, decision, action"),
+        ('{"kind": "event", "data": {"id": ""}}', "it is not a valid event: Expected `str` of length >= 1 - at `$.id`"),
+        (
+            '{"kind": "decision", "data": {"seq": 1}}',
+            "it is not a valid decision: Object missing required field `stage`",
+        ),
         ('{"kind": "event", "schemaVersion": 9, "data": {}}', "its schemaVersion is 9, and this prloom knows 1"),
     ],
 )
@@ -164,7 +167,7 @@ async def test_a_dispatcher_that_lives_but_does_not_tick_is_an_error(stage: Stag
         (finding,) = found(stage)
 
     assert finding.what == (
-        f"the dispatcher, process {os.getpid()}, lives but has not ticked since 2026-01-01T12:00:00.000Z"
+        f"the dispatcher, process {os.getpid()}, is alive, but has not ticked since 2026-01-01T12:00:00.000Z"
     )
 
 
@@ -211,5 +214,5 @@ def test_a_check_that_cannot_be_made_is_a_finding_for_each_of_its_lines() -> Non
 
     assert doctor.guarded(check, "here") == (
         Finding(severity="error", what="prloom.toml: this is wrong", where="here", fix="mend it"),
-        Finding(severity="error", what="that too", where="here", fix="mend that, and look again"),
+        Finding(severity="error", what="that too", where="here", fix="fix that, and run `prloom doctor` again"),
     )

@@ -108,7 +108,7 @@ def test_an_event_that_nobody_has_looked_at_is_pending_once(stage: Stage) -> Non
     stage.append(said("e"), said("e", "again"))
 
     assert [row["state"] for row in rows(stage)] == ["pending"]
-    assert rows(stage)[0]["reason"] == "no dispatcher has looked at it yet"
+    assert rows(stage)[0]["reason"] == "no dispatcher has taken it in yet"
 
 
 async def test_a_post_of_prlooms_own_and_a_second_line_of_one_id_are_no_events(stage: Stage) -> None:

@@ -387,7 +387,7 @@ def bad_snapshot(local: Path) -> None:
         (wrong_state, "state.json cannot be used: Expected `str`, got `int` - at `$.id`"),
         (linked_state, "state.json is a symbolic link, and prloom does not go through it"),
         (anothers_state, "state.json is of plan 'pr-7'; adopt its branch or pull request again"),
-        (bad_snapshot, "decisions.jsonl cannot be followed: Expected `int`, got `str`"),
+        (bad_snapshot, "decisions.jsonl cannot be applied: Expected `int`, got `str`"),
         (linked_bus, "bus is a symbolic link, and prloom does not go through it"),
         (piped_log, "decisions.jsonl is a pipe, and prloom does not go through it"),
     ],

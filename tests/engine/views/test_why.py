@@ -135,7 +135,7 @@ async def test_what_an_operator_did_is_told(stage: Stage) -> None:
 
     told = [(step["stage"], step["by"], step["verdict"], step["reason"]) for step in tell(stage)["steps"]]
     assert told[0] == ("intake", "prloom", "held", "eve has no permission here; at least write is required")
-    assert told[1] == ("operator", requests.OPERATOR, "vouched", "vouched for by the operator")
+    assert told[1] == ("operator", requests.OPERATOR, "vouched", "approved by the operator")
     assert told[-1] == ("operator", requests.OPERATOR, "dropped", "spam after all")
     assert tell(stage)["state"] == "dropped"
 
@@ -307,7 +307,7 @@ async def test_where_several_plans_have_it_they_are_listed_and_one_can_be_chosen
     stage.append(said("e", "here"))
     stage.append(said("e", "there"), plan_id="other")
 
-    with pytest.raises(PrloomError, match=r"^e is in several plans: other, pr-7; choose one with --plan$"):
+    with pytest.raises(PrloomError, match=r"^e is in several plans: other, pr-7; name one with --plan$"):
         tell(stage)
     assert tell(stage, plan="other")["event"]["body"] == "there"
 
@@ -320,7 +320,7 @@ async def test_what_nothing_has_is_refused_with_the_nearest_ids(stage: Stage) ->
 
     with pytest.raises(PrloomError, match=r"^no event, reply or action comment-14; did you mean comment-1[23] or comm"):
         tell(stage, "comment-14")
-    with pytest.raises(PrloomError, match=r"; `prloom events` lists those there are$"):
+    with pytest.raises(PrloomError, match=r"; `prloom events` lists all events$"):
         tell(stage, "z")
 
 
@@ -329,9 +329,9 @@ async def test_of_an_address_that_nothing_has_it_is_said_why_that_may_be(stage: 
     stage.adopt()
     stage.append(*map(said, events))
     unheard = (
-        r"^nothing with the address https://github\.com/o/r/pull/9#issuecomment-3 came in or went out; "
-        r"if it is newer than the last poll, `prloom poll` asks for it; "
-        r"if no plan looks after its pull request, `prloom adopt PR` makes one$"
+        r"^prloom knows no event and no reply with the address https://github\.com/o/r/pull/9#issuecomment-3; "
+        r"if it is newer than the last poll, run `prloom poll`; "
+        r"if prloom does not look after its pull request yet, run `prloom adopt PR`$"
     )
 
     with pytest.raises(PrloomError, match=unheard):
@@ -357,7 +357,7 @@ async def test_a_post_of_prlooms_own_is_no_event(stage: Stage) -> None:
     await stage.tick()
 
     with pytest.raises(
-        PrloomError, match=r"^own is a post of prloom's own, or was known already: it was not taken in$"
+        PrloomError, match=r"^own was not taken in, because prloom posted it itself, or knew it already$"
     ):
         tell(stage, "own")
 
