@@ -77,9 +77,7 @@ def _key_and_value(ctx: click.Context, param: click.Parameter, given: tuple[str,
     callback=_key_and_value,
     help="Override a key of prloom.toml, such as dispatcher.tick_interval=5s; may be repeated.",
 )
-@click.option(
-    "-v", "--verbose", is_flag=True, help="Log what prloom does to stderr, and show the traceback of a bug."
-)
+@click.option("-v", "--verbose", is_flag=True, help="Log what prloom does to stderr, and show the traceback of a bug.")
 @click.version_option(__version__, message="prloom %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, directory: str, overrides: tuple[str, ...], *, verbose: bool) -> None:

@@ -31,7 +31,7 @@ async def test_a_running_dispatcher_pauses_and_resumes(stage: Stage, prloom: Prl
     stage.adopt()
     async with stage.running():
         ran = prloom("pause", "pr-7")
-        assert ran.out == "Handed to the running dispatcher, to pause: pr-7.\n"
+        assert ran.out == "Sent to the running dispatcher, to pause: pr-7.\n"
         await stage.until(lambda: any(decision.get("paused") for decision in stage.decisions()))
         stage.append(said("e"))
         await stage.until(lambda: stage.fate("e") == ["pending"])
