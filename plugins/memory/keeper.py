@@ -8,9 +8,6 @@ from . import notes, place, reading, section
 from .notes import Added, Notes
 from .section import BrokenSection
 
-SPOKEN = ("pr_comment", "pr_review", "pr_review_comment", "review_feedback")
-"""Types of events that are somebody's own words; a failed check's log is not."""
-
 _REMEMBERED = 500
 """Events whose notes were taken that are remembered, so that one that is shown again is not taken again."""
 _HELP = "`/memory` lists the notes for this repository's agents, `/memory forget N` removes one."
@@ -27,7 +24,7 @@ class Keeper:
         """Take the notes of the batch. A comment that says nothing else is dealt with; the rest is the agent's."""
         changed = False
         for event in triage.events:
-            if event.type in SPOKEN and not (event.author and event.author.bot):
+            if event.spoken and not (event.author and event.author.bot):
                 changed |= self._take(event, triage)
         if changed:
             self._save(triage)

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from prloom.api import Event, HookContext, Json, TriageContext, duration, iso, moment
 
-SPOKEN = ("pr_comment", "pr_review", "pr_review_comment")
-"""Types of events that are somebody's words in the conversation."""
+ITEM = "review_feedback"
+"""The type of an item of `review.md`, which is written for prloom and waits for nobody."""
 
 
 class Listener:
@@ -64,7 +64,7 @@ class Listener:
 def _is_speech(event: Event) -> bool:
     """Whether a person said this, and not to a program."""
     person = event.author is not None and not event.author.bot
-    return person and event.type in SPOKEN and not event.body.lstrip().startswith("/")
+    return person and event.spoken and event.type != ITEM and not event.body.lstrip().startswith("/")
 
 
 def _written(event: Event, now: datetime) -> str:

@@ -40,7 +40,8 @@ from prloom.model.action import (
     UpsertPlan,
 )
 from prloom.model.decision import Deferral
-from prloom.model.event import NOTICES, Author, Event, Target
+from prloom.model.event import Author, Event, Target
+from prloom.model.kinds import NOTICES
 from prloom.model.record import Json, iso, moment
 
 __all__ = [

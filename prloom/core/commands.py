@@ -8,7 +8,7 @@ from datetime import datetime
 
 from prloom.core import markdown, trust
 from prloom.model import record
-from prloom.model.event import NOTICES, Event
+from prloom.model.event import Event
 from prloom.model.position import Position
 from prloom.model.state import DispatchState, OpenEvent
 
@@ -53,8 +53,7 @@ def parse(event: Event) -> Command | None:
     body = event.body.lstrip()
     if not body.startswith("/"):
         return None
-    said = event.type.startswith("pr_") or event.type == "review_feedback"
-    if not said or event.type in NOTICES:  # whose text, if they have any, is not what somebody has just said
+    if not event.kind.commands:  # its text, if it has any, is not what somebody has just said
         return None
     words = body.partition("\n")[0].split()
     name = words[0].removeprefix("/")

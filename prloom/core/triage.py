@@ -25,9 +25,6 @@ from prloom.model.state import OpenEvent
 OWNER = "triage"
 """Who defers the events of a run that failed."""
 
-THREADED = ("pr_review_comment", "review_feedback")
-"""Types of events that stand in a conversation of their own, which can be resolved."""
-
 _REBASE = "the agent asks for a rebase of the branch; the plan has a TODO for it"
 
 LONGEST_ANSWER = 1024 * 1024
@@ -181,7 +178,7 @@ def settle(
         kept.add(event.id)
         changes.append(Change(event_id=event.id, verdict=item.verdict, state="triaged"))
         actions += reply(event, opened[event.id], item.reply, plan_target)
-    threads = {event.id: event.reply_to for event in live if event.id in kept and event.type in THREADED}
+    threads = {event.id: event.reply_to for event in live if event.id in kept and event.kind.threaded}
     todos = _todos(answer, kept, threads)
     causes = _rebase_causes(answer, kept) if answer.rebase_requested else ()
     if causes:

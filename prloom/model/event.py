@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, field
 
+from prloom.model import kinds
+from prloom.model.kinds import Kind
 from prloom.model.record import Json, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from hashlib import _Hash
-
-NOTICES = ("pr_pushed", "pr_closed", "pr_merged", "pr_reopened", "comment_deleted", "checks_changed")
-"""Types of events that, without an author and a body, tell only that something happened: they need no answer."""
-
-_DELETED = "comment_deleted"
 
 Severity = Literal["info", "warning", "error"]
 LONGEST_ID = 512
@@ -76,6 +73,16 @@ class Event(Record, frozen=True, kw_only=True, omit_defaults=True):
         return older if isinstance(older, str) else None
 
     @property
+    def kind(self) -> Kind:
+        """What the event's type means."""
+        return kinds.kind(self.type, by_person=self.author is not None and not self.author.bot)
+
+    @property
+    def spoken(self) -> bool:
+        """Whether the body is somebody's own words, and not a log or a report."""
+        return self.kind.speech
+
+    @property
     def own_account(self) -> bool:
         """Whether a bridge says that the account by which prloom posts wrote it (`context.ownAccount`)."""
         return self.context.get("ownAccount") is True
@@ -83,12 +90,12 @@ class Event(Record, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def notice(self) -> bool:
         """Whether the event only tells that something happened: nobody's words, and nobody who waits for an answer."""
-        return self.author is None and self.type in NOTICES and not self.body.strip()
+        return self.author is None and self.kind.notice and not self.body.strip()
 
     @property
     def deletes(self) -> str | None:
         """The id of the event whose comment was deleted, if it is that what this one tells."""
-        return self.supersedes if self.type == _DELETED and self.notice else None
+        return self.supersedes if self.type == kinds.DELETED and self.notice else None
 
     @property
     def written_at(self) -> str | None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from prloom.core import commands, intake
 from prloom.core.commands import BUILT_IN, Command
 from prloom.model.decision import Deferral
-from prloom.model.event import Event
+from prloom.model.event import Author, Event
 from prloom.model.position import Position
 from prloom.model.state import DispatchState, OpenEvent
 
@@ -54,10 +54,25 @@ def test_a_command_is_a_first_word_with_a_slash(an_event: MakeEvent, body: str, 
         ("merge_conflict", False),
         ("pr_closed", False),
         ("pr_merged", False),
+        ("comment_deleted", False),
+        ("mr_comment", True),
+        ("discussion_comment", True),
+        ("ticket", True),
     ],
 )
 def test_only_what_somebody_says_can_be_a_command(an_event: MakeEvent, kind: str, *, is_one: bool) -> None:
     assert (commands.parse(an_event(type=kind, body="/prloom status")) is not None) is is_one
+
+
+@pytest.mark.parametrize("author", [None, Author("ci", bot=True)])
+@pytest.mark.parametrize(
+    ("kind", "is_one"),
+    [("mr_comment", True), ("issue.note", True), ("pipeline_failed", False), ("log", False), ("check_failed", False)],
+)
+def test_what_a_person_has_not_signed_is_a_command_only_where_its_type_says_that_it_is_speech(
+    an_event: MakeEvent, kind: str, author: Author | None, *, is_one: bool
+) -> None:
+    assert (commands.parse(an_event(type=kind, author=author, body="/prloom approve")) is not None) is is_one
 
 
 @given(body=st.text() | st.text().map(lambda text: "/" + text))

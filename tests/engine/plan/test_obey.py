@@ -197,3 +197,15 @@ async def test_an_answer_without_a_thread_goes_to_the_pull_request(stage: Stage)
         "target": "forge",
         "token": {"pr": 7},
     }
+
+
+@pytest.mark.parametrize("kind", ["mr_comment", "discussion_comment"])
+async def test_a_command_is_obeyed_in_the_comment_of_any_source(stage: Stage, kind: str):
+    stage.adopt()
+    await told(stage, "let me in", author=by("eve", "none"))
+    stage.bridge.news.append(said("approval", "/prloom approve", type=kind, author=by("ann")))
+
+    await stage.tick()
+
+    assert stage.state()["done"] == {"handled": 1, "triaged": 1}
+    assert stage.triager.batches == [("c0",)]
