@@ -37,32 +37,58 @@ def command(
     """Run PLUGIN, a name or a path, with events of every kind, and show what it does with each of them.
 
     It need not be enabled; it gets its settings of prloom.toml. It gets an empty folder instead of the repository, and
-    its actions are not carried out. With --say or --event, it gets only these events. The exit code is 1 if it fails.
+    its actions are not carried out. With --say or --event, it gets only these events; without them, the promises of
+    `PluginContract` are tried too. The exit code is 1 if it fails, or if it is loaded with a warning.
     """
     from contextlib import nullcontext  # noqa: PLC0415 - `prloom plugins test --help` needs none
+    from dataclasses import replace  # noqa: PLC0415
 
     from prloom.cli import trial_report  # noqa: PLC0415
-    from prloom.testing import trial  # noqa: PLC0415
+    from prloom.cli.trial_report import Result  # noqa: PLC0415
+    from prloom.testing import contract_trial, listening, trial  # noqa: PLC0415
 
     found = _found(given, plugin)
     settings, limit = _configured(given, found)
     events = _events(said, files)
     # A debugger and a progress line would write over each other.
     progress = nullcontext(lambda _: None) if inline else terminal.progress(f"trying {found.key}")
-    with _at_work(found, settings, limit, inline=inline) as (runner, root), progress as label:
-        registered = runner.start()
+    out = _prints_to_stderr() if as_json and inline else nullcontext()
+    with _at_work(found, settings, limit, inline=inline) as (runner, root), progress as label, out:
+        _report_log_only(found.key)
+        with listening.to(found.key) as heard:  # the process asks at its start which of its records are of interest
+            registered = runner.start()
         trials = list(_watched(trial.alone(runner, events, root), label))
         skipped = len(events) - len(trials)
         batch = None if skipped else trial.together(runner, events, root)
         trials += [] if skipped else trial.elsewhere(runner, root)
+        result = Result(found, registered, tuple(heard), tuple(trials), batch, skipped)
+        if not (said or files or inline or result.faults):
+            label("the promises")
+            result = replace(result, broken=contract_trial.broken(found, settings, os.environ))
     if as_json:
-        terminal.echo_json(trial_report.document(found, registered, trials, batch))
+        terminal.echo_json(trial_report.document(result))
     else:
-        click.echo("\n".join(trial_report.lines(found, registered, trials, batch, skipped=skipped)))
-    failed = [each for each in trials if each.faults]
-    if failed or (batch and batch.faults):
-        what = f"{len(failed)} of {len(trials)} times" if failed else "on all events at once"
-        raise PrloomError(f"plugin {found.key} failed {what}; to debug it, use `prloom plugins test --inline`")
+        click.echo("\n".join(trial_report.lines(result)))
+    problem = result.problem()
+    if problem is not None:
+        raise PrloomError(problem)
+
+
+def _report_log_only(key: str) -> None:
+    """Let what the plugin logs stand in the report, and not on stderr too."""
+    import logging  # noqa: PLC0415 - see command
+
+    logging.getLogger(f"prloom.plugin.{key}").setLevel(logging.CRITICAL + 1)
+
+
+@contextmanager
+def _prints_to_stderr() -> Iterator[None]:
+    """Keep what a plugin prints in this process out of the document."""
+    import sys  # noqa: PLC0415 - see command
+    from contextlib import redirect_stdout  # noqa: PLC0415
+
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 def _found(given: Options, named: str) -> Found:

@@ -20,6 +20,7 @@ from typing import Any
 
 from prloom.api import HOOKS, Event, Json, hooks
 from prloom.errors import ExtensionError
+from prloom.extensions.discovery import Found
 from prloom.extensions.process_host import ProcessHost
 from prloom.model.hook import Limits, Outcome
 from prloom.testing import finding, runners
@@ -49,6 +50,10 @@ class PluginContract:
     plugin: str | Path
     settings: Mapping[str, Json] = {}
     events: Mapping[str, Event] = {}
+
+    def found(self) -> Found:
+        """Return the plugin as the dispatcher would find it."""
+        return finding.at(self.plugin)
 
     def answer(self, prompt: str) -> str:
         """Play the agent, if the plugin runs one."""
@@ -117,7 +122,7 @@ class PluginContract:
     @contextmanager
     def _bench(self, *, process: bool = False, **more: Any) -> Iterator[Harness]:  # noqa: ANN401 - Harness's arguments
         """Yield the plugin at work, on a repository that is there for as long as this lasts."""
-        found = finding.at(self.plugin)
+        found = self.found()
         with tempfile.TemporaryDirectory(prefix="prloom-contract-") as folder:
             root = Path(folder).resolve() / "repository"
             root.mkdir()

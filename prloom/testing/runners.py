@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +25,7 @@ from prloom.model.hook import HookCall, Outcome
 
 T = TypeVar("T")
 Register = Callable[[PluginContext], Any]
+_ROUNDS = 20  # of the event loop: a chunk of output takes about four from the pipe to the log
 _NOWHERE = ModuleType("nowhere")
 
 
@@ -85,17 +86,26 @@ class Hosted:
     def start(self) -> Registered:
         """Start the host for the first time, and return what the plugin registered; raises ExtensionError."""
         if self._registered is None:
-            self._registered = self._loop.run(self._host.start())
+            self._registered = self._loop.run(_heard(self._host.start()))
         return self._registered
 
     def run(self, call: HookCall, services: Services) -> Outcome:
         """Run one hook in the host; raises HookFailed."""
-        return self._loop.run(self._host.run(call, services, self._limit))
+        return self._loop.run(_heard(self._host.run(call, services, self._limit)))
 
     def stop(self) -> None:
         """End the host and the loop."""
         self._loop.run(self._host.stop())
         self._loop.close()
+
+
+async def _heard(work: Awaitable[T]) -> T:
+    """Return what the work returns, once the loop has read what the plugin printed before that."""
+    try:
+        return await work
+    finally:
+        for _ in range(_ROUNDS):
+            await asyncio.sleep(0)
 
 
 def of_folder(found: Found, values: Mapping[str, Json]) -> Direct:

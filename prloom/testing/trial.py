@@ -8,12 +8,15 @@ from pathlib import Path
 
 from prloom.api import Action, Deferral, Event, Json
 from prloom.extensions.hosting import HookFailed
-from prloom.testing.events import PLAN, an_event
+from prloom.testing.events import PLAN, a_comment, an_event
 from prloom.testing.harness import REPOSITORY, Harness
 from prloom.testing.runners import Runner
 from prloom.testing.shown import Fate, Fault, Shown
 
 _PLAN = "# Plan\n\n- [ ] Rename it\n"
+ANSWER = "All is well."
+"""What the agent says, where the plugin runs one."""
+
 _MOST_LOSSES = 3
 """Hangs and deaths after which a trial ends: each of the many that would follow costs as long."""
 
@@ -55,7 +58,7 @@ def alone(runner: Runner, events: Mapping[str, Event], root: Path) -> Iterator[T
     """
     losses = 0
     for shape, event in events.items():
-        trial = _trial(Harness(runner, repo_root=root, strict=False), shape, event)
+        trial = _trial(_bench(runner, root), shape, event)
         yield trial
         losses += any(isinstance(each.error, HookFailed) and each.error.kind != "raised" for each in trial.faults)
         if losses >= _MOST_LOSSES:
@@ -63,24 +66,30 @@ def alone(runner: Runner, events: Mapping[str, Event], root: Path) -> Iterator[T
 
 
 def elsewhere(runner: Runner, root: Path) -> Iterator[Trial]:
-    """Run the hook points that no event of a plan leads to, each once."""
+    """Run the slash commands, and the hook points that no event of a plan leads to, each once."""
+    for name in runner.start().commands:
+        yield _trial(_bench(runner, root), f"/{name}", a_comment(f"/{name}", id=f"command-{name}"))
     for hook in runner.start().hooks:
         if hook == "onGlobalEvent":
             event = an_event(type="release_published", source="my-ci", pr=None, author=None)
-            yield _trial(Harness(runner, repo_root=root, strict=False), hook, event, REPOSITORY)
+            yield _trial(_bench(runner, root), hook, event, REPOSITORY)
         elif hook not in {"onEvent", "beforeTriage"}:
-            bench = Harness(runner, repo_root=root, strict=False)
+            bench = _bench(runner, root)
             bench.write_plan(_PLAN)
             yield _told(bench, bench.fire(hook), hook)
 
 
 def together(runner: Runner, events: Mapping[str, Event], root: Path) -> Batch:
     """Show all events at once."""
-    seen = Harness(runner, repo_root=root, strict=False).show(*events.values())
+    seen = _bench(runner, root).show(*events.values())
     counts: dict[str, int] = {}
     for fate in seen.fates.values():
         counts[fate.verdict] = counts.get(fate.verdict, 0) + 1
     return Batch(counts, len(seen.actions), seen.faults)
+
+
+def _bench(runner: Runner, root: Path) -> Harness:
+    return Harness(runner, repo_root=root, strict=False, agent=lambda _: ANSWER)
 
 
 def _trial(bench: Harness, shape: str, event: Event, plan: str = PLAN) -> Trial:

@@ -230,3 +230,88 @@ def test_a_variable_that_it_needs_and_does_not_get_is_said(
     _, out, _ = tried(capsys, "noted", "--say", "x")
 
     assert "warning  it needs NOTED_TOKEN in the environment; without, prloom does not run it" in out
+
+
+def test_what_it_prints_and_logs_is_shown(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(
+        repository,
+        """
+        print("imported")
+
+        def register(ctx):
+            ctx.log.info("registering")
+
+            @ctx.hook("beforeTriage")
+            def look(plan, triage):
+                for event in triage.events:
+                    print("looking at", event.id)
+                    triage.log.info("saw %s", event.type)
+                    triage.mark_event_deferred(event.id, "later", 30)
+        """,
+    )
+
+    code, out, err = tried(capsys, "noted", "--say", "hello", "--say", "again")
+
+    warning = (
+        "mark_event_deferred: retry_after_ms is 30, in milliseconds; event said-1 waits for the shortest time, 1000 ms;"
+        " if you mean 30 seconds, give 30000"
+    )
+    assert (code, err) == (0, "")
+    assert out.partition("What it printed and logged:\n")[2].splitlines() == [
+        "  at its start: info: imported",
+        "  at its start: info: registering",
+        "  hello (2 times): info: looking at said-1",
+        "  hello (2 times): info: saw pr_comment",
+        f"  hello (2 times): warning: {warning}",
+    ]
+    seen = document(capsys, "noted", "--say", "hello")
+    assert seen["plugin"]["log"] == ["info: imported", "info: registering"]
+    assert seen["events"][0]["log"][:2] == ["info: looking at said-1", "info: saw pr_comment"]
+
+
+def test_what_it_prints_in_this_process_is_kept_out_of_the_document(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(repository, f"print('imported')\n{textwrap.dedent(NOTED)}")
+
+    code, out, err = tried(capsys, "noted", "--inline", "--json", "--say", "x")
+
+    assert (code, err) == (0, "imported\n")
+    assert json.loads(out)["plugin"]["name"] == "noted"
+
+
+def test_a_wrong_name_of_a_hook_point_fails(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(repository, NOTED.replace('"beforeTriage"', '"beforeTriag"'))
+
+    code, _, err = tried(capsys, "noted", "--say", "hello")
+
+    assert code == 1
+    assert err.startswith("prloom: plugin noted: no hook point is named 'beforeTriag'; did you mean 'beforeTriage'?")
+
+
+def test_a_promise_that_only_the_contract_tries_is_tried_too(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(
+        repository,
+        "import itertools\nCOUNT = itertools.count()\n" + textwrap.dedent(NOTED).replace('"Bye', 'f"{next(COUNT)}'),
+    )
+
+    code, out, err = tried(capsys, "noted")
+
+    assert (code, err) == (
+        1,
+        "prloom: plugin noted does not keep 1 promise of PluginContract; fix what is listed above\n",
+    )
+    assert "Not kept: A hook runs again after a crash; were its outcome another, so would be what" in out
+    assert "(test_p2_the_same_call_has_the_same_outcome)" in out
+    assert "beforeTriage of a pull request merged: two runs of one call differ" in out
+
+
+def test_a_slash_command_is_tried_with_what_it_returns(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(repository, "def register(ctx):\n    ctx.register_command('Hello', lambda event, triage: 'Hello!')\n")
+
+    code, out, _ = tried(capsys, "noted", "--say", "hi")
+
+    assert code == 0
+    assert row(out, "/Hello") == "handled /hello; comment 'Hello!'"
