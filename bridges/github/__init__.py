@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -25,6 +26,7 @@ from .account import TokenAccount
 from .knowledge import asks, people, place, refusals, urls
 from .source import Source
 
+_BLOCKED = 451
 _NO_REPOSITORY = 'no repository on GitHub is known; set `repo = "owner/name"` in [bridges.github]'
 
 
@@ -56,6 +58,7 @@ class GithubBridge:
         self.http = urls.needs(config.api_url)
         self._repo = config.repo
         self._acknowledge = config.acknowledge
+        self._repository = urls.Repository(config.repo)
         self._graphql = urls.graphql(config.api_url)
         self._account = TokenAccount()
         self._missed: set[int] = set()  # a hint for the next poll; what is lost of it is found in its turn
@@ -68,7 +71,7 @@ class GithubBridge:
             return Polled(idle="no plan has a pull request")
         try:
             missed = frozenset(self._missed)
-            polled = await incoming.poll(ctx, self._source(ctx), state, missed)
+            polled, self._repository = await incoming.poll(ctx, self._source(ctx), state, missed)
         except HttpError as error:
             raise _clear(error, self._repo) from error
         self._missed -= missed
@@ -78,7 +81,7 @@ class GithubBridge:
         """Carry out one action."""
         if not self._repo:
             return Refused(_NO_REPOSITORY)
-        return await outgoing.deliver(ctx, self._source(ctx), self._graphql, action, self._missed.add)
+        return await outgoing.deliver(ctx, self._now_called(ctx), self._graphql, action, self._missed.add)
 
     def acknowledgement(self, event: Event) -> React | None:
         """Return the reaction by which a comment is acknowledged; GitHub takes none to a review."""
@@ -88,32 +91,33 @@ class GithubBridge:
 
     async def permission(self, ctx: BridgeContext, login: str) -> str:
         """Return what somebody may do in the repository; nothing where GitHub knows no such account."""
-        source = self._source(ctx)
+        source = self._now_called(ctx)
         try:
             return people.permission((await source.get(source.repository.permission(login))).json())
         except HttpError as error:
-            if error.trouble == "gone":
+            unknown = refusals.mentions(error, "is not a user")
+            if error.trouble == "gone" and (unknown or await source.sees_repository()):
                 return "none"
-            raise
+            raise error.reworded(refusals.explained(error)) from error
 
     async def open_pull_request(
         self, ctx: BridgeContext, *, branch: str, base: str, title: str, body: str, draft: bool
     ) -> PullRequest:
         """Open a pull request, or return the one that is open for the branch."""
-        return await forge.open_(self._source(ctx), branch=branch, base=base, title=title, body=body, draft=draft)
+        return await forge.open_(self._now_called(ctx), branch=branch, base=base, title=title, body=body, draft=draft)
 
     async def describe_pull_request(self, ctx: BridgeContext, number: int, *, title: str, body: str) -> None:
         """Replace the title and the body."""
-        await forge.describe(self._source(ctx), number, title=title, body=body)
+        await forge.describe(self._now_called(ctx), number, title=title, body=body)
 
     async def mark_ready(self, ctx: BridgeContext, number: int) -> None:
         """Take the pull request out of draft."""
-        await forge.mark_ready(self._source(ctx), self._graphql, number)
+        await forge.mark_ready(self._now_called(ctx), self._graphql, number)
 
     async def pull_request(self, ctx: BridgeContext, number: int) -> PullRequest | None:
         """Return the pull request, or None where GitHub says that there is none."""
         try:
-            return await forge.read(self._source(ctx), number)
+            return await forge.read(self._now_called(ctx), number)
         except HttpError as error:
             raise _clear(error, self._repo) from error
 
@@ -124,6 +128,10 @@ class GithubBridge:
             raise ExtensionError("the github bridge was given no HTTP client; run it by `prloom start`")
         return Source(ctx.http, urls.Repository(self._repo), self._account)
 
+    def _now_called(self, ctx: BridgeContext) -> Source:
+        """Return the source by the name that the last poll found the repository to have."""
+        return replace(self._source(ctx), repository=self._repository)
+
 
 def create(config: Config) -> GithubBridge:
     """Return the bridge."""
@@ -132,10 +140,17 @@ def create(config: Config) -> GithubBridge:
 
 def _clear(error: HttpError, repo: str) -> HttpError:
     """Return the error of a whole poll, or of the first question of all, in words that say what to do."""
-    said = {
-        "unauthorized": f"{refusals.REJECTED} ({error})",
-        "gone": f"GitHub shows no repository {repo} to this token; mend `repo`, or give the token access ({error})",
-        "forbidden": f"the token may not read the pull requests of {repo}; docs/github.md names its rights ({error})",
-    }
-    text = said.get(error.trouble, str(error))
-    return HttpError(text, trouble=error.trouble, status=error.status, body=error.body, retry_at=error.retry_at)
+    said = refusals.said(error)
+    match error.trouble:
+        case "unauthorized":
+            text = f"{refusals.REJECTED} ({error})"
+        case "gone":
+            text = f"GitHub shows no repository {repo} to this token; fix `repo`, or give the token access ({error})"
+        case "forbidden" if refusals.sso(error.headers) or error.status == _BLOCKED:
+            text = f"GitHub does not let this token read {repo}: {said} ({error})"
+        case "forbidden":
+            rights = "docs/github.md names the rights that it needs"
+            text = f"the token may not read the pull requests of {repo}: {said}; {rights} ({error})"
+        case _:
+            text = refusals.explained(error)
+    return error.reworded(text)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from prloom.api import Answer, BridgeContext, Event, HttpError, iso
 
 from .eyes import Eyes
-from .knowledge import checks, pulls
+from .knowledge import checks, pulls, refusals
 from .knowledge.checks import Result
 from .knowledge.cursor import Checks, Cursor, Seen
 from .news import News
@@ -127,5 +127,5 @@ class Checking:
         except HttpError as error:
             if error.trouble in {"limited", "unauthorized"}:
                 raise
-            return f"(the log cannot be read: {error})"
+            return f"(the log cannot be read: {refusals.explained(error)})"
         return checks.log_end(answer.content)

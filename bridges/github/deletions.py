@@ -48,9 +48,12 @@ class Deletions:
         due = self._known.deletions_due
         for kind in list(due[number]):
             missing = await self._missing(number, kind)
-            for key in missing[:_ASKED_FOR]:
-                if await self._gone(self._source.repository.post(kind, fields.tail_number(key, posts.MARKS[kind]))):
-                    self._news.take([posts.deleted(key, self._known.posts.pop(key), iso(self._ctx.now))])
+            asked = [(key, fields.tail_number(key, posts.MARKS[kind])) for key in missing[:_ASKED_FOR]]
+            gone = [key for key, post in asked if await self._gone(self._source.repository.post(kind, post))]
+            if gone:  # whoever loses sight of the pull request meanwhile is told 404 for each of its comments
+                await self._source.get(self._source.repository.pull(number), self._known.pull_requests[number].alone)
+            for key in gone:
+                self._news.take([posts.deleted(key, self._known.posts.pop(key), iso(self._ctx.now))])
             if len(missing) <= _ASKED_FOR:
                 due[number].remove(kind)
         if not due[number]:

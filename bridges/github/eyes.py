@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from prloom.api import BridgeContext, HttpError, iso
 
+from .knowledge import refusals
 from .knowledge.cursor import Cursor, Feed
 
 _BLIND = timedelta(hours=6)
@@ -31,4 +32,6 @@ class Eyes:
         self._known.closed_eyes[what] = iso(self._ctx.now + _BLIND)
         if what == "checks":  # those of Actions can be read by its runs, from the latest on
             self._known.actions = Feed()
-        self._ctx.log.warning("%s cannot be seen with this token, and are left alone: %s", what, error)
+        self._ctx.log.warning(
+            "%s cannot be seen with this token, and are left alone: %s", what, refusals.explained(error)
+        )

@@ -13,7 +13,7 @@ async def read(source: Source, number: int) -> PullRequest | None:
     try:
         return pulls.pull_request((await source.get(source.repository.pull(number))).json())
     except HttpError as error:
-        if error.trouble == "gone":
+        if error.trouble == "gone" and await source.sees_repository():
             return None
         raise
 
@@ -31,7 +31,7 @@ async def open_(source: Source, *, branch: str, base: str, title: str, body: str
         if there is not None:
             return there
         text = f"GitHub opens no pull request for {branch!r}: {refusals.said(error)}"
-        raise HttpError(text, trouble=error.trouble, status=error.status, retry_at=error.retry_at) from error
+        raise error.reworded(text) from error
     return pulls.pull_request(answer.json())
 
 

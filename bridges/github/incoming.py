@@ -6,14 +6,16 @@ import dataclasses
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 
 from prloom.api import Answer, BridgeContext, HttpError, Json, Polled, iso
 
 from .checking import Checking
 from .deletions import Deletions
 from .eyes import Eyes
-from .knowledge import cursor, fields, posts
+from .knowledge import cursor, fields, posts, refusals
 from .knowledge.cursor import Cursor
+from .knowledge.urls import Repository
 from .merging import Merging
 from .news import News
 from .runs import Runs
@@ -23,6 +25,7 @@ from .turns import Turns
 
 _OVERLAP = timedelta(hours=1)
 """How far before the first poll the feeds begin: some posts are seen only a while after the time they say."""
+_RENAMED = 'set `repo = "{}"` in [bridges.github], or give `origin` its new address'
 _EVER = "1970-01-01T00:00:00Z"
 _LONGEST = 120.0
 """Seconds after which a poll begins nothing more; what is left is done by the next."""
@@ -32,8 +35,12 @@ Step = Callable[[int], Awaitable[None]]
 """Something that is asked about a pull request, by its number; 0 stands for none in particular."""
 
 
-async def poll(ctx: BridgeContext, source: Source, state: Json | None, missed: Collection[int] = ()) -> Polled:
-    """Return what is new since the cursor. `missed` are pull requests on which a comment was found to be gone.
+async def poll(
+    ctx: BridgeContext, source: Source, state: Json | None, missed: Collection[int] = ()
+) -> tuple[Polled, Repository]:
+    """Return what is new since the cursor, and the repository by the name that it has now.
+
+    `missed` are pull requests on which a comment was found to be gone.
 
     The lists of the whole repository come first, and where one fails, the poll fails: nothing is taken as read. What is
     asked for single pull requests after that is due until it was answered.
@@ -43,7 +50,9 @@ async def poll(ctx: BridgeContext, source: Source, state: Json | None, missed: C
     known.keep_only(tracked)
     known.look_alone(number for number in missed if number in known.pull_requests)
     news = News(known, tracked)
-    pulls = await source.get(source.repository.pulls_latest(), known.pulls.etag)
+    configured = source.repository.full_name
+    source, pulls = await _first_answer(ctx, source, known)
+    name = source.repository.full_name
     now = told_at(pulls)
     if now is not None:
         known.notice_time(iso(now)[:19] + "Z")
@@ -52,7 +61,32 @@ async def poll(ctx: BridgeContext, source: Source, state: Json | None, missed: C
     await look.at_lists(pulls)
     await look.at_single()
     heads = {number: seen.head for number, seen in known.pull_requests.items() if seen.head}
-    return Polled(news.told(), cursor.write(known), heads, now=now)
+    warnings = () if name == configured else (f"{configured} is called {name} now; {_RENAMED.format(name)}",)
+    return Polled(news.told(), cursor.write(known), heads, now=now, warnings=warnings), source.repository
+
+
+async def _first_answer(ctx: BridgeContext, source: Source, known: Cursor) -> tuple[Source, Answer]:
+    """Return the first page of the pull requests, and the source by the repository's name as it is now.
+
+    GitHub redirects the old name of a repository. It is followed once: each redirected request costs another one.
+    """
+    configured = source.repository.full_name
+    source = source.called(known.renamed.get(configured, configured))
+    try:
+        answer = await source.get(source.repository.pulls_latest(), known.pulls.etag)
+    except HttpError as error:
+        if error.trouble != "gone" or source.repository.full_name == configured:
+            raise
+        source = source.called(configured)
+        answer = await source.get(source.repository.pulls_latest())
+    if urlsplit(answer.url).path.endswith(f"/{source.repository.root}/pulls"):
+        return source, answer
+    found = fields.text((await source.get(source.repository.root)).json(), "full_name")
+    if found:
+        known.renamed = {configured: found} if found != configured else {}
+        source = source.called(found)
+        ctx.log.warning("the repository %s was renamed: it is called %s now", configured, found)
+    return source, answer
 
 
 def _start(now: datetime | None, newest: str) -> str:
@@ -121,6 +155,6 @@ class _Look:
             await step(number)
         except HttpError as error:
             what = f"#{number}" if number else "what is left"
-            self._ctx.log.warning("%s is looked at again by the next poll: %s", what, error)
+            self._ctx.log.warning("%s is looked at again by the next poll: %s", what, refusals.explained(error))
             return error.trouble not in _STOPS
         return time.monotonic() < self._end

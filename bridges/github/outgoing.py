@@ -172,6 +172,10 @@ class _Carrier:
 
     async def _graph(self, question: Json) -> Json:
         """Ask in GraphQL; return the answer, or the refusal that a 200 may hide."""
-        answer = (await self.source.http.request("POST", self.graphql, body=question)).json()
-        problem = graph.problem(answer)
-        return answer if problem is None else refusals.graph(*problem)
+        answer = await self.source.http.request("POST", self.graphql, body=question)
+        found = answer.json()
+        problem = graph.problem(found)
+        if problem is None:
+            return found
+        kind, words = problem
+        return refusals.graph(kind, " ".join(filter(None, (words, refusals.sso(answer.headers)))))

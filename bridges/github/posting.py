@@ -12,6 +12,7 @@ from .knowledge.place import Place
 from .source import Source
 
 _GONE = "*(The comment that this answers is gone.)*\n\n"
+_REFUSED = "*(GitHub takes no reply in the thread that this answers.)*\n\n"
 _IN_DRAFT = (
     "your account has a draft review on the pull request, and GitHub put the reply into it; submit or discard the draft"
 )
@@ -36,14 +37,11 @@ class Posting:
         """Comment in the thread, or in the conversation; there too where the thread is gone."""
         if not message.strip():
             return Refused("the message is empty, so there is nothing to post")
-        in_thread = self._where.thread is not None
-        earlier = await self._earlier(inline=in_thread)
+        root = self._where.thread
+        earlier = await self._earlier(inline=root is not None)
         if earlier is not None:
             return earlier
-        if not in_thread:
-            return await self._converse(message)
-        ask = asks.reply(self._repository, self._where, wording.body(message, self._action))
-        return await self._in_diff(ask, otherwise=_GONE + message)
+        return await self._converse(message) if root is None else await self._in_thread(root, message)
 
     async def say_at_line(self, payload: InlineComment) -> Delivered | Refused:
         """Comment at a line; in the conversation where the line is not in the diff (any more)."""
@@ -54,7 +52,14 @@ class Posting:
             return earlier
         commit = payload.commit or await self._head()
         ask = asks.inline(self._repository, self._where.pr, commit, payload, self._action)
-        return await self._in_diff(ask, otherwise=wording.at_line(payload.path, payload.line, payload.message))
+        try:
+            answer = await self._post(ask)
+        except HttpError as error:
+            refused = _not_beside_code(error)
+            if refused is not None:
+                return refused
+            return await self._converse(wording.at_line(payload.path, payload.line, payload.message))
+        return await self._shown(answer)
 
     async def review(self, payload: Review) -> Delivered | Refused:
         """Review; where a comment's line is not in the diff, its words go into the review's own text."""
@@ -83,18 +88,31 @@ class Posting:
         body = wording.body(message, self._action)
         return _delivered(await self._post(asks.comment(self._repository, self._where.pr, body)), "issuecomment-")
 
-    async def _in_diff(self, ask: Ask, *, otherwise: str) -> Delivered | Refused:
-        """Post beside the code; in the conversation, in other words, where GitHub has no such place."""
+    async def _in_thread(self, root: int, message: str) -> Delivered | Refused:
+        """Reply beside the comment that begins the thread; in the conversation where that is gone, or takes none."""
+        ask = asks.reply(self._repository, self._where, wording.body(message, self._action))
         try:
             answer = await self._post(ask)
         except HttpError as error:
-            if refusals.draft(error):
-                return Refused(_BEHIND_DRAFT, retryable=True, retry_after=refusals.LATER)
-            if error.trouble not in {"gone", "refused"}:
+            refused = _not_beside_code(error)
+            if refused is not None:
+                return refused
+            there = await self._is_there(root)
+            if there and error.trouble == "gone":  # GitHub says 404 also to who may not post there
                 raise
-            self.missed = error.trouble == "gone"
-            return await self._converse(otherwise)
+            self.missed = not there
+            return await self._converse((_REFUSED if there else _GONE) + message)
         return await self._shown(answer)
+
+    async def _is_there(self, comment: int) -> bool:
+        """Whether GitHub shows a comment on a line."""
+        try:
+            await self._source.get(self._repository.post("inline", comment))
+        except HttpError as error:
+            if error.trouble != "gone":
+                raise
+            return False
+        return True
 
     async def _shown(self, answer: Json) -> Delivered | Refused:
         """Read back whether the comment is to be seen: GitHub answers 201 too where it went into a draft."""
@@ -162,3 +180,12 @@ class Posting:
 def _delivered(answer: Mapping[str, Json], prefix: str) -> Delivered:
     number = fields.number(answer, "id")
     return Delivered(f"{prefix}{number}" if number else None, fields.text(answer, "html_url") or None)
+
+
+def _not_beside_code(error: HttpError) -> Refused | None:
+    """Return the refusal by a draft; None where there may be no such place beside the code. Raises any other error."""
+    if refusals.draft(error):
+        return Refused(_BEHIND_DRAFT, retryable=True, retry_after=refusals.LATER)
+    if error.trouble not in {"gone", "refused"}:
+        raise error
+    return None

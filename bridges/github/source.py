@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
@@ -29,9 +29,23 @@ class Source:
     repository: Repository
     account: TokenAccount = field(default_factory=TokenAccount)
 
+    def called(self, full_name: str) -> Source:
+        """Return the same source, of the repository of this name."""
+        return replace(self, repository=Repository(full_name))
+
     async def get(self, url: str, etag: str | None = None) -> Answer:
         """Ask for one thing; with a tag, only for what differs from what has that tag."""
         return await self.http.request("GET", url, etag=etag)
+
+    async def sees_repository(self) -> bool:
+        """Whether GitHub shows the repository: a 404 for anything in it may mean that it does not, or not any more."""
+        try:
+            await self.get(self.repository.root)
+        except HttpError as error:
+            if error.trouble != "gone":
+                raise
+            return False
+        return True
 
     async def rest(self, answer: Answer, *path: str) -> list[Json]:
         """Return the items of a list: those of this answer, and those of the pages that its `Link` leads to."""

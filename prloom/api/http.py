@@ -15,7 +15,7 @@ from prloom.model.record import Json
 Trouble = Literal["unauthorized", "forbidden", "gone", "limited", "refused", "unknown"]
 """Why there is no answer to work with.
 
-`unauthorized`: the token is not accepted (401). `forbidden`: this one thing is not allowed (403 without a limit).
+`unauthorized`: the token is not accepted (401). `forbidden`: this one thing is not allowed (403 without a limit, 451).
 `gone`: 404 or 410, gone or invisible. `limited`: not before `retry_at`. `refused`: the request itself is at fault (405,
 409, 422). `unknown`: anything else; nothing follows from it, and a write may have taken effect.
 """
@@ -24,7 +24,10 @@ _LINK = re.compile(r'<([^>]{1,2000})>\s*;\s*rel="?([a-z]{1,20})"?')
 
 
 class HttpError(PrloomError):
-    """A request without a usable answer; the text names method, path and status, and never the token."""
+    """A request without a usable answer; the text names method, path and status, and never the token.
+
+    `body` and `headers` (lower case names) are those of the answer, where there was one.
+    """
 
     def __init__(
         self,
@@ -34,12 +37,25 @@ class HttpError(PrloomError):
         status: int | None = None,
         body: str = "",
         retry_at: datetime | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(text)
         self.trouble: Trouble = trouble
         self.status = status
         self.body = body
         self.retry_at = retry_at
+        self.headers: Mapping[str, str] = headers or {}
+
+    def reworded(self, text: str) -> HttpError:
+        """Return the same error in other words."""
+        return HttpError(
+            text,
+            trouble=self.trouble,
+            status=self.status,
+            body=self.body,
+            retry_at=self.retry_at,
+            headers=self.headers,
+        )
 
 
 @dataclass(frozen=True)

@@ -149,10 +149,10 @@ def _section(title: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
 def _bridge(bridge: BridgeStatus, now: datetime) -> list[str]:
     requests = bridge.requests
     words = []
-    if bridge.last_poll_at is None:
-        words.append("never asked")
-    elif bridge.idle:
+    if bridge.idle:
         words.append(f"not asked: {terminal.clean(bridge.idle)}")
+    elif bridge.last_poll_at is None:
+        words.append("never asked")
     elif bridge.error is not None and bridge.last_ok_at is None:
         words += [f"last tried {layout.when(bridge.last_poll_at, now)}", "no success yet"]
     else:

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 Told = Sequence[Mapping[str, Any]]
 
-_MINUTE = len("2026-01-01T12:00")
+_FEW_SECONDS = 5
 
 REPOSITORY = ""
 """The id under which the repository-wide bus stands among the plans."""
@@ -287,9 +287,14 @@ class Board:
 
 
 def _without_times(bridge: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is news about a bridge: not that it was asked again within the same minute, and by what requests."""
+    """Return what is news about a bridge: not that it was asked again within a few seconds, and by what requests."""
     told = {key: value for key, value in bridge.items() if key != "requests"}
-    return {key: value[:_MINUTE] if key.endswith("At") and value else value for key, value in told.items()}
+    return {key: _roughly(value) if key.endswith("At") and value else value for key, value in told.items()}
+
+
+def _roughly(time: str) -> int:
+    """Return the same number for all times (ISO) within the same few seconds."""
+    return int(record.moment(time).timestamp()) // _FEW_SECONDS
 
 
 def _for_preset(plan: Plan, general: Rules) -> Rules:

@@ -204,6 +204,7 @@ class Client:
             status=answer.status,
             body=text,
             retry_at=until if until > now else None,
+            headers=answer.headers,
         )
 
     def _is_home(self, url: str) -> bool:
@@ -224,7 +225,7 @@ def _trouble(status: int) -> Trouble:
     match status:
         case 401:
             return "unauthorized"
-        case 403:
+        case 403 | 451:
             return "forbidden"
         case 404 | 410:
             return "gone"

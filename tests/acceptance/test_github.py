@@ -108,8 +108,10 @@ async def test_a_token_that_is_not_accepted_stops_this_bridge_with_one_clear_lin
     await project.run("adopt", str(project.pull.number))
     good, project.repository.env["GITHUB_TOKEN"] = project.repository.env["GITHUB_TOKEN"], "ghp_nonsense"
 
-    await project.run("start", "--once")
+    told = await project.run("start", "--once")
 
+    assert [line for line in told.stderr.splitlines() if "token" in line] == told.stderr.splitlines()
+    assert len(told.stderr.splitlines()) == 1
     document = await project.status()
     bridges = {bridge["name"]: bridge for bridge in document["bridges"]}
     assert bridges["github"]["error"].startswith("GitHub does not accept the token (401); ")

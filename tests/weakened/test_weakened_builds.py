@@ -37,8 +37,6 @@ WEAKENINGS = (
         "P1: events are on disk before the bridge's cursor is",
         "prloom/engine/polling/poll.py",
         """        counts = dict(zip(routed, await asyncio.gather(*jobs), strict=True))
-        if repository is not None and None not in counts.values() and polled.state != cursor:
-            self._cursor.save({"state": polled.state})
 """,
         """        self._cursor.save({"state": polled.state})
         counts = dict(zip(routed, await asyncio.gather(*jobs), strict=True))
@@ -361,8 +359,8 @@ WEAKENINGS = (
     Weakening(
         "GitHub: what a list that is behind lacks is not taken for deleted",
         "bridges/github/deletions.py",
-        "                if await self._gone(",
-        "                if True or await self._gone(",
+        "for key, post in asked if await self._gone(",
+        "for key, post in asked if True or await self._gone(",
         "bridges/github/test_incoming.py",
         "list_that_is_behind",
     ),

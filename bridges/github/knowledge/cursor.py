@@ -83,6 +83,7 @@ class Cursor(_Part):
     a kind than they had. `used` is what was seen to be there at all: "actions", "checks" of other apps, "status".
     `closed_eyes` says until when what the token may not see is not asked for. `missing` are pull requests that were not
     there when they were asked for. `heard_before` are those that are read anew for the plan that has heard them before.
+    `renamed` tells what the repository of a name is called now.
     """
 
     comments: Feed = Feed()
@@ -103,6 +104,7 @@ class Cursor(_Part):
     closed_eyes: dict[str, str] = {}
     missing: list[int] = []
     heard_before: dict[int, str] = {}
+    renamed: dict[str, str] = {}
 
     def notice_time(self, now: str) -> None:
         """Begin anew where a list was to be read from a time to come: whoever began it went by a clock that was ahead.

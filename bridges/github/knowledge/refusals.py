@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from prloom.api import HttpError, Json, Refused
@@ -20,6 +22,7 @@ REJECTED = (
 )
 
 _LONGEST = 400
+_SSO = re.compile(r"\brequired\b[^,]*?\burl=(https://[!-~]{1,1000})")
 _NOT_ALLOWED, _CONFLICT = 405, 409
 _MERGED_LATER = ("status check", "base branch was modified")
 _NEVER_MERGED = ("not allowed", "draft", "rule violations", "protected branch", "approving review", "changes requested")
@@ -27,13 +30,40 @@ _NEVER_MERGED = ("not allowed", "draft", "rule violations", "protected branch", 
 
 
 def said(error: HttpError) -> str:
-    """Return GitHub's own words in one line, or the error's where it said none."""
+    """Return GitHub's own words in one line, with the link that they come with, or the error's where it said none."""
+    return _words(error) or str(error)
+
+
+def explained(error: HttpError) -> str:
+    """Return the error with GitHub's own words, where it said any."""
+    words = _words(error)
+    return f"{error}: {words}" if words else str(error)
+
+
+def _words(error: HttpError) -> str:
     answer = _json(error.body)
     errors = fields.at(answer, "errors")
     more = [_problem(each) for each in errors] if isinstance(errors, list) else []
     words = [fields.text(answer, "message"), *more]
     text = " ".join(" ".join(filter(None, words)).split())
-    return text[:_LONGEST] or str(error)
+    links = (sso(error.headers), _block(answer))
+    return " ".join(filter(None, (text[:_LONGEST], *links)))
+
+
+def sso(headers: Mapping[str, str]) -> str:
+    """Return how the token is let into an organisation with single sign-on, where GitHub asks for that; else nothing.
+
+    The header is `x-github-sso: required; url=…` (docs.github.com, "Authenticating to the REST API").
+    """
+    found = _SSO.search(headers.get("x-github-sso", ""))
+    return f"Authorize the token for single sign-on: {found[1]}" if found else ""
+
+
+def _block(answer: Json) -> str:
+    """Return why and where GitHub says that it has blocked a repository, as with 451."""
+    url = fields.text(answer, "block", "html_url")
+    reason = fields.text(answer, "block", "reason") or "blocked"
+    return f"({reason}: {url})" if url.startswith("https://") and url.isprintable() and " " not in url else ""
 
 
 def mentions(error: HttpError, *words: str) -> bool:
@@ -58,7 +88,7 @@ def refused(error: HttpError, now: datetime, *, unsure: bool) -> Refused:
         case "forbidden":
             return Refused(f"GitHub does not allow it: {said(error)}", unknown=unsure)
         case "gone":
-            return Refused(f"it is gone from GitHub, or the token cannot see it: {error}", unknown=unsure)
+            return Refused(f"it is gone from GitHub, or the token cannot see it: {explained(error)}", unknown=unsure)
         case "refused":
             again = error.status == _CONFLICT
             return Refused(
@@ -68,7 +98,7 @@ def refused(error: HttpError, now: datetime, *, unsure: bool) -> Refused:
                 unknown=unsure,
             )
         case _:
-            return Refused(str(error), retryable=True, retry_after=wait, unknown=True)
+            return Refused(explained(error), retryable=True, retry_after=wait, unknown=True)
 
 
 def merge(error: HttpError, commit: str, now: datetime) -> Refused:

@@ -139,8 +139,7 @@ class _OnDemand:
             if error.trouble != "unauthorized" or shown is None:
                 raise
             if not await self._renewed(client, shown):
-                text = f"{error} with the token of {self._source}"
-                raise HttpError(text, trouble="unauthorized", status=error.status, body=error.body) from error
+                raise error.reworded(f"{error} with the token of {self._source}") from error
         return await client.request(method, url, body=body, etag=etag, headers=headers)
 
     async def close(self) -> None:
@@ -174,7 +173,9 @@ class _OnDemand:
             self._refused_at, self._looked_at = self._clock(), None
             if await self._look(client):
                 return True
-            log.warning("bridge %s: the token of %s is not accepted (401)", self._name, self._source)
+            log.debug(
+                "bridge %s: the token of %s is not accepted (401)", self._name, self._source
+            )  # who asked tells it
             return False
 
     async def _look(self, client: Client) -> bool:

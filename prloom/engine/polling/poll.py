@@ -45,7 +45,7 @@ SANE = timedelta(days=36_500)
 
 @dataclass
 class PollState:
-    """What is known of a bridge's polls; times are aware."""
+    """What is known of a bridge's polls; times are aware. `last_poll_at` is also that of a poll which asked nothing."""
 
     last_poll_at: datetime | None = None
     last_ok_at: datetime | None = None
@@ -54,6 +54,7 @@ class PollState:
     rest_until: datetime | None = None
     idle: str | None = None
     warnings: tuple[str, ...] = ()
+    asked_at: datetime | None = None
 
 
 class Poller:
@@ -63,8 +64,6 @@ class Poller:
         self.bridge = bridge
         self.polls = PollState()
         self.permissions = Permits(bridge)
-        self._idle: str | None = None
-        self._warnings: tuple[str, ...] = ()
         # After a crash of the machine the cursor before is as good: its events come again, and are known.
         self._cursor = Document(state, paths.bridge_cursor(bridge.name), lasting=False)
 
@@ -96,32 +95,40 @@ class Poller:
         now = context.now
         self.polls.last_poll_at = now
         try:
-            woken = await self._poll(desks, repository, context)
+            polled, woken = await self._poll(desks, repository, context)
+            self._note(polled, now)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bridge is a stranger's code, and the others go on
             text = bounds.cut(errors.describe(error))
             self.polls.failures += 1
             self.polls.error = text
-            self.polls.idle = None
+            self.polls.idle, self.polls.asked_at = None, now
             self.polls.rest_until = self._rest_until(error, now)
             log.warning("bridge %s: %s; asked again at %s", self.bridge.name, text, self.polls.rest_until)
             return set()
-        self.polls = PollState(last_poll_at=now, last_ok_at=now, idle=self._idle, warnings=self._warnings)
         return woken
+
+    def _note(self, polled: Polled, now: datetime) -> None:
+        """Remember how a poll went that did not fail; where there was nothing to ask for, nothing was asked."""
+        polls = PollState(last_poll_at=now, last_ok_at=now, asked_at=now)
+        polls.warnings = tuple(str(each)[:_LONGEST_WARNING] for each in tuple(polled.warnings)[:_MOST_WARNINGS])
+        if isinstance(polled.idle, str):
+            polls.idle, polls.asked_at, polls.last_ok_at = polled.idle, self.polls.asked_at, self.polls.last_ok_at
+        self.polls = polls
 
     def _rest_until(self, error: BaseException, now: datetime) -> datetime:
         """Return when to ask again: when the server said, or after the usual wait."""
         told = error.retry_at if isinstance(error, HttpError) else None
         return max(now + backoff.delay(TROUBLE, self.polls.failures, self.bridge.name), told or now)
 
-    async def _poll(self, desks: Mapping[str, Desk], repository: Desk | None, context: BridgeContext) -> set[str]:
+    async def _poll(
+        self, desks: Mapping[str, Desk], repository: Desk | None, context: BridgeContext
+    ) -> tuple[Polled, set[str]]:
         cursor = self._load()
         asked_for = [desk.plan for desk in desks.values()]
         async with asyncio.timeout(LIMIT.total_seconds()):
             polled = await self.bridge.bridge.events(context, cursor)
         if not isinstance(polled, Polled):
             raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
-        self._idle = polled.idle if isinstance(polled.idle, str) else None
-        self._warnings = tuple(str(each)[:_LONGEST_WARNING] for each in tuple(polled.warnings)[:_MOST_WARNINGS])
         self._note_forge(polled, desks, context.now)
         problems = [routing.unreadable(event) for event in polled.events]
         sound = [event for event, problem in zip(polled.events, problems, strict=True) if problem is None]
@@ -135,7 +142,7 @@ class Poller:
                 raise ExtensionError(f"event {name} of the bridge cannot be written to the bus: {problem}")
         if repository is not None and None not in counts.values() and polled.state != cursor:
             self._cursor.save({"state": polled.state})
-        return {plan_id for plan_id, count in counts.items() if count}
+        return polled, {plan_id for plan_id, count in counts.items() if count}
 
     def _note_forge(self, polled: Polled, desks: Mapping[str, Desk], now: datetime) -> None:
         """Note for the plans on this forge where their pull requests' heads are, and what time it is there."""
@@ -180,7 +187,7 @@ class Poller:
         """Return what `prloom status` shows of the bridge; `requests` counts those that it has made."""
         told: dict[str, Json] = {
             "name": self.bridge.name,
-            "lastPollAt": _iso(self.polls.last_poll_at),
+            "lastPollAt": _iso(self.polls.asked_at),
             "lastOkAt": _iso(self.polls.last_ok_at),
             "error": self.polls.error,
             "requests": dict(requests),

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from fake_github import BAD_GATEWAY, GARBAGE, NONE, TIMEOUT, TRUNCATED, FileDiff, answer
+from fake_github import BAD_GATEWAY, GARBAGE, NONE, TIMEOUT, TRUNCATED, FileDiff, answer, blocked, needs_sso
 
 from prloom.api import Comment, Event, HttpError, React
 
@@ -453,6 +453,20 @@ async def test_where_not_all_could_be_asked_nothing_is_taken_for_deleted(
     assert (
         len([asked for asked in desk.requests() if "/issues/1/comments" in asked or "/issues/comments/" in asked]) > 3
     )
+
+
+async def test_nothing_is_taken_for_deleted_where_the_pull_request_is_lost_from_sight_meanwhile(desk: Any) -> None:
+    pull = await watched(desk)
+    comments = [desk.hub.comment(pull, "ann", str(number)) for number in range(3)]
+    await desk.poll()
+    desk.hub.delete(comments[0])
+    kept = desk.hub.world.comments_of(pull)
+    own = f"GET */issues/{pull.number}/comments"
+    desk.hub.before_next(lambda: [desk.hub.world.comments.pop(each.id) for each in kept], on=own)
+    desk.hub.after_next(lambda: desk.hub.world.comments.update({each.id: each for each in kept}), on=own)
+    desk.hub.after_next(lambda: desk.hub.before_next(answer(404, "Not Found"), times=4), on=own)
+
+    assert [event.supersedes for event in await found_deleted(desk)] == [f"github:issuecomment-{comments[0].id}"]
 
 
 async def test_a_list_that_is_behind_deletes_nothing(desk: Any) -> None:
@@ -1208,12 +1222,76 @@ async def test_a_cursor_that_nobody_can_read_costs_a_poll_and_no_second_answer(d
         assert [event.id for event in await desk.poll()] == before
 
 
-async def test_a_repository_that_was_renamed_is_still_read(desk: Any) -> None:
+async def test_a_repository_that_was_renamed_is_read_by_its_new_name_from_then_on(desk: Any) -> None:
     pull = await watched(desk)
     desk.hub.rename("motor")
     desk.hub.comment(pull, "ann", "one")
+    first = await desk.poll()
+    desk.requests()
+    await desk.poll()
+    await desk.say(first[0].reply_to)
+
+    assert bodies(first) == ["one"]
+    assert {asked.split(" ")[1].split("/")[3] for asked in desk.requests()} == {"motor"}
+
+
+async def test_that_a_repository_was_renamed_is_said_until_it_is_configured(desk: Any) -> None:
+    await watched(desk)
+    first = await desk.bridge.events(desk.context(), desk.state)
+    desk.hub.rename("motor")
+    second = await desk.bridge.events(desk.context(), first.state)
+    third = await desk.bridge.events(desk.context(), second.state)
+
+    assert [first.warnings, second.warnings] == [(), third.warnings]
+    assert third.warnings == (
+        'ada/engine is called ada/motor now; set `repo = "ada/motor"` in [bridges.github], or give `origin` its new '
+        "address",
+    )
+
+
+async def test_a_repository_that_has_its_old_name_again_is_found_by_it(desk: Any) -> None:
+    pull = await watched(desk)
+    desk.hub.rename("motor")
+    await desk.poll()
+    desk.hub.rename("engine")
+    desk.hub.world.old_names.clear()
+    desk.hub.comment(pull, "ann", "one")
 
     assert bodies(await desk.poll()) == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "error"),
+    [
+        (
+            needs_sso("https://github.com/orgs/acme/sso?authorization_request=A1B2"),
+            (
+                "GitHub does not let this token read ada/engine: Resource protected by organization SAML enforcement. "
+                "You must grant your Personal Access token access. Authorize the token for single sign-on: "
+                "https://github.com/orgs/acme/sso?authorization_request=A1B2 (GET /repos/ada/engine/pulls: 403)"
+            ),
+        ),
+        (
+            blocked("https://github.com/github/dmca/engine.md"),
+            (
+                "GitHub does not let this token read ada/engine: Repository access blocked "
+                "(dmca: https://github.com/github/dmca/engine.md) (GET /repos/ada/engine/pulls: 451)"
+            ),
+        ),
+        (answer(422, "Validation Failed"), "GET /repos/ada/engine/pulls: 422: Validation Failed"),
+        (answer(503, "We are down"), "GET /repos/ada/engine/pulls: 503: We are down"),
+        (BAD_GATEWAY, "GET /repos/ada/engine/pulls: 502"),
+    ],
+    ids=["single sign-on", "blocked", "refused", "down", "no words"],
+)
+async def test_a_poll_that_fails_says_so_in_githubs_words(desk: Any, trouble: Any, error: str) -> None:
+    await watched(desk)
+    desk.hub.before_next(trouble)
+
+    with pytest.raises(HttpError) as raised:
+        await desk.poll()
+
+    assert str(raised.value) == error
 
 
 async def test_a_server_below_a_base_path_is_read_as_well(new_desk: NewDesk) -> None:

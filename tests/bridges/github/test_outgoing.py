@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from fake_github import BAD_GATEWAY, GARBAGE, NONE, RESET, TIMEOUT, TRUNCATED, FileDiff, answer
+from fake_github import BAD_GATEWAY, GARBAGE, NONE, RESET, TIMEOUT, TRUNCATED, FileDiff, answer, blocked, needs_sso
 
 from prloom.api import (
     AddLabels,
@@ -336,6 +336,64 @@ async def test_a_reply_to_a_comment_that_is_gone_stands_in_the_conversation(desk
     assert result.remote_id.startswith("issuecomment-")
 
 
+async def test_a_404_where_the_comment_is_there_is_told_in_githubs_words_and_nothing_is_posted(
+    desk: Any, pull: Any
+) -> None:
+    event = await in_thread(desk, pull)
+    desk.hub.before_next(answer(404, "Not Found, or so"), on="POST */replies")
+
+    result = await desk.say(event.reply_to)
+
+    assert (result.retryable, said(desk)) == (False, [])
+    assert result.error.startswith("it is gone from GitHub, or the token cannot see it: POST /repos/ada/engine/pulls/1")
+    assert result.error.endswith(": 404: Not Found, or so")
+
+
+async def test_a_reply_that_the_thread_does_not_take_stands_in_the_conversation(desk: Any, pull: Any) -> None:
+    event = await in_thread(desk, pull)
+    desk.hub.before_next(answer(422, "Validation Failed"), on="POST */replies")
+
+    await desk.say(event.reply_to)
+
+    assert said(desk) == ["*(GitHub takes no reply in the thread that this answers.)*\n\nDone."]
+
+
+SSO = "https://github.com/orgs/acme/sso?authorization_request=A1B2"
+NOTICE = "https://github.com/github/dmca/blob/master/2026/01/engine.md"
+
+
+@pytest.mark.parametrize(
+    ("trouble", "error"),
+    [
+        (
+            needs_sso(SSO),
+            (
+                "GitHub does not allow it: Resource protected by organization SAML enforcement. You must grant your "
+                f"Personal Access token access. Authorize the token for single sign-on: {SSO}"
+            ),
+        ),
+        (blocked(NOTICE), f"GitHub does not allow it: Repository access blocked (dmca: {NOTICE})"),
+    ],
+    ids=["single sign-on", "blocked"],
+)
+async def test_what_github_asks_for_is_told_with_its_link(desk: Any, pull: Any, trouble: Any, error: str) -> None:
+    desk.hub.before_next(trouble, on="POST *")
+
+    assert await desk.say(None) == Refused(error)
+
+
+async def test_a_refusal_in_graphql_is_told_with_its_link(desk: Any, pull: Any) -> None:
+    event = await in_thread(desk, pull)
+    errors = [{"type": "FORBIDDEN", "message": "Resource protected by organization SAML enforcement."}]
+    header = f"required; url={SSO}"
+    desk.hub.before_next(answer(200, more={"errors": errors}, x_github_sso=header), on="POST /graphql")
+
+    assert (await desk.act(event.reply_to, ResolveThread())).error == (
+        "GitHub refuses it (FORBIDDEN): Resource protected by organization SAML enforcement. "
+        f"Authorize the token for single sign-on: {SSO}"
+    )
+
+
 async def test_a_comment_on_a_line_that_is_not_in_the_diff_stands_in_the_conversation_once(
     desk: Any, pull: Any
 ) -> None:
@@ -376,7 +434,7 @@ async def test_what_is_gone_as_a_whole_is_refused_for_good(desk: Any, pull: Any)
 
     assert (result.retryable, result.error) == (
         False,
-        "it is gone from GitHub, or the token cannot see it: POST /repos/ada/engine/issues/1/comments: 404",
+        "it is gone from GitHub, or the token cannot see it: POST /repos/ada/engine/issues/1/comments: 404: Not Found",
     )
 
 
@@ -801,13 +859,22 @@ async def test_what_could_not_be_looked_up_is_not_known(desk: Any, pull: Any, tr
         await desk.bridge.permission(desk.context(), "ann")
 
 
+async def test_a_404_for_somebody_where_the_repository_cannot_be_seen_tells_nothing_of_them(
+    desk: Any, pull: Any
+) -> None:
+    desk.hub.before_next(answer(404, "Not Found"), times=2)
+
+    with pytest.raises(Exception, match=r"GET /repos/ada/engine/collaborators/ann/permission: 404: Not Found"):
+        await desk.bridge.permission(desk.context(), "ann")
+
+
 @pytest.mark.parametrize("login", ["../../user", "a/b", "a?b=c", "ann#", "", ".."])
 async def test_a_login_is_never_part_of_an_address(desk: Any, pull: Any, login: str) -> None:
     desk.requests()
     desk.hub.before_next(answer(404))
     await desk.bridge.permission(desk.context(), login)
 
-    (asked,) = desk.hub.asked
+    asked = desk.hub.asked[0]
     assert asked.url.startswith("https://api.github.com/repos/ada/engine/collaborators/")
     assert asked.url.endswith("/permission")
 
@@ -869,6 +936,13 @@ async def test_a_token_that_is_no_good_is_said_clearly_where_a_pull_request_is_a
     desk.hub.revoke(desk.token)
 
     with pytest.raises(Exception, match=r"^GitHub does not accept the token \(401\); write another"):
+        await desk.bridge.pull_request(desk.context(), 1)
+
+
+async def test_a_404_for_one_where_the_repository_cannot_be_seen_is_no_answer(desk: Any) -> None:
+    desk.hub.before_next(answer(404, "Not Found"), times=2)
+
+    with pytest.raises(Exception, match="GitHub shows no repository ada/engine to this token; fix `repo`, or"):
         await desk.bridge.pull_request(desk.context(), 1)
 
 

@@ -104,6 +104,17 @@ async def test_a_token_that_is_not_accepted_is_not_shown_over_and_over(server: S
     assert told[8] == f"nothing was sent: {source}"
 
 
+async def test_a_token_that_is_not_accepted_is_told_by_whoever_asked_and_not_besides(
+    server: Server, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level("INFO")
+    server.accepted = "another"
+
+    await server.fails()
+
+    assert caplog.messages == []
+
+
 async def test_after_a_while_it_is_shown_again_for_the_server_may_have_been_wrong(server: Server):
     server.accepted = "another"
     await server.fails()

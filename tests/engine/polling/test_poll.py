@@ -339,3 +339,22 @@ async def test_a_bridge_that_cannot_tell_permissions_says_so(stage: Stage):
     await stage.tick()
 
     assert stage.open()["a"]["reason"] == "the permission of bob is not known: the bridge forge cannot tell"
+
+
+async def test_a_poll_that_had_nothing_to_ask_for_is_not_told_as_one(stage: Stage):
+    stage.adopt()
+    stage.bridge.idle = "no plan has a pull request"
+    await stage.tick()
+    never = stage.published("bridges")[0]
+    stage.bridge.idle = None
+    stage.clock.advance(minutes=1)
+    await stage.tick()
+    async with stage.rounds() as again:
+        await again()
+        stage.bridge.idle = "no plan has a pull request"
+        stage.clock.advance(minutes=5)
+        await again()
+
+    earlier = stage.published("bridges")[0]
+    assert (never["lastPollAt"], never["lastOkAt"], never["idle"]) == (None, None, "no plan has a pull request")
+    assert (earlier["lastPollAt"], earlier["lastOkAt"]) == ("2026-01-01T12:01:00.000Z",) * 2

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from .clock import Clock
 from .contract import ContractBroken
-from .faults import BAD_GATEWAY, GARBAGE, RESET, TIMEOUT, TRUNCATED, answer, flood, redirect
+from .faults import BAD_GATEWAY, GARBAGE, RESET, TIMEOUT, TRUNCATED, answer, blocked, flood, needs_sso, redirect
 from .hub import Hub
 from .limits import NONE, STRICT, Rules
 from .server import Served, serve
@@ -46,7 +46,9 @@ __all__ = [
     "Rules",
     "Served",
     "answer",
+    "blocked",
     "flood",
+    "needs_sso",
     "redirect",
     "serve",
 ]

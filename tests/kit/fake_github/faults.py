@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -26,11 +26,23 @@ def flood(size: int) -> Breakage:
     return Breakage("flood", size=size)
 
 
-def answer(status: int, message: str = "", **headers: str) -> Response:
-    """Return an answer with a message as GitHub's are."""
-    body = {"message": message or f"Answer {status}", "documentation_url": DOCS, "status": str(status)}
+def answer(status: int, message: str = "", *, more: Mapping[str, Any] | None = None, **headers: str) -> Response:
+    """Return an answer with a message as GitHub's are, and with `more` beside it."""
+    body = {"message": message or f"Answer {status}", "documentation_url": DOCS, "status": str(status), **(more or {})}
     named = {name.replace("_", "-"): text for name, text in headers.items()}
     return Response(status, {"content-type": "application/json; charset=utf-8", **named}, msgspec.json.encode(body))
+
+
+def needs_sso(url: str) -> Response:
+    """Return GitHub's answer to a token that an organisation with single sign-on has not been told of."""
+    said = "Resource protected by organization SAML enforcement. You must grant your Personal Access token access."
+    return answer(403, said, x_github_sso=f"required; url={url}")
+
+
+def blocked(url: str) -> Response:
+    """Return GitHub's answer where it has taken a repository down for legal reasons."""
+    block = {"reason": "dmca", "created_at": "2026-01-01T00:00:00Z", "html_url": url}
+    return answer(451, "Repository access blocked", more={"block": block})
 
 
 def redirect(url: str, status: int = 302) -> Response:
