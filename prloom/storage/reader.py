@@ -34,7 +34,8 @@ class Batch(NamedTuple):
     `skipped` counts lines over the size limit. `gap` tells that the file was cut or a segment was taken away beneath
     the cursor: reading went on at the next line there is, and lines may come a second time. `unfinished` bytes
     without a newline stand behind the cursor: if they stay, their writer was killed, and Journal.heal mends them.
-    `fingerprint` is that of what stands before the cursor in its segment; None where nothing was read there.
+    `fingerprint` is that of what stands before the cursor in its segment; None where nothing was read there. `left`
+    are the segments in which nothing more is looked for, and how far each was read.
     """
 
     entries: tuple[Entry, ...]
@@ -43,6 +44,7 @@ class Batch(NamedTuple):
     gap: bool = False
     unfinished: int = 0
     fingerprint: int | None = None
+    left: tuple[tuple[int, int], ...] = ()
 
 
 class Reader:
@@ -81,6 +83,7 @@ class Reader:
         taken = _Taken(limit_bytes, limit_lines)
         if cursor.segment > 1 and (self._segments.size(cursor.segment - 1) or 0) > cursor.late:
             cursor = cursor._replace(late=self._take(Position(cursor.segment - 1, cursor.late), None, taken))
+        left: list[tuple[int, int]] = []
         while not taken.full():
             known = size if cursor.segment == live else None
             cursor = cursor._replace(offset=self._take(Position(cursor.segment, cursor.offset), known, taken))
@@ -88,10 +91,18 @@ class Reader:
                 break
             following = self._following(cursor.segment, live)
             gap = gap or following != cursor.segment + 1
+            left += [(cursor.segment - 1, cursor.late)] if cursor.segment > 1 else []
+            left += [(cursor.segment, cursor.offset)] if following > cursor.segment + 1 else []
             cursor = Cursor(following, 0, cursor.offset)
         unfinished = size - cursor.offset if cursor.segment == live and not taken.full() else 0
         return Batch(
-            tuple(taken.entries), cursor, taken.skipped, gap, max(0, unfinished), taken.fingerprints.get(cursor.segment)
+            tuple(taken.entries),
+            cursor,
+            taken.skipped,
+            gap,
+            max(0, unfinished),
+            taken.fingerprints.get(cursor.segment),
+            tuple(left),
         )
 
     def read_at(self, position: Position) -> bytes | None:
@@ -152,6 +163,10 @@ class Reader:
     def size(self, number: int) -> int | None:
         """Return the size in bytes of a closed segment, or None if it was taken away."""
         return self._segments.size(number)
+
+    def file(self, number: int) -> str:
+        """Return the name of a closed segment's file."""
+        return self._segments.archive(number)
 
     def part(self, number: int, start: int, stop: int) -> Iterator[Entry]:
         """Yield the lines of one segment that begin from an offset on and before another one."""

@@ -67,7 +67,7 @@ def test_a_reader_goes_on_where_it_stopped_also_in_another_process(folder: Folde
 def test_a_journal_that_does_not_exist_yet_is_empty(folder: Folder) -> None:
     journal = Journal(folder, NAME)
 
-    assert journal.read(START) == ((), START, 0, False, 0, None)
+    assert journal.read(START) == ((), START, 0, False, 0, None, ())
     assert journal.end() == START
     assert list(journal.scan()) == list(journal.tail(100)) == []
     assert journal.read_at(Position(1, 0)) is None

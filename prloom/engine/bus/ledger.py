@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from prloom.core import bounds, projection
 from prloom.engine.bus import entries
+from prloom.engine.bus.segment_ends import SegmentEnds
 from prloom.engine.bus.texts import Texts
 from prloom.errors import StorageError
 from prloom.model import record
@@ -65,7 +66,9 @@ class Ledger:
         self.state = DispatchState()
         self._decisions = Journal(bus, paths.DECISIONS)
         self._actions = Journal(bus, paths.ACTIONS)
-        self._document = Document(bus.make_sub(paths.BUS_STATE), paths.DISPATCHER)
+        state = bus.make_sub(paths.BUS_STATE)
+        self.ends = SegmentEnds(self.events, state)
+        self._document = Document(state, paths.DISPATCHER)
         self._effects = effects
         self._rotate_at = rotate_at
         self._floor: dict[str, int] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -12,7 +13,7 @@ from prloom.core import acknowledging, deferral, intake, marker, notices, trust
 from prloom.core.backoff import Backoff
 from prloom.core.intake import Ledger as OwnPosts
 from prloom.core.trust import Held, Trusted, Unknown
-from prloom.engine.bus import entries, receipts
+from prloom.engine.bus import entries, history, receipts
 from prloom.engine.plan.desk import Desk
 from prloom.model.action import Action, React
 from prloom.model.decision import Change, Intake
@@ -36,10 +37,16 @@ PATIENCE = timedelta(seconds=5)
 UNSEEN = "no plugin handles it, and no agent sees it"
 REPLACED = "events.jsonl was cut or replaced; it is read again from its beginning"
 
+LATE = "a program kept events.jsonl open while it was rotated twice; the lines that it appended then are taken in"
+
 Sign = Callable[[Event], React | None]
 """Tells the sign by which an event is acknowledged, if it is to be."""
+Known = Callable[[Event, Position], bool]
+"""Whether the event of a line was taken in before."""
 Unseen = Callable[[Event], bool]
 """Whether an event that is let in is over by that, for nobody is there to see it."""
+
+_Found: TypeAlias = tuple[tuple[Change, ...], tuple[Action, ...], tuple[Event, ...]]
 
 
 def take_in(desk: Desk, sign: Sign, unseen: Unseen = lambda _: False) -> bool:
@@ -57,11 +64,45 @@ def take_in(desk: Desk, sign: Sign, unseen: Unseen = lambda _: False) -> bool:
         rereading = desk.ledger.events.end()
         batch = _anew(desk, rereading)
     elif batch.cursor == state.cursor:
-        return False
+        return _take_in_late(desk, sign, unseen)
     if batch.skipped:
         log.warning("plan %s: %d lines of events.jsonl are too long to be events", desk.id, batch.skipped)
-    changes, signs, told = _changes(desk, batch, sign, unseen)
-    queue = state.queue.values()
+    _commit(
+        desk,
+        _changes(desk, batch, sign, unseen),
+        cursor=batch.cursor,
+        fingerprint=state.fingerprint if batch.fingerprint is None else batch.fingerprint,
+        rereading=rereading if rereading is not None and batch.cursor[:2] < rereading[:2] else None,
+        note=REPLACED if replaced else None,
+    )
+    desk.known.advance(batch.cursor)
+    desk.ledger.ends.note(batch.left)
+    return True
+
+
+def _take_in_late(desk: Desk, sign: Sign, unseen: Unseen) -> bool:
+    """Take in lines of a program that kept `events.jsonl` open while it was rotated twice."""
+    late = desk.ledger.ends.late(desk.ledger.state.cursor)
+    if late is None:
+        return False
+    # Their ids may be in the table of that segment, which is made of the whole file. So the log is asked.
+    taken = dict(history.taken_in(desk.ledger.events.folder))
+
+    def known(event: Event, position: Position) -> bool:
+        place = desk.known.position(event.id)
+        return event.id in taken or (place is not None and place != position)
+
+    log.warning("plan %s: %s", desk.id, LATE)
+    batch = Batch(late.entries, desk.ledger.state.cursor)
+    _commit(desk, _changes(desk, batch, sign, unseen, known), note=LATE)
+    desk.ledger.ends.note([(late.segment, late.end)])
+    return True
+
+
+def _commit(desk: Desk, found: _Found, **parts: Any) -> None:  # noqa: ANN401 - the fields of Decision
+    """Let what was found in lines of the bus take effect; `parts` are the other fields of the decision."""
+    changes, signs, told = found
+    queue = desk.ledger.state.queue.values()
     desk.ledger.commit(
         "intake",
         "prloom",
@@ -70,13 +111,8 @@ def take_in(desk: Desk, sign: Sign, unseen: Unseen = lambda _: False) -> bool:
         courtesies=tuple(action.id for action in signs),
         deliveries=tuple(end for event in told for end in notices.withdrawn(event, queue)),
         plan_status=notices.status(told) if desk.id else None,
-        cursor=batch.cursor,
-        fingerprint=state.fingerprint if batch.fingerprint is None else batch.fingerprint,
-        rereading=rereading if rereading is not None and batch.cursor[:2] < rereading[:2] else None,
-        note=REPLACED if replaced else None,
+        **parts,
     )
-    desk.known.advance(batch.cursor)
-    return True
 
 
 def _anew(desk: Desk, end: Cursor) -> Batch:
@@ -109,9 +145,7 @@ def _mend(desk: Desk, batch: Batch) -> None:
         desk.torn = None
 
 
-def _changes(
-    desk: Desk, batch: Batch, sign: Sign, unseen: Unseen
-) -> tuple[tuple[Change, ...], tuple[Action, ...], tuple[Event, ...]]:
+def _changes(desk: Desk, batch: Batch, sign: Sign, unseen: Unseen, known: Known | None = None) -> _Found:
     """Return what becomes of each event of a batch, the acknowledgements, and the notices; remember the events' ids."""
     posts = own_posts(desk)
     begun, now = desk.plan.created_at, desk.clock()
@@ -126,7 +160,7 @@ def _changes(
         if event is None:
             log.warning("plan %s: a line of events.jsonl cannot be read; `prloom doctor` names it", desk.id)
             continue
-        if event.id in desk.known:  # also where it came in just now
+        if event.id in desk.known if known is None else known(event, entry.position):  # also where it came in just now
             desk.known.meet(event.id, entry.position)
             continue
         desk.known.add(event.id, entry.position)

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from prloom.engine.bus import segment_ends
 from prloom.engine.views import published, snapshot
 from prloom.engine.views.document import BridgeStatus
 from prloom.engine.views.snapshot import Snapshot
@@ -127,6 +128,16 @@ def _folders(local: Folder, more: Iterable[str], now: datetime) -> Iterator[Find
                 found = damage.findings(folder, check=unreadable)
                 yield from (_damaged(each) for each in found if each.file != local.where(paths.PLAN_STATE))
                 yield from _leftovers(folder, now)
+                yield from _late_lines(folder) if parts == (paths.BUS,) else ()
+
+
+def _late_lines(bus: Folder) -> Iterator[Finding]:
+    """Name the segments that a program went on appending to: it kept `events.jsonl` open over two rotations."""
+    for name, count in segment_ends.lost(bus):
+        events = "1 event was" if count == 1 else f"{count} events were"
+        what = f"{events} appended after this segment was closed and read: a program keeps the file open"
+        fix = "start prloom, or restart it, and it takes them in; let the program open events.jsonl for each line"
+        yield _error(what, bus.where(name), fix)
 
 
 def unreadable(line: bytes) -> str | None:
