@@ -15,7 +15,8 @@ class _Clean(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         from prloom.core import leaks  # noqa: PLC0415 - a command that has nothing to tell need not pay for it
 
-        return terminal.clean_block(leaks.masked(super().format(record)))
+        first, *others = terminal.clean_block(leaks.masked(super().format(record))).split("\n")
+        return "\n".join([first, *(f"    {line}" for line in others)])  # so that no text passes for a line of the log
 
 
 class _Stderr(logging.Handler):

@@ -206,6 +206,7 @@ class Board:
     def _take_up(self, plan_id: str, general: Rules) -> None:
         try:
             self.desks[plan_id] = self._open(plan_id, general)
+            log.info("plan %s is taken up", plan_id)
             self.unreadable.pop(plan_id, None)
         except PrloomError as error:
             self._warn(plan_id, str(error))

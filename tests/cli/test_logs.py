@@ -27,6 +27,7 @@ def test_lower_levels_tell_time_and_origin_with_control_characters_shown() -> No
     lines = told("INFO")
 
     assert lines[0].endswith(r"INFO    prloom.engine: tick \x1b[31m")
+    assert lines[1] == "    forged"  # which passes for no line of the log
     assert lines[2].endswith("WARNING prloom_plugins.memory: slow")
 
 

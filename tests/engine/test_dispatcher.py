@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import shutil
 from datetime import timedelta
 from typing import Any
@@ -416,3 +417,41 @@ async def test_a_plan_whose_worktrees_cannot_be_listed_is_worked_on_all_the_same
         stage.append(said("a"))
 
         await stage.until(lambda: stage.bridge.said == ["re a"])
+
+
+# ---- the log
+
+
+async def test_each_decision_run_and_delivery_is_one_line_of_the_log_with_its_ids(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "prloom")
+    stage.adopt()
+    stage.bridge.news = [said("a"), said("b\x1b[2J\nforged")]
+
+    await stage.tick()
+
+    lines = [message for message in caplog.messages if message.startswith(("plan pr-7", "bridge forge"))]
+    assert len([message for message in lines if " by " in message]) == len(stage.decisions())
+    first, second = (action.id for action in stage.bridge.actions_seen)
+    assert lines == [
+        "plan pr-7 is taken up",
+        "bridge forge: 2 new events for plan pr-7",
+        "plan pr-7: intake by prloom: admitted a, b\ufffd[2J forged",
+        "plan pr-7: triage by scripted: started a, b\ufffd[2J forged; run run-1",
+        f"plan pr-7: triage by scripted: answered a, b\ufffd[2J forged; queued {first}, {second}",
+        f"plan pr-7: deliver by forge: delivered {first} https://forge.example/{first}",
+        f"plan pr-7: deliver by forge: delivered {second} https://forge.example/{second}",
+    ]
+
+
+async def test_an_idle_tick_logs_nothing(stage: Stage, caplog: pytest.LogCaptureFixture):
+    stage.adopt()
+    await stage.tick()
+    async with stage.rounds() as again:
+        await again()
+        caplog.set_level(logging.DEBUG, "prloom")
+
+        await again()
+
+    assert caplog.messages == []

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from prloom.core import bounds, projection
+from prloom.core import bounds, decision_line, projection
 from prloom.engine.bus import entries
 from prloom.engine.bus.segment_ends import SegmentEnds
 from prloom.engine.bus.texts import Texts
@@ -61,6 +61,7 @@ class Ledger:
         self, bus: Folder, clock: Clock, effects: Sequence[Effect] = (), *, rotate_at: int = ROTATE_AT
     ) -> None:
         self.clock = clock
+        self.plan_id = ""  # which plan the log names
         self.events = Journal(bus, paths.EVENTS)
         self.texts = Texts(self.events)
         self.state = DispatchState()
@@ -101,6 +102,8 @@ class Ledger:
         except BaseException as error:
             self.close(f"{type(error).__name__}: {error}")
             raise
+        if log.isEnabledFor(logging.INFO):
+            log.info("%s", decision_line.line(self.plan_id, decision))
         return decision
 
     def close(self, reason: str) -> None:

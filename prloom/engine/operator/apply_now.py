@@ -106,6 +106,7 @@ def _benches(repository: RepositoryPaths, plan_ids: Collection[str], clock: Cloc
             if plan_id != REPOSITORY:
                 effects.append(IssuedPosts(top, plans.load(local), clock))
             benches.append(Bench(plan_id, Ledger.open(bus, clock, effects)))
+            benches[-1].ledger.plan_id = plan_id
         shared.settle()
         yield tuple(benches)
 

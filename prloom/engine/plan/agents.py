@@ -100,7 +100,8 @@ class AgentTriager:
                 raise AgentError(f"{limit.reason}; it is tried again at {record.iso(limit.until)}")
             run_id = runs.new_id(desk.clock(), stage)
             run = self._prepare(desk, agent, run_id, self._request(desk, stage, text, chosen, run_id)).start()
-            result = await _outcome(run, agent)
+            log.info("plan %s: run %s of %s is started for a hook (%s)", desk.id, run_id, agent.name, stage)
+            result = await _outcome(desk, run, agent)
             self._note_limit(desk, agent, run, result)
         if result.status != "ok":
             raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble}")
@@ -136,7 +137,7 @@ class AgentTriager:
         await self._finish(desk, agent, run)
 
     async def _finish(self, desk: Desk, agent: Agent, run: runner.Run) -> None:
-        result = await _outcome(run, agent)
+        result = await _outcome(desk, run, agent)
         answer = await asyncio.to_thread(runs.read_answer, run.folder)
         self._note_limit(desk, agent, run, result)
         settling.settle(desk, run.id, agent.name, result, answer)
@@ -221,11 +222,14 @@ def _context(root: Path) -> str | None:
         return None
 
 
-async def _outcome(run: runner.Run, agent: Agent) -> Result:
+async def _outcome(desk: Desk, run: runner.Run, agent: Agent) -> Result:
     """Wait for a run and return what it came to; where we are ended first, the run is ended with us."""
     try:
         end = await runner.wait(run)
     except asyncio.CancelledError:
         runner.stop(run)
         raise
-    return await asyncio.to_thread(runner.conclude, run, agent, end)
+    result = await asyncio.to_thread(runner.conclude, run, agent, end)
+    why = f" ({result.error or result.trouble})" if result.error or result.trouble else ""
+    log.info("plan %s: run %s of %s has ended: %s%s", desk.id, run.id, agent.name, result.status, why)
+    return result

@@ -103,6 +103,7 @@ class Desk:
         bus = self.local.make_sub(paths.BUS)
         effects = (self.text, self.stores, self.shared, PlanState(self.edit), self.issued)
         self.ledger = Ledger.open(bus, self.clock, effects, rotate_at=self._rotate_at)
+        self.ledger.plan_id = self.id
         self.know(self.ledger.state.cursor, self.ledger.state.rereading)
 
     def know(self, cursor: Cursor, rereading: Cursor | None) -> None:

@@ -142,7 +142,14 @@ class Poller:
                 raise ExtensionError(f"event {name} of the bridge cannot be written to the bus: {problem}")
         if repository is not None and None not in counts.values() and polled.state != cursor:
             self._cursor.save({"state": polled.state})
+        self._log_news(counts)
         return polled, {plan_id for plan_id, count in counts.items() if count}
+
+    def _log_news(self, counts: Mapping[str, int | None]) -> None:
+        for plan_id, count in counts.items():
+            if count:
+                of = f"plan {plan_id}" if plan_id else "the repository"
+                log.info("bridge %s: %d new %s for %s", self.bridge.name, count, "events" if count > 1 else "event", of)
 
     def _note_forge(self, polled: Polled, desks: Mapping[str, Desk], now: datetime) -> None:
         """Note for the plans on this forge where their pull requests' heads are, and what time it is there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import sys
 import textwrap
@@ -403,6 +404,18 @@ async def test_without_any_agent_on_the_machine_every_event_waits_and_says_what_
     await stage.tick()
 
     assert "no agent program on PATH" in waits(bench)["a"]["reason"]
+
+
+async def test_the_end_of_a_run_is_one_line_of_the_log(bench: Bench, stage: Stage, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO, "prloom")
+    bench.plays("sys.exit('no such model')")
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    (run,) = (stage.local() / "runs").iterdir()
+    (line,) = [message for message in caplog.messages if "has ended" in message]
+    assert line.startswith(f"plan pr-7: run {run.name} of command has ended: failed (")
 
 
 # ---- the end of the dispatcher

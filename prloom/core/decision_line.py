@@ -1,0 +1,81 @@
+"""Say a decision in one line of the log: of which plan, by what, and what became of which events and actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from prloom.model.decision import Change, Decision, Delivery
+
+_IDS = 20
+"""Ids that are named; of more, the rest is counted."""
+_LONGEST = 200
+"""Characters of a reason, an error or a title."""
+
+
+def line(plan_id: str, decision: Decision) -> str:
+    """Return the line; nothing in it can end it or begin another one."""
+    about = f"plan {_plain(plan_id)}" if plan_id else "repository"
+    said = "; ".join(_parts(decision)) or "nothing changed"
+    return f"{about}: {_plain(decision.stage)} by {_plain(decision.by)}: {said}"
+
+
+def _parts(decision: Decision) -> Iterator[str]:
+    yield from _changes(decision.changes)
+    if decision.actions:
+        yield f"queued {_names(action.id for action in decision.actions)}"
+    yield from map(_delivery, decision.deliveries)
+    yield from (f"added TODO {_plain(todo.id)}: {_plain(todo.title)}" for todo in decision.todos)
+    if decision.todos_done:
+        yield f"done TODO {_names(decision.todos_done)}"
+    yield from _of_plan(decision)
+    if decision.run is not None:
+        yield f"run {_plain(decision.run)}"
+    if decision.duration_ms is not None:
+        yield f"{decision.duration_ms} ms"
+    if decision.note is not None:
+        yield _plain(decision.note)
+
+
+def _of_plan(decision: Decision) -> Iterator[str]:
+    if decision.writes:
+        yield f"state of {_names(dict.fromkeys(write.plugin for write in decision.writes))} written"
+    if decision.plan is not None:
+        yield "plan text written"
+    if decision.plan_status is not None:
+        yield f"plan is {_plain(decision.plan_status)}"
+    if decision.paused is not None:
+        yield "plan paused" if decision.paused else "plan resumed"
+    if decision.rebase_requested:
+        yield "rebase requested"
+
+
+def _changes(changes: Iterable[Change]) -> Iterator[str]:
+    """Yield what became of the events, those together that went the same way."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for change in changes:
+        until = "" if change.deferral is None else f" until {change.deferral.deferred_until}"
+        reason = f" ({_plain(change.reason)})" if change.reason else ""
+        alike.setdefault((change.verdict, until, reason), []).append(change.event_id)
+    for (verdict, until, reason), ids in alike.items():
+        yield f"{_plain(verdict)} {_names(ids)}{until}{reason}"
+
+
+def _delivery(delivery: Delivery) -> str:
+    more = [
+        f" {_plain(delivery.url)}" if delivery.url else "",
+        f", next try {delivery.next_try}" if delivery.next_try else "",
+        f" ({_plain(delivery.error)})" if delivery.error else "",
+    ]
+    return f"{delivery.state} {_plain(delivery.action_id)}{''.join(more)}"
+
+
+def _names(ids: Iterable[str]) -> str:
+    found: Sequence[str] = tuple(ids)
+    more = f" and {len(found) - _IDS} more" if len(found) > _IDS else ""
+    return ", ".join(map(_plain, found[:_IDS])) + more
+
+
+def _plain(text: str) -> str:
+    """Return a text from outside on one line, without what a terminal would obey."""
+    shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
+    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
