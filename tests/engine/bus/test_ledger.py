@@ -117,7 +117,7 @@ def test_what_does_not_fit_into_a_line_is_refused_and_the_ledger_stays_of_use(bu
     ledger = opened(bus)
 
     with pytest.raises(TooLongError, match="over the limit"):
-        ledger.commit("beforeTriage", "someone", note="x" * (17 * 1024 * 1024))
+        ledger.commit("beforeTriage", "someone", todos_done=("x" * (17 * 1024 * 1024),))
     admit(ledger, "e")
 
     assert ledger.state.seq == 1
