@@ -5,10 +5,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from prloom.config import crosscheck, layers, reference, sources, translation
+from prloom.config import crosscheck, layers, presets, reference, sources, translation
 from prloom.config.layers import Layer, Tree
 from prloom.config.models import Config
-from prloom.config.problems import Problem, nearest
+from prloom.config.problems import Problem, dotted, nearest
 from prloom.errors import ConfigError
 
 # How alike a variable and a key must be for a slip of the pen: PRLOOM_SLACK_TOKEN is somebody else's variable.
@@ -43,9 +43,10 @@ def build(said: tuple[Layer, ...]) -> Config:
 
 def _problems(said: tuple[Layer, ...]) -> tuple[Problem, ...]:
     wrong = _examine(said)
-    presets = layers.merge(said).get("presets", {})
-    for name in presets if isinstance(presets, Mapping) else ():
+    named = layers.merge(said).get("presets", {})
+    for name in named if isinstance(named, Mapping) else ():
         with_preset = layers.with_preset(said, name)
+        wrong = (*wrong, *_bridges_of_preset(with_preset, name))
         wrong = (*wrong, *(_nested_presets(with_preset, name) or _examine(with_preset)))
     return wrong
 
@@ -70,6 +71,15 @@ def _nested_presets(said: tuple[Layer, ...], name: str) -> list[Problem]:
         )
         for layer in said
         if layer.prefix and "presets" in layer.tree
+    ]
+
+
+def _bridges_of_preset(said: tuple[Layer, ...], name: str) -> list[Problem]:
+    key = dotted(("presets", name, presets.REFUSED))
+    what = f"{key}: a preset cannot change the bridges, because they serve the whole repository"
+    remedy = f"move its keys to [{presets.REFUSED}]"
+    return [
+        Problem(layer.origin, key, what, remedy) for layer in said if layer.prefix and presets.REFUSED in layer.tree
     ]
 
 

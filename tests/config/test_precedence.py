@@ -89,6 +89,23 @@ def test_a_preset_cannot_hold_presets(complaints: Callable[..., list[str]]) -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("toml", "key"),
+    [
+        ("[presets.a.bridges.local]\nenabled = false", "presets.a.bridges"),
+        ("[presets.'b c'.bridges]\n", 'presets."b c".bridges'),
+        ("[presets.a]\nbridges.github.poll_interval = '1h'", "presets.a.bridges"),
+    ],
+)
+def test_a_preset_cannot_change_the_bridges_which_serve_the_whole_repository(
+    complaints: Callable[..., list[str]], toml: str, key: str
+) -> None:
+    (line,) = complaints(toml)
+
+    why = "a preset cannot change the bridges, because they serve the whole repository"
+    assert line == f"prloom.toml: {key}: {why}; move its keys to [bridges]"
+
+
 def test_a_preset_is_a_table(complaints: Callable[..., list[str]]) -> None:
     assert complaints("[presets]\na = 3") == [
         "prloom.toml: presets.a is 3, not a table; write its keys below [presets.a]"

@@ -134,6 +134,11 @@ def test_a_preset_that_a_plan_wants_and_nobody_configured_is_an_error(repo: Path
     (repo / "prloom.toml").write_text('[presets.careful.trust]\nminimum = "admin"\n')
     assert list(surroundings.of_presets(loading.load(repo, {}), places(repo))) == []
 
+    (repo / "prloom.toml").write_text('[presets.careful]\nplugins.enabled = ["notes"]\n')
+    (finding,) = surroundings.of_presets(loading.load(repo, {}), places(repo))
+    assert (finding.severity, finding.where) == ("warning", "preset careful")
+    assert finding.what == "plugins.enabled has no effect in a preset, because it applies to the whole repository"
+
 
 # ---- tokens
 

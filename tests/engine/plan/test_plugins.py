@@ -117,6 +117,19 @@ async def test_a_commands_name_in_any_case_reaches_its_plugin_and_what_it_return
     assert stage.triager.batches == []
 
 
+async def test_a_plugin_that_a_preset_disables_sees_nothing_of_the_plans_that_choose_it(stage: Stage):
+    stage.configure('[presets.calm.plugins]\ndisabled = ["p"]\n')
+    stage.adopt("pr-7", preset="calm")
+    stage.adopt("pr-8", pr=8)
+    host = stage.plugin("p", hooking("onEvent", "beforeTriage", command="deploy"))
+    stage.bridge.news = [said("a"), said("b", "/deploy"), said("c", pr=8)]
+
+    await stage.tick()
+
+    assert {event_id for ids in host.shown for event_id in ids} == {"c"}
+    assert sorted(stage.triager.batches) == [("a", "b"), ("c",)]
+
+
 async def test_a_preset_names_a_plugin_as_the_configuration_does():
     crew = await started(plugin("quiet_period", hooking("beforeTriage")), plugin("b", hooking("beforeTriage")))
 
