@@ -1242,10 +1242,11 @@ async def test_that_a_repository_was_renamed_is_said_until_it_is_configured(desk
     second = await desk.bridge.events(desk.context(), first.state)
     third = await desk.bridge.events(desk.context(), second.state)
 
-    assert [first.warnings, second.warnings] == [(), third.warnings]
-    assert third.warnings == (
-        'ada/engine is called ada/motor now; set `repo = "ada/motor"` in [bridges.github], or give `origin` its new '
-        "address",
+    (warning,) = third.warnings
+    assert [first.warnings, second.warnings] == [(), (warning,)]
+    assert warning == (
+        'ada/engine is called ada/motor now; set `repo = "ada/motor"` in [bridges.github], '
+        "or give `origin` its new address"
     )
 
 
