@@ -45,7 +45,10 @@ SANE = timedelta(days=36_500)
 
 @dataclass
 class PollState:
-    """What is known of a bridge's polls; times are aware. `last_poll_at` is also that of a poll which asked nothing."""
+    """What is known of a bridge's polls; times are aware. `last_poll_at` is also that of a poll which asked nothing.
+
+    `kind` is what kind of error it was that the last poll failed with.
+    """
 
     last_poll_at: datetime | None = None
     last_ok_at: datetime | None = None
@@ -55,6 +58,7 @@ class PollState:
     idle: str | None = None
     warnings: tuple[str, ...] = ()
     asked_at: datetime | None = None
+    kind: str | None = None
 
 
 class Poller:
@@ -103,7 +107,9 @@ class Poller:
             self.polls.error = text
             self.polls.idle, self.polls.asked_at = None, now
             self.polls.rest_until = self._rest_until(error, now)
-            log.warning("bridge %s: %s; asked again at %s", self.bridge.name, text, self.polls.rest_until)
+            level = logging.INFO if _kind(error) == self.polls.kind else logging.WARNING  # said once, not at each try
+            self.polls.kind = _kind(error)
+            log.log(level, "bridge %s: %s; asked again at %s", self.bridge.name, text, self.polls.rest_until)
             return set()
         return woken
 
@@ -215,6 +221,11 @@ def _routed(
     for event in events:
         routed.setdefault(routing.route(event, plans.values()) or "", []).append(event)
     return routed
+
+
+def _kind(error: BaseException) -> str:
+    """Return what kind of error a poll failed with: its text may name a time, and differ with each try."""
+    return error.trouble if isinstance(error, HttpError) else f"{type(error).__name__}: {error}"
 
 
 def _iso(moment: datetime | None) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from stage import ListBridge, Stage, said
 
-from prloom.api import Author, PluginContext
+from prloom.api import Author, HttpError, PluginContext
 
 
 def by(login: str, trust: str | None = None, **fields: Any) -> Author:
@@ -358,3 +358,33 @@ async def test_a_poll_that_had_nothing_to_ask_for_is_not_told_as_one(stage: Stag
     earlier = stage.published("bridges")[0]
     assert (never["lastPollAt"], never["lastOkAt"], never["idle"]) == (None, None, "no plan has a pull request")
     assert (earlier["lastPollAt"], earlier["lastOkAt"]) == ("2026-01-01T12:01:00.000Z",) * 2
+
+
+async def test_an_error_that_stays_is_a_warning_once_however_often_the_bridge_is_asked(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+):
+    stage.adopt()
+    errors = iter(
+        [
+            HttpError("the token is not accepted", trouble="unauthorized"),
+            HttpError("nothing was sent at 12:10 UTC", trouble="unauthorized"),
+            HttpError("no route", trouble="unknown"),
+            OSError("no disk"),
+            OSError("no disk"),
+        ]
+    )
+
+    def fail() -> None:
+        error = next(errors, None)
+        if error is not None:
+            raise error
+
+    stage.bridge.fail = fail
+    async with stage.rounds() as again:
+        for _ in range(6):
+            await again()
+            stage.clock.advance(minutes=20)
+
+    warnings = [each.message for each in caplog.records if each.levelname == "WARNING"]
+    said = [message.removeprefix("bridge forge: ").partition(";")[0] for message in warnings]
+    assert said == ["the token is not accepted", "no route", "OSError: no disk"]
