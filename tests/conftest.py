@@ -6,7 +6,8 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from tempfile import mkdtemp
+from pathlib import Path
+from tempfile import gettempdir, mkdtemp
 from types import ModuleType
 
 import environment
@@ -54,6 +55,14 @@ def time_limit(item: pytest.Item) -> float:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if home := config.stash.get(HOME, None):
         shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_repository_around(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let neither git nor prloom take a repository for a test's that holds the temporary folders by chance."""
+    around = (tmp_path_factory.getbasetemp(), Path(gettempdir()))
+    folders = dict.fromkeys(str(folder) for each in around for folder in (each, each.resolve()))
+    os.environ["GIT_CEILING_DIRECTORIES"] = os.pathsep.join(folders)
 
 
 @pytest.fixture(autouse=True)

@@ -43,7 +43,7 @@ class Project:
 
 
 def set_only_our_git_settings(patch: pytest.MonkeyPatch, home: Path) -> None:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
+    for name in [name for name in os.environ if name.startswith("GIT_") and name != "GIT_CEILING_DIRECTORIES"]:
         patch.delenv(name)
     patch.setenv("HOME", str(home))
     patch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
