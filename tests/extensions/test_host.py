@@ -64,7 +64,10 @@ def test_a_plugin_is_loaded_and_called_by_json_rpc(
     assert loaded == {
         "jsonrpc": "2.0",
         "id": 1,
-        "result": {"hooks": ["beforeTriage"], "commands": {}, "tools": {}, "skills": {}, "warnings": []},
+        "result": {
+            **{"hooks": ["beforeTriage"], "commands": {}, "approvedCommands": []},
+            **{"tools": {}, "skills": {}, "warnings": []},
+        },
     }
     assert called["id"] == "a"
     assert called["result"]["marks"][0] | {"reason": None} == {

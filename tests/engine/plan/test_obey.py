@@ -132,7 +132,7 @@ async def test_to_approve_a_strangers_text_does_not_let_the_stranger_command(sta
     answers = await told(stage, "/prloom approve @eve", author=by("ann"))
 
     assert stage.state()["paused"] is paused
-    assert [answer.partition(" ")[0] for answer in answers] == ["Vouched", *([] if paused else ["re"])]
+    assert [answer.partition(" ")[0] for answer in answers] == ["Approved", *([] if paused else ["re"])]
     assert stage.triager.batches == ([] if paused else [("c0",)])
 
 
