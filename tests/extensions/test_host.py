@@ -65,8 +65,12 @@ def test_a_plugin_is_loaded_and_called_by_json_rpc(
         "jsonrpc": "2.0",
         "id": 1,
         "result": {
-            **{"hooks": ["beforeTriage"], "commands": {}, "approvedCommands": []},
-            **{"tools": {}, "skills": {}, "warnings": []},
+            "hooks": ["beforeTriage"],
+            "commands": {},
+            "approvedCommands": [],
+            "tools": {},
+            "skills": {},
+            "warnings": [],
         },
     }
     assert called["id"] == "a"
