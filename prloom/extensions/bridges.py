@@ -171,7 +171,7 @@ def _code(candidate: _Candidate, repo_root: Path) -> Path:
         raise ExtensionError(f"its module {path} is in a plan's worktree; name one of the repository's own checkout")
     file = path / "__init__.py" if path.is_dir() else path
     if not file.is_file():
-        raise ExtensionError(f"there is no {file}; mend `module` in [bridges.{candidate.name}]")
+        raise ExtensionError(f"there is no {file}; correct `module` in [bridges.{candidate.name}]")
     return file
 
 

@@ -57,7 +57,7 @@ def _written(path: str, variable: str) -> str:
         with Path(path).open(encoding="ascii") as file:
             text = file.read(LARGEST).strip()
     except OSError as error:
-        raise NoTokenError(f"{variable} names {path}, which cannot be read: {error.strerror}; mend it") from error
+        raise NoTokenError(f"{variable} names {path}, which cannot be read: {error.strerror}; fix it") from error
     except ValueError as error:
         raise NoTokenError(f"{variable} names {path}, which holds no token; write one there") from error
     if not text:

@@ -138,7 +138,7 @@ def test_a_module_that_is_missing_is_named(repo: Path, bundled: Path) -> None:
     error = the_error(load(repo, bundled, acme={"module": "./tools/acme.py"}))
 
     assert error == (
-        f"bridge acme (./tools/acme.py): there is no {repo}/tools/acme.py; mend `module` in [bridges.acme]"
+        f"bridge acme (./tools/acme.py): there is no {repo}/tools/acme.py; correct `module` in [bridges.acme]"
     )
 
 

@@ -54,7 +54,7 @@ def _cell(count: tuple[int, int] | None) -> str:
 def _totals(reports: Mapping[str, Report], kills: Report) -> list[str]:
     names = {
         "once": "one fault, by the file layer",
-        "twice": "a second fault while the first is mended, by the file layer",
+        "twice": "a second fault while the first is fixed, by the file layer",
         "power": "power cuts, by the file layer",
         "traced": "one fault, by strace",
     }

@@ -76,7 +76,7 @@ WEAKENINGS = (
         ("once", "--protocol", "receipt", "--fault", "kill"),
     ),
     Weakening(
-        "the mending of torn lines off",
+        "the repair of torn lines turned off",
         "prloom/storage/tails.py",
         "    if start == size:\n",
         "    if start <= size:\n",

@@ -57,7 +57,7 @@ def test_a_file_comes_before_the_variable_and_is_read_anew_each_time(file: Path)
 @pytest.mark.parametrize(
     ("content", "wrong"),
     [
-        (None, "which cannot be read: No such file or directory; mend it"),
+        (None, "which cannot be read: No such file or directory; fix it"),
         (b"", "which is empty; write a token there"),
         (b" \n", "which is empty; write a token there"),
         (b"\xff\xfe", "which holds no token; write one there"),

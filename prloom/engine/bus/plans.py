@@ -85,7 +85,7 @@ def load(local: Folder) -> Plan:
         return record.from_wire(Plan, found.value)
     except msgspec.ValidationError as error:
         raise StorageError(
-            f"{document.path} cannot be used: {error}; mend it or adopt its branch or pull request again"
+            f"{document.path} cannot be used: {error}; fix it, or adopt its branch or pull request again"
         ) from error
 
 
