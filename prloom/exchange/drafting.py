@@ -96,7 +96,9 @@ def checked_topic(topic: str) -> str:
     """Return the topic's name, or raise ExchangeError where it is none."""
     if not _TOPIC.fullmatch(topic) or len(topic) > _LONGEST_NAME:
         shown = ascii(topic[:_LONGEST_NAME])
-        raise ExchangeError(f"{shown} is no topic; use letters, digits, '.', '_' and '-', at most {_LONGEST_NAME}")
+        raise ExchangeError(
+            f"{shown} is not a valid topic; use letters, digits, '.', '_' and '-', at most {_LONGEST_NAME}"
+        )
     return topic
 
 
@@ -104,7 +106,7 @@ def checked_topics(topics: str | Iterable[str]) -> tuple[str, ...]:
     """Return one or several topics as a tuple, each once."""
     several = (topics,) if isinstance(topics, str) else tuple(dict.fromkeys(topics))
     if not several:
-        raise ExchangeError("no topic is named; name at least one")
+        raise ExchangeError("no topic was given; give at least one")
     return tuple(checked_topic(topic) for topic in several)
 
 
@@ -114,9 +116,7 @@ def checked_text(what: str, text: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         place = f"lone surrogate at {error.start}"
-        raise ExchangeError(
-            f"the {what} is no text that UTF-8 can hold ({place}); replace what was not decoded"
-        ) from None
+        raise ExchangeError(f"the {what} is not valid UTF-8 text ({place}); replace what was not decoded") from None
     return text
 
 
@@ -136,20 +136,20 @@ def checked_metadata(metadata: Metadata) -> Metadata:
 def checked_attempts(number: int | None) -> int | None:
     """Return how many attempts a message gets, or raise ExchangeError where that is not at least one."""
     if number is not None and not 1 <= number <= 1_000_000:  # noqa: PLR2004 (what every store can hold)
-        raise ExchangeError(f"{number} is no number of attempts; use 1 or more")
+        raise ExchangeError(f"{number} is not a valid number of attempts; use 1 or more")
     return number
 
 
 def checked_lease(lease: timedelta) -> timedelta:
     """Return how long a claim lasts, or raise ExchangeError where that is nothing or beyond all use."""
     if not timedelta(0) < lease <= _LONGEST_DELAY:
-        raise ExchangeError(f"a lease of {lease} is not possible; use more than nothing and at most ten years")
+        raise ExchangeError(f"a lease of {lease} is not possible; use more than 0 and at most ten years")
     return lease
 
 
 def _checked_delay(delay: timedelta | None) -> timedelta | None:
     if delay is not None and not timedelta(0) <= delay <= _LONGEST_DELAY:
-        raise ExchangeError(f"a delay of {delay} is not possible; use nothing up to ten years")
+        raise ExchangeError(f"a delay of {delay} is not possible; use 0 or more, at most ten years")
     return delay or None
 
 
@@ -157,7 +157,7 @@ def checked_name(what: str, name: str) -> str:
     """Return a name that can be shown in one line, or raise ExchangeError."""
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         shown = ascii(name[:_LONGEST_NAME])
-        raise ExchangeError(f"{shown} is no {what}; use up to {_LONGEST_NAME} printable characters")
+        raise ExchangeError(f"{shown} is not a valid {what}; use up to {_LONGEST_NAME} printable characters")
     return name
 
 

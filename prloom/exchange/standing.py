@@ -100,12 +100,12 @@ def same_body(draft: Draft, known: Message) -> Message:
 def over(claim_id: str, claim: Claim | None) -> str:
     """Say why a claim cannot be used any more."""
     if claim is None:
-        return f"there is no claim {claim_id}; it was pruned, or is of another exchange: drop its work"
+        return f"there is no claim {claim_id}; it was pruned or belongs to another exchange; discard its work"
     how = "expired" if claim.status == "active" else claim.status
     since = claim.lease_until if claim.completed_at is None else claim.completed_at
     return (
         f"claim {claim.id} on message {claim.message_id} is over ({how} at {since:%Y-%m-%d %H:%M:%S} UTC); "
-        "drop its work: the message is in other hands, or has ended"
+        "discard its work: another worker has the message, or it has ended"
     )
 
 

@@ -287,9 +287,9 @@ def test_a_worker_whose_lease_is_over_can_neither_renew_nor_settle(exchange: Exc
     assert held is not None
     clock.pass_(minutes=1)
 
-    with pytest.raises(ClaimOverError, match=r"is over \(expired at 2026-11-21 12:01:00 UTC\); drop its work"):
+    with pytest.raises(ClaimOverError, match=r"is over \(expired at 2026-11-21 12:01:00 UTC\); discard its work"):
         held.complete("late")
-    with pytest.raises(ClaimOverError, match="drop its work"):
+    with pytest.raises(ClaimOverError, match="discard its work"):
         held.renew()
     assert bodies(exchange.read()) == ["x"]
 

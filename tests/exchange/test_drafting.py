@@ -17,7 +17,9 @@ def test_a_topic_is_letters_digits_dots_lines_and_dashes(topic: str):
 
 @pytest.mark.parametrize("topic", ["", "a b", "a/b", "ä", "a\n", "../x", "x" * 201])
 def test_anything_else_is_no_topic(topic: str):
-    with pytest.raises(ExchangeError, match=r"is no topic; use letters, digits, '\.', '_' and '-', at most 200"):
+    with pytest.raises(
+        ExchangeError, match=r"is not a valid topic; use letters, digits, '\.', '_' and '-', at most 200"
+    ):
         drafting.draft(topic, "x")
 
 
@@ -26,15 +28,15 @@ def test_anything_else_is_no_topic(topic: str):
     [
         ({"metadata": {"k": [1]}}, "metadata k is a list; use text, a number, true, false or null"),
         ({"metadata": {"k": float("nan")}}, "metadata k is a float; use text"),
-        ({"metadata": {"": 1}}, "'' is no metadata key; use up to 200 printable characters"),
-        ({"metadata": {"k": "\udc80"}}, "the metadata k is no text that UTF-8 can hold"),
-        ({"key": "a\nb"}, r"'a\\nb' is no key; use up to 200 printable characters"),
-        ({"conversation": ""}, "'' is no conversation"),
-        ({"producer": "\x1b[2J"}, "is no producer"),
-        ({"concurrency_key": "x" * 201}, "is no concurrency key"),
-        ({"delay": timedelta(seconds=-1)}, "is not possible; use nothing up to ten years"),
+        ({"metadata": {"": 1}}, "'' is not a valid metadata key; use up to 200 printable characters"),
+        ({"metadata": {"k": "\udc80"}}, "the metadata k is not valid UTF-8 text"),
+        ({"key": "a\nb"}, r"'a\\nb' is not a valid key; use up to 200 printable characters"),
+        ({"conversation": ""}, "'' is not a valid conversation"),
+        ({"producer": "\x1b[2J"}, "is not a valid producer"),
+        ({"concurrency_key": "x" * 201}, "is not a valid concurrency key"),
+        ({"delay": timedelta(seconds=-1)}, "is not possible; use 0 or more, at most ten years"),
         ({"delay": timedelta(days=9999)}, "is not possible"),
-        ({"max_attempts": 0}, "0 is no number of attempts; use 1 or more"),
+        ({"max_attempts": 0}, "0 is not a valid number of attempts; use 1 or more"),
     ],
 )
 def test_what_no_message_can_be_is_said_before_anything_is_stored(options: dict[str, Any], told: str):
@@ -43,11 +45,11 @@ def test_what_no_message_can_be_is_said_before_anything_is_stored(options: dict[
 
 
 def test_a_body_that_utf_8_cannot_hold_is_refused():
-    with pytest.raises(ExchangeError, match=r"the body is no text that UTF-8 can hold \(lone surrogate at 1\)"):
+    with pytest.raises(ExchangeError, match=r"the body is not valid UTF-8 text \(lone surrogate at 1\)"):
         drafting.draft("work", "a\udcff")
-    with pytest.raises(ExchangeError, match="the body is no text"):
+    with pytest.raises(ExchangeError, match="the body is not valid"):
         drafting.checked_settlement(Completed(body="\udcff"))
-    with pytest.raises(ExchangeError, match="is no topic"):
+    with pytest.raises(ExchangeError, match="is not a valid topic"):
         drafting.checked_settlement(Failed(error="x", topic="a b"))
 
 
@@ -55,9 +57,9 @@ def test_a_body_that_utf_8_cannot_hold_is_refused():
     ("options", "told"),
     [
         ({"lease": timedelta(0)}, "a lease of 0:00:00 is not possible"),
-        ({"max_attempts": 0}, "0 is no number of attempts"),
-        ({"group": ""}, "'' is no group"),
-        ({"success_topic": "a b"}, "'a b' is no topic"),
+        ({"max_attempts": 0}, "0 is not a valid number of attempts"),
+        ({"group": ""}, "'' is not a valid group"),
+        ({"success_topic": "a b"}, "'a b' is not a valid topic"),
     ],
 )
 def test_what_no_worker_can_ask_for_is_said(options: dict[str, Any], told: str):
@@ -67,7 +69,7 @@ def test_what_no_worker_can_ask_for_is_said(options: dict[str, Any], told: str):
 
 def test_a_worker_names_a_topic_at_least_and_each_once():
     assert drafting.asked(["b", "a", "b"]).topics == ("b", "a")
-    with pytest.raises(ExchangeError, match="no topic is named; name at least one"):
+    with pytest.raises(ExchangeError, match="no topic was given; give at least one"):
         drafting.asked([])
 
 

@@ -26,5 +26,5 @@ COMMANDS: Mapping[str, Lazy] = {
 command = LazyGroup(
     "exchange",
     lazy=COMMANDS,
-    help="A durable queue of messages and claims, for any program. No dispatcher and no pull request is needed.",
+    help="A durable queue of messages and claims, for any program. It needs no dispatcher and no pull request.",
 )

@@ -18,15 +18,14 @@ def given(body: str | None, ctx: click.Context) -> str:
         return body
     stream = sys.stdin.buffer
     if stream.isatty():
-        raise click.UsageError(
-            f"there is no body: give it as an argument, or pipe it in: `… | {ctx.command_path} TOPIC`", ctx
-        )
+        raise click.UsageError(f"no body; give it as an argument, or pipe it in: `… | {ctx.command_path} TOPIC`", ctx)
     content: bytes = stream.read()
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         raise PrloomError(
-            f"stdin is no UTF-8 text (at byte {error.start}); messages are text: encode it first, such as with `base64`"
+            f"stdin is not valid UTF-8 (at byte {error.start}); messages are text; "
+            "encode it first, for example with `base64`"
         ) from None
 
 

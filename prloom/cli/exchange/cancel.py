@@ -10,13 +10,13 @@ from prloom.cli.options import Options, pass_options
 
 @click.command("cancel", epilog="Example:  prloom exchange cancel 01m805j8em2w6qz6mjew --reason 'asked twice'")
 @click.argument("message")
-@click.option("--reason", metavar="TEXT", default="cancelled", show_default=True, help="Why; the reply says it.")
+@click.option("--reason", metavar="TEXT", default="cancelled", show_default=True, help="The reason.")
 @places.database_option
 @pass_options
 def command(given: Options, /, message: str, reason: str, database: str | None) -> None:
-    """End a MESSAGE that waits or is worked on, and print the id of what is published about that.
+    """Cancel a MESSAGE that waits or is being worked on, and print the id of the published notice.
 
-    A worker that is at it learns so within ten seconds, ends its command, and publishes nothing.
+    A worker that is working on it notices within ten seconds, ends its command, and publishes nothing.
     """
     with places.opened(given, database) as exchange:
         click.echo(exchange.cancel(message, reason).id)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @json_option
 @pass_options
 def command(given: Options, /, conversation: str, database: str | None, *, as_json: bool) -> None:
-    """Say how a CONVERSATION stands, which may be named by any of its messages.
+    """Show the outcome of a CONVERSATION, which you can name by any of its messages.
 
     Exit codes: 0 success, 5 pending, 3 failure, 4 timed out, 6 dead (out of attempts), 7 cancelled.
     """

@@ -22,16 +22,16 @@ _SHOWN = 60  # characters of a body or a value; --json has all
 
 @click.command("inspect", epilog="Example:  prloom exchange inspect --conversation 01m805j8em2w6qz6mjew")
 @click.argument("message", required=False)
-@click.option("--conversation", metavar="C", help="All messages of this conversation instead.")
+@click.option("--conversation", metavar="C", help="Show all messages of this conversation.")
 @places.database_option
 @json_option
 @pass_options
 def command(
     given: Options, /, message: str | None, conversation: str | None, database: str | None, *, as_json: bool
 ) -> None:
-    """Show a MESSAGE, how it stands, and every claim that there was on it: who, when, how it ended."""
+    """Show a MESSAGE, its state, and every claim on it: the worker, the times, and the result."""
     if (message is None) == (conversation is None):
-        raise click.UsageError("name a MESSAGE, or say --conversation C")
+        raise click.UsageError("give a MESSAGE or --conversation C")
     with places.opened(given, database) as exchange:
         entries = (exchange.inspect(message),) if message else exchange.check(conversation or "").entries
         now = exchange.store.now()

@@ -22,18 +22,18 @@ _SECONDS = 60  # that a command for one conversation may take
 
 @click.command("notify", epilog="Example:  prloom exchange notify --command 'notify-send prloom'")
 @click.argument("conversations", nargs=-1, metavar="[CONVERSATION]...")
-@click.option("--once", is_flag=True, help="Tell of those that have ended by now, and exit.")
-@click.option("--command", "line", metavar="CMD", help="Run this for each, instead of a line and a bell on stderr.")
+@click.option("--once", is_flag=True, help="Report the conversations that have ended, and exit.")
+@click.option("--command", "line", metavar="CMD", help="Run this for each, instead of printing a line.")
 @places.database_option
 @pass_options
 def command(
     given: Options, /, conversations: tuple[str, ...], line: str | None, database: str | None, *, once: bool
 ) -> None:
-    """Tell once about each tracked conversation that ended, whoever asks, however many notifiers there are.
+    """Report each tracked conversation that has ended once, also if several notifiers run.
 
-    What `publish` and `request` begin is tracked unless they say --no-track; a CONVERSATION named here is from now on.
-    CMD is run without a shell, with the ids and the outcome as JSON on its stdin, and in PRLOOM_CONVERSATION_ID and
-    PRLOOM_OUTCOME. Where it fails, it is run again two minutes later.
+    `publish` and `request` track their conversation unless you give --no-track; a CONVERSATION named here is tracked
+    from now on. CMD is run without a shell. It gets the id and the outcome as JSON on its stdin, and in
+    PRLOOM_CONVERSATION_ID and PRLOOM_OUTCOME. If it fails, it is run again two minutes later.
     """
     argv = _argv(line)
     with places.opened(given, database) as exchange:
@@ -104,5 +104,7 @@ def _run(ended: Ended, argv: Sequence[str]) -> bool:
     else:
         why = f"exit code {done.returncode}" if done.returncode else ""
     if why:
-        click.echo(f"prloom: {argv[0]} did not tell of {terminal.clean(ended.conversation_id)}: {why}", err=True)
+        click.echo(
+            f"prloom: {argv[0]} failed for conversation {terminal.clean(ended.conversation_id)}: {why}", err=True
+        )
     return not why

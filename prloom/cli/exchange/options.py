@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     for each in given:
         if "=" not in each:
-            raise click.BadParameter(f"{each} sets nothing; write KEY=VALUE", ctx, param)
+            raise click.BadParameter(f"{each} is not KEY=VALUE", ctx, param)
     return dict(tuple(each.split("=", 1)) for each in given)  # type: ignore[misc]
 
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option("--parent", metavar="ID", help="The message that this one follows; its conversation is this one's."),
+    click.option("--parent", metavar="ID", help="The message that this one follows, in the same conversation."),
     click.option("--conversation", metavar="ID", help="The conversation that it belongs to."),
-    click.option("--producer", metavar="P", help="Who publishes it."),
+    click.option("--producer", metavar="P", help="Which program publishes it."),
     click.option(
         "--meta", "metadata", multiple=True, metavar="K=V", callback=_pairs, help="Metadata; may be repeated."
     ),
-    click.option("--delay", type=duration, help="How long nobody may work on it yet."),
-    click.option("--key", metavar="K", help="Publishing again with this key gives the same message."),
-    click.option("--concurrency-key", metavar="K", help="Of all messages with it, one is worked on at a time."),
+    click.option("--delay", type=duration, help="How long workers cannot take it yet."),
+    click.option("--key", metavar="K", help="Publish nothing if a message with this key exists."),
+    click.option("--concurrency-key", metavar="K", help="Work on one message with this key at a time."),
     click.option("--max-attempts", type=click.IntRange(1, 1_000_000), metavar="N", help="How often it may be tried."),
-    click.option("--track/--no-track", default=True, help="Whether `notify` tells of its end.  [default: it does]"),
+    click.option("--track/--no-track", default=True, help="Whether `notify` reports its end.  [default: track]"),
 )
 
 

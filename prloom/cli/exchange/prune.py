@@ -15,14 +15,13 @@ if TYPE_CHECKING:
 
 
 @click.command("prune", epilog="Example:  prloom exchange prune --older-than 30d")
-@click.option("--older-than", type=duration, required=True, help="How long ago everything in them must have happened.")
+@click.option("--older-than", type=duration, required=True, help="How long nothing must have happened in them.")
 @places.database_option
 @pass_options
 def command(given: Options, /, older_than: timedelta, database: str | None) -> None:
-    """Remove conversations that have ended, and in which nothing happened since.
+    """Remove conversations that have ended and in which nothing has happened since.
 
-    A conversation in which something remains to be worked on stays as a whole. The keys of removed messages are
-    forgotten.
+    A conversation in which something remains to be worked on stays. The keys go with the messages.
     """
     with places.opened(given, database) as exchange:
         removed = exchange.prune(older_than)

@@ -28,8 +28,8 @@ _PAGE = 100  # messages at a time: bodies may be long
 @click.option("--topic", metavar="T", help="Only messages on this topic.")
 @click.option("--conversation", metavar="C", help="Only messages of this conversation.")
 @click.option("--since", metavar="ID", help="Only messages that were published after this one.")
-@click.option("--follow", is_flag=True, help="Go on with what is published from now on, until interrupted.")
-@click.option("--body", "only_bodies", is_flag=True, help="Print the bodies and nothing else.")
+@click.option("--follow", is_flag=True, help="Continue with new messages until interrupted.")
+@click.option("--body", "only_bodies", is_flag=True, help="Print only the bodies.")
 @places.database_option
 @json_option
 @pass_options
@@ -47,13 +47,13 @@ def command(
 ) -> None:
     """Print messages in the order of their publication.
 
-    In a pipe bodies are printed as they are; on a terminal nothing in them is obeyed. --json prints one document, and
-    with --follow one for each message, on a line of its own.
+    In a pipe, bodies are printed unchanged; on a terminal, control characters in them have no effect. --json prints one
+    document; with --follow, one for each message, on its own line.
     """
     from prloom.exchange import drafting  # noqa: PLC0415 - `--help` needs none
 
     if topic is not None and conversation is not None:
-        raise click.UsageError("say --topic or --conversation, not both")
+        raise click.UsageError("give --topic or --conversation, not both")
     if topic is not None:
         drafting.checked_topic(topic)
     with places.opened(given, database) as exchange:

@@ -59,4 +59,5 @@ def later(message: Message, database: str | None) -> str:
     named = database if database is None or "://" not in database else "URL"
     where = f" --database {quote(named)}" if named else ""
     look = f"prloom exchange check {message.conversation_id}{where}"
-    return f"the work goes on: look later with `{look}`, or end it with `prloom exchange cancel {message.id}{where}`"
+    cancel = f"prloom exchange cancel {message.id}{where}"
+    return f"the work continues; check it later with `{look}`, or cancel it with `{cancel}`"

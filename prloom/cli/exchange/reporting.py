@@ -33,7 +33,7 @@ def line(news: News) -> str:
     match news:
         case Trouble(error=error, pause=pause):
             wait = terminal.duration(timedelta(seconds=pause))
-            return f"{terminal.paint('trouble', 'bad')}: {terminal.clean(error)}; trying again in {wait}"
+            return f"{terminal.paint('error', 'bad')}: {terminal.clean(error)}; retrying in {wait}"
         case Told():
             where = f"{terminal.paint(news.topic, 'name')} {news.message_id} attempt {news.attempt}"
             how = _WORDS.get(news.how, news.how.replace("_", " "))

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     "request",
     epilog="Example:  prloom exchange request review 'Is app.py sound?' --wait 10m",
 )
-@click.option("--success-topic", metavar="T", help="A message there that follows this one is its reply.")
-@click.option("--failure-topic", metavar="T", help="The same, and it says that the work failed.")
+@click.option("--success-topic", metavar="T", help="The topic on which a message counts as the reply.")
+@click.option("--failure-topic", metavar="T", help="The same, if the work failed.")
 @click.option("--wait", "patience", type=duration, help="How long to wait.  [default: for ever]")
 @options.of_a_message
 @pass_options
@@ -39,8 +39,8 @@ def command(
 ) -> None:
     """Publish a message on TOPIC, print its ids on stderr, wait for the first reply to it, and print that.
 
-    Exits as `check` does: 0 where the work succeeded, 3 where it failed, 4 timed out, 6 dead, 7 cancelled, and 5 where
-    no reply came in time. The work goes on then, and stderr says how to look later.
+    The exit codes are those of `check`: 0 if the work succeeded, 3 failed, 4 timed out, 6 dead, 7 cancelled, and 5 if
+    no reply came in time. The work continues then, and stderr says how to check later.
     """
     text = bodies.given(body, ctx)
     with places.opened(given, database) as exchange:

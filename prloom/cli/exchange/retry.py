@@ -13,9 +13,9 @@ from prloom.cli.options import Options, pass_options
 @places.database_option
 @pass_options
 def command(given: Options, /, message: str, database: str | None) -> None:
-    """Have a MESSAGE worked on again, at once and with all its attempts before it.
+    """Make a MESSAGE ready again at once, with all its attempts.
 
-    It failed, timed out, was cancelled, is dead, or waits for its next try.
+    This is for a message that failed, timed out, was cancelled, is dead, or waits for its next try.
     """
     with places.opened(given, database) as exchange:
         delivery = exchange.retry(message)

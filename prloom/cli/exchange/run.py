@@ -28,20 +28,24 @@ _FAILED = 1
 @click.option("--success-topic", metavar="T", help="Where replies go.  [default: TOPIC.completed]")
 @click.option("--failure-topic", metavar="T", help="Where failures go.  [default: TOPIC.failed]")
 @click.option("--timeout", type=duration, default="60s", show_default=True, help="How long the command may run.")
-@click.option("--lease", type=duration, default="90s", show_default=True, help="How long a silent worker has a claim.")
-@click.option("--group", metavar="NAME", default="default", show_default=True, help="What these workers are called.")
+@click.option(
+    "--lease", type=duration, default="90s", show_default=True, help="How long a silent worker keeps a message."
+)
+@click.option("--group", metavar="NAME", default="default", show_default=True, help="The name of these workers.")
 @click.option("--concurrency", type=click.IntRange(1, 1000), default=1, show_default=True, metavar="N", help="Workers.")
-@click.option("--once", is_flag=True, help="Wait for one message, handle it, and exit by how that went.")
+@click.option("--once", is_flag=True, help="Handle one message, and exit with its result.")
 @click.option(
     "--max-attempts",
     type=click.IntRange(1, 1_000_000),
     default=5,
     show_default=True,
     metavar="N",
-    help="How often a message is tried that says nothing of it itself.",
+    help="How often to try a message that does not set this itself.",
 )
-@click.option("--retry-failures", is_flag=True, help="Try a message again also where the command itself failed.")
-@click.option("--grace", type=duration, default="5s", show_default=True, help="How long it may go on when stopped.")
+@click.option("--retry-failures", is_flag=True, help="Try a message again even if the command failed.")
+@click.option(
+    "--grace", type=duration, default="5s", show_default=True, help="How long a command may continue after a stop."
+)
 @places.database_option
 @pass_options
 def command(
@@ -56,11 +60,11 @@ def command(
     once: bool,
     **limits: str | timedelta | int | bool | None,
 ) -> None:
-    """Claim messages on TOPIC and run COMMAND for each: its stdin is the body, its stdout the reply.
+    """Claim messages on TOPIC and run COMMAND for each of them. The body is its stdin, and its stdout is the reply.
 
-    Exit code 0 makes a reply on the success topic, another one on the failure topic, and running too long one on
-    TOPIC.timed_out. A command that cannot be started, or whose worker dies, is tried again. Ctrl-C or SIGTERM ends the
-    worker: what it is at is finished within the grace, or handed back. Ctrl-C twice hands it back at once.
+    With exit code 0, the reply goes to the success topic, with another one to the failure topic, after the time-out to
+    TOPIC.timed_out. If the command cannot be started, or its worker dies, the message is tried again. Ctrl-C or SIGTERM
+    stops the worker: its message is finished within the grace period, or returned. A second Ctrl-C returns it at once.
     """
     if once and concurrency > 1:
         raise click.UsageError("--once handles one message; leave out --concurrency")

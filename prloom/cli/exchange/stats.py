@@ -21,7 +21,7 @@ _HEADS = ("TOPIC", "READY", "DELAYED", "LEASED", "DONE", "DEAD", "OLDEST READY",
 @json_option
 @pass_options
 def command(given: Options, /, database: str | None, *, as_json: bool) -> None:
-    """Show how each topic stands: messages by state, the age of the oldest ready one, and rates of five minutes."""
+    """Show each topic: messages by state, the age of the oldest ready one, and rates over five minutes."""
     with places.opened(given, database) as exchange:
         topics = exchange.stats()
     if as_json:

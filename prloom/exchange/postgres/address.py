@@ -101,7 +101,9 @@ def _parameters(url: str) -> dict[str, str]:
 
 def _checked(schema: str) -> str:
     if not _NAME.fullmatch(schema) or schema.startswith("pg_"):
-        raise StoreError(f"{schema[:80]!a} is no schema for an exchange; use small letters, digits and '_', at most 63")
+        raise StoreError(
+            f"{schema[:80]!a} is not a valid schema name; use lower-case letters, digits and '_', at most 63"
+        )
     return schema
 
 

@@ -92,10 +92,10 @@ class Connection:
     @contextmanager
     def _mine(self) -> Iterator[None]:
         if self._pid != os.getpid():
-            raise StoreError(f"{self.address.shown} was opened by the parent process; open it anew after a fork")
+            raise StoreError(f"{self.address.shown} was opened by the parent process; open it again after a fork")
         with self._lock:
             if self._closed:
-                raise StoreError(f"{self.address.shown} was closed; open it anew")
+                raise StoreError(f"{self.address.shown} was closed; open it again")
             yield
 
     def _until_done(self, attempt: Callable[[psycopg.Connection, bool], T]) -> T:
@@ -246,7 +246,7 @@ class _Outage:
                 f"{why}; it was lost while a change was made, which may stand or not: do the same again"
             )
         return StoreBusyError(
-            f"{why}; it was tried for {self._patience:g} s, nothing was changed: see to the server, and try again"
+            f"{why}; it was tried for {self._patience:g} s and nothing was changed; check the server, and try again"
         )
 
 

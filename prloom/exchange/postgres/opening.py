@@ -140,7 +140,7 @@ def _kind(error: psycopg.Error) -> Kind:
 def _error(address: Address, cause: psycopg.Error, *, tried: timedelta | None) -> StoreError:
     why = session.told(address, cause)
     if tried is not None:
-        return StoreBusyError(f"{why}; it was tried for {tried.total_seconds():g} s: check the server, and try again")
+        return StoreBusyError(f"{why}; it was tried for {tried.total_seconds():g} s; check the server, and try again")
     if cause.sqlstate is not None:  # there was a session
         return why
     return StoreError(f"{why}; check that the server runs and accepts this login, or correct the URL")

@@ -125,7 +125,7 @@ def _migrate(db: psycopg.Connection, address: Address, scripts: tuple[str, ...])
     if version == 0:
         if _one(db, _HAS_ANYTHING, address.schema):
             raise StoreError(
-                f"{address.shown}: schema {address.schema} is another program's, and no exchange; "
+                f"{address.shown}: schema {address.schema} belongs to another program; "
                 "name another one with ?schema=NAME"
             )
         if not _one(db, _HAS_SCHEMA, address.schema):

@@ -62,7 +62,7 @@ def told(address: Address, error: psycopg.Error) -> StoreError:
     text = f"{address.shown}: {address.without_password(str(error))}"
     match error:
         case LockNotAvailable():
-            return StoreBusyError(f"{text}; another program keeps it: see which, and try again")
+            return StoreBusyError(f"{text}; another program holds the lock; find out which one, and try again")
         case ReadOnlySqlTransaction():
             return StoreError(f"{text}; this is a standby: name the server that takes writes")
         case InsufficientPrivilege():

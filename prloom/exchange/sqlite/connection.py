@@ -77,7 +77,7 @@ class Connection:
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():
-            raise StoreError(f"{self.path} was opened by the parent process; open it anew after a fork")
+            raise StoreError(f"{self.path} was opened by the parent process; open it again after a fork")
 
     def _roll_back(self) -> None:
         if self._db.in_transaction:  # SQLite does it by itself after some errors, such as a full disk
@@ -156,7 +156,7 @@ def _connected(path: str) -> sqlite3.Connection:
 def _told(path: str, error: sqlite3.Error) -> StoreError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the library's own errors have none
     if code == sqlite3.SQLITE_NOTADB:
-        return StoreError(f"{path} is no exchange ({error}); name another file")
+        return StoreError(f"{path} is not an exchange ({error}); name another file")
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return StoreBusyError(f"{path}: {error}; another program writes to it: see which, and try again")
+        return StoreBusyError(f"{path}: {error}; another program is writing to it; try again later")
     return StoreError(f"{path}: {error}")

@@ -22,7 +22,7 @@ def check(path: str) -> None:
         except OSError as error:
             raise StoreError(f"{path + suffix} cannot be reached ({error.strerror}); name another file") from error
         if not stat.S_ISREG(found.st_mode):
-            raise StoreError(f"{path + suffix} is a link, or no file; remove it, or name another database")
+            raise StoreError(f"{path + suffix} is a link or not a regular file; remove it, or name another database")
 
 
 def exists(path: str) -> bool:

@@ -66,7 +66,8 @@ class Turn:
                 return
             if time.monotonic() >= end:
                 raise StoreBusyError(
-                    f"{self.path} is held by another process for {self._patience:g} s; see who, and try again"
+                    f"{self.path} has been locked by another process for {self._patience:g} s; "
+                    "find out which one, and try again"
                 )
             time.sleep(pause)
             # Who waits longer asks more often, so nobody is overtaken for long.

@@ -92,13 +92,16 @@ def test_all_that_happened_to_a_message_is_shown(run: Run, exchange: Exchange):
 def test_inspect_is_told_one_thing_to_look_at(args: tuple[str, ...], run: Run):
     ran = run("inspect", *args)
 
-    assert (ran.code, "name a MESSAGE, or say --conversation C" in ran.err) == (2, True)
+    assert (ran.code, "give a MESSAGE or --conversation C" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("command", "text"),
     [
-        (("check", "nobody"), "there is no conversation 'nobody' here; see what there is with `prloom exchange read`"),
+        (
+            ("check", "nobody"),
+            "there is no conversation 'nobody' here; see what there is with `prloom exchange read`",
+        ),
         (("inspect", "nobody"), "there is no message 'nobody' here"),
         (("inspect", "--conversation", "nobody"), "there is no conversation 'nobody' here"),
         (("cancel", "nobody"), "there is no message 'nobody' here"),

@@ -56,13 +56,13 @@ def test_publishing_with_the_same_key_again_prints_the_first_ones_id(run: Run):
 @pytest.mark.parametrize(
     ("args", "stdin", "code", "text"),
     [
-        (("no topic", "x"), "", 1, "'no topic' is no topic; use letters, digits"),
+        (("no topic", "x"), "", 1, "'no topic' is not a valid topic; use letters, digits"),
         (("jobs", "x", "--parent", "nobody"), "", 1, "there is no message 'nobody' here"),
-        (("jobs", "x", "--meta", "a"), "", 2, "a sets nothing; write KEY=VALUE"),
+        (("jobs", "x", "--meta", "a"), "", 2, "a is not KEY=VALUE"),
         (("jobs", "x", "--delay", "5"), "", 2, "Invalid value for '--delay': it is \"5\", which is not a duration"),
         (("jobs", "x", "--max-attempts", "0"), "", 2, "0 is not in the range"),
-        (("jobs",), b"a\xff", 1, "stdin is no UTF-8 text (at byte 1); messages are text: encode it first"),
-        (("jobs", "a\udcff"), "", 1, "the body is no text that UTF-8 can hold"),
+        (("jobs",), b"a\xff", 1, "stdin is not valid UTF-8 (at byte 1); messages are text; encode it first"),
+        (("jobs", "a\udcff"), "", 1, "the body is not valid UTF-8 text"),
     ],
 )
 def test_what_cannot_be_published_is_told_in_one_line(
@@ -134,5 +134,5 @@ def test_what_is_no_exchange_is_refused_untouched(run: Run, database: Path):
     ran = run("publish", "jobs", "x")
 
     assert (ran.code, ran.err.count("\n")) == (1, 1)
-    assert "is no exchange" in ran.err
+    assert "is not an exchange" in ran.err
     assert database.read_text() == "shopping list"

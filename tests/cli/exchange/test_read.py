@@ -57,8 +57,8 @@ def test_however_many_messages_there_are_all_are_read_in_one_document(run: Run, 
 @pytest.mark.parametrize(
     ("args", "code", "text"),
     [
-        (("--topic", "a", "--conversation", "b"), 2, "say --topic or --conversation, not both"),
-        (("--topic", "no topic"), 1, "'no topic' is no topic; use letters, digits"),
+        (("--topic", "a", "--conversation", "b"), 2, "give --topic or --conversation, not both"),
+        (("--topic", "no topic"), 1, "'no topic' is not a valid topic; use letters, digits"),
         (("--since", "nobody"), 1, "there is no message 'nobody' here"),
         (("--since", "nobody", "--follow"), 1, "there is no message 'nobody' here"),
     ],
@@ -141,7 +141,4 @@ def test_a_terminal_on_stdin_is_no_body_and_nobody_waits_for_it(start: Start):
 
     os.close(ours)
     os.close(theirs)
-    assert (
-        b"there is no body: give it as an argument, or pipe it in: `\xe2\x80\xa6 | prloom exchange publish TOPIC`"
-        in err
-    )
+    assert b"no body; give it as an argument, or pipe it in: `\xe2\x80\xa6 | prloom exchange publish TOPIC`" in err

@@ -91,7 +91,7 @@ def test_a_wait_that_ends_says_that_the_work_goes_on_and_how_to_look(run: Run, e
 
     asked = exchange.read()[0]
     assert (ran.code, ran.out) == (5, "")
-    assert "no reply yet; the work goes on: look later with" in ran.err
+    assert "no reply yet; the work continues; check it later with" in ran.err
     assert f"`prloom exchange check {asked.id}`" in ran.err
     looked = run(*re.search(r"`prloom exchange (check \S+)`", ran.err)[1].split())  # type: ignore[index]
     assert looked.code == 5
@@ -113,5 +113,5 @@ def test_an_interrupted_wait_says_so_too(start: Start):
     asking.send_signal(signal.SIGINT)
 
     _, err = asking.communicate(timeout=60)
-    assert b"the work goes on: look later with" in err
+    assert b"the work continues; check it later with" in err
     assert asking.returncode == 130

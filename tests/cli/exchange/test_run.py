@@ -21,7 +21,7 @@ Run = Callable[..., Any]
         (("jobs",), 2, "Missing argument '-- COMMAND...'"),
         (("jobs", "--once", "--concurrency", "2", "--", "cat"), 2, "--once handles one message"),
         (("jobs", "--timeout", "0s", "--", "cat"), 2, "it is not longer than zero"),
-        (("jobs", "--success-topic", "a b", "--", "cat"), 1, "'a b' is no topic"),
+        (("jobs", "--success-topic", "a b", "--", "cat"), 1, "'a b' is not a valid topic"),
         (("jobs", "--failure-topic", "jobs", "--", "cat"), 1, "would work on them for ever; name other topics"),
     ],
 )
@@ -51,7 +51,7 @@ def test_what_makes_no_sense_is_told_before_anything_is_claimed(
             Told("retrying", "jobs", "m", 1, 0.112, "exit code 1", pause=2),
             "jobs m attempt 1: failed after 112 ms; retrying in 2 s: exit code 1",
         ),
-        (Trouble("x.db: disk full", 30), "trouble: x.db: disk full; trying again in 30 s"),
+        (Trouble("x.db: disk full", 30), "error: x.db: disk full; retrying in 30 s"),
     ],
 )
 def test_a_worker_tells_in_one_line_what_became_of_a_message(news: Any, line: str):

@@ -116,7 +116,7 @@ def test_what_a_command_did_not_tell_is_not_taken_for_told(command: str, why: st
 
     ran = run("notify", "--once", "--command", command)
 
-    assert (ran.code, ran.err) == (1, f"prloom: {command} did not tell of {asked}: {why}\n")
+    assert (ran.code, ran.err) == (1, f"prloom: {command} failed for conversation {asked}: {why}\n")
     assert exchange.store.look(()).ready is False
 
 

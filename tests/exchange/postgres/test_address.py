@@ -33,7 +33,7 @@ def test_each_schema_has_its_own_locks_and_channel():
 
 @pytest.mark.parametrize("name", ["", "Team", "a b", "x" * 64, 'a"b', "pg_catalog", "1a", "a,public"])
 def test_what_is_no_schemas_name_is_refused(name: str):
-    with pytest.raises(StoreError, match="is no schema for an exchange; use small letters, digits and '_'"):
+    with pytest.raises(StoreError, match="is not a valid schema name; use lower-case letters, digits and '_'"):
         address.read(f"postgresql://db.example/work?schema={name}")
 
 

@@ -188,7 +188,7 @@ def test_a_server_that_stays_away_is_told_of_in_one_line(opened: Any, server: po
     server.stop()
 
     with pytest.raises(
-        StoreBusyError, match=r"it was tried for 0\.2 s, nothing was changed: see to the server"
+        StoreBusyError, match=r"it was tried for 0\.2 s and nothing was changed; check the server"
     ) as caught:
         exchange.publish("work", "x")
 
@@ -254,7 +254,7 @@ def test_a_connection_is_not_used_after_a_fork(exchange: Exchange):
             exchange.read()
         except StoreError as error:
             exchange.close()
-            os._exit(0 if "open it anew after a fork" in str(error) else 2)
+            os._exit(0 if "open it again after a fork" in str(error) else 2)
         os._exit(1)
 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

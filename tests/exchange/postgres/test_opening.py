@@ -94,7 +94,7 @@ class Waits(logging.Handler):
 def test_a_server_that_starts_for_too_long_is_given_up_with_what_to_do(opened: Any, wire: Any, through_the_wire: str):
     wire.answer(1000, code="57P03", text=STARTING)
 
-    with pytest.raises(StoreBusyError, match=r"; it was tried for 0\.1 s: check the server, and try again$"):
+    with pytest.raises(StoreBusyError, match=r"; it was tried for 0\.1 s; check the server, and try again$"):
         opened(through_the_wire, patience=timedelta(seconds=0.1))
 
 

@@ -105,7 +105,7 @@ def test_another_programs_schema_is_refused_and_not_touched(url: str, raw: psyco
     raw.execute(f"CREATE SCHEMA {name}".encode())
     raw.execute("CREATE TABLE messages (theirs int)")
 
-    with pytest.raises(StoreError, match=rf"schema {name} is another program's, and no exchange; name another one"):
+    with pytest.raises(StoreError, match=rf"schema {name} belongs to another program; name another one"):
         PostgresStore(url)
 
     assert tables(raw, name) == {"messages"}
@@ -155,7 +155,7 @@ def test_the_library_is_not_loaded_before_it_is_needed(module: str):
 def test_a_store_that_was_closed_says_so(exchange: Exchange):
     exchange.close()
 
-    with pytest.raises(StoreError, match="was closed; open it anew"):
+    with pytest.raises(StoreError, match="was closed; open it again"):
         exchange.read()
     exchange.close()
 

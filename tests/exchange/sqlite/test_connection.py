@@ -44,7 +44,9 @@ def test_a_link_in_the_place_of_a_file_is_refused_and_not_followed(tmp_path: Pat
     outside = tmp_path / "outside"
     (tmp_path / f"exchange.db{suffix}").symlink_to(outside)
 
-    with pytest.raises(StoreError, match=rf"exchange\.db{suffix} is a link, or no file; remove it, or name another"):
+    with pytest.raises(
+        StoreError, match=rf"exchange\.db{suffix} is a link or not a regular file; remove it, or name another"
+    ):
         SqliteStore(tmp_path / "exchange.db")
 
     assert not outside.exists()
@@ -55,7 +57,9 @@ def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path):
     path.write_text("my notes, which are long enough to be taken for something\n" * 40)
     before = path.read_bytes(), path.stat().st_mtime_ns
 
-    with pytest.raises(StoreError, match=r"notes\.txt is no exchange \(file is not a database\); name another file"):
+    with pytest.raises(
+        StoreError, match=r"notes\.txt is not an exchange \(file is not a database\); name another file"
+    ):
         SqliteStore(path)
 
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
@@ -120,7 +124,7 @@ def test_a_store_is_not_used_after_a_fork(tmp_path: Path):
     store = SqliteStore(tmp_path / "exchange.db")
     store._connection._pid -= 1  # as the child would see it
 
-    with pytest.raises(StoreError, match="was opened by the parent process; open it anew after a fork"):
+    with pytest.raises(StoreError, match="was opened by the parent process; open it again after a fork"):
         store.publish([drafting.draft("work", "x")])
 
     store._connection._pid += 1

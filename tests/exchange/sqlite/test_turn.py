@@ -35,7 +35,7 @@ def test_two_do_not_have_the_turn_at_once_and_whoever_waits_too_long_is_told(tmp
     one, two = Turn(str(tmp_path / "lock")), Turn(str(tmp_path / "lock"), patience=0.02)
     with (
         one.held(),
-        pytest.raises(StoreBusyError, match=r"lock is held by another process for 0\.02 s; see who"),
+        pytest.raises(StoreBusyError, match=r"lock has been locked by another process for 0\.02 s; find out which"),
         two.held(),
     ):
         pass

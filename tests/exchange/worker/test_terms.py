@@ -14,12 +14,12 @@ from prloom.exchange.worker.terms import Terms, checked
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        ({"topics": ("no topic",)}, "'no topic' is no topic"),
-        ({"success_topic": "no topic"}, "'no topic' is no topic"),
-        ({"failure_topic": ""}, "'' is no topic"),
-        ({"group": ""}, "'' is no group"),
+        ({"topics": ("no topic",)}, "'no topic' is not a valid topic"),
+        ({"success_topic": "no topic"}, "'no topic' is not a valid topic"),
+        ({"failure_topic": ""}, "'' is not a valid topic"),
+        ({"group": ""}, "'' is not a valid group"),
         ({"lease": timedelta(0)}, "a lease of 0:00:00 is not possible"),
-        ({"max_attempts": 0}, "0 is no number of attempts"),
+        ({"max_attempts": 0}, "0 is not a valid number of attempts"),
         ({"success_topic": "jobs"}, "a worker that publishes its replies on a topic of its own"),
     ],
 )

@@ -29,7 +29,7 @@ def test_a_store_that_fails_now_and_then_is_tried_again_and_each_job_is_done_onc
     worker.send_signal(signal.SIGTERM)
 
     told = worker.communicate(timeout=60)[1].splitlines()
-    assert len([line for line in told if "trouble: jobs.db: " in line and "trying again in 500 ms" in line]) == troubles
+    assert len([line for line in told if "error: jobs.db: " in line and "retrying in 500 ms" in line]) == troubles
     assert (desk.folder / "done").read_text() == "12"
     assert [len(desk.entry(each).claims) for each in (first, second)] == [1, 1]
 
