@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -44,6 +45,20 @@ def test_each_item_is_taken_once_however_often_it_is_polled(repository):
 
     assert repository.agent_runs == 1
     assert review.read_text().count("On it.") == 1
+
+
+def test_an_item_that_was_answered_is_not_asked_again_when_the_state_of_the_plan_is_removed(repository):
+    review = repository.local / "review.md"
+    review.write_text(review.read_text() + "- [ ] Rename the function\n")
+    repository.run("start", "--once")
+    answered = review.read_text()
+    shutil.rmtree(repository.local / "bus")
+    (repository.root / "prloom/.local/bus/state/bridge.local.json").unlink()
+
+    repository.run("start", "--once")
+
+    assert review.read_text() == answered
+    assert repository.agent_runs == 1
 
 
 def test_an_item_can_be_appended_to_the_review_file_at_any_time(repository):
