@@ -230,7 +230,7 @@ async def test_a_plan_that_is_forgotten_and_adopted_again_answers_nothing_twice_
     said = worded(project)
 
     for _ in range(2):
-        await project.run("forget", f"pr-{number}")
+        await project.run("forget", f"pr-{number}", "--yes")
         await project.run("adopt", number)
         await project.run("start", "--once")
     project.hub.comment(project.pull, "ann", "And this?")
@@ -252,7 +252,7 @@ async def test_prloom_without_any_memory_of_a_pull_request_knows_its_own_posts_a
     said = worded(project)
     project.hub.reply_in_thread(thread, "ann", "I still do not see why")
 
-    await project.run("forget", f"pr-{number}")
+    await project.run("forget", f"pr-{number}", "--yes")
     shutil.rmtree(project.repository.root / "prloom" / ".local")
     await project.run("adopt", number)
     await project.run("start", "--once")
