@@ -83,7 +83,7 @@ class Board:
         self._lock = DispatcherLock(self.local)
         self._lock.acquire()
         try:
-            asides.tidy(self.local, (paths.PLUGIN_STATE_GLOBAL,))
+            asides.tidy(self.local, (paths.PLUGIN_STATE_GLOBAL,), (paths.ADOPTED,))
             everywhere = partial(history.everywhere, repository, self._guard)
             self._shared = Stores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
             plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
@@ -169,8 +169,7 @@ class Board:
         self._tell(paths.PLUGINS, {"plugins": plugins}, plugins, now)
         self._tell(paths.BRIDGES, {"bridges": bridges}, [_without_times(bridge) for bridge in bridges], now)
         self._tell(paths.PLANS, {"unreadable": unreadable}, [unreadable], now)
-        for desk in self.stirred:
-            self._note(desk)
+        self._adopted.note(self.stirred, now)
 
     def read_plan(self, plan_id: str) -> str:
         """Return the text of a plan; raises PrloomError where there is none of that id."""
@@ -184,7 +183,7 @@ class Board:
         try:
             for desk in self.all():
                 self._save(desk)
-                self._note(desk, last=True)
+                self._adopted.note((desk,), self.clock(), last=True)
                 desk.ledger.close("prloom has ended")
             for desk in self.desks.values():
                 desk.close()
@@ -274,11 +273,6 @@ class Board:
         if self._published.get(name) != news:
             Document(self._state, name).save({**told, "at": record.iso(now)})
             self._published[name] = news
-
-    def _note(self, desk: Desk, *, last: bool = False) -> None:
-        if desk.id and not desk.local.gone():
-            stands = desk.ledger.state, desk.text.read
-            self._adopted.note(desk.plan, str(desk.worktree), *stands, self.clock(), last=last)
 
     def _save(self, desk: Desk) -> None:
         try:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -28,6 +30,30 @@ _SUFFIX = ".json"
 log = logging.getLogger(__name__)
 
 
+class _Ledger(Protocol):
+    @property
+    def state(self) -> DispatchState: ...
+
+
+class _Text(Protocol):
+    def read(self) -> str: ...
+
+
+class _Worked(Protocol):
+    """A plan that a dispatcher works on; the repository as a whole has an empty id."""
+
+    plan: Plan
+    worktree: Path
+    local: Folder
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def ledger(self) -> _Ledger: ...
+    @property
+    def text(self) -> _Text: ...
+
+
 class AdoptedPlans:
     """Keeps the last known counts of the plans that a dispatcher works on; `top` is the checkout's `prloom/.local`."""
 
@@ -35,23 +61,27 @@ class AdoptedPlans:
         self._top = top
         self._noted: dict[str, tuple[int, datetime]] = {}
 
-    def note(
-        self, plan: Plan, worktree: str, state: DispatchState, text: Callable[[], str], now: datetime, *, last: bool
-    ) -> None:
-        """Write down where a plan stands, if a decision has changed that; not often, unless it is the last time.
+    def note(self, worked: Iterable[_Worked], now: datetime, *, last: bool = False) -> None:
+        """Write down where plans stand, if a decision has changed that; not often, unless it is the last time.
 
         A plan that was adopted by an earlier version, which remembered none, is remembered from then on.
         """
-        seq, at = self._noted.get(plan.id, (None, now - PAUSE))
-        if seq == state.seq or (not last and timedelta(0) <= now - at < PAUSE):
-            return
-        self._noted[plan.id] = state.seq, now
-        try:
-            found, counted = read(self._top, plan.id), counts(state, text())
-            if found is None or (found.plan, found.worktree, found.counts) != (plan, worktree, counted):
-                remember(self._top, Adopted(plan=plan, worktree=worktree, counts=counted, counted_at=record.iso(now)))
-        except StorageError as error:  # it is only for the case that the worktree is lost
-            log.warning("plan %s: %s", plan.id, error)
+        for each in worked:
+            seq, at = self._noted.get(each.id, (None, now - PAUSE))
+            is_early = not last and timedelta(0) <= now - at < PAUSE
+            if not each.id or is_early or seq == each.ledger.state.seq or each.local.gone():
+                continue
+            self._noted[each.id] = each.ledger.state.seq, now
+            try:
+                self._write(each, now)
+            except StorageError as error:  # it is only for the case that the worktree is lost
+                log.warning("plan %s: %s", each.id, error)
+
+    def _write(self, of: _Worked, now: datetime) -> None:
+        found, counted = read(self._top, of.id), counts(of.ledger.state, of.text.read())
+        noted = Adopted(plan=of.plan, worktree=str(of.worktree), counts=counted, counted_at=record.iso(now))
+        if found is None or (found.plan, found.worktree, found.counts) != (noted.plan, noted.worktree, noted.counts):
+            remember(self._top, noted)
 
 
 def counts(state: DispatchState, text: str) -> Counts:

@@ -66,7 +66,7 @@ def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
     if local is not None:
         with local:
             refused = published.unopened(local, [each.plan for each in found])
-            yield from _folders(local, (paths.PLUGIN_STATE_GLOBAL, paths.ISSUED), now)
+            yield from _folders(local, (paths.PLUGIN_STATE_GLOBAL, paths.ISSUED, paths.ADOPTED), now)
             yield from _lock(local, now)
             yield from _published(local)
     for each in found:

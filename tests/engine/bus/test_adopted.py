@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from stage import Stage, said
 
 from prloom.engine.bus import adopted
-from prloom.engine.views import status
+from prloom.engine.views import doctor, status
 from prloom.model.adopted import Counts
 from prloom.storage.folder import Folder
 
@@ -94,3 +95,15 @@ async def test_what_is_remembered_and_cannot_be_read_is_no_plan(stage: Stage) ->
     (folder / ".hidden").write_text("x")
 
     assert adopted.lost(stage.paths) == ()
+
+
+async def test_what_a_crash_left_of_a_write_is_named_by_doctor_and_removed(stage: Stage) -> None:
+    stage.adopt()
+    await stage.tick()
+    left = stage.root / "prloom/.local/plans/.pr-7.json.0123456789ab.tmp"
+    left.write_text("{")
+    os.utime(left, (1, 1))
+
+    assert str(left) in {finding.where for finding in doctor.findings(stage.paths, datetime.now(UTC))}
+    await stage.tick()
+    assert not left.exists()
