@@ -43,7 +43,7 @@ def linked(checkout: Path, tmp_path: Path) -> Path:
 def test_another_worktree_sees_the_same_plans_and_files(checkout: Path, linked: Path) -> None:
     prloom(linked, "adopt", "--branch", "work")
 
-    assert prloom(linked, "init").startswith(f"{checkout}/prloom.toml is there already")
+    assert prloom(linked, "init").startswith(f"{checkout}/prloom.toml already exists")
     here, there = (json.loads(prloom(place, "status", "--json")) for place in (checkout, linked))
     assert here == there
     assert [plan["worktree"] for plan in here["plans"]] == [f"{checkout}/prloom/.local/worktrees/work"]
