@@ -9,6 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
+from prloom.model import variables
+
 RUN_VARIABLE: Final = "PRLOOM_RUN"
 """Holds the run's id in every process of a run, so that what is left of it can be found when all else is lost."""
 
@@ -42,7 +44,6 @@ EVERYONE: Final = (
 )
 """What every agent gets. A name with `*` at its end stands for all that begin so."""
 
-_FORGES = frozenset({"GITHUB", "GH", "GITLAB", "GL", "GITEA", "FORGEJO", "CODEBERG", "BITBUCKET", "GIT"})
 _TOKEN = re.compile(r"(?:gh[pousr]_|github_pat_|glpat-|gldt-)[A-Za-z0-9_-]{8}")
 
 # Set inside a session of claude; a run started from there is not that session.
@@ -76,4 +77,5 @@ def allowed(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> dict
 
 def _forbidden(name: str, value: str) -> bool:
     """Return whether the variable could open a forge, or ties the agent to another session."""
-    return bool(_FORGES & set(name.upper().split("_")) or _TOKEN.search(value) or name in _SESSION)
+    of_forge = variables.is_forges(name) or variables.is_forge_secret(name)
+    return of_forge or _TOKEN.search(value) is not None or name in _SESSION

@@ -11,23 +11,11 @@ from pydantic import BeforeValidator, StrictBool, StrictInt
 
 from prloom.config import durations
 from prloom.config.problems import Unfit, shown
+from prloom.model import variables
 
 AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
 Permission = Literal["none", "read", "triage", "write", "maintain", "admin"]
 Reaction = Literal["", "eyes", "+1", "-1", "laugh", "confused", "heart", "hooray", "rocket"]
-
-# Variables that hold a forge's credentials. They never reach an agent, not even by configuration.
-FORGE_TOKENS = frozenset(
-    {
-        "GITHUB_TOKEN",
-        "GH_TOKEN",
-        "GH_ENTERPRISE_TOKEN",
-        "GITHUB_ENTERPRISE_TOKEN",
-        "GITLAB_TOKEN",
-        "GITEA_TOKEN",
-        "FORGEJO_TOKEN",
-    },
-)
 
 _SIZE = re.compile(r"([0-9]{1,12})(B|kB|KB|MB|GB|KiB|MiB|GiB)")
 _SIZE_UNITS = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -86,7 +74,7 @@ def _size(value: object) -> object:
 
 
 def _variable(value: object) -> object:
-    if isinstance(value, str) and value in FORGE_TOKENS:
+    if isinstance(value, str) and variables.is_forge_secret(value):
         raise Unfit(f"names {value}, a forge's token, which agents must not get", "remove it")
     if isinstance(value, str) and not _VARIABLE.fullmatch(value):
         raise Unfit(f"holds {shown(value)}, which is not a valid name for a variable", "write the variable's name only")

@@ -2,7 +2,10 @@
 
 An agent quotes what it has read, and whoever wrote that may have wanted just this. So in what an agent says a name
 after `@` notifies nobody but the one who is answered, and no line begins with `/command`, which bots and forges obey.
-Plugins say what they mean: their words are left alone.
+An image is fetched as soon as somebody looks at the reply, and its address can carry what the agent has read to
+whoever owns the host: one of another host than the forge's is shown as text and a link. It is what readers see that
+counts: `&#64;name` is a mention, and a name may go on after an entity or a tag. Plugins say what they mean: their words
+are left alone.
 
 Names in code notify nobody, and decorators stand there: they stay. Where it is in doubt what is code, nothing is.
 """
@@ -10,23 +13,44 @@ Names in code notify nobody, and decorators stand there: they stay. Where it is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _COMMAND = re.compile(r"[ \t]*(?=/[A-Za-z][\w-]*(?:[^\w/.-]|$))")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _HTML = re.compile(r"<[A-Za-z/!?]")
-_MENTION = re.compile(r"https?://\S+|(?<!\w)@([\w-]+(?:/[\w.-]+)?)")
-_NOTHING = "\u200b"  # has no width, and ends a name before it begins
+_NOTHING = "\u200b"  # has no width, and ends a name, or what would begin an image, before it begins
+_ADDRESS = r"https?://[A-Za-z0-9.-]+\.[A-Za-z0-9]+(?::\d+)?(?:/(?:(?!&#|&[A-Za-z]{2,31};)[^\s<>])*)?(?![^\s<>&])"
+_AT = r"(?:@|&#(?:0{0,9}64|[xX]0{0,9}40)(?:;|(?!;))|&commat;)"
+# In HTML an entity needs no semicolon, so `&amp@name` is a mention, where `p@name` is a part of an address.
+_MENTION = re.compile(
+    rf"{_ADDRESS}|(?P<before>&[A-Za-z0-9]{{2,31}}(?=@)|(?<![A-Za-z0-9]))(?P<at>{_AT})(?=[^\s{_NOTHING}])"
+    r"(?P<name>[\w-]+(?:/[\w.-]+)?)?(?=(?P<more>[&<\\]?))"
+)
+_IMAGE = re.compile(
+    r"!\[[^\[\]\n<>]{0,300}\]\(https://(?P<host>[A-Za-z0-9.-]{1,253})/[\w./?=%~-]{0,500}\)|!(?=\[)"
+    r"|<(?=/?(?:img|image|picture|source|video|audio|track|svg|object|embed|iframe|input|link|style)\b)",
+    re.IGNORECASE,
+)
 
 
-def hush(text: str, *, to: str | None) -> str:
-    """Return the text as it reads, without its effects; `to` is the login of the one who is answered."""
+def hush(text: str, *, to: str | None, host: str | None = None) -> str:
+    """Return the text as it reads, without its effects.
+
+    `to` is the login of the one who is answered, `host` the forge's, of which images are shown.
+    """
+    quiet = partial(_quiet, to=to, host=host)
     lines = [_without_command(line) for line in _LINE.findall(text)]
     if _HTML.search(text):  # in it Markdown's rules of what is code are others
-        return "".join(_without_mentions(line, to) for line in lines)
-    return "".join(block if code else _without_mentions_in(block, to) for block, code in _blocks(lines))
+        return "".join(quiet(line) for line in lines)
+    return "".join(block if code else _quiet_paragraphs(block, quiet) for block, code in _blocks(lines))
+
+
+def _quiet(text: str, *, to: str | None, host: str | None) -> str:
+    mute = _MENTION.sub(lambda found: _mention(found, to), text)
+    return _IMAGE.sub(lambda found: _image(found, host), mute)
 
 
 def _without_command(line: str) -> str:
@@ -53,17 +77,17 @@ def _blocks(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
         yield "".join(line for line, _ in group), code
 
 
-def _without_mentions_in(block: str, to: str | None) -> str:
-    """Return what is between blocks of code without mentions, a paragraph at a time."""
+def _quiet_paragraphs(block: str, quiet: Callable[[str], str]) -> str:
+    """Return what is between blocks of code without its effects, a paragraph at a time."""
     found: list[str] = []
     for _, group in groupby(_LINE.findall(block), key=lambda line: not line.strip()):
         lines = list(group)
         parts = [_parts(line) for line in lines]
         if None in parts or any("\\`" in line for line in lines):  # a span may go on in the next line, or be none
-            found += [_without_mentions(line, to) for line in lines]
+            found += [quiet(line) for line in lines]
         else:
             said = (each for line in parts for each in line or ())
-            found += [part if code else _without_mentions(part, to) for part, code in said]
+            found += [part if code else quiet(part) for part, code in said]
     return "".join(found)
 
 
@@ -87,12 +111,18 @@ def _parts(line: str) -> Sequence[tuple[str, bool]] | None:
     return parts
 
 
-def _without_mentions(text: str, to: str | None) -> str:
-    return _MENTION.sub(lambda found: _mention(found, to), text)
-
-
 def _mention(found: re.Match[str], to: str | None) -> str:
-    name: str | None = found[1]
-    if name is None or (to is not None and name.rstrip("-").casefold() == to.casefold()):
+    if found["at"] is None:  # a web address
         return found[0]
-    return f"@{_NOTHING}{name}"
+    name = found["name"] or ""
+    answered = to is not None and name.rstrip("-").casefold() == to.casefold()
+    if answered and found["at"] == "@" and not found["more"]:
+        return found[0]
+    return f"{found['before']}{found['at']}{_NOTHING}{name}"
+
+
+def _image(found: re.Match[str], host: str | None) -> str:
+    shown = found["host"]
+    if shown is not None and host is not None and shown.casefold() == host.casefold():
+        return found[0]
+    return f"{found[0][0]}{_NOTHING}{found[0][1:]}"

@@ -10,7 +10,8 @@ import base64
 import re
 from collections.abc import Iterator, Mapping
 
-from prloom.model import record
+from prloom.core import rendered
+from prloom.model import record, variables
 from prloom.model.action import Action
 from prloom.model.record import Json
 
@@ -57,9 +58,6 @@ _UNSEEN = re.compile(
 )
 _TAG = re.compile(r"<[^<>]{0,200}>")
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
-_SECRET_NAMES = frozenset(
-    ("TOKEN", "PAT", "PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "SECRETS", "KEY", "APIKEY", "JWT", "CREDENTIALS")
-)
 _IN_URL = re.compile(r"://[^/@\s:]{0,200}:([^/@\s]{8,500})@")
 
 
@@ -70,7 +68,7 @@ def known(environ: Mapping[str, str]) -> dict[str, str]:
     """
     found = {}
     for name, value in environ.items():
-        named = not _SECRET_NAMES.isdisjoint(name.upper().split("_")) and not value.startswith(("/", "~", "."))
+        named = variables.is_secret(name) and not value.startswith(("/", "~", "."))
         if named and _is_long(value):
             found[f"the value of {name}"] = value.strip()
         for number, password in enumerate(_IN_URL.findall(value) if "@" in value else ()):
@@ -96,13 +94,19 @@ def texts(action: Action) -> Iterator[str]:
 
 
 def in_text(text: str, secrets: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what secrets stand in a text: as they are, broken up by what nobody sees, or known ones in disguise."""
-    clean = _UNSEEN.sub("", text)
-    looks = (clean, _TAG.sub("", clean)) if "<" in clean else (clean,)
+    """Return what secrets stand in a text: as they are, as a reader sees them, or known ones in disguise."""
+    looks = _looks(text)
     found = [what for what, value in secrets.items() if any(_holds(look, value) for look in looks)]
     if found:  # the form of what is known need not be told as well
         return tuple(found)
     return tuple(dict.fromkeys(what for look in looks for what, _ in _formed(look)))
+
+
+def _looks(text: str) -> tuple[str, ...]:
+    """Return the text without what nobody sees: as it is written, without tags, and as it is once it is rendered."""
+    clean = _UNSEEN.sub("", text)
+    readings = (_UNSEEN.sub("", each) for each in rendered.readings(clean))  # an entity may stand for what is not seen
+    return tuple(dict.fromkeys((*readings, _TAG.sub("", clean))))
 
 
 def masked(text: str, secrets: Mapping[str, str] | None = None) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -250,8 +251,16 @@ def reply(event: Event, opened: OpenEvent, text: str | None, plan_target: Target
         return []
     ident = marker.action_id(event.id, OWNER, opened.actions)
     target = event.reply_to or plan_target
-    said = hush.hush(text.strip(), to=event.author.login if event.author else None)
+    said = hush.hush(text.strip(), to=event.author.login if event.author else None, host=_host(event.url))
     return [Action(id=ident, target=target, payload=Comment(said), related_event_id=event.id)]
+
+
+def _host(url: str | None) -> str | None:
+    """Return the host of a web address, which for an event is its forge's."""
+    try:
+        return urlsplit(url).hostname if url else None
+    except ValueError:
+        return None
 
 
 def failed(event: OpenEvent, reason: str, *, now: datetime, policy: Backoff, alone: bool) -> Change:

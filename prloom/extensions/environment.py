@@ -5,22 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from prloom.model import variables
+
 # An allow-list: an operator's shell holds many secrets, and a plugin names those that it needs in `requires_env`.
 _ALLOWED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|PWD|TZ|TERM|NO_COLOR|LANG|LANGUAGE|LC_[A-Z]+|TMPDIR|TEMP|TMP|XDG_[A-Z_]+"
     r"|PYTHON[A-Z]+|VIRTUAL_ENV|LD_LIBRARY_PATH|DYLD_[A-Z_]+|PRLOOM_HOME"
     r"|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|(?i:(?:HTTP|HTTPS|ALL|NO)_PROXY)"
 )
-_FORGE_SECRET = re.compile(
-    r"(?:GH|GITHUB|GITLAB|GL|GITEA|FORGEJO|CODEBERG|BITBUCKET|CI_JOB|CI_REGISTRY|CI_DEPLOY|ACTIONS|PRLOOM)_"
-    r"(?:[A-Z0-9_]*_)?(?:TOKEN|PAT|PASSWORD|SECRET|KEY|JWT)(?:_[A-Z0-9_]*)?",
-    re.IGNORECASE,
-)
-
-
-def is_forge_secret(name: str) -> bool:
-    """Whether the variable is a forge's token or the like, which no plugin gets, whatever it asks for."""
-    return _FORGE_SECRET.fullmatch(name) is not None
 
 
 def allowed(environ: Mapping[str, str], asked: Iterable[str]) -> dict[str, str]:
@@ -29,5 +21,5 @@ def allowed(environ: Mapping[str, str], asked: Iterable[str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environ.items()
-        if (name in wanted or _ALLOWED.fullmatch(name)) and not is_forge_secret(name)
+        if (name in wanted or _ALLOWED.fullmatch(name)) and not variables.is_forge_secret(name)
     }

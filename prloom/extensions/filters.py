@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prloom.core import bounds
-from prloom.extensions import environment, keys
+from prloom.extensions import keys
 from prloom.extensions.discovery import SOURCES, Found
+from prloom.model import variables
 from prloom.model.record import Json
 
 KINDS = ("standalone",)
@@ -188,7 +189,7 @@ def _clashes(plugins: Sequence[Found]) -> Callable[[Found], str | None]:
 def _lacking(plugin: Found, environ: Mapping[str, str]) -> str | None:
     """Return which variables the plugin asks for and does not get."""
     needs = plugin.manifest.requires_env if plugin.manifest else ()
-    secret = [name for name in needs if environment.is_forge_secret(name)]
+    secret = [name for name in needs if variables.is_forge_secret(name)]
     if secret:
         return f"it asks for {', '.join(secret)}, but a forge's token is given to no plugin"
     missing = [name for name in needs if not environ.get(name)]

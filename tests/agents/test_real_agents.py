@@ -209,7 +209,8 @@ def start(tmp_path: Path, worktree: Path, home: Callable[[str], dict[str, str]])
         request = Request(prompt=PROMPT, stage="triage", cwd=worktree, root=tmp_path, read_only=read_only)
         limits = Limits(**({"wall_seconds": 90, "silence_seconds": 60} | more))  # type: ignore[arg-type]
         environ = {key: value for key, value in (home(url) | (env or {})).items() if value is not None}
-        return runner.start(tmp_path / f"run-{name}", agent, request, environ=environ, limits=limits)
+        folder = tmp_path / runs.new_id(datetime.now(tz=UTC), name)  # its processes are told by this name
+        return runner.start(folder, agent, request, environ=environ, limits=limits)
 
     return begin
 

@@ -20,12 +20,106 @@ QUIET = "\u200b"
 
 @pytest.mark.parametrize(
     "text",
-    ["@ada/everybody", "thanks, @eve!", "(@eve)", "**@eve**", "@dependabot merge", "> @eve said", "/@eve", "@eve_corp"],
+    [
+        "@ada/everybody",
+        "thanks, @eve!",
+        "(@eve)",
+        "**@eve**",
+        "@dependabot merge",
+        "> @eve said",
+        "/@eve",
+        "@eve_corp",
+        "_@eve_",
+        "foo_@eve",
+    ],
 )
 def test_who_is_not_answered_is_not_notified(text: str) -> None:
     said = hush(text, to="ann")
 
     assert said == text.replace("@", f"@{QUIET}")
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("&#64;eve", "&#64;"),
+        ("&#0064;eve", "&#0064;"),
+        ("&#x40;eve", "&#x40;"),
+        ("&#X40;eve", "&#X40;"),
+        ("&commat;eve", "&commat;"),
+        ("<p>&#64eve</p>", "&#64"),
+        ("&#64;ann", "&#64;"),
+        ("&#64;&#101;ve", "&#64;"),
+        ("@&#101;ve", "@"),
+        ("@<!-- -->eve", "@"),
+        ("@ann&#98;ob", "@"),
+        ("@ann<!-- -->bob", "@"),
+        ("@ann\\-bob", "@"),
+        ("<p>&amp@eve</p>", "@"),
+        ("&lt@eve", "@"),
+        ("https://@eve", "@"),
+        ("https://example.com/<b></b>@eve", "@"),
+        ("https://example.com/&#32;@eve", "@"),
+        ("https://example.com@eve", None),
+    ],
+)
+def test_a_mention_that_only_readers_see_notifies_nobody(text: str, at: str | None) -> None:
+    expected = text if at is None else text.replace(at, f"{at}{QUIET}")
+
+    assert hush(text, to="ann") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![x](https://evil.example/a.png?q=secret)",
+        "![x][1]\n\n[1]: https://evil.example/a.png",
+        "![1]\n\n[1]: https://evil.example/a.png",
+        "\\\\![x](https://evil.example/a.png)",
+        "![x](//evil.example/a.png)",
+        "![x](https://github.com@evil.example/a.png)",
+        "![x](https://github.com.evil.example/a.png)",
+        "![x](https://github.com/&#46;&#46;/a.png)",
+        "![x\ny](https://evil.example/a.png)",
+        "![x](http://github.com/a.png)",
+    ],
+)
+def test_an_image_of_another_host_is_not_fetched(text: str) -> None:
+    assert hush(text, to="ann", host="github.com") == text.replace("![", f"!{QUIET}[")
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "<img src=//evil.example>",
+        "<IMG\nsrc='//evil.example'>",
+        "<picture>",
+        "<source srcset=//evil.example>",
+        "<video>",
+    ],
+)
+def test_a_tag_that_fetches_something_is_text(tag: str) -> None:
+    assert hush(f"a {tag} b", to="ann", host="github.com") == f"a <{QUIET}{tag[1:]} b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![x](https://github.com/o/r/raw/main/a.png)",
+        "![](https://GitHub.com/user-attachments/assets/1?raw=true)",
+        "use `![x](https://evil.example/a.png)` there",
+        "```md\n![x](https://evil.example/a.png)\n```",
+        "[a link](https://evil.example/a.png)",
+        "really! [a link](https://example.com)",
+        "an <image_path> of ours",
+    ],
+)
+def test_what_fetches_nothing_of_another_host_stays_as_it_is(text: str) -> None:
+    assert hush(text, to="ann", host="github.com") == text
+
+
+def test_without_a_forge_no_image_is_fetched() -> None:
+    assert hush("![x](https://github.com/a.png)", to="ann") == f"!{QUIET}[x](https://github.com/a.png)"
 
 
 @pytest.mark.parametrize(
@@ -82,9 +176,28 @@ def test_a_stroke_that_commands_nothing_stays_as_it_is(text: str) -> None:
 
 
 @given(
-    st.lists(st.sampled_from(["@", "eve", "`", "```", "~~~", "\n", "/", "merge", " ", "\r\n", "https://x/"])).map(
-        "".join
-    )
+    st.lists(
+        st.sampled_from(
+            [
+                "@",
+                "eve",
+                "&#64;",
+                "&commat;",
+                "![",
+                "](https://github.com/a)",
+                "<img",
+                "`",
+                "```",
+                "~~~",
+                "\n",
+                "/",
+                "merge",
+                " ",
+                "\r\n",
+                "https://x/",
+            ]
+        )
+    ).map("".join)
 )
 def test_nothing_is_lost_and_twice_is_as_good_as_once(text: str) -> None:
     said = hush(text, to="ann")
@@ -111,3 +224,18 @@ def test_a_reply_of_the_agent_is_hushed() -> None:
     (action,) = triage.reply(event, opened, "@ann @eve\n/merge", Target("github", None))
 
     assert action.payload == Comment(f"@ann @{QUIET}eve\n\\/merge")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [("https://github.com/o/r/pull/7#issuecomment-1", True), ("https://forge.example/7", False), ("https://[", False)],
+)
+def test_a_reply_shows_images_of_the_forge_that_the_event_comes_from(url: str, shown: bool) -> None:  # noqa: FBT001 - parametrised
+    event = Event(id="e", source="github", type="pr_comment", title="t", author=Author("ann"), url=url)
+    opened = OpenEvent(
+        id="e", state="pending", position=Position(1, 0), type="pr_comment", source="github", digest="", since=""
+    )
+
+    (action,) = triage.reply(event, opened, "![x](https://github.com/a.png)", Target("github", None))
+
+    assert (action.payload == Comment("![x](https://github.com/a.png)")) == shown

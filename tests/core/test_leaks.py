@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import random
 import string
+from collections.abc import Callable
 
 import pytest
 
@@ -162,3 +163,66 @@ def test_the_secrets_of_an_environment_are_those_that_are_named_for_one():
         "the value of MY_API_KEY": "secretvalue12",
         "the password in DATABASE_URL": "hunter2hunter",
     }
+
+
+KEY = KEYS["a GitHub token"][0]
+HALF, REST = KEY[:20], KEY[20:]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"&#{ord(letter)};" for letter in KEY),
+        "".join(f"&#x{ord(letter):x};" for letter in KEY),
+        "".join(f"&amp;#{ord(letter)};" for letter in KEY),
+        KEY.replace("_", "&lowbar;"),
+        f"[{HALF}](https://example.com){REST}",
+        f"[{HALF}][1]{REST}\n\n[1]: https://example.com",
+        f"[{HALF}](x)[{REST}](y)",
+        f"{HALF}<!-- a > b -->{REST}",
+        f"{HALF}<!-- {'long ' * 99}-->{REST}",
+        f"<p>{HALF}<!-- a > b -->{REST}</p>",
+        f'{HALF}<a title=">">{REST}</a>',
+        f'{HALF}<span title="{"x" * 300}">{REST}</span>',
+        f"{HALF}**{REST}**",
+        f"*{HALF}*~~{REST}~~",
+        KEY.replace("_", "\\_"),
+        f"{HALF}`{REST}`",
+        f"{HALF}&#8203;{REST}",
+        f"![{HALF}](x){REST}",
+        f"[x](https://example.com/?q={KEY.replace('_', '%5F')})",
+        f"| a |\n|---|\n| {HALF}**{REST}** |",
+    ],
+)
+def test_a_key_that_only_readers_see_is_found(text: str):
+    assert leaks.in_text(text, {}) == ("a GitHub token",)
+
+
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        lambda value: "".join(f"&#{ord(letter)};" for letter in value),
+        lambda value: f"{value[:9]}<!-- a > b -->{value[9:]}",
+        lambda value: f"[{value[:9]}](https://example.com)[{value[9:]}][1]\n\n[1]: x",
+    ],
+)
+def test_a_known_secret_that_only_readers_see_is_found(disguise: Callable[[str], str]):
+    assert leaks.in_text(f"It is {disguise(SECRET)}.", SECRETS) == tuple(SECRETS)
+    assert leaks.masked(f"It is {disguise(SECRET)}.", SECRETS) == leaks.MASK
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("PGPASSWORD", "SSHPASS", "DB_PASS", "NPM_AUTHTOKEN", "SENTRY_DSN", "SLACK_WEBHOOK", "DISCORD_WEBHOOK_URL"),
+        *("MYSQL_PWD", "REDISCLI_AUTH", "TS_AUTHKEY", "AWS_SECRETKEY", "AZURE_STORAGE_CONNECTION_STRING"),
+        *("npm_config__authToken", "DEPLOY_TOKENS", "SESSION_COOKIE", "API_CREDS", "mongo-password"),
+    ],
+)
+def test_a_variable_that_is_named_for_a_secret_holds_one(name: str):
+    assert leaks.known({name: SECRET}) == {f"the value of {name}": SECRET}
+
+
+@pytest.mark.parametrize("name", ["PWD", "OLDPWD", "BYPASS", "COMPASS", "EDITOR", "KEYBOARD", "PASSENGER", "AUTHOR"])
+def test_a_variable_that_is_named_for_something_else_holds_none(name: str):
+    assert leaks.known({name: SECRET}) == {}

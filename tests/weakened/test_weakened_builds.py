@@ -375,7 +375,7 @@ WEAKENINGS = (
     Weakening(
         "an agent's words notify and command nobody but the one whom they answer",
         "prloom/core/triage.py",
-        "    said = hush.hush(text.strip(), to=event.author.login if event.author else None)\n",
+        "    said = hush.hush(text.strip(), to=event.author.login if event.author else None, host=_host(event.url))\n",
         "    said = text.strip()\n",
         "core/test_hush.py",
         "of_the_agent",
