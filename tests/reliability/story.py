@@ -315,8 +315,10 @@ def _wrong_init(root: Path) -> list[str]:
     named = {
         f.where for f in doctor.findings(RepositoryPaths(root, root / "w"), datetime.now(UTC) + timedelta(hours=2))
     }
-    around = (*root.glob("*"), *root.glob(".*"), *(root / ".git/info").iterdir())
-    odd = [path for path in around if path.name not in {".git", "prloom.toml", "exclude"} and str(path) not in named]
+    ours = [path for path in (root / "prloom").rglob("*") if path.is_file()]
+    around = (*root.glob("*"), *root.glob(".*"), *(root / ".git/info").iterdir(), *ours)
+    known = {".git", "prloom.toml", "exclude", "prloom", "HEAD"}
+    odd = [path for path in around if path.name not in known and str(path) not in named]
     return found + [f"left behind, and doctor does not say so: {path}" for path in odd]
 
 

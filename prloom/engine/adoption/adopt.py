@@ -97,9 +97,10 @@ def _keep_from_git_clean(repo: Repository, path: Path, local: Folder) -> None:
     Where git does not ignore the folder, because the branch says so, `git add -A` would fail at that repository; it
     is taken back there.
     """
-    with local.make_sub(".git") as inner:
+    with local.make_sub(paths.CLEAN_GUARD) as inner:
         for name in ("objects", "refs"):
             inner.make_sub(name).close()
+        asides.tidy(inner)
         _write(inner, "HEAD", "ref: refs/heads/nothing\n")
         if repository.is_visible(repo, path, paths.LOCAL):
             inner.remove("HEAD")

@@ -117,7 +117,7 @@ def _runs(local: Folder, now: datetime) -> Iterator[Finding]:
 
 def _folders(local: Folder, more: Iterable[str], now: datetime) -> Iterator[Finding]:
     """Look through a `prloom/.local` and the folders in it that hold journals and documents."""
-    for parts in ((), (paths.BUS,), (paths.BUS, paths.BUS_STATE), *((name,) for name in more)):
+    for parts in ((), (paths.BUS,), (paths.BUS, paths.BUS_STATE), *((name,) for name in (*more, paths.CLEAN_GUARD))):
         try:
             folder = local.sub(*parts)
         except StorageError as error:
