@@ -42,15 +42,30 @@ def switch(given: Options, names: Sequence[str], verb: Verb) -> None:
             text = switching.enable(text, key, listed=sources != {"bundled"})
         else:
             text = switching.disable(text, key, listed="bundled" in sources)
-    if text != before:
+    changed = text != before
+    if changed:
         _write(path, text)
-    _tell(chosen, _known(given), verb, changed=text != before)
+    _tell(chosen, _known(given), verb, changed=changed)
+    if changed and _dispatcher_runs(given):
+        click.echo("The running dispatcher does not notice this change; restart it.")
 
 
 def _known(given: Options) -> tuple[PluginLine, ...]:
     from prloom.engine import catalog  # noqa: PLC0415 - see switch
 
     return catalog.plugins(places.repository(given), options.config(given), os.environ).plugins
+
+
+def _dispatcher_runs(given: Options) -> bool:
+    from prloom.engine.views import published  # noqa: PLC0415 - see switch
+    from prloom.storage import paths  # noqa: PLC0415
+    from prloom.storage.folder import Folder  # noqa: PLC0415
+
+    local = Folder.open(places.repository(given).root, *paths.LOCAL)
+    if local is None:
+        return False
+    with local:
+        return published.dispatcher(local).running
 
 
 def _key(name: str, known: Collection[str]) -> str:
@@ -84,5 +99,3 @@ def _tell(keys: Sequence[str], now: Sequence[PluginLine], verb: Verb, *, changed
             click.echo(f"{name} is disabled in prloom.toml, but still enabled by PRLOOM_PLUGINS__… or --set.")
         else:
             click.echo(f"{name} is enabled in prloom.toml, but does not run: {terminal.clean(why or 'see doctor')}.")
-    if changed:
-        click.echo("A dispatcher is running and does not notice this change; restart it.")

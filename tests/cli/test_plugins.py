@@ -12,6 +12,8 @@ from stage import Stage
 
 from prloom.api import PluginContext
 from prloom.cli import plugins
+from prloom.storage.folder import Folder
+from prloom.storage.owner import DispatcherLock
 
 EVIL = "\x1b[2J\u202e"
 Prloom = Callable[..., Any]
@@ -131,15 +133,25 @@ def test_a_plugin_is_switched_on_and_off_and_prloom_toml_keeps_its_comments(stag
 
     on = prloom("plugins", "enable", "mine")
 
-    assert (on.code, on.out.splitlines()[0]) == (0, "mine is enabled.")
+    assert (on.code, on.out) == (0, "mine is enabled.\n")
     assert file.read_text() == text.replace("[]", '["mine"]')
     assert file.stat().st_mode & 0o777 == 0o640
     assert listed(prloom, "mine")["state"] == "enabled"
     assert prloom("plugins", "enable", "mine").out == "mine is already enabled.\n"
 
-    assert prloom("plugins", "disable", "mine").out.splitlines()[0] == "mine is disabled."
+    assert prloom("plugins", "disable", "mine").out == "mine is disabled.\n"
     assert file.read_text() == text
     assert prloom("plugins", "disable", "mine").out == "mine is already disabled.\n"
+
+
+@pytest.mark.usefixtures("mine")
+def test_a_dispatcher_that_is_running_has_to_be_restarted_after_a_change(stage: Stage, prloom: Prloom) -> None:
+    with Folder.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
+        ran = prloom("plugins", "enable", "mine")
+        unchanged = prloom("plugins", "enable", "mine")
+
+    assert ran.out == "mine is enabled.\nThe running dispatcher does not notice this change; restart it.\n"
+    assert unchanged.out == "mine is already enabled.\n"
 
 
 @pytest.mark.usefixtures("mine")
