@@ -13,6 +13,8 @@ from typing import Final
 import msgspec
 import psutil
 
+from prloom import children
+
 _PR_SET_CHILD_SUBREAPER: Final = 36  # prctl(2)
 _PAUSE: Final = 0.05
 _SHORT_PAUSE: Final = 0.005
@@ -118,22 +120,14 @@ def _each(processes: Iterable[psutil.Process], act: Callable[[psutil.Process], N
             continue
 
 
-def kill_all_below(pid: int) -> None:
-    """Kill every descendant of the process, and those that they start meanwhile, until none is left."""
-    given_up = time.monotonic() + ENDLESS
-    while (left := below(pid)) and time.monotonic() < given_up:
-        kill(left)
-        time.sleep(_PAUSE)
-
-
-def kill_descendants(childless: Callable[[], bool]) -> bool:
+def kill_descendants(ends: dict[int, int]) -> bool:
     """Kill every descendant of this process, which has adopted the orphans among them; return whether none is left.
 
-    `childless` collects the dead children and says whether the system knows none any more: a list of processes that is
+    The children are collected, with how they ended, until the system knows none any more: a list of processes that is
     read while they come and go may miss one, but no descendant lives without a child of ours above it.
     """
     given_up = time.monotonic() + ENDLESS
-    while not (over := childless()) and time.monotonic() < given_up:
+    while not (over := children.collect(ends)) and time.monotonic() < given_up:
         kill(below(os.getpid()))
         time.sleep(_SHORT_PAUSE)
     return over

@@ -22,7 +22,7 @@ from typing import IO, Final
 
 import msgspec
 
-from prloom import processes
+from prloom import children, processes
 from prloom.agents import command, registry, runs
 from prloom.agents.agent import EndedBy
 from prloom.agents.environment import RUN_VARIABLE
@@ -130,12 +130,13 @@ class Supervised:
         if self.out.full and self.ended_by == "exit":
             self.ended_by, self.ending = "output", True
 
-    def _collect(self) -> None:
-        """Collect every dead child, the orphans that have become ours among them."""
-        with suppress(ChildProcessError):
-            while (dead := os.waitpid(-1, os.WNOHANG))[0]:
-                if dead[0] == self.agent.pid:
-                    self.code = self.agent.returncode = os.waitstatus_to_exitcode(dead[1])
+    def _collect(self) -> bool:
+        """Collect every dead child; return whether none is left, and keep how the agent ended."""
+        ends: dict[int, int] = {}
+        childless = children.collect(ends)
+        if self.agent.pid in ends:
+            self.code = self.agent.returncode = os.waitstatus_to_exitcode(ends[self.agent.pid])
+        return childless
 
     def _check(self, now: float) -> None:
         if now >= self.refusals.due:
@@ -158,8 +159,7 @@ class Supervised:
         self.look_at = now + _PAUSE
         self.kill_at = self.kill_at or now + self.limits.grace_seconds
         left = processes.below(os.getpid())
-        self._collect()
-        if (not left and self.code is not None) or now > self.kill_at + processes.ENDLESS:
+        if self._collect() or now > self.kill_at + processes.ENDLESS:  # a list may miss what comes and goes
             self.left_over = len(left)
             return True
         if now >= self.kill_at:
@@ -256,7 +256,7 @@ def main(argv: list[str]) -> int:
     try:
         runs.replace(folder, runs.EXIT, runs.encode(supervise(folder)))
     finally:
-        processes.kill_all_below(os.getpid())
+        processes.kill_descendants({})
     return 0
 
 

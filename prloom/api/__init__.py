@@ -15,11 +15,12 @@ from prloom.api.bridge import (
     Refused,
     TrackedPlan,
 )
-from prloom.api.context import HookContext, TriageContext
+from prloom.api.context import HookContext
 from prloom.api.duration import Duration
 from prloom.api.hooks import HOOKS
 from prloom.api.http import Answer, Http, HttpError, HttpNeeds, UsesHttp
 from prloom.api.plugin import Manifest, PluginContext
+from prloom.api.triage import TriageContext
 from prloom.core.marker import PLAN_TARGET, marked, marker
 from prloom.errors import ExtensionError, UnsafePathError
 from prloom.model.action import (

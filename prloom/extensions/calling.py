@@ -11,8 +11,9 @@ import msgspec
 from msgspec.structs import replace
 
 from prloom.api import context, hooks
-from prloom.api.context import HookContext, Services, TriageContext
+from prloom.api.context import HookContext, Services
 from prloom.api.plugin import Handler, Registrations
+from prloom.api.triage import TriageContext
 from prloom.errors import ExtensionError
 from prloom.extensions import faults
 from prloom.model import record

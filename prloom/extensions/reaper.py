@@ -11,6 +11,8 @@ import signal
 import sys
 from typing import Final, NoReturn
 
+from prloom import children
+
 _SIGNALS: Final = frozenset({signal.SIGCHLD, signal.SIGTERM})
 _SET_PARENT_DEATH_SIGNAL: Final = 1  # PR_SET_PDEATHSIG, from linux/prctl.h
 _ADOPT_ORPHANS: Final = 36  # PR_SET_CHILD_SUBREAPER, likewise
@@ -48,24 +50,14 @@ def _reap(child: int) -> NoReturn:
         os.dup2(nothing, descriptor)
     ends: dict[int, int] = {}
     while child not in ends and signal.sigwait(_SIGNALS) != signal.SIGTERM:
-        _childless(ends)
+        children.collect(ends)
     try:
-        if not _childless(ends):
+        if not children.collect(ends):
             from prloom import processes  # noqa: PLC0415 - 20 ms that a plugin which leaves nothing behind need not pay
 
-            processes.kill_descendants(lambda: _childless(ends))
+            processes.kill_descendants(ends)
     finally:
         _end_as(ends.get(child, signal.SIGKILL))
-
-
-def _childless(ends: dict[int, int]) -> bool:
-    """Collect the children that have ended, with how they did; return whether there are none left."""
-    try:
-        while (dead := os.waitpid(-1, os.WNOHANG))[0]:
-            ends[dead[0]] = dead[1]
-    except ChildProcessError:
-        return True
-    return False
 
 
 def _end_as(status: int) -> NoReturn:

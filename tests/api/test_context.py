@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from prloom.api.context import HookContext, TriageContext
+from prloom.api.context import HookContext
+from prloom.api.triage import TriageContext
 from prloom.core.marker import PLAN_TARGET
 from prloom.errors import ExtensionError
 from prloom.model.action import Action, AddLabels, Comment, Merge, Review

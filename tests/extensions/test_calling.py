@@ -5,8 +5,9 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from prloom.api.context import HookContext, Services, TriageContext
+from prloom.api.context import HookContext, Services
 from prloom.api.plugin import Hook, Manifest, PluginContext
+from prloom.api.triage import TriageContext
 from prloom.errors import ExtensionError
 from prloom.extensions import calling
 from prloom.model.action import Action, Comment

@@ -1,0 +1,109 @@
+"""What `beforeTriage` and commands are given: the batch of events, and marks that say what becomes of them."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import datetime, timedelta
+from typing import get_args
+
+import msgspec
+
+from prloom.api import strict
+from prloom.api.context import HookContext, Services
+from prloom.core.backoff import SHORTEST
+from prloom.model import record
+from prloom.model.decision import Deferral, OnExpire
+from prloom.model.event import Event
+from prloom.model.hook import HookCall, Mark, Outcome
+
+_SHORTEST_MS = round(SHORTEST / timedelta(milliseconds=1))
+
+
+class TriageContext(HookContext):
+    """The context of `beforeTriage`: the batch of events that nobody has dealt with yet."""
+
+    def __init__(self, plugin: str, call: HookCall, services: Services) -> None:
+        super().__init__(plugin, call, services)
+        self._marks: dict[str, Mark] = {}
+        self._ids = frozenset(event.id for event in call.events)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events of this batch, oldest first."""
+        return self._call.events
+
+    def mark_event_handled(self, event_id: str, reason: str | None = None) -> None:
+        """Say that the event is dealt with: no later plugin and no agent sees it."""
+        self._mark("mark_event_handled", Mark(event_id, "handled", reason))
+
+    def mark_event_deferred(
+        self,
+        event_id: str,
+        reason: str | None = None,
+        retry_after_ms: int | None = None,
+        *,
+        until: datetime | str | None = None,
+        on_expire: OnExpire | None = None,
+    ) -> None:
+        """Put the event off: it is shown again after `retry_after_ms` milliseconds (default: the usual backoff).
+
+        `until` is the deadline of the whole wait (aware time or ISO 8601); `on_expire` says what happens then:
+        "park" it for a person (the default), let it "pass" as if this plugin had not marked it, or "drop" it.
+        """
+        name = "mark_event_deferred"
+        self._check_delay(name, event_id, retry_after_ms)
+        if on_expire is not None and on_expire not in get_args(OnExpire):
+            raise self._mistake(name, f"on_expire is {on_expire!r}; use 'park', 'pass' or 'drop'")
+        deadline = self._deadline(name, until)
+        self._mark(name, Mark(event_id, "deferred", reason, retry_after_ms, deadline, on_expire))
+
+    def deferral(self, event_id: str) -> Deferral | None:
+        """Return how the event was put off before, by this or another plugin, or None if it never was."""
+        self._known("deferral", event_id)
+        return deepcopy(self._call.deferrals.get(event_id))
+
+    def outcome(self, plan: str | None = None) -> Outcome:
+        """Return all that the hook asked for, its marks included."""
+        return msgspec.structs.replace(super().outcome(plan), marks=tuple(self._marks.values()))
+
+    def _mark(self, name: str, mark: Mark) -> None:
+        self._known(name, mark.event_id)
+        if mark.reason is not None and not isinstance(mark.reason, str):
+            raise self._mistake(name, f"the reason is {strict.described(mark.reason)}; give a text")
+        if mark.event_id in self._marks:
+            self.log.warning("%s: event %s is marked already; the first mark stands", name, mark.event_id)
+            return
+        self._marks[mark.event_id] = mark
+
+    def _known(self, name: str, event_id: str) -> None:
+        if not isinstance(event_id, str) or event_id not in self._ids:
+            raise self._mistake(name, f"event {event_id!r} is not in this batch; use an id of `triage.events`")
+
+    def _check_delay(self, name: str, event_id: str, delay: int | None) -> None:
+        longest = self._call.limits.longest_deferral_ms
+        if delay is None:
+            return
+        if isinstance(delay, bool) or not isinstance(delay, int):
+            raise self._mistake(name, f"retry_after_ms is {delay!r}; give whole milliseconds")
+        if delay < 0:
+            raise self._mistake(name, f"retry_after_ms is {delay}; it cannot be negative")
+        if delay > longest:
+            raise self._mistake(name, f"retry_after_ms is {delay}; the longest wait is {longest} ms")
+        if delay < _SHORTEST_MS:
+            seconds = f"; if you mean {delay} seconds, give {delay * 1000}" if delay else ""
+            text = "%s: retry_after_ms is %s, in milliseconds; event %s waits for the shortest time, %s ms%s"
+            self.log.warning(text, name, delay, event_id, _SHORTEST_MS, seconds)
+
+    def _deadline(self, name: str, until: datetime | str | None) -> str | None:
+        if until is None:
+            return None
+        try:
+            deadline = record.moment(until) if isinstance(until, str) else until
+            text = record.iso(deadline) if isinstance(deadline, datetime) and deadline.tzinfo else None
+        except (ValueError, OverflowError):
+            text = None
+        if text is None:
+            raise self._mistake(name, f"until is {until!r}; give an aware datetime or an ISO 8601 text")
+        if record.moment(text) <= self.now:
+            raise self._mistake(name, f"until is {text}, which is over; give a time to come")
+        return text
