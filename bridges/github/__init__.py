@@ -69,6 +69,7 @@ class GithubBridge:
             return Polled(idle=_NO_REPOSITORY)
         if not any(plan.pr for plan in ctx.plans):
             return Polled(idle="no plan has a pull request")
+        self._account.doubt()
         try:
             missed = frozenset(self._missed)
             polled, self._repository = await incoming.poll(ctx, self._source(ctx), state, missed)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from prloom.api import HttpError, marked, marker
+from prloom.api import Author, HttpError, marked, marker
 
 from .knowledge import people, refusals, urls
 from .knowledge.people import Account
@@ -17,23 +17,31 @@ if TYPE_CHECKING:
 
 
 class TokenAccount:
-    """The account whose token it is. GitHub is asked once, and only when that is needed."""
+    """The account whose token it is. GitHub is asked only when that is needed, and at most once in a poll."""
 
     def __init__(self) -> None:
         self._account: Account | None = None
+        self._certain = False
 
-    async def of(self, source: Source) -> Account:
-        """Return the account."""
-        if self._account is None:
-            self._account = await _ask(source)
-        return self._account
+    def doubt(self) -> None:
+        """Have GitHub asked again where an author is not the account: a renewed token may be another account's."""
+        self._certain = False
+
+    async def of(self, source: Source, authors: Iterable[Author]) -> Account:
+        """Return the account, which may have written what these authors wrote."""
+        known = self._account
+        if known is None or not (self._certain or all(people.is_author(known, author) for author in authors)):
+            known = self._account = await _ask(source)
+            self._certain = True
+        return known
 
     async def tell_own(self, source: Source, posts: Iterable[Post | None]) -> list[Post]:
         """Return the posts; of those that begin with a marker, and are the account's, with `ownAccount` in context."""
         told = [post for post in posts if post is not None]
-        if not any(map(_begins_with_marker, told)):
+        authors = [post.author for post in told if _begins_with_marker(post)]
+        if not authors:
             return told
-        account = await self.of(source)
+        account = await self.of(source, authors)
         return [
             _own(post) if _begins_with_marker(post) and people.is_author(account, post.author) else post
             for post in told

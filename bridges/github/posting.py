@@ -172,7 +172,10 @@ class Posting:
         """
         mark = marker(self._action)
         marked = [post for post in posts if fields.text(post, "body").lstrip().startswith(mark)]
-        account = await self._source.account.of(self._source) if marked else None
+        if not marked:
+            return None
+        authors = [people.author(fields.at(post, "user")) for post in marked]
+        account = await self._source.account.of(self._source, authors)
         own = (post for post in marked if people.wrote(account, fields.at(post, "user")))
         return next((_delivered(post, prefix) for post in own), None)
 

@@ -1,4 +1,7 @@
-"""Hear when somebody last spoke on a plan, and hold what was said until that is a while ago."""
+"""Hear when somebody last spoke on a plan, and hold what was said until that is a while ago.
+
+All times are those at which prloom heard of it: the clock of a forge may differ by hours from that of the machine.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ ITEM = "review_feedback"
 
 
 class Listener:
-    """Keeps in the plan's state when each comment that waits was written (`since`), and when the last was (`last`)."""
+    """Keeps in the plan's state when each comment that waits was heard (`since`), and when the last was (`last`)."""
 
     def __init__(self, quiet: timedelta, at_most: timedelta) -> None:
         self._quiet = quiet
@@ -22,16 +25,16 @@ class Listener:
         """Take note that somebody spoke. An edit waits no longer than what it is an edit of would have."""
         if not _is_speech(event):
             return
-        written = _written(event, hook.now)
+        heard = iso(hook.now)
         since = self._fresh(hook.get_state("since"), hook.now)
-        first = since.get(event.supersedes or "", written)
+        first = since.get(event.supersedes or "", heard)
         others = {name: each for name, each in since.items() if name != event.supersedes}
         hook.set_state("since", {**others, event.id: first})
-        hook.update_state("last", lambda last: max(last or "", written))
+        hook.set_state("last", heard)
 
     def hold(self, plan: str, triage: TriageContext) -> None:
         """Put off what was said until it is quiet, or has waited long enough."""
-        since = triage.get_state("since") or {}
+        since = _until_now(triage)
         speech = [event for event in triage.events if event.id in since]  # what is not there has had its turn
         if not speech:
             return
@@ -44,7 +47,7 @@ class Listener:
             else:
                 self._put_off(event, triage, quiet_at=quiet_at, until=until, count=len(since))
         if done:
-            triage.set_state("since", {name: written for name, written in since.items() if name not in done})
+            triage.set_state("since", {name: heard for name, heard in since.items() if name not in done})
 
     def _put_off(self, event: Event, triage: TriageContext, *, quiet_at: datetime, until: datetime, count: int) -> None:
         comments = "1 comment" if count == 1 else f"{count} comments"
@@ -58,7 +61,7 @@ class Listener:
 
     def _fresh(self, since: Json, now: datetime) -> Mapping[str, str]:
         """Return the comments that may still wait; others never came to that, being handled by an earlier plugin."""
-        return {name: written for name, written in (since or {}).items() if moment(written) + self._at_most > now}
+        return {name: heard for name, heard in (since or {}).items() if moment(heard) + self._at_most > now}
 
 
 def _is_speech(event: Event) -> bool:
@@ -67,9 +70,12 @@ def _is_speech(event: Event) -> bool:
     return person and event.spoken and event.type != ITEM and not event.body.lstrip().startswith("/")
 
 
-def _written(event: Event, now: datetime) -> str:
-    """Return when the text got its form, as far as the event says; a clock that is ahead of ours changes nothing."""
-    try:
-        return iso(now if event.written_at is None else min(moment(event.written_at), now))
-    except (ValueError, OverflowError):
-        return iso(now)
+def _until_now(triage: TriageContext) -> Mapping[str, str]:
+    """Return since when each comment waits. A time to come is made now: the clock was turned back meanwhile."""
+    since, now = triage.get_state("since") or {}, iso(triage.now)
+    if max(since.values(), default="") > now:
+        since = {name: min(heard, now) for name, heard in since.items()}
+        triage.set_state("since", since)
+    if (triage.get_state("last") or "") > now:
+        triage.set_state("last", now)
+    return since

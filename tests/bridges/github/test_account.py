@@ -80,3 +80,43 @@ async def test_a_reply_that_comes_back_is_told_to_be_the_accounts_own(desk: Any)
 
     (event,) = await desk.poll()
     assert event.own_account
+
+
+async def renew_token(desk: Any, login: str) -> None:
+    """Let the client go on with another account's token, as the host does after a 401."""
+    desk.client.renew(desk.hub.token(login))
+
+
+async def test_a_token_that_was_renewed_may_be_another_accounts(desk: Any) -> None:
+    pull = desk.hub.pull()
+    desk.track(pull)
+    desk.hub.comment(pull, "ada", f"{OURS} one")
+    await desk.poll()
+    await renew_token(desk, "ann")
+    desk.hub.comment(pull, "ann", f"{OURS} two")
+
+    assert own(await desk.poll()) == {"ann: two": True}
+
+
+async def test_a_post_by_a_renewed_token_is_found_again_and_not_repeated(desk: Any) -> None:
+    pull = desk.hub.pull()
+    desk.track(pull)
+    desk.hub.comment(pull, "ada", f"{OURS} one")
+    await desk.poll()
+    await renew_token(desk, "ann")
+    await desk.poll()
+    await desk.say(None, "once")
+
+    await desk.say(None, "once", uncertain=True)
+
+    assert len([event for event in await desk.poll() if "once" in event.body]) == 1
+
+
+async def test_strangers_who_write_markers_cost_one_request_in_a_poll(desk: Any) -> None:
+    pulls = [desk.hub.pull() for _ in range(3)]
+    desk.track(*pulls)
+    for pull in pulls:
+        desk.hub.comment(pull, "eve", OURS)
+    await desk.poll()
+
+    assert len([asked for asked in desk.requests() if asked.startswith("GET /user")]) == 1
