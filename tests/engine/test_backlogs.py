@@ -10,6 +10,7 @@ import pytest
 from stage import ListBridge, Stage, said
 
 from prloom.api import Action, BridgeContext, Delivered, Event, HookContext, PluginContext, Refused, TriageContext
+from prloom.core import outbox
 from prloom.core.requests import Request
 from prloom.engine.operator import control, errands
 from prloom.engine.plan import delivery, handout, intake, work
@@ -131,6 +132,43 @@ async def test_actions_are_sent_one_by_one_where_a_bridge_does_not_answer_for_ea
         "bridge forge: deliver_batch: it did not return one result for each action; 2 actions are sent one by one"
         in caplog.messages
     )
+
+
+async def test_where_a_bridge_fails_on_many_at_once_others_have_their_turn_between_the_single_ones(many: Stage):
+    bridge = BatchBridge()
+    bridge.poison = "re a0"
+    many.bridges = [bridge]
+    many.plugin("p", answer_to_pr_8)
+    begun: list[int] = []
+
+    def first(action: Action) -> None:
+        if len(bridge.actions_seen) == 10:
+            many.append(said("b", pr=8), plan_id="pr-8")
+
+    bridge.refuse = first
+    async with many.running():
+        await many.until(lambda: bool(many.decisions("pr-8")) and not begun.append(len(bridge.actions_seen)))
+
+    assert begun[0] < delivery.BATCH - 1
+
+
+async def test_what_is_withdrawn_while_a_bridge_fails_on_many_at_once_is_not_sent_alone(stage: Stage):
+    bridge = BatchBridge()
+    bridge.poison = "re a0"
+    stage.bridges = [bridge]
+    stage.adopt()
+    stage.append(said("a0"), said("a1"), said("a2"))
+    async with stage.running() as dispatcher:
+
+        def withdraw(action: Action) -> None:
+            desk = dispatcher.board.desks["pr-7"]
+            (other,) = [each for each in desk.ledger.state.queue.values() if each.event_id == "a2"]
+            desk.ledger.commit("operator", "operator", deliveries=(outbox.dropped(other, "withdrawn"),))
+
+        bridge.refuse = lambda action: withdraw(action) if len(bridge.actions_seen) == 1 else None
+        await stage.until(lambda: bridge.said != [] and not dispatcher.board.desks["pr-7"].delivering)
+
+    assert bridge.said == ["re a1"]
 
 
 async def test_actions_that_were_delivered_together_have_a_receipt_each_and_are_not_sent_again(stage: Stage):

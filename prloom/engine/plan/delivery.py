@@ -42,16 +42,15 @@ def batches(bridge: LoadedBridge, action_ids: Sequence[str]) -> Sequence[Sequenc
 
 
 async def deliver(
-    desk: Desk, bridge: LoadedBridge, action_ids: Sequence[str], context: BridgeContext, secrets: Mapping[str, str]
-) -> None:
-    """Try each of these actions once, in order; a failure of one is that one's own.
+    desk: Desk, bridge: LoadedBridge, batch: Sequence[str], context: BridgeContext, secrets: Mapping[str, str]
+) -> Sequence[str]:
+    """Try one of `batches` once; return those that are to be tried alone, for the bridge failed on several at once.
 
     `secrets` are values that must not get out, each by what it is.
     """
-    for batch in batches(bridge, action_ids):
-        queue = desk.ledger.state.queue
-        queued = [queue[action_id] for action_id in batch if action_id in queue and not queue[action_id].failed]
-        await _attempt(desk, bridge, queued, context, secrets)
+    queue = desk.ledger.state.queue
+    queued = [queue[action_id] for action_id in batch if action_id in queue and not queue[action_id].failed]
+    return await _attempt(desk, bridge, queued, context, secrets)
 
 
 def drop(desk: Desk, bridge: str, action_ids: Sequence[str], reason: str) -> None:
@@ -62,7 +61,7 @@ def drop(desk: Desk, bridge: str, action_ids: Sequence[str], reason: str) -> Non
 
 async def _attempt(
     desk: Desk, bridge: LoadedBridge, batch: Sequence[QueuedAction], context: BridgeContext, secrets: Mapping[str, str]
-) -> None:
+) -> Sequence[str]:
     state = receipts.load(desk.local, bridge.name, desk.clock())
     ends = {queued.id: _end(desk, queued, state, secrets) for queued in batch}
     over = tuple(end for end in ends.values() if end is not None)
@@ -70,16 +69,15 @@ async def _attempt(
         _decide(desk, bridge.name, *over)
     sending = [queued for queued in batch if ends[queued.id] is None]
     if not sending:
-        return
+        return ()
     uncertain = any(_uncertain(state, queued) for queued in sending)
     begun = {queued.id: _begun(desk, state, queued) for queued in sending}
     receipts.save(desk.local, bridge.name, replace(state, attempts={**state.attempts, **begun}))
     results = await _send(desk, bridge, sending, _context(context, desk, uncertain=uncertain))
-    if results is not None:
-        _settle(desk, bridge.name, results)
-        return
-    for queued in sending:  # one of them may be what the bridge failed on, and the others must not wait for it
-        await _attempt(desk, bridge, (queued,), context, secrets)
+    if results is None:  # one of them may be what the bridge failed on, and the others must not wait for it
+        return [queued.id for queued in sending]
+    _settle(desk, bridge.name, results)
+    return ()
 
 
 def _end(desk: Desk, queued: QueuedAction, state: DeliveryState, secrets: Mapping[str, str]) -> Delivery | None:

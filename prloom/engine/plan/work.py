@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
@@ -166,12 +167,15 @@ async def _delivering(desk: Desk, name: str, action_ids: list[str], hands: Hands
     bridge = next(bridge for bridge in hands.bridges.loaded if bridge.name == name)
     turn = hands.turns.last if courtesy else hands.turns.first
     try:
-        for batch in delivery.batches(bridge, action_ids):
+        batches = deque(delivery.batches(bridge, action_ids))
+        while batches:
+            batch = batches.popleft()
             async with turn(name):
                 if courtesy and not hands.turns.count(name, desk.clock()):
                     delivery.drop(desk, name, batch, TOO_MANY)
                     continue
-                await delivery.deliver(desk, bridge, batch, hands.context(name), await hands.secrets(name))
+                alone = await delivery.deliver(desk, bridge, batch, hands.context(name), await hands.secrets(name))
+                batches.extendleft([action_id] for action_id in reversed(alone))
                 await asyncio.sleep(0)  # a bridge that never waits, such as one to a file, would hold up all else
     finally:
         desk.delivering.discard((name, courtesy))
