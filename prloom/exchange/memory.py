@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from prloom.exchange import ids, rules, standing
-from prloom.exchange.claim import Claim, Delivery, Ended, Entry, Look, Settled
+from prloom.exchange.claim import Claim, Delivery, Entry, Look, Settled
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
 from prloom.exchange.listening import Pokes
 from prloom.exchange.message import Message
 from prloom.exchange.protocol import PAGE, Listener, Selection, Taken
 from prloom.exchange.rules import Backoff
+from prloom.exchange.tracked import TrackedConversations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from prloom.exchange.claim import Ask, Settlement, TopicStats
+    from prloom.exchange.claim import Ask, Ended, Settlement, TopicStats
     from prloom.exchange.message import Draft
     from prloom.exchange.rules import Verdict
 
@@ -40,14 +41,14 @@ class MemoryStore:
         self._claims: dict[str, Claim] = {}
         self._replies: dict[str, str] = {}
         self._worked: set[str] = set()
-        self._tracked: dict[str, _Tracked] = {}
+        self._tracked = TrackedConversations()
         self._pokes = Pokes()
 
     # ---- publishing
 
     def publish(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
         with self._lock:
-            before = dict(self._messages), dict(self._deliveries), dict(self._tracked)
+            before = dict(self._messages), dict(self._deliveries), self._tracked.copy()
             try:
                 published = tuple(self._publish(draft) for draft in drafts)
             except Exception:
@@ -59,14 +60,16 @@ class MemoryStore:
     def _publish(self, draft: Draft) -> Message:
         now = self.now()
         known = self._known(draft)
-        new = known is None
+        restarted = draft.track and known is None
         if known is None:
             inherited = None if draft.parent_id is None else self.message(draft.parent_id).conversation_id
             known = standing.message(draft, inherited, now)
             self._messages[draft.id] = known
             self._deliveries[draft.id] = standing.delivery(draft, now)
-        if draft.track and (new or known.conversation_id not in self._tracked):
-            self._tracked[known.conversation_id] = _Tracked()
+        if restarted:
+            self._tracked.restart(known.conversation_id)
+        elif draft.track:
+            self._tracked.add(known.conversation_id)
         return known
 
     def _known(self, draft: Draft) -> Message | None:
@@ -192,7 +195,7 @@ class MemoryStore:
             standing.check_retry(entry)
             self._deliveries[message_id] = rules.retried(entry.delivery)
             if entry.message.conversation_id in self._tracked:
-                self._tracked[entry.message.conversation_id] = _Tracked()
+                self._tracked.restart(entry.message.conversation_id)
         self._pokes.poke()
         return self._deliveries[message_id]
 
@@ -214,7 +217,7 @@ class MemoryStore:
             for claim in entry.claims:
                 del self._claims[claim.id]
                 self._replies.pop(claim.id, None)
-            self._tracked.pop(entry.message.conversation_id, None)
+            self._tracked.forget(entry.message.conversation_id)
 
     # ---- reading
 
@@ -261,29 +264,23 @@ class MemoryStore:
         with self._lock:
             if not self.conversation(conversation_id):
                 raise UnknownMessageError(standing.unknown(conversation_id, "conversation"))
-            self._tracked.setdefault(conversation_id, _Tracked())
+            self._tracked.add(conversation_id)
 
     def take_ended(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
         with self._lock:
             now = self.now()
             taken: list[Ended] = []
-            for name, tracked in self._tracked.items():
-                if tracked.told or (tracked.until is not None and tracked.until > now) or len(taken) == limit:
-                    continue
-                entries = self.conversation(name)
-                outcome = rules.outcome(entries, self._worked)
+            for name in self._tracked.untold(now):
+                if len(taken) == limit:
+                    break
+                outcome = rules.outcome(self.conversation(name), self._worked)
                 if outcome != "pending":
-                    tracked.token, tracked.until = ids.new(), now + lease
-                    taken.append(Ended(conversation_id=name, outcome=outcome, token=tracked.token))
+                    taken.append(self._tracked.take(name, outcome, now + lease))
             return tuple(taken)
 
     def told(self, ended: Ended) -> bool:
         with self._lock:
-            tracked = self._tracked.get(ended.conversation_id)
-            if tracked is None or tracked.token != ended.token:
-                return False
-            tracked.told = True
-            return True
+            return self._tracked.told(ended)
 
     # ---- waking
 
@@ -293,12 +290,3 @@ class MemoryStore:
     def close(self) -> None:
         """Let go of the listeners; what is stored stays as long as the object does."""
         self._pokes.close()
-
-
-class _Tracked:
-    """A conversation of which it is to be told, by whoever has the token, until then."""
-
-    def __init__(self) -> None:
-        self.token = ""
-        self.until: datetime | None = None
-        self.told = False
