@@ -27,7 +27,7 @@ from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.runner import Run
 from prloom.agents.runs import Limits
 
-pytestmark = [pytest.mark.real_agents, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.real_agents, pytest.mark.timeout(400)]
 
 DATA = Path(__file__).parents[1] / "data" / "agents"
 PATH = f"{Path(__file__).parents[2] / 'node_modules' / '.bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
@@ -207,7 +207,7 @@ def start(tmp_path: Path, worktree: Path, home: Callable[[str], dict[str, str]])
         if shutil.which(agent.program or "", path=PATH) is None:
             pytest.skip(f"{agent.program} is not installed: neither on PATH nor in node_modules/.bin")
         request = Request(prompt=PROMPT, stage="triage", cwd=worktree, root=tmp_path, read_only=read_only)
-        limits = Limits(**({"wall_seconds": 90, "silence_seconds": 60} | more))  # type: ignore[arg-type]
+        limits = Limits(**({"wall_seconds": 300, "silence_seconds": 240} | more))  # type: ignore[arg-type]
         environ = {key: value for key, value in (home(url) | (env or {})).items() if value is not None}
         folder = tmp_path / runs.new_id(datetime.now(tz=UTC), name)  # its processes are told by this name
         return runner.start(folder, agent, request, environ=environ, limits=limits)
