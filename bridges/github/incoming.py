@@ -77,7 +77,7 @@ async def _first_answer(ctx: BridgeContext, source: Source, known: Cursor) -> tu
     except HttpError as error:
         if error.trouble != "gone" or source.repository.full_name == configured:
             raise
-        source = source.called(configured)
+        source, known.renamed = source.called(configured), {}
         answer = await source.get(source.repository.pulls_latest())
     if urlsplit(answer.url).path.endswith(f"/{source.repository.root}/pulls"):
         return source, answer

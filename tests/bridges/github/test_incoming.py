@@ -1259,6 +1259,9 @@ async def test_a_repository_that_has_its_old_name_again_is_found_by_it(desk: Any
     desk.hub.comment(pull, "ann", "one")
 
     assert bodies(await desk.poll()) == ["one"]
+    desk.requests()
+    await desk.poll()
+    assert {asked.split(" ")[1].split("/")[3] for asked in desk.requests()} == {"engine"}
 
 
 @pytest.mark.parametrize(
