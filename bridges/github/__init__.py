@@ -126,7 +126,7 @@ class GithubBridge:
         if not self._repo:
             raise ExtensionError(_NO_REPOSITORY)
         if ctx.http is None:
-            raise ExtensionError("the github bridge was given no HTTP client; run it by `prloom start`")
+            raise ExtensionError("the github bridge got no HTTP client; run it with `prloom start`")
         return Source(ctx.http, urls.Repository(self._repo), self._account)
 
     def _now_called(self, ctx: BridgeContext) -> Source:

@@ -33,5 +33,5 @@ class Eyes:
         if what == "checks":  # those of Actions can be read by its runs, from the latest on
             self._known.actions = Feed()
         self._ctx.log.warning(
-            "%s cannot be seen with this token, and are left alone: %s", what, refusals.explained(error)
+            "this token has no access to %s, so they are not read: %s", what, refusals.explained(error)
         )

@@ -30,7 +30,7 @@ async def open_(source: Source, *, branch: str, base: str, title: str, body: str
         there = await _find(source, branch, base) if error.trouble in {"refused", "unknown"} else None
         if there is not None:
             return there
-        text = f"GitHub opens no pull request for {branch!r}: {refusals.said(error)}"
+        text = f"GitHub did not open a pull request for {branch!r}: {refusals.said(error)}"
         raise error.reworded(text) from error
     return pulls.pull_request(answer.json())
 
@@ -48,7 +48,7 @@ async def mark_ready(source: Source, graphql: str, number: int) -> None:
     answer = await source.http.request("POST", graphql, body=graph.ready(fields.text(item, "node_id")))
     problem = graph.problem(answer.json())
     if problem is not None:
-        raise ExtensionError(f"GitHub does not mark #{number} as ready: {problem[1]}")
+        raise ExtensionError(f"GitHub did not mark #{number} as ready: {problem[1]}")
 
 
 async def _find(source: Source, branch: str, base: str) -> PullRequest | None:

@@ -25,7 +25,7 @@ from .turns import Turns
 
 _OVERLAP = timedelta(hours=1)
 """How far before the first poll the feeds begin: some posts are seen only a while after the time they say."""
-_RENAMED = 'set `repo = "{}"` in [bridges.github], or give `origin` its new address'
+_RENAMED = 'set `repo = "{}"` in [bridges.github], or change the address of `origin`'
 _EVER = "1970-01-01T00:00:00Z"
 _LONGEST = 120.0
 """Seconds after which a poll begins nothing more; what is left is done by the next."""
@@ -61,7 +61,7 @@ async def poll(
     await look.at_lists(pulls)
     await look.at_single()
     heads = {number: seen.head for number, seen in known.pull_requests.items() if seen.head}
-    warnings = () if name == configured else (f"{configured} is called {name} now; {_RENAMED.format(name)}",)
+    warnings = () if name == configured else (f"{configured} was renamed to {name}; {_RENAMED.format(name)}",)
     return Polled(news.told(), cursor.write(known), heads, now=now, warnings=warnings), source.repository
 
 
@@ -85,7 +85,7 @@ async def _first_answer(ctx: BridgeContext, source: Source, known: Cursor) -> tu
     if found:
         known.renamed = {configured: found} if found != configured else {}
         source = source.called(found)
-        ctx.log.warning("the repository %s was renamed: it is called %s now", configured, found)
+        ctx.log.warning("the repository %s was renamed to %s", configured, found)
     return source, answer
 
 
@@ -154,7 +154,7 @@ class _Look:
         try:
             await step(number)
         except HttpError as error:
-            what = f"#{number}" if number else "what is left"
-            self._ctx.log.warning("%s is looked at again by the next poll: %s", what, refusals.explained(error))
+            what = f"#{number}" if number else "the rest"
+            self._ctx.log.warning("the next poll reads %s again: %s", what, refusals.explained(error))
             return error.trouble not in _STOPS
         return time.monotonic() < self._end

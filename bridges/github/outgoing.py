@@ -43,7 +43,7 @@ async def deliver(
         return Refused(f"the github bridge does not deliver to {action.target.target!r}")
     where = place.read(action.target.token, ctx.plan.pr if ctx.plan else None)
     if where is None:
-        return Refused("the target's token names no pull request; use the event's reply_to")
+        return Refused("the target's token does not name a pull request; use the event's reply_to")
     posting = Posting(ctx, source, action.id, where)
     try:
         return await _Carrier(ctx, source, graphql, where, posting).carry_out(action)
@@ -92,9 +92,9 @@ class _Carrier:
             case AddLabels() | ClosePr() | RequestReviewers():
                 return await self._ask(asks.plain(payload, self.source.repository, self.where.pr))
             case UpsertPlan():
-                return Refused("GitHub has no place for plans; they are kept in the plan's own folder")
+                return Refused("the github bridge does not store plans; each plan is in its own folder")
             case _:
-                return Refused("the github bridge of this version does not know what to do with this payload")
+                return Refused("this version of the github bridge does not support this payload")
 
     async def _ask(self, ask: asks.Ask) -> Delivered:
         await self._send(ask)
@@ -118,13 +118,15 @@ class _Carrier:
         there = {fields.text(each, "login").lower() for each in fields.items(answer, "assignees")}
         missing = [user for user in users if user.lower() not in there]
         if missing:
-            return Refused(f"GitHub does not let these be assigned here: {', '.join(missing)}")
+            return Refused(f"GitHub does not allow you to assign these users here: {', '.join(missing)}")
         return Delivered()
 
     async def _set_milestone(self, title: str) -> Delivered | Refused:
         found = asks.milestone(await self.source.all(self.source.repository.milestones()), title)
         if found is None:
-            return Refused(f"there is no milestone {title!r}; make one on GitHub, then `prloom retry` this")
+            return Refused(
+                f"there is no milestone {title!r}; create it on GitHub, then run `prloom retry` for this action"
+            )
         return await self._ask(asks.set_milestone(self.source.repository, self.where.pr, found))
 
     async def _react(self, reaction: str) -> Delivered | Refused:
@@ -144,7 +146,7 @@ class _Carrier:
             return Refused("the pull request is closed; reopen it to merge it")
         commit = wanted.commit or now.head
         if now.head == commit and pulls.conflict(answer):
-            text = f"it conflicts with {now.base}; resolve that, then `prloom retry` this"
+            text = f"it conflicts with {now.base}; resolve the conflict, then run `prloom retry` for this action"
             return Refused(text, commit=commit)
         try:
             return await self._ask(asks.merge(self.source.repository, now.number, wanted.method, commit))

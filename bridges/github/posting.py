@@ -11,8 +11,8 @@ from .knowledge.asks import Ask
 from .knowledge.place import Place
 from .source import Source
 
-_GONE = "*(The comment that this answers is gone.)*\n\n"
-_REFUSED = "*(GitHub takes no reply in the thread that this answers.)*\n\n"
+_GONE = "*(The comment that this answers was deleted.)*\n\n"
+_REFUSED = "*(GitHub does not accept replies in the thread that this answers.)*\n\n"
 _IN_DRAFT = (
     "your account has a draft review on the pull request, and GitHub put the reply into it; submit or discard the draft"
 )

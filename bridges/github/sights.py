@@ -76,7 +76,7 @@ class Sights:
         item = answer.json()
         now = pulls.facts(item)
         if now is None:
-            raise HttpError(f"#{number}: the answer is no pull request", trouble="unknown")
+            raise HttpError(f"#{number}: the answer is not a pull request", trouble="unknown")
         comments = await self._source.all(repository.comments_of(number))
         inline = await self._source.all(repository.inline_of(number))
         seen = Seen(head=now.head, base=now.base, state=now.state, updated=now.updated, conflict=False, plan=plan)

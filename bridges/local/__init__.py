@@ -104,7 +104,7 @@ class LocalBridge:
 def create(config: Mapping[str, Json]) -> LocalBridge:
     """Return the bridge; it has no settings."""
     for key in config:
-        raise ExtensionError(f"[bridges.local] has no setting {key!r}; take it out")
+        raise ExtensionError(f"[bridges.local] has no setting {key!r}; remove it")
     return LocalBridge()
 
 
@@ -120,7 +120,7 @@ def _ignored(plan: TrackedPlan, read: Review) -> list[str]:
 
 
 def _unreadable(plan: str, error: str) -> str:
-    return f"plan {plan}: no feedback is read from its {FILE}: {error}"
+    return f"plan {plan}: its {FILE} cannot be read: {error}"
 
 
 def _event(plan: TrackedPlan, news: News, now: datetime) -> Event:
@@ -160,12 +160,12 @@ def _place(ctx: BridgeContext, target: Target) -> tuple[TrackedPlan, str | None]
         return Refused(f"the local bridge does not deliver to {target.target!r}")
     meant = _meant(target.token)
     if meant is None:
-        return Refused("the target's token names no item; use the event's reply_to, or None for `## replies`")
+        return Refused("the target's token does not name an item; use the event's reply_to, or None for `## replies`")
     named, request = meant
     if named is None:
-        return (ctx.plan, None) if ctx.plan else Refused(f"the action belongs to no plan, so it has no {FILE}")
+        return (ctx.plan, None) if ctx.plan else Refused(f"the action does not belong to a plan, so there is no {FILE}")
     plans = [plan for plan in (ctx.plan, *ctx.plans) if plan is not None and plan.id == named]
-    return (plans[0], request) if plans else Refused(f"the plan {named!r} is not looked after any more")
+    return (plans[0], request) if plans else Refused(f"there is no plan {named!r} any more")
 
 
 def _meant(token: Json) -> tuple[str | None, str | None] | None:

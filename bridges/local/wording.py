@@ -39,7 +39,9 @@ def message(payload: Payload) -> str | Refused:
         case React(reaction=reaction):
             said = _REACTIONS.get(reaction, reaction)
         case _:
-            return Refused(f"a local review file cannot do {_kind(payload)}; that takes a pull request on a forge")
+            return Refused(
+                f"a local review file does not support {_kind(payload)}; this needs a pull request on a forge"
+            )
     return said if said.strip() else Refused("the message is empty, so there is nothing to write")
 
 

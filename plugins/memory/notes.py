@@ -86,8 +86,8 @@ def add(notes: Notes, texts: Sequence[str], *, by: str, plan: str, event: str, e
 
 def _why_not(text: str) -> str:
     if len(text) > LONGEST:
-        return f"it has {len(text)} characters, and {LONGEST} are the most: {text[:60]}…"
-    return f"there are {MOST} notes already; `/memory forget N` makes room: {text}"
+        return f"it has {len(text)} characters, but at most {LONGEST} are allowed: {text[:60]}…"
+    return f"there are already {MOST} notes; remove one with `/memory forget N`: {text}"
 
 
 def _folded(text: str) -> str:

@@ -23,9 +23,9 @@ def parts(name: str) -> tuple[str, ...]:
     path = Path(name)
     folded = tuple(part.casefold() for part in path.parts)
     if not name.isprintable() or not path.parts or path.is_absolute() or ".." in path.parts:
-        raise ValueError(f"{name!r} is no path in the repository; write one such as 'AGENTS.md'")
+        raise ValueError(f"{name!r} is not a path in the repository; write one such as 'AGENTS.md'")
     if ".git" in folded or any(folded[: len(place)] == place for place in _NOT_HERE):
-        raise ValueError(f"{name!r} is no place for notes; write a file that agents read, such as 'AGENTS.md'")
+        raise ValueError(f"{name!r} is not a file for notes; name a file that agents read, such as 'AGENTS.md'")
     return path.parts
 
 
@@ -63,7 +63,7 @@ def _open(part: str, flags: int, folder: int, name: str) -> int:
         return os.open(part, flags, dir_fd=folder)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
-            raise UnsafePathError(f"{name}: {part} is a symbolic link or no folder; name the real path") from error
+            raise UnsafePathError(f"{name}: {part} is a symbolic link or not a folder; name the real path") from error
         raise
 
 
@@ -77,7 +77,7 @@ def _read(folder: int, last: str, name: str) -> tuple[str, int]:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
-            raise UnsafePathError(f"{name} is no file, or too large for one that agents read")
+            raise UnsafePathError(f"{name} is not a file, or is too large for a file that agents read")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read().decode("utf-8"), stat.S_IMODE(found.st_mode)
     except UnicodeDecodeError as error:

@@ -9,7 +9,7 @@ from .notes import Note
 _BEGIN = "<!-- prloom:memory begin"
 _END = "<!-- prloom:memory end -->"
 _HEAD = (
-    f"{_BEGIN}: notes from pull requests; what is edited here is overwritten, `/memory forget N` removes a note -->\n"
+    f"{_BEGIN}: notes from pull requests; edits here are overwritten; `/memory forget N` removes a note -->\n"
     "## Notes from reviews\n"
 )
 

@@ -53,7 +53,7 @@ class Listener:
         comments = "1 comment" if count == 1 else f"{count} comments"
         triage.mark_event_deferred(
             event.id,
-            f"waiting until nobody has written for {duration.spell(self._quiet)}; {comments} so far",
+            f"waiting for {duration.spell(self._quiet)} without a new comment; {comments} so far",
             (quiet_at - triage.now) // timedelta(milliseconds=1),
             until=until,
             on_expire="pass",

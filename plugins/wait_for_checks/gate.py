@@ -39,7 +39,7 @@ class Gate:
         """Put off feedback while checks run, but each event not longer than it may wait."""
         for event in triage.events:
             if event.type == report.REPORT:
-                triage.mark_event_handled(event.id, "the state of the checks was taken note of")
+                triage.mark_event_handled(event.id, "the state of the checks was recorded")
         feedback = [event for event in triage.events if event.type in self._types and event.type != report.REPORT]
         stored = triage.get_state("checks") if feedback else None
         checks = Report(**stored) if stored is not None else Report(0)

@@ -27,8 +27,8 @@ Trouble = Literal[
     "server",  # the model's server failed or is overloaded
     "connection",  # the model could not be reached, or its stream was cut
     "turns",  # the program gave up after its number of turns
-    "timeout",  # the run took longer than it may
-    "silence",  # the run said nothing for longer than it may
+    "timeout",  # the run exceeded its time limit
+    "silence",  # the run printed nothing for longer than the limit
     "output",  # the run said more than it may
     "killed",  # a signal from outside ended the program
     "stopped",  # prloom ended the run

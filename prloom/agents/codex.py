@@ -93,7 +93,7 @@ def _without(settings: Mapping[Path, str], stage: str) -> tuple[str, ...]:
         for name in servers:
             if path == _MANAGED and stream.obj(servers, name).get("enabled") is True:
                 raise AgentError(
-                    f"{path} enables the MCP server {name!r}, and a run that only reads may not have it;"
+                    f"{path} enables the MCP server {name!r}, which a run that only reads must not use;"
                     f" remove `enabled = true` there, or choose another agent for the stage {stage}"
                 )
             names[name] = None

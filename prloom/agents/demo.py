@@ -41,9 +41,7 @@ def answer(prompt: str) -> dict[str, object]:
     todos: list[dict[str, object]] = []
     for event_id, text in events(prompt):
         if text.rstrip().endswith("?"):
-            reply = (
-                "It reads the whole file on every call; a cache would help. (The demo agent says this to everything.)"
-            )
+            reply = "It reads the whole file on every call; a cache would help. (The demo agent always says this.)"
             items.append({"eventId": event_id, "verdict": "answered", "reply": reply})
         else:
             items.append({"eventId": event_id, "verdict": "todo", "reply": "Noted as a TODO of the plan."})

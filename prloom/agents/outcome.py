@@ -14,9 +14,9 @@ _SIGNAL_EXITS = {128 + number: number for number in (1, 2, 3, 6, 9, 11, 15)}
 _NOT_STARTED = (126, 127)
 _QUOTED = 500
 _BY_LIMIT: Mapping[EndedBy, str] = {
-    "timeout": "the run took longer than it may",
-    "silence": "the run said nothing for longer than it may",
-    "output": "the run printed more than it may",
+    "timeout": "the run exceeded its time limit",
+    "silence": "the run printed nothing for longer than the limit",
+    "output": "the run printed more than the limit",
 }
 
 
@@ -84,7 +84,7 @@ def _trouble(reading: Reading, ending: Ending) -> tuple[Trouble | None, str | No
         case "timeout" | "silence" if ending.refusal is not None:
             return _refused(ending.refusal)
         case "timeout" | "silence" | "output" as limit:
-            said = f"; last it said: {complaint}" if complaint else ""
+            said = f"; its last message: {complaint}" if complaint else ""
             return reading.trouble or limit, _BY_LIMIT[limit] + said
         case "exit" if ending.refusal is not None and not reading.error and not reading.closed:
             return _refused(ending.refusal)
@@ -118,9 +118,9 @@ def _by_word(reading: Reading, complaint: str | None) -> tuple[Trouble | None, s
     """Return what is missing from a run that ended with exit code 0 and without an error."""
     if not reading.closed:
         said = f": {complaint}" if complaint else ""
-        return "no_result", f"the program ended without saying how the run went{said}"
+        return "no_result", f"the program ended without reporting a result{said}"
     if not reading.message.strip():
-        return "empty", "the program ended well but its final message is empty"
+        return "empty", "the program ended successfully, but its final message is empty"
     return None, None
 
 

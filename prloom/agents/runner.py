@@ -139,7 +139,7 @@ def _settings(files: Iterable[Path]) -> dict[Path, str]:
 
 def _missing(agent: Agent, program: str, stage: str) -> str:
     if agent.program is None:
-        return f"the command {program!r} of [agents.command] is no executable program; correct argv in prloom.toml"
+        return f"the command {program!r} of [agents.command] is not an executable program; correct argv in prloom.toml"
     return (
         f"{program} is not on PATH, but stage {stage} uses the agent {agent.name};"
         " install it, or choose another agent under [stages] in prloom.toml"
@@ -155,9 +155,11 @@ def outside(env: Mapping[str, str]) -> Path:
         folder.mkdir(mode=0o500, exist_ok=True)
         strangers = any(folder.iterdir())
     except OSError as error:
-        raise AgentError(f"{folder} cannot be made ({error.strerror}); set XDG_CACHE_HOME to one that can") from error
+        raise AgentError(
+            f"{folder} cannot be created ({error.strerror}); set XDG_CACHE_HOME to another folder"
+        ) from error
     if strangers:
-        raise AgentError(f"{folder} must be empty: a program started there would obey what it finds; empty it")
+        raise AgentError(f"{folder} must be empty, because a program that starts there obeys the files in it; empty it")
     return folder
 
 
@@ -271,13 +273,17 @@ def conclude(run: Run, agent: Agent, end: Finished | CutShort | Lost) -> Result:
             result = agent.read(_output(run.folder), _ending(run.folder, ended))
         case CutShort():
             status: Status = "interrupted" if run.found or run.stopping else "failed"
-            result = Result(status=status, trouble="lost", error="the run's supervisor was killed; nobody saw its end")
+            result = Result(
+                status=status,
+                trouble="lost",
+                error="the run's supervisor was killed, so the result of the run is unknown",
+            )
         case Lost(reason=reason):
             return Result(status="failed", trouble="lost", error=f"the run's folder {run.folder} {reason}")
     try:
         runs.write_result(run.folder, result)
     except OSError as error:  # it is for people only: the decision log says what the run came to
-        log.warning("run %s is over, but %s cannot take its result (%s)", run.id, run.folder, error.strerror)
+        log.warning("run %s has ended, but its result cannot be saved in %s (%s)", run.id, run.folder, error.strerror)
     return result
 
 

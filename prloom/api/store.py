@@ -77,7 +77,7 @@ class Store:
         """Refuse what would make the store too large; one that is so already (the limit was lowered) may shrink."""
         size = _size(wanted)
         if size > self._limit and size > _size(self._values):
-            problem = f"the store would hold {size} bytes; the limit is {self._limit}; keep less in it"
+            problem = f"the store would hold {size} bytes; the limit is {self._limit}; store less in it"
             self._refuse(verb, key, problem)
 
     def _refuse(self, verb: str, key: Json, problem: str) -> NoReturn:

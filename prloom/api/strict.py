@@ -30,7 +30,7 @@ def _strict(value: Json) -> Json:
             return value
         case float():
             if not math.isfinite(value):
-                raise ValueError(f"{value} has no JSON form")
+                raise ValueError(f"{value} cannot be represented as JSON")
             return value
         case list() | tuple():
             return [_strict(item) for item in value]
@@ -39,7 +39,7 @@ def _strict(value: Json) -> Json:
                 raise ValueError("the keys of an object must be texts")
             return {key: _strict(item) for key, item in value.items()}
         case _:
-            raise ValueError(f"{described(value)} has no JSON form")
+            raise ValueError(f"{described(value)} cannot be represented as JSON")
 
 
 def described(value: object) -> str:

@@ -134,7 +134,7 @@ def out_of_bounds(value: Json) -> str | None:
         level = [inner for each in level for inner in _inner(each)]
         if not level:
             return None
-    return f"it is nested more than {DEEPEST} levels deep; make `context` flatter"
+    return f"it is nested more than {DEEPEST} levels deep; use fewer levels in `context`"
 
 
 def _inner(value: Json) -> Iterable[Json]:

@@ -39,7 +39,7 @@ def check_plan_id(text: str) -> str:
         return text
     example = _slug(text)[:LONGEST].rstrip("-._") or "my-plan"
     raise PrloomError(
-        f"'{shown(text)}' cannot be the id of a plan; take 1 to {LONGEST} of a-z, 0-9, '.', '_' and '-', "
+        f"'{shown(text)}' is not a valid id for a plan; use 1 to {LONGEST} of a-z, 0-9, '.', '_' and '-', "
         f"beginning with a letter or a digit, such as '{example}'",
     )
 

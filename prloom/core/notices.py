@@ -31,5 +31,5 @@ def withdrawn(event: Event, queue: Iterable[QueuedAction]) -> tuple[Delivery, ..
 
 def finished(event_ids: Iterable[str]) -> tuple[Change, ...]:
     """Return the end of notices that every plugin has seen: no agent is asked, for nobody waits for an answer."""
-    reason = "a notice, shown to every plugin; nobody waits for an answer"
+    reason = "a notice, shown to every plugin; it needs no answer"
     return tuple(Change(event_id=each, verdict="handled", state="handled", reason=reason) for each in event_ids)

@@ -26,7 +26,7 @@ from prloom.model.state import OpenEvent
 OWNER = "triage"
 """Who defers the events of a run that failed."""
 
-_REBASE = "the agent asks for a rebase of the branch; the plan has a TODO for it"
+_REBASE = "the agent requests a rebase of the branch; the plan has a TODO for it"
 
 LONGEST_ANSWER = 1024 * 1024
 """Characters of an agent's final message that are searched for its answer."""
@@ -219,7 +219,7 @@ def rebase_todo(cause: str, event_ids: tuple[str, ...] = (), threads: tuple[Thre
     return Todo(
         id=_todo_id(cause, f"{OWNER}/rebase", 0),
         title="Rebase the branch onto its base",
-        context="It was asked to bring the branch up to date with its base, or the two are in conflict.",
+        context="A comment asks to bring the branch up to date with its base, or the branch conflicts with its base.",
         event_ids=event_ids,
         threads=threads,
         rebase=True,
@@ -271,6 +271,6 @@ def failed(event: OpenEvent, reason: str, *, now: datetime, policy: Backoff, alo
     )
     wait = replace(wait, attempts=attempts)
     if backoff.exhausted(policy, attempts):
-        text = f"triage failed {attempts} times, the last time: {reason}"
+        text = f"triage failed {attempts} times; the last error: {reason}"
         return Change(event_id=event.id, verdict="parked", state="parked", reason=text)
     return Change(event_id=event.id, verdict="failed", state="deferred", reason=reason, deferral=wait, alone=alone)

@@ -48,7 +48,7 @@ def wait(event: OpenEvent, limit: UsageLimit, *, now: datetime, policy: Backoff)
     verdict, reason = "limited", limit.reason
     if not limit.known:
         verdict = "quota"
-        reason = f"{limit.reason}; the program does not say when it is reset, so prloom tries again in an hour"
+        reason = f"{limit.reason}; the program does not say when the limit is reset, so prloom tries again in an hour"
     waiting = deferral.defer(
         event, triage.OWNER, reason, now=now, policy=policy, retry_after=max(limit.until, now) - now, counted=False
     )

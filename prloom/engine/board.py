@@ -205,7 +205,7 @@ class Board:
     def _take_up(self, plan_id: str, general: Rules) -> None:
         try:
             self.desks[plan_id] = self._open(plan_id, general)
-            log.info("plan %s is taken up", plan_id)
+            log.info("plan %s was opened", plan_id)
             self.unreadable.pop(plan_id, None)
         except PrloomError as error:
             self._warn(plan_id, str(error))
@@ -222,7 +222,7 @@ class Board:
     def _let_go(self, plan_id: str) -> None:
         desk = self.desks.pop(plan_id)
         self.at_rest.drop(plan_id)
-        log.warning("plan %s is let go of", plan_id)
+        log.warning("plan %s was closed", plan_id)
         desk.close()
         self.lost.append(desk)
 
@@ -239,7 +239,7 @@ class Board:
         plan = plans.load(local)
         if plan.id != plan_id:
             raise PrloomError(
-                f"{local.where(paths.PLAN_STATE)} is of plan {plan.id!r}; adopt its branch or pull request again"
+                f"{local.where(paths.PLAN_STATE)} belongs to plan {plan.id!r}; adopt its branch or pull request again"
             )
         return self._desk(plan, local, _for_preset(plan, general))
 

@@ -188,7 +188,7 @@ class Dispatcher:
         before, self._looked_at = self._looked_at, self.clock()
         by = turned_back.by(before, self._looked_at)
         if by:
-            log.warning("the clock was turned back by %s; nothing waits for longer by that", by)
+            log.warning("the clock was turned back by %s; prloom adjusts the times, so that nothing waits longer", by)
             for each in (self.board, self._pollers, self._crew):
                 each.turn_back(by)
 
@@ -278,7 +278,7 @@ class Dispatcher:
                 elif name == paths.EVENTS:
                     self._wakes.rouse(self._buses.get(os.fspath(folder)))
         except OSError as error:
-            log.warning("no file watch any more (%s); the tick looks at the buses", error)
+            log.warning("files are no longer watched (%s); prloom checks them at every tick", error)
 
     def _publish(self) -> None:
         self.board.publish(self._crew.report(), self._pollers.reports(), self.clock())

@@ -66,7 +66,7 @@ async def decisions(
         )
         await dispatcher.once()
         refused |= board.unreadable
-        would_not = [f"{plan_id}: would not be worked on: {why}" for plan_id, why in refused.items()]
+        would_not = [f"{plan_id}: prloom would not work on it: {why}" for plan_id, why in refused.items()]
         return (*would_not, *(line for plan_id, since in begun.items() for line in _told(copied, plan_id, since)))
 
 
@@ -97,7 +97,7 @@ class Silent:
     async def permission(self, ctx: BridgeContext, login: str) -> str:
         """Ask the real bridge, if it can tell."""
         if not isinstance(self._bridge, Permissions):
-            raise LookupError(f"the bridge {self.name} cannot tell")  # noqa: TRY004 - it is the answer that is missing
+            raise LookupError(f"the bridge {self.name} cannot look it up")  # noqa: TRY004 - it is the answer that is missing
         return await self._bridge.permission(ctx, login)
 
 
@@ -121,7 +121,7 @@ class Abstainer:
 
     async def triage(self, desk: Desk, step: Triage) -> None:
         """Put the events aside in the copy."""
-        who = "the first agent found" if self._agent == "auto" else self._agent
+        who = "the first installed agent" if self._agent == "auto" else self._agent
         changes = tuple(verdicts.park(event_id, f"would be triaged by {who}") for event_id in step.event_ids)
         desk.ledger.commit(TRIAGE, self._agent, changes=changes)
 
@@ -132,7 +132,7 @@ class Abstainer:
 
 
 async def _no_agent(desk: Desk, stage: str, text: str, model: str | None) -> str:
-    raise AgentError(f"a dry run starts no agent (the hook asked for stage {stage} on plan {desk.id})")
+    raise AgentError(f"a dry run does not start agents (the hook requested stage {stage} on plan {desk.id})")
 
 
 def _copy(where: RepositoryPaths, scratch: Path) -> tuple[RepositoryPaths, dict[str, str]]:

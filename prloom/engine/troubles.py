@@ -45,13 +45,17 @@ class Troubles:
         except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
             trouble = errors.describe(error)
             if trouble != self._of.get(name):
-                failures.tell(log, error, "the dispatcher goes on without it")
+                failures.tell(log, error, "the dispatcher continues without it")
         self._of[name] = trouble
 
     def tell(self, took: timedelta, *others: str | None) -> None:
         """Let others read what is wrong with this as a whole, also where no file can be written."""
         seconds = took.total_seconds()
-        slow = f"the last tick took {seconds:.0f} s; see what slows the disk or the machine" if took > SLOW else None
+        slow = (
+            f"the last tick took {seconds:.0f} s; check what slows down the disk or the machine"
+            if took > SLOW
+            else None
+        )
         if self._alarm is not None:
             self._alarm.tell(next(filter(None, (*self._of.values(), *others, slow)), None))
 

@@ -93,10 +93,10 @@ class Watcher:
             made = Inotify()
         except OSError as error:
             if self.trouble is None:
-                log.warning("no file watch (%s); the tick looks at the buses", error)
+                log.warning("files cannot be watched (%s); prloom checks them at every tick", error)
             reason = error.strerror or str(error)
             self.trouble = (
-                f"files cannot be watched ({reason}), so that what is appended waits for the next tick; {_MORE}"
+                f"files cannot be watched ({reason}), so prloom sees new events only at the next tick; {_MORE}"
             )
             return None
         self.trouble = None
@@ -109,7 +109,7 @@ class Watcher:
         try:
             watch = self._inotify.add_watch(folder, Mask.MODIFY | Mask.MOVED_TO | Mask.CREATE | Mask.ONLYDIR)
         except OSError as error:
-            log.info("%s is not watched (%s); the tick looks at it", folder, error)
+            log.info("%s cannot be watched (%s); prloom checks it at every tick", folder, error)
         else:
             self._watches[folder] = identity, watch
 

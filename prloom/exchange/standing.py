@@ -111,7 +111,7 @@ def over(claim_id: str, claim: Claim | None) -> str:
 
 def unknown(message_id: str, what: str = "message") -> str:
     """Say that there is no such message or conversation."""
-    return f"there is no {what} {message_id!r} here; see what there is with `prloom exchange read`"
+    return f"there is no {what} {message_id!r} here; list the messages with `prloom exchange read`"
 
 
 def asked(name: str) -> str:

@@ -18,7 +18,7 @@ def targets(bridge: object) -> tuple[str, ...]:
         raise ExtensionError(f"create returned the class {bridge.__name__}; return an instance of it")
     name = getattr(bridge, "name", None)
     if not isinstance(name, str) or not name:
-        raise ExtensionError(f"`name` is {name!r}; a bridge ({type(bridge).__name__} here) has a name")
+        raise ExtensionError(f"`name` is {name!r}; give the bridge ({type(bridge).__name__}) a name")
     for method in ("events", "actions"):
         _check_method(bridge, method)
     return _claimed(getattr(bridge, "targets", None))
@@ -27,7 +27,7 @@ def targets(bridge: object) -> tuple[str, ...]:
 def _check_method(bridge: object, name: str) -> None:
     method = getattr(bridge, name, None)
     if method is None:
-        raise ExtensionError(f"it has no `{name}`; a bridge has `async def {name}`, even one that always says no")
+        raise ExtensionError(f"it has no `{name}`; add `async def {name}`")
     shapes = (method, inspect.unwrap(method), getattr(method, "__call__", None))  # noqa: B004 - an object may stand there
     if not any(inspect.iscoroutinefunction(shape) for shape in shapes):
         raise ExtensionError(f"`{name}` is not an async function; write `async def {name}`")
@@ -40,10 +40,10 @@ def _check_method(bridge: object, name: str) -> None:
 
 def _claimed(names: object) -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise ExtensionError(f"`targets` is {names!r}; give a tuple of names, empty where it takes no actions")
+        raise ExtensionError(f"`targets` is {names!r}; give a tuple of names, empty if it takes no actions")
     for target in names:
         if not isinstance(target, str) or not target:
-            raise ExtensionError(f"`targets` holds {target!r}; a target is a name")
+            raise ExtensionError(f"`targets` contains {target!r}; use names")
         if target == PLAN_TARGET:
-            raise ExtensionError(f"the target {target!r} is prloom's own; claim another name")
+            raise ExtensionError(f"the target {target!r} is reserved for prloom; claim another name")
     return tuple(dict.fromkeys(names))

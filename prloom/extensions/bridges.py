@@ -160,12 +160,12 @@ def _load(candidate: _Candidate, repo_root: Path, *, alone: bool) -> LoadedBridg
 def _code(candidate: _Candidate, repo_root: Path) -> Path:
     """Return the file to execute: in the operator's own checkout, never in a pull request's worktree."""
     if candidate.file is None:
-        raise ExtensionError('no bridge of this name comes with prloom; say where it is with `module = "./FILE.py"`')
+        raise ExtensionError('no bridge of this name comes with prloom; set its file with `module = "./FILE.py"`')
     if candidate.source == BUNDLED:
         return candidate.file
     path, root = candidate.file.resolve(), repo_root.resolve()
     if not path.is_relative_to(root):
-        raise ExtensionError(f"its module {path} is outside the repository {root}; put it into the repository")
+        raise ExtensionError(f"its module {path} is outside the repository {root}; move it into the repository")
     between = [folder for folder in path.parents if folder.is_relative_to(root) and folder != root]
     if path.is_relative_to(root / "prloom" / ".local") or any(_is_worktree(folder) for folder in between):
         raise ExtensionError(f"its module {path} is in a plan's worktree; name one of the repository's own checkout")
@@ -224,7 +224,7 @@ def _config(candidate: _Candidate, module: ModuleType) -> Any:  # noqa: ANN401 -
     from pydantic import BaseModel, ValidationError  # noqa: PLC0415 - 70 ms that few bridges need
 
     if not (inspect.isclass(model) and issubclass(model, BaseModel)):
-        raise ExtensionError("its Config is no pydantic model; derive it from pydantic.BaseModel")
+        raise ExtensionError("its Config is not a pydantic model; derive it from pydantic.BaseModel")
     try:
         return model.model_validate(own)
     except ValidationError as error:

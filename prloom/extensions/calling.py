@@ -74,7 +74,7 @@ def _returns_plan(hook: str) -> bool:
 def _text(key: str, hook: str, returned: object) -> str:
     if not isinstance(returned, str):
         kind = type(returned).__name__
-        raise ExtensionError(f"plugin {key}: {hook} returned {kind}; return the plan's text, or None to leave it")
+        raise ExtensionError(f"plugin {key}: {hook} returned {kind}; return the plan's text, or None to keep it")
     return returned
 
 
@@ -118,7 +118,7 @@ def _no_run_left(ctx: HookContext) -> Iterator[None]:
 def _finished(returned: Any) -> Any:  # noqa: ANN401 - a plugin may return anything
     """Return what a function returned, once it is there: awaited, where it has to be."""
     if inspect.isgenerator(returned) or inspect.isasyncgen(returned):
-        raise TypeError("the function yields, so that nothing of it has run; return instead")
+        raise TypeError("the function is a generator, so its code did not run; use return instead of yield")
     if not inspect.isawaitable(returned):
         return returned
     import asyncio  # noqa: PLC0415 - 50 ms of a host's start that sync plugins need not pay
@@ -171,7 +171,7 @@ def _carried(key: str, hook: str, outcome: Outcome) -> Outcome:
     try:
         return record.decode(Outcome, msgspec.json.encode(outcome))
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-        raise ExtensionError(f"plugin {key}: {hook}: what it asks for is not valid: {error}") from error
+        raise ExtensionError(f"plugin {key}: {hook}: its result is not valid: {error}") from error
 
 
 def _blame(key: str, hook: str, error: BaseException) -> str:

@@ -139,14 +139,14 @@ def _sorted_out(
 
 
 def _unwanted(plugin: Found, wishes: Wishes) -> str | None:
-    return "disabled: it stands in plugins.disabled" if plugin.key in wishes.disabled else None
+    return "disabled: it is listed in plugins.disabled" if plugin.key in wishes.disabled else None
 
 
 def _of_another_kind(plugin: Found) -> str | None:
     kind = plugin.manifest.kind if plugin.manifest else "standalone"
     if kind in KINDS:
         return None
-    return f"of kind {kind!r}, which this prloom does not run; it runs {', '.join(KINDS)}"
+    return f"of kind {kind!r}, which this prloom does not support; it supports {', '.join(KINDS)}"
 
 
 def _not_enabled(plugin: Found, wishes: Wishes) -> str | None:
@@ -191,7 +191,7 @@ def _lacking(plugin: Found, environ: Mapping[str, str]) -> str | None:
     needs = plugin.manifest.requires_env if plugin.manifest else ()
     secret = [name for name in needs if variables.is_forge_secret(name)]
     if secret:
-        return f"it asks for {', '.join(secret)}, but a forge's token is given to no plugin"
+        return f"it asks for {', '.join(secret)}, but plugins must not get a forge's token"
     missing = [name for name in needs if not environ.get(name)]
     return f"it needs {', '.join(missing)} in the environment" if missing else None
 

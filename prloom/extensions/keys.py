@@ -15,7 +15,7 @@ PACKAGE = "prloom_plugins"
 def problem(name: str) -> str | None:
     """Return what is wrong with a plugin's name (one part of a key), or None."""
     if name in _RESERVED:
-        return f"the name {name!r} is prloom's own; choose another"
+        return f"the name {name!r} is reserved for prloom; choose another"
     if _PART.fullmatch(name) is None:
         return f"the name {name!r} cannot be used; it is made of letters, digits, '-' and '_', at most 64 of them"
     return None

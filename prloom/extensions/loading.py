@@ -98,7 +98,7 @@ def execute(name: str, file: Path) -> ModuleType:
     folder = [str(file.parent)] if file.name == "__init__.py" else None
     spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=folder)
     if spec is None or spec.loader is None:
-        raise ExtensionError(f"{file} is no Python file")
+        raise ExtensionError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     with _nothing_left_beside():
@@ -164,7 +164,7 @@ def _broken_promises(key: str, manifest: Manifest, made: Registrations) -> list[
         ("tool", set(manifest.provides_tools), {tool.name for tool in made.tools}),
     )
     return [
-        f"plugin {key}: its manifest announces the {what} {name!r}, which it did not register"
+        f"plugin {key}: its manifest lists the {what} {name!r}, but the plugin did not register it"
         for what, promised, kept in promises
         for name in sorted(promised - kept)
     ]

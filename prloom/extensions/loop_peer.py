@@ -109,7 +109,7 @@ class LoopPeer:
         try:
             reply = Response(request.id, await self._answer(request.method, request.params))
         except asyncio.CancelledError:
-            self._sink.write(rpc.encode(Failure(request.id, rpc.INTERNAL_ERROR, "it was called off")))
+            self._sink.write(rpc.encode(Failure(request.id, rpc.INTERNAL_ERROR, "it was cancelled")))
             raise
         except RpcError as error:
             reply = Failure(request.id, error.code, str(error), error.data)

@@ -56,7 +56,7 @@ def parse(content: bytes, path: Path) -> ManifestFile:
     if table is None:  # an empty YAML file
         table = {}
     if not isinstance(table, Mapping):
-        raise ExtensionError(f"{path} holds no table; write keys such as `name: {path.parent.name}`")
+        raise ExtensionError(f"{path} does not contain a table; write keys such as `name: {path.parent.name}`")
     return _checked(table, path)
 
 
@@ -118,11 +118,11 @@ def _check_meaning(manifest: Manifest, path: Path) -> None:
         raise ExtensionError(f"{path}: name: {wrong}")
     if manifest.manifest_version != _VERSION:
         raise ExtensionError(
-            f"{path}: manifest_version: {manifest.manifest_version} is not known here; this prloom reads {_VERSION}"
+            f"{path}: manifest_version: {manifest.manifest_version} is not supported; use version {_VERSION}"
         )
     for name in manifest.requires_env:
         if _VARIABLE.fullmatch(name) is None:
-            raise ExtensionError(f"{path}: requires_env: {name!r} is no name of an environment variable")
+            raise ExtensionError(f"{path}: requires_env: {name!r} is not a valid name for an environment variable")
 
 
 def _unknown(key: Json, known: Mapping[str, Json], path: Path) -> str:

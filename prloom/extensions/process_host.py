@@ -167,7 +167,7 @@ class ProcessHost:
 
     def _lost(self, gone: Child, call: HookCall, how: str) -> HookFailed:
         if gone.spared:
-            text = f"its process was stopped while {call.hook} ran ({how}); {call.hook} is to run again"
+            text = f"its process was stopped while {call.hook} ran ({how}); prloom runs {call.hook} again"
             return HookFailed(f"plugin {self.key}: {text}", kind="stopped")
         return HookFailed(f"plugin {self.key}: its process died while {call.hook} ran: {how}", kind="died")
 
@@ -188,6 +188,6 @@ async def _outcome(living: Child, asked: protocol.RunHook) -> Outcome:
     try:
         return record.from_wire(Outcome, wire)
     except msgspec.ValidationError as error:
-        how = f"it answered with something that is no outcome: {error}"
+        how = f"its answer is not a valid outcome: {error}"
         await living.end(how)
         raise ConnectionLostError(how) from error

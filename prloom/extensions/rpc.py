@@ -106,7 +106,7 @@ def decode(line: bytes) -> Message:
     except (ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise ProtocolError(f"a line is not JSON: {error}", PARSE_ERROR) from error
     if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
-        raise ProtocolError("a line is no JSON-RPC 2.0 message")
+        raise ProtocolError("a line is not a JSON-RPC 2.0 message")
     if "method" in value:
         return _call(value)
     if "error" in value:
@@ -132,7 +132,7 @@ def _members(message: Message) -> dict[str, Json]:
 def _call(value: Mapping[str, Json]) -> Request | Notification:
     method = value["method"]
     if not isinstance(method, str):
-        raise ProtocolError("the method of a message is no text")
+        raise ProtocolError("the method of a message is not text")
     params = value.get("params")
     return Request(_id(value), method, params) if "id" in value else Notification(method, params)
 
@@ -148,5 +148,5 @@ def _failure(value: Mapping[str, Json]) -> Failure:
 def _id(value: Mapping[str, Json]) -> Id:
     of = value.get("id")
     if isinstance(of, bool) or not isinstance(of, int | str):
-        raise ProtocolError("the id of a message is neither a number nor a text")
+        raise ProtocolError("the id of a message is neither a number nor text")
     return of

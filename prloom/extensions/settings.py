@@ -26,7 +26,9 @@ def build(key: str, module: ModuleType, values: Mapping[str, Json]) -> tuple[Any
     if model is None:
         return MappingProxyType(own), ()
     if not _is_pydantic(model):
-        return MappingProxyType(own), (f"plugin {key}: its Config is no pydantic model; its settings are unchecked",)
+        return MappingProxyType(own), (
+            f"plugin {key}: its Config is not a pydantic model, so its settings are not checked",
+        )
     # Imported already, by the plugin: whoever has a pydantic model has paid for it.
     from pydantic import ValidationError  # noqa: PLC0415 - 70 ms that a plugin without a Config need not pay
 

@@ -111,4 +111,4 @@ class ThreadPeer:
     def _lose(self) -> None:
         for number in list(self._waiting):
             if future := self._waiting.pop(number, None):
-                future.set_exception(ConnectionLostError("the dispatcher is gone"))
+                future.set_exception(ConnectionLostError("the dispatcher has ended"))

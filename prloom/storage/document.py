@@ -102,9 +102,9 @@ class Document:
         if isinstance(version, int) and version > SCHEMA_VERSION:
             raise StorageError(
                 f"{self.path} has the schemaVersion {version}, and this prloom knows {SCHEMA_VERSION}; "
-                "it is left as it is: update prloom"
+                "the file was not changed; update prloom"
             )
-        return Loaded(value) if _is_whole(content) else Loaded(None, f"it is not what was written, says its {CHECK}")
+        return Loaded(value) if _is_whole(content) else Loaded(None, f"its content does not match its {CHECK}")
 
     def _load(self) -> Loaded:
         found = self.peek()
@@ -117,7 +117,7 @@ class Document:
         text = wire.encode(value, pretty=True)[: -len(b"\n}\n")] if value else b"{"
         content = text + (b"," if value else b"") + _CHECKED % crc32(text)
         if len(content) > self.limit:
-            raise StorageError(f"{self.path} would have {len(content)} bytes, more than {self.limit}; keep less in it")
+            raise StorageError(f"{self.path} would have {len(content)} bytes, more than {self.limit}; store less in it")
         return content
 
 

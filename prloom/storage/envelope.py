@@ -68,14 +68,14 @@ def _second_look(line: bytes) -> Envelope | Unreadable:
     try:
         return _known(msgspec.convert(value, Envelope))
     except msgspec.ValidationError as error:
-        return Unreadable(f"it is no envelope of ts, kind, schemaVersion and data: {error}")
+        return Unreadable(f"it is not an envelope with ts, kind, schemaVersion and data: {error}")
 
 
 def _known(found: Envelope) -> Envelope | Unreadable:
     if found.schema_version > SCHEMA_VERSION:
         return _newer(found.schema_version)
     if found.schema_version < 1:
-        return Unreadable(f"its schemaVersion is {found.schema_version}, but they begin at 1")
+        return Unreadable(f"its schemaVersion is {found.schema_version}, but versions begin at 1")
     return found
 
 

@@ -23,7 +23,7 @@ _WHAT_NOW = {
     errno.EMFILE: "raise the limit of open files (`ulimit -n`)",
     errno.ENFILE: "raise the system's limit of open files",
     errno.EIO: "check the disk (`dmesg`), then start prloom again",
-    errno.ENOENT: "it was removed meanwhile; start prloom again",
+    errno.ENOENT: "it was removed while prloom ran; start prloom again",
     errno.ENAMETOOLONG: "choose a shorter name",
 }
 _KINDS = {
@@ -54,13 +54,13 @@ class Opened(Protocol):
 def failed(doing: str, path: str, error: OSError) -> StorageError:
     """Return the error that tells a person what failed, where, and what to do about it."""
     reason = os.strerror(error.errno) if error.errno else str(error)
-    advice = _WHAT_NOW.get(error.errno or 0, "see that the path is right and can be used")
+    advice = _WHAT_NOW.get(error.errno or 0, "check the path and its permissions")
     return StorageError(f"cannot {doing} {path}: {reason}; {advice}")
 
 
 def unsafe(folder: Opened, name: str) -> UnsafePathError:
     """Return the error about a thing in a folder that is not what it should be."""
-    kind = "not what it should be"
+    kind = "of an unknown kind"
     try:
         mode = os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mode
     except OSError:
@@ -68,8 +68,8 @@ def unsafe(folder: Opened, name: str) -> UnsafePathError:
     else:
         kind = _KINDS.get(stat.S_IFMT(mode), "a device or a socket")
     return UnsafePathError(
-        f"{folder.where(name)} is {kind}, and prloom does not go through it; "
-        "see who put it there, move it away, and try again"
+        f"{folder.where(name)} is {kind}, and prloom does not use it; "
+        "find out what created it, move it away, and try again"
     )
 
 

@@ -55,7 +55,7 @@ class Folder:
         try:
             top = cls._root(root, disk)
         except FileNotFoundError as error:
-            raise StorageError(f"there is no folder {os.fspath(root)}; make it, or name another one") from error
+            raise StorageError(f"there is no folder {os.fspath(root)}; create it, or name another one") from error
         with top:
             return top.make_sub(*parts)
 

@@ -61,10 +61,10 @@ def _wait(fd: int, path: str, *, exclusive: bool, timeout: float) -> None:
 def _busy(fd: int, path: str, timeout: float) -> StorageError:
     pid = holder(fd)
     who = "another process" if pid is None else f"process {pid}"
-    what = "see what it does, then try again"
+    what = "check what it does, then try again"
     if pid is not None and _stopped(pid):
-        who, what = f"{who}, which is stopped,", f"let it go on with `kill -CONT {pid}`, or end it"
-    return StorageError(f"{path} is locked by {who} for more than {timeout:g} s; {what}")
+        who, what = f"{who}, which is stopped,", f"continue it with `kill -CONT {pid}`, or end it"
+    return StorageError(f"{path} has been locked by {who} for more than {timeout:g} s; {what}")
 
 
 def _stopped(pid: int) -> bool:

@@ -163,7 +163,7 @@ class DispatcherLock:
     def _held(self, path: str) -> str:
         holder = owner(self.folder)
         if holder is None or not holder.alive:
-            return f"another process holds {path}; wait for it to end, or see who with `fuser {path}`"
+            return f"another process holds {path}; wait for it to end, or find it with `fuser {path}`"
         return (
             f"a dispatcher already runs here: process {holder.pid}, since {holder.started_at}; "
             f"see what it does with `prloom status`, or end it with `kill {holder.pid}`"

@@ -80,7 +80,7 @@ class BridgeContract:
     @_promise()
     async def test_where_nothing_is_said_there_are_no_events(self, scene: Scene) -> None:
         """Nor are there where no plan is tracked."""
-        _expect(not (await scene.poll()).events, "there are events at a source where nobody has said anything")
+        _expect(not (await scene.poll()).events, "the poll of an empty source returns events")
         scene.say("hello") if self.inbound else None
         await scene.bridge.events(BridgeContext(Path("/repo"), (), NOW), None)
 
@@ -91,7 +91,7 @@ class BridgeContract:
         _expect("please rename größe → size" in event.body, f"the event's body is {event.body!r}")
         _expect(bool(event.source and event.type), f"the event has no source or no type: {event}")
         stored = json.loads(json.dumps(record.to_wire(event), allow_nan=False))
-        _expect(record.from_wire(Event, stored).id == event.id, "the event's id does not survive being stored")
+        _expect(record.from_wire(Event, stored).id == event.id, "the event's id changes when it is stored")
         where = event.reply_to.target if event.reply_to else None
         mine = where is None or where in scene.bridge.targets or not scene.bridge.targets
         _expect(mine, f"replies would go to {where!r}, which the bridge does not claim")
@@ -110,11 +110,13 @@ class BridgeContract:
         first = await scene.poll()
         scene.restart()
         again = await scene.poll(_stored(first.state))
-        _expect(not again.events, f"with the new cursor, old events come again: {_ids(again)}")
+        _expect(not again.events, f"with the new cursor, the poll returns old events again: {_ids(again)}")
         scene.say("two")
         third = await scene.poll(_stored(again.state))
-        _expect(len(third.events) == 1, f"one thing was said since the cursor, but the poll gives {_ids(third)}")
-        _expect("two" in third.events[0].body, "the event is not what was said since the cursor")
+        _expect(
+            len(third.events) == 1, f"there is one new comment since the cursor, but the poll returns {_ids(third)}"
+        )
+        _expect("two" in third.events[0].body, "the event is not the new comment")
 
     @_promise(events=True)
     async def test_the_same_state_gives_the_same_ids(self, scene: Scene) -> None:
@@ -124,8 +126,8 @@ class BridgeContract:
         first = _ids(await scene.poll())
         scene.restart()
         second = _ids(await scene.poll())
-        _expect(first == second, f"two polls of the same state give {first} and then {second}")
-        _expect(len(set(first)) == len(("one", "two", "three")), f"three things were said, the ids are {first}")
+        _expect(first == second, f"two polls of the same state return {first} and then {second}")
+        _expect(len(set(first)) == len(("one", "two", "three")), f"there are three comments, but the ids are {first}")
 
     @_promise(events=True)
     async def test_a_cursor_is_json_and_is_left_as_it_was(self, scene: Scene) -> None:
@@ -142,8 +144,8 @@ class BridgeContract:
         """The marker is how prloom knows its own words again."""
         action = an_action(await _target(scene), Comment("This is done."))
         await _delivered(scene, action)
-        _expect("This is done." in scene.posted(), "the reply's text is not to be seen")
-        _expect(action.id in marked(scene.posted()), "the reply has no marker; put prloom.api.marker(action.id) in")
+        _expect("This is done." in scene.posted(), "the reply's text does not appear")
+        _expect(action.id in marked(scene.posted()), "the reply has no marker; add prloom.api.marker(action.id)")
 
     @_promise(targets=True)
     async def test_p3_an_action_that_is_delivered_again_appears_once(self, scene: Scene) -> None:
@@ -153,7 +155,10 @@ class BridgeContract:
         scene.restart()
         await _delivered(scene, action, uncertain=True)
         times = marked(scene.posted()).count(action.id)
-        _expect(times == 1, f"the reply was delivered twice and stands there {times} times; look for its marker")
+        _expect(
+            times == 1,
+            f"the reply was delivered twice and appears {times} times; before you post a reply, search for its marker",
+        )
 
     @_promise(targets=True)
     async def test_two_actions_with_one_text_both_appear(self, scene: Scene) -> None:
@@ -165,7 +170,7 @@ class BridgeContract:
             await _delivered(scene, action)
         await _delivered(scene, two, uncertain=True)
         said = scene.posted().count("Done.")
-        _expect(said == len((one, two, forger)), f"three replies were delivered, {said} are to be seen")
+        _expect(said == len((one, two, forger)), f"three replies were delivered, but {said} appear")
 
     @_promise(targets=True)
     async def test_actions_at_the_same_time_all_appear(self, scene: Scene) -> None:
@@ -174,7 +179,10 @@ class BridgeContract:
         actions = [an_action(target, Comment(f"Reply {number}."), ordinal=number) for number in range(5)]
         await asyncio.gather(*(_delivered(scene, action) for action in actions))
         there = marked(scene.posted())
-        _expect(sorted(there) == sorted(action.id for action in actions), f"of five replies, {len(there)} are there")
+        _expect(
+            sorted(there) == sorted(action.id for action in actions),
+            f"five replies were delivered, but {len(there)} appear",
+        )
 
     @_promise(targets=True)
     async def test_p6_a_reply_is_not_taken_for_feedback(self, scene: Scene) -> None:
@@ -195,7 +203,9 @@ class BridgeContract:
         for action in (an_action(target, unknown), an_action(Target("no-such-target", {}), Comment("hello"))):
             result = await scene.deliver(action)
             _expect(isinstance(result, Refused), f"{action.payload} for {action.target} was not refused: {result}")
-            _expect(not cast("Refused", result).retryable, f"a retry would not help, but is asked for: {result}")
+            _expect(
+                not cast("Refused", result).retryable, f"a retry would not help, but the result requests one: {result}"
+            )
             _check_refusal(result)
 
     @_promise(targets=True)
@@ -242,7 +252,7 @@ async def _said(scene: Scene, text: str) -> Event:
     """Say something at the source, and return its event."""
     scene.say(text)
     events: Sequence[Event] = (await scene.poll()).events
-    _expect(bool(events), f"{text!r} was said, but there is no event")
+    _expect(bool(events), f"there is no event for the comment {text!r}")
     return events[-1]
 
 
@@ -251,7 +261,7 @@ async def _target(scene: Scene) -> Target:
     if scene.target is not None:
         return scene.target
     target = (await _said(scene, "please")).reply_to
-    _expect(target is not None, "the event has no reply_to, and the scene no target")
+    _expect(target is not None, "the event has no reply_to, and the scene has no target")
     return cast("Target", target)
 
 
@@ -262,9 +272,9 @@ async def _delivered(scene: Scene, action: Action, *, uncertain: bool = False) -
 
 
 def _check_refusal(result: object) -> None:
-    _expect(isinstance(result, Delivered | Refused), f"an action's end is Delivered or Refused, not {result!r}")
+    _expect(isinstance(result, Delivered | Refused), f"the result of an action is Delivered or Refused, not {result!r}")
     if isinstance(result, Refused):
-        _expect(bool(result.error.strip()), "the refusal does not say why")
+        _expect(bool(result.error.strip()), "the refusal does not give a reason")
         _expect("\n" not in result.error, f"the refusal takes more than one line: {result.error!r}")
 
 

@@ -56,7 +56,7 @@ class Bus:
         for event in events:
             if event.id in self.events:
                 raise ValueError(
-                    f"event {event.id} was shown before; an id comes once, and advance() shows waits again"
+                    f"event {event.id} was shown before; use each id once, and advance() to show deferred events again"
                 )
             older = intake.superseded(event, self.open, coming)
             came_in = intake.intake(event, Position(1, len(self.events)))

@@ -65,16 +65,16 @@ def broken(
             answer, _ = process.communicate(asked, timeout=limit.total_seconds())
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGTERM)  # the reaper ends all that is below it
-            why = "the plugin hangs, or puts events off for very short times"
+            why = "the plugin hangs, or defers events for very short times"
             return (_unfinished(f"the trial was stopped after {limit.total_seconds():g} s: {why}"),)
     try:
         return record.decode(_Answer, answer).broken
     except msgspec.MsgspecError:
-        return (_unfinished(f"the process that tried them ended with status {process.returncode}"),)
+        return (_unfinished(f"the process that ran the tests ended with status {process.returncode}"),)
 
 
 def _unfinished(problem: str) -> Broken:
-    return Broken(name="PluginContract", promise="All promises can be tried.", problem=problem)
+    return Broken(name="PluginContract", promise="All promises can be tested.", problem=problem)
 
 
 def tried(asked: Asked) -> tuple[Broken, ...]:

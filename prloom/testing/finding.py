@@ -22,4 +22,4 @@ def at(path: str | Path) -> Found:
     for found in discovery.discover(Places(project=place.parent, installed=False)):
         if Path(found.path) == place:
             return found
-    raise ExtensionError(f"{place} is no plugin; it needs an __init__.py with `def register(ctx):`")
+    raise ExtensionError(f"{place} is not a plugin; it needs an __init__.py with `def register(ctx):`")

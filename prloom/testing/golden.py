@@ -49,7 +49,7 @@ def _texts() -> Iterable[tuple[str, Event]]:
     yield "comment on one very long line", a_comment("a" * _LONGEST)
     yield "empty comment", a_comment("")
     yield "comment of nothing but space", a_comment(" \n\t\n\u00a0")
-    yield "comment that is a command of nobody", a_comment("/deploy now, please\nand thanks")
+    yield "comment with an unknown command", a_comment("/deploy now, please\nand thanks")
     yield "comment that mentions people", a_comment("@ann @everyone see #12 and https://example.com/?a=b&c=<d>")
 
 
@@ -58,11 +58,11 @@ def _comments() -> Iterable[tuple[str, Event]]:
     yield "comment that is edited next", a_comment("Use tabs.", id="golden:edited")
     edit = {"supersedes": "golden:edited", "updatedAt": "2026-11-21T12:05:00Z"}
     yield "edit of a comment", a_comment("Use spaces.", context=edit)
-    yield "edit that does not say when", a_comment("Use both.", context={"supersedes": "golden:unknown"})
+    yield "edit without a time", a_comment("Use both.", context={"supersedes": "golden:unknown"})
     yield "comment by a bot", a_comment("Coverage fell by 0.1 %", author=_BOT)
     yield "comment without an author", a_comment("from the command line", author=None, source="cli", reply_to=None)
     yield "comment by an author of unknown trust", a_comment("hello", author=Author("sam"))
-    yield "comment of a stranger, vouched for", a_comment("hello", author=Author("eve", "none"))
+    yield "approved comment of a stranger", a_comment("hello", author=Author("eve", "none"))
     yield "comment with empty context", a_comment("hello", context={})
     nothing = {"file": None, "line": None, "thread": None, "side": "", "diffHunk": None, "state": None}
     yield "comment with null context", a_comment("hello", context=nothing)
@@ -73,7 +73,7 @@ def _comments() -> Iterable[tuple[str, Event]]:
     yield "comment with a bare target", a_comment("hello", reply_to=Target("github"))
     yield "comment with nothing optional", Event(id="golden:bare", source="x", type="pr_comment")
     yield "comment without a time", a_comment("hello", created_at=None)
-    yield "comment with a time that is none", a_comment("hello", created_at="yesterday, I think")
+    yield "comment with an invalid time", a_comment("hello", created_at="yesterday, I think")
     yield "comment from the future", a_comment("hello", created_at="2036-01-01T00:00:00Z")
     yield "comment from long ago", a_comment("hello", created_at="2016-01-01T00:00:00+14:00")
 
@@ -100,7 +100,7 @@ def _others() -> Iterable[tuple[str, Event]]:
     """Yield everything else."""
     yield "check that failed", a_failed_check("tests (3.11)", "E   assert 1 == 2\n1 failed, 41 passed")
     yield "check that failed without a log", a_failed_check("lint", "")
-    yield "check whose log says what a comment might", a_failed_check("tests", "!memory obey\n/memory\n\x1b[31mred")
+    yield "check whose log contains commands", a_failed_check("tests", "!memory obey\n/memory\n\x1b[31mred")
     yield "check that timed out", a_failed_check("slow", context={"check": "slow", "conclusion": None, "commit": None})
     yield "checks begin to run", a_checks_report(2)
     yield "checks are done", a_checks_report(0, passed=1, failed=1)
@@ -116,7 +116,7 @@ def _others() -> Iterable[tuple[str, Event]]:
     yield "comment deleted", _plain("comment_deleted", title="comment deleted", context=deleted)
     yield "feedback from the local file", a_request("Rename it.", file="src/app.py", line=12)
     yield "feedback from the local file, without a place", a_request("Explain the cache.\n\nIn the README, say.")
-    yield "event of a type that nobody knows", an_event(type="deployment_finished", source="my-ci", body="ok")
+    yield "event of an unknown type", an_event(type="deployment_finished", source="my-ci", body="ok")
 
 
 def _plain(kind: str, **fields: Any) -> Event:  # noqa: ANN401 - the fields of Event

@@ -166,7 +166,7 @@ class Harness:
                     case Show():
                         self._run(bus, step, faults)
                     case Obey(event_id=event_id):
-                        _end(bus, (event_id,), "handled", "a command of prloom's own", self.now)
+                        _end(bus, (event_id,), "handled", "a built-in command of prloom", self.now)
                     case Triage(event_ids=event_ids):
                         _end(bus, event_ids, "triaged" if bus.id else "handled", None, self.now)
                     case Finish(event_ids=event_ids):

@@ -78,7 +78,7 @@ class PluginContract:
             seen = bench.show(*self._events.values())
             later = bench.advance(_LATER)
         faults = [fault.message for fault in (*seen.faults, *later.faults)]
-        _expect(not faults, f"in company of all golden events: {'; '.join(faults)}")
+        _expect(not faults, f"together with all golden events: {'; '.join(faults)}")
 
     def test_it_marks_only_what_it_is_shown(self) -> None:
         """A mark, and an action's cause, is an event of the call."""
@@ -87,7 +87,7 @@ class PluginContract:
                 outcome, ids = _outcome(bench, call), {event.id for event in call[2]}
                 named = {mark.event_id for mark in outcome.marks}
                 named |= {each.related_event_id for each in outcome.actions if each.related_event_id is not None}
-                _expect(named <= ids, f"{call[0]}: it speaks of events that it was not shown: {sorted(named - ids)}")
+                _expect(named <= ids, f"{call[0]}: it names events that it was not shown: {sorted(named - ids)}")
 
     def test_p2_the_same_call_has_the_same_outcome(self) -> None:
         """A hook runs again after a crash; were its outcome another, so would be what the pull request shows."""
@@ -103,7 +103,10 @@ class PluginContract:
             seen = bench.show(*self._events.values())
             after = _files(bench.repo_root)
         for fault in seen.faults:
-            _expect("the limit is" in fault.message, f"without room for state it failed otherwise: {fault.message}")
+            _expect(
+                "the limit is" in fault.message,
+                f"without space for its state, it failed in another way: {fault.message}",
+            )
         if seen.faults:
             _expect(before == after, f"it failed, but these files are new: {sorted(after.keys() - before.keys())}")
 

@@ -22,7 +22,7 @@ class Playing:
     async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
         """Return what the test answers."""
         if self._agent is None:
-            raise ExtensionError("there is no agent in this test; play one with harness(…, agent=lambda prompt: …)")
+            raise ExtensionError("this test has no agent; add one with harness(…, agent=lambda prompt: …)")
         return self._agent(prompt)
 
     def read_events(
@@ -30,7 +30,7 @@ class Playing:
     ) -> tuple[Sequence[Event], str | None]:
         """Return events that were shown on this plan, and the id to go on from."""
         if since_id is not None and since_id not in self._events:
-            raise ExtensionError(f"read_events: this plan has no event {since_id!r} to read on from")
+            raise ExtensionError(f"read_events: this plan has no event {since_id!r} to continue from")
         everything = list(self._events.values())
         begin = 0 if since_id is None else list(self._events).index(since_id) + 1
         found: list[Event] = []

@@ -156,7 +156,7 @@ class Client:
         of = self._resources.get(_path(url), "core")
         at = limits.opens(self._limits, now, self._bounds, write=method not in _READS, of=of)
         if at - now > LONGEST_PAUSE:
-            text = f"{method} {_path(url)} was not sent: a limit of the server allows it at {at:%H:%M:%S} UTC again"
+            text = f"{method} {_path(url)} was not sent: a limit of the server allows it again at {at:%H:%M:%S} UTC"
             raise HttpError(text, trouble="limited", retry_at=at)
         if at > now:
             await self._sleep((at - now).total_seconds())
@@ -181,14 +181,17 @@ class Client:
         where = f"{method} {_path(answer.url)}"
         location = answer.headers.get("location")
         if not location:
-            raise HttpError(f"{where}: redirected to nowhere", trouble="unknown")
+            raise HttpError(f"{where}: the redirect has no address", trouble="unknown")
         try:
             target = urljoin(answer.url, location)
             home = self._is_home(target)
         except ValueError as error:
-            raise HttpError(f"{where}: redirected to what is no address", trouble="unknown") from error
+            raise HttpError(f"{where}: the address of the redirect is not valid", trouble="unknown") from error
         if method not in _READS and not (home and answer.status in _SAME_METHOD):
-            raise HttpError(f"{where}: redirected, and what writes is not sent elsewhere", trouble="refused")
+            raise HttpError(
+                f"{where}: the server redirected a request that writes, and prloom does not send it to another address",
+                trouble="refused",
+            )
         return target
 
     def _judged(self, method: str, answer: Answer) -> Answer:
@@ -217,7 +220,9 @@ class Client:
 def _checked(token: str | None) -> str | None:
     """Return the token; a character that no header can hold would end up, token and all, in an error's text."""
     if token and not (token.isascii() and token.isprintable() and " " not in token):
-        raise PrloomError("the token has a space or a character that no token has; set it anew, without line ends")
+        raise PrloomError(
+            "the token contains a space or another character that is not allowed; set it again, without line breaks"
+        )
     return token or None
 
 

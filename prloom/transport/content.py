@@ -31,7 +31,7 @@ async def read(parts: AsyncIterable[bytes], encoding: str, most: int) -> bytes:
         case "gzip" | "x-gzip":
             return await _unpacked(parts, most)
         case _:
-            raise UnreadableError(f"it is packed as {encoding[:40]!r}, which nobody asked for")
+            raise UnreadableError(f"it is compressed as {encoding[:40]!r}, which prloom did not request")
 
 
 async def _plain(parts: AsyncIterable[bytes], most: int) -> bytes:
@@ -54,11 +54,11 @@ async def _unpacked(parts: AsyncIterable[bytes], most: int) -> bytes:
             try:
                 piece = unpacker.decompress(rest, _PIECE)
             except zlib.error as error:
-                raise UnreadableError(f"it is no gzip: {error}") from error
+                raise UnreadableError(f"it is not valid gzip: {error}") from error
             content += piece
             if len(content) > most:
                 raise TooLargeError
             rest, full = unpacker.unconsumed_tail, len(piece) == _PIECE
     if started and not unpacker.eof:
-        raise UnreadableError("its gzip ends in the middle")
+        raise UnreadableError("its gzip data is incomplete")
     return bytes(content)

@@ -86,7 +86,7 @@ def read(found: Json | None, server: str, now: datetime, *, most: int) -> Limits
         known = record.from_wire(Known, found)
         return _believed(known, now, most) if known.server == server else Limits()
     except (msgspec.ValidationError, OverflowError) as error:
-        log.warning("what was known of the limits of %s cannot be read, and is forgotten: %s", server, error)
+        log.warning("the saved rate limits of %s cannot be read and are ignored: %s", server, error)
         return Limits()
 
 

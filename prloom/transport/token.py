@@ -43,12 +43,12 @@ def find(variables: tuple[str, ...], command: tuple[str, ...], environ: Mapping[
             return Token(_written(path, name + FILE), f"the file {path} ({name}{FILE})")
         if text := environ.get(name, "").strip():
             return Token(text, name)
-    places = [f"set {variables[0]}, or name a file with one in {variables[0]}{FILE}"] if variables else []
+    places = [f"set {variables[0]}, or name a file that contains it in {variables[0]}{FILE}"] if variables else []
     if command:
         text, trouble = _printed(command, environ)
         if text:
             return Token(text, f"`{' '.join(command)}`")
-        places.append(f"see to it that `{' '.join(command)}` prints one ({trouble})")
+        places.append(f"make sure that `{' '.join(command)}` prints one ({trouble})")
     raise NoTokenError(f"there is no token: {', or '.join(places)}")
 
 
@@ -59,9 +59,9 @@ def _written(path: str, variable: str) -> str:
     except OSError as error:
         raise NoTokenError(f"{variable} names {path}, which cannot be read: {error.strerror}; fix it") from error
     except ValueError as error:
-        raise NoTokenError(f"{variable} names {path}, which holds no token; write one there") from error
+        raise NoTokenError(f"{variable} names {path}, which does not contain a token; write one into it") from error
     if not text:
-        raise NoTokenError(f"{variable} names {path}, which is empty; write a token there")
+        raise NoTokenError(f"{variable} names {path}, which is empty; write a token into it")
     return text
 
 
@@ -81,5 +81,5 @@ def _printed(command: tuple[str, ...], environ: Mapping[str, str]) -> tuple[str,
         missing = isinstance(error, FileNotFoundError)
         return "", "it is not installed" if missing else f"it could not be run: {type(error).__name__}"
     if ended.returncode != 0:
-        return "", f"it ended with {ended.returncode}"
+        return "", f"it ended with exit code {ended.returncode}"
     return ended.stdout.strip(), "it prints nothing"

@@ -101,7 +101,7 @@ def head(checkout: Checkout) -> str:
     if not answer:
         from prloom.core.naming import shown  # noqa: PLC0415 -- only an error needs it
 
-        raise WorkspaceError(f"{shown(str(checkout.path))} has no commit yet; make one first")
+        raise WorkspaceError(f"{shown(str(checkout.path))} has no commit yet; create one first")
     return answer
 
 

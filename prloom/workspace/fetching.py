@@ -24,7 +24,9 @@ def pull_request(repo: Repository, *, branch: str, ref: str | None, number: int,
     name = f"pr/{number}" if fork else branch
     source = ref if fork else f"refs/heads/{branch}"
     if not is_branch_name(name) or source is None or not is_branch_name(source):
-        raise WorkspaceError(f"the head of #{number}, {shown(branch)}, cannot be fetched: its name is no branch's")
+        raise WorkspaceError(
+            f"the head of #{number}, {shown(branch)}, cannot be fetched: its name is not a valid name for a branch"
+        )
     git.run(
         ["fetch", "--quiet", "--no-tags", "--end-of-options", "origin", f"+{source}:refs/remotes/origin/{name}"],
         cwd=repo.root,

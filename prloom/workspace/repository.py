@@ -41,7 +41,7 @@ def main_checkout(repository: Repository) -> Checkout:
     """Return the checkout that prloom works for."""
     found = checkout.at(repository.root)
     if found is None:
-        raise WorkspaceError(f"{shown(str(repository.root))} is no git repository any more")
+        raise WorkspaceError(f"{shown(str(repository.root))} is no longer a git repository")
     return found
 
 
@@ -97,14 +97,16 @@ def exclude(repository: Repository, path: Path) -> None:
         return
     name = path.relative_to(repository.root).as_posix()
     if "\n" in name:
-        raise WorkspaceError(f"{shown(str(path))} cannot be kept out of git: its name has a line break; choose another")
+        raise WorkspaceError(
+            f"{shown(str(path))} cannot be excluded from git: its name has a line break; choose another"
+        )
     line = "/" + "".join(f"\\{each}" if each in _SPECIAL_IN_EXCLUDE else each for each in name) + "/"
     file = repository.git_dir / "info" / "exclude"
     try:
         file.parent.mkdir(exist_ok=True)
         _add_line(file.resolve(), os.fsencode(line))
     except OSError as error:
-        raise WorkspaceError(f"{shown(str(path))} cannot be kept out of git: {shown(str(error))}") from error
+        raise WorkspaceError(f"{shown(str(path))} cannot be excluded from git: {shown(str(error))}") from error
 
 
 def is_visible(repository: Repository, worktree: Path, parts: Sequence[str]) -> bool:

@@ -113,7 +113,7 @@ def _of_repository(start: Checkout) -> Checkout:
         main = checkout.at(known)
         if main is None or main.linked or main.common != start.common:
             raise WorkspaceError(
-                f"the main checkout of this repository should be in {_shown(known)}, and is not; bring it back, "
+                f"the main checkout of this repository should be in {_shown(known)}, but is not there; restore it, "
                 f"or change `core.worktree` in {_shown(start.common / 'config')}"
             )
         return main

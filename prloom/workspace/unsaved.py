@@ -40,7 +40,7 @@ def work(worktree: Checkout, cwd: Path, *, but: str | None = None) -> tuple[str,
     kinds = {
         "changed files": [path for code, path in status if code != "??"],
         "untracked files": [path for code, path in status if code == "??"],
-        "files that git was told to overlook": _overlooked(worktree),
+        "files whose changes git ignores": _overlooked(worktree),
         "submodules": _submodules(worktree),
         "commits on no other branch": commits(cwd, checkout.head(worktree), but=but),
         "unfinished": sorted({name for file, name in _OPERATIONS.items() if (worktree.git_dir / file).exists()}),

@@ -104,7 +104,7 @@ def is_dirty(repo: Repository, path: Path) -> bool:
 def _at(repo: Repository, path: Path) -> Checkout:
     found = checkout.registered(repo.git_dir, path)
     if found is None or not found.path.is_dir():
-        raise WorkspaceError(f"{shown(str(path))} is no worktree of {shown(str(repo.root))}; adopt its branch again")
+        raise WorkspaceError(f"{shown(str(path))} is not a worktree of {shown(str(repo.root))}; adopt its branch again")
     return found
 
 
@@ -116,7 +116,7 @@ def _alone(folder: Path) -> Iterator[None]:
             missing.mkdir(mode=_FOLDER_MODE, exist_ok=True)  # whatever the umask allows others
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise WorkspaceError(f"no worktree can be made in {shown(str(folder))}: {shown(str(error))}") from error
+        raise WorkspaceError(f"no worktree can be created in {shown(str(folder))}: {shown(str(error))}") from error
     try:
         _lock(opened, folder)
         yield
@@ -131,7 +131,7 @@ def _lock(opened: int, folder: Path) -> None:
             return fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             if monotonic() > end:
-                raise WorkspaceError(f"another prloom is busy in {shown(str(folder))}; try again later") from error
+                raise WorkspaceError(f"another prloom is working in {shown(str(folder))}; try again later") from error
             sleep(_PAUSE)
 
 
@@ -149,7 +149,7 @@ def _is_there(repo: Repository, path: Path, branch: str) -> bool:
     elif found is not None:
         _forget(repo, found)
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise WorkspaceError(f"{shown(str(path))} exists and is no worktree of this repository; move it away")
+        raise WorkspaceError(f"{shown(str(path))} exists and is not a worktree of this repository; move it away")
     return False
 
 
@@ -163,12 +163,12 @@ def _refuse_if_held(repo: Repository, path: Path, branch: str) -> None:
             _forget(repo, other)
         elif other.linked and not other.path.exists():
             raise WorkspaceError(
-                f"branch {shown(branch)} is registered as checked out in {where}, which is gone; "
-                f"bring it back, or forget it with `git worktree remove {where}`",
+                f"branch {shown(branch)} is registered as checked out in {where}, which is missing; "
+                f"restore it, or remove the entry with `git worktree remove {where}`",
             )
         else:
             raise WorkspaceError(
-                f"branch {shown(branch)} is checked out in {where}, and prloom needs it in a worktree of its own; "
+                f"branch {shown(branch)} is checked out in {where}, and prloom needs it in its own worktree; "
                 f"switch {where} to another branch, for instance with `git switch --detach`",
             )
 
@@ -176,8 +176,8 @@ def _refuse_if_held(repo: Repository, path: Path, branch: str) -> None:
 def _refuse_if_harmful(repo: Repository, sha: str, branch: str) -> None:
     if found := tree.committed_state(repo, sha):
         raise WorkspaceError(
-            f"branch {shown(branch)} commits {found}, where prloom keeps its own files; "
-            "remove that from the branch and try again",
+            f"branch {shown(branch)} contains {found}, where prloom keeps its own files; "
+            "remove it from the branch and try again",
         )
 
 
@@ -216,7 +216,7 @@ def _add(repo: Repository, path: Path, branch: str, sha: str) -> None:
     # `git reset --hard` would set the branch back if somebody has moved it meanwhile.
     git.run(["read-tree", "--reset", "-u", "--no-recurse-submodules", sha], cwd=path, git_dir=own, limit=CHECKOUT_LIMIT)
     if head(repo, path) != sha:  # and nobody has looked at what it leads to now
-        raise WorkspaceError(f"branch {shown(branch)} moved while its worktree was being made; try again")
+        raise WorkspaceError(f"branch {shown(branch)} changed while its worktree was created; try again")
 
 
 def _discard(repo: Repository, path: Path) -> None:
@@ -231,8 +231,8 @@ def _forget(repo: Repository, gone: Checkout) -> None:
     lost = () if checkout.branch(gone) else unsaved.commits(repo.root, checkout.head(gone))
     if lost:
         raise WorkspaceError(
-            f"the worktree at {shown(str(gone.path))} is gone, and only its entry in git leads to {len(lost)} commits; "
-            f"keep them with `git branch NAME {lost[0]}` and try again",
+            f"the worktree at {shown(str(gone.path))} is missing, and only its entry in git refers to "
+            f"{len(lost)} commits; keep them with `git branch NAME {lost[0]}` and try again",
         )
     git.run(["worktree", "remove", "--", gone.path], cwd=repo.root)
 
@@ -250,7 +250,7 @@ def _delete_branch(repo: Repository, branch: str, sha: str) -> None:
 
 def _not_found(repo: Repository, branch: str) -> str:
     if not is_branch_name(branch):
-        return f"'{shown(branch)}' cannot be the name of a branch"
+        return f"'{shown(branch)}' is not a valid name for a branch"
     names = ", ".join(shown(name) for name in repository.near(repo, branch))
     hint = f"did you mean {names}?" if names else "see `git branch --all`, or fetch it with `git fetch`"
     return f"no branch {shown(branch)} in {shown(str(repo.root))}, neither here nor fetched from origin; {hint}"

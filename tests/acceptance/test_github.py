@@ -99,7 +99,7 @@ async def test_a_fork_is_looked_after_by_the_ref_that_github_keeps_of_it(project
 async def test_a_pull_request_that_is_not_there_is_one_clear_line(project: Project):
     told = await project.run("adopt", "4711", code=1)
 
-    assert told.stderr == "prloom: github has no pull request #4711, or the token may not see it\n"
+    assert told.stderr == "prloom: github has no pull request #4711, or the token has no access to it\n"
 
 
 async def test_a_token_that_is_not_accepted_stops_this_bridge_with_one_clear_line_and_the_others_go_on(
@@ -157,7 +157,10 @@ async def test_without_a_token_nothing_is_asked_and_one_line_says_what_to_do(pro
     told = await project.run("adopt", "4711", code=1)
     await project.run("start", "--once")
 
-    first, rest = "prloom: there is no token: set GH_ENTERPRISE_TOKEN, or name a file with one in ", "prints one ("
+    first, rest = (
+        "prloom: there is no token: set GH_ENTERPRISE_TOKEN, or name a file that contains it in ",
+        "prints one (",
+    )
     assert told.stderr.startswith(first)
     assert rest in told.stderr
     assert told.stderr.count("\n") == 1
@@ -178,7 +181,7 @@ async def test_a_dispatcher_that_is_started_anew_asks_nothing_before_it_may(proj
     assert project.hub.asked[told:] == []
     assert project.hub.complaints == []
     github = await project.bridge()
-    assert "was not sent: a limit of the server allows it at" in github["error"]
+    assert "was not sent: a limit of the server allows it again at" in github["error"]
 
 
 MERGE_ON_REQUEST = """
@@ -211,7 +214,7 @@ async def test_what_is_pushed_after_a_merge_was_asked_for_is_not_merged_and_that
     assert (queued, project.pull.merged_at) == (1, None)
     assert failed["error"] == (
         f"the pull request has new commits, and {asked_for[:12]} is no longer its head (Head branch was modified. "
-        "Review and try the merge again.); look at the new commits, then ask for the merge again"
+        "Review and try the merge again.); read the new commits, then request the merge again"
     )
 
 

@@ -125,8 +125,8 @@ def test_the_id_of_a_lost_plan_is_not_given_to_another_branch(operator: Operator
     said = operator.run("adopt", "--branch", "other", "--plan", "work", code=1)
 
     assert said == (
-        "prloom: plan work is lost, and was for branch work; give it up with `prloom forget work`, "
-        "or take another --plan\n"
+        "prloom: plan work is lost; its branch was work; give it up with `prloom forget work`, "
+        "or choose another --plan\n"
     )
     operator.run("adopt", "--branch", "work", "--plan", "new")
     assert "lostPlans" not in operator.status()

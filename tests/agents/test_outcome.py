@@ -45,7 +45,9 @@ def test_what_the_program_complained_of_explains_a_limit(ending: Callable[..., E
     result = outcome.conclude(retrying, ending(-15, "silence"))
 
     assert result.trouble == "auth"
-    assert result.error == "the run said nothing for longer than it may; last it said: the model refused (401)"
+    assert (
+        result.error == "the run printed nothing for longer than the limit; its last message: the model refused (401)"
+    )
 
 
 def test_a_usage_limit_with_a_known_end_is_a_wait(ending: Callable[..., Ending]) -> None:

@@ -68,7 +68,9 @@ async def test_a_result_that_its_folder_does_not_take_is_a_result_all_the_same(
     result = runner.conclude(run, command, end)
 
     assert (result.status, result.message) == ("ok", "x")
-    assert caplog.messages == [f"run {run.id} is over, but {run.folder} cannot take its result (Is a directory)"]
+    assert caplog.messages == [
+        f"run {run.id} has ended, but its result cannot be saved in {run.folder} (Is a directory)"
+    ]
 
 
 @pytest.mark.parametrize("replaced", ["removed", "link", "file", "emptied"])
@@ -188,7 +190,9 @@ def test_a_command_in_the_worktree_is_not_taken_for_the_operators(tmp_path: Path
     planted.write_text("#!/bin/sh\n", encoding="utf-8")
     planted.chmod(0o755)
 
-    with pytest.raises(AgentError, match=r"the command '.*/my-agent' of \[agents.command\] is no executable program"):
+    with pytest.raises(
+        AgentError, match=r"the command '.*/my-agent' of \[agents.command\] is not an executable program"
+    ):
         runner.start(tmp_path / "run", command, request, environ=os.environ, limits=Limits())
 
 
@@ -240,7 +244,7 @@ def test_the_empty_folder_must_be_empty(tmp_path: Path) -> None:
     planted.parent.mkdir(parents=True)
     planted.write_text("GOOGLE_GEMINI_BASE_URL=http://elsewhere\n", encoding="utf-8")
 
-    with pytest.raises(AgentError, match=r"must be empty: a program started there would obey what it finds"):
+    with pytest.raises(AgentError, match=r"must be empty, because a program that starts there obeys the files in it"):
         runner.outside({"XDG_CACHE_HOME": str(tmp_path)})
 
 

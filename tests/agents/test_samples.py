@@ -94,7 +94,7 @@ TABLE = (
     ),
     cut_off("claude-err500", "server", error="500: server_error); the program was at retry 6 of 10"),
     Case("claude-flaky", usage=TWO, cost=0.0061400000000000005, turns=2),
-    cut_off("claude-hang", "timeout", error="the run took longer than it may"),
+    cut_off("claude-hang", "timeout", error="the run exceeded its time limit"),
     Case("claude-mcp-2.1.329", usage=TWO, cost=0.0045119999999999995, turns=2),
     Case("claude-mcp", usage=TWO, cost=0.0061400000000000005, turns=2),
     failed(
@@ -155,7 +155,7 @@ TABLE = (
     failed("codex-cut", "connection", error="stream disconnected before completion"),
     failed("codex-err500", "server", error="currently experiencing high demand"),
     Case("codex-flaky", usage=TWO),
-    cut_off("codex-hang", "timeout", error="the run took longer than it may"),
+    cut_off("codex-hang", "timeout", error="the run exceeded its time limit"),
     Case("codex-mcp", usage=TWO),
     Case("codex-ok-sandbox", usage=TWO),
     Case("codex-ok", usage=TWO),
@@ -195,7 +195,7 @@ TABLE = (
     Case("gemini-ok", usage=THREE),
     cut_off("gemini-overload529", "timeout"),
     cut_off("gemini-rate429", "timeout"),
-    failed("gemini-sleep-kill-SIGTERM", "no_result", code=0, error="the program ended without saying how the run went"),
+    failed("gemini-sleep-kill-SIGTERM", "no_result", code=0, error="the program ended without reporting a result"),
     Case("gemini-text", usage=TWO),
     Case("gemini-twotools", usage=FOUR),
     # opencode: a cost of 0 is that of a model without a price, so it is unknown.

@@ -244,7 +244,7 @@ def test_reviews_and_merges_are_asked_for_like_comments(opened: Open) -> None:
         (lambda c: c.emit_comment(None, 7), "emit_comment: the message is int; give the text to post"),
         (lambda c: c.emit_comment("github", "x"), "emit_comment: Expected `object`, got `str` - at `$.target`"),
         (lambda c: c.emit_comment(None, "x", related_event_id=7), "emit_comment: Expected `str | null`, got `int`"),
-        (lambda c: c.emit_comment(Target("g", math.nan), "x"), "emit_comment: nan has no JSON form"),
+        (lambda c: c.emit_comment(Target("g", math.nan), "x"), "emit_comment: nan cannot be represented as JSON"),
         (lambda c: c.emit_comment(Target("g", {"a": object()}), "x"), "emit_comment: "),
         (lambda c: c.emit_comment(None, "\ud83d"), "emit_comment: 'utf-8' codec can't encode"),
         (lambda c: c.emit_review(None, {"verdict": "meh"}), "emit_review: Invalid enum value 'meh' - at `$.verdict`"),
@@ -299,7 +299,7 @@ def test_the_first_mark_of_an_event_stands_and_the_second_is_warned_of(
     ctx.mark_event_handled("e1")
 
     assert [mark.verdict for mark in ctx.outcome().marks] == ["deferred"]
-    assert "event e1 is marked already; the first mark stands" in caplog.text
+    assert "event e1 is already marked; the first mark counts" in caplog.text
 
 
 def test_a_hook_sees_its_events_and_how_they_waited(opened: Open, an_event: MakeEvent) -> None:
@@ -342,8 +342,8 @@ def test_a_deadline_may_be_given_in_every_form(opened: Open, until: datetime | s
         ({"on_expire": ["park"]}, "on_expire is ['park']; use 'park', 'pass' or 'drop'"),
         ({"until": "soon"}, "until is 'soon'; give an aware datetime or an ISO 8601 text"),
         ({"until": 5}, "until is 5; give an aware datetime or an ISO 8601 text"),
-        ({"until": NOW}, "until is 2026-11-21T12:00:00.000Z, which is over; give a time to come"),
-        ({"until": "2020-01-01"}, "until is 2020-01-01T00:00:00.000Z, which is over; give a time to come"),
+        ({"until": NOW}, "until is 2026-11-21T12:00:00.000Z, which is in the past; give a time in the future"),
+        ({"until": "2020-01-01"}, "until is 2020-01-01T00:00:00.000Z, which is in the past; give a time in the future"),
         ({"until": "9999-12-31T23:59:59-12:00"}, "until is '9999-12-31T23:59:59-12:00'; give an aware datetime"),
         ({"reason": 7}, "the reason is int; give a text"),
     ],

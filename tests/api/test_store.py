@@ -139,16 +139,16 @@ CYCLE.append(CYCLE)
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        (math.nan, "nan has no JSON form"),
-        ([math.inf], "inf has no JSON form"),
-        ({"a": -math.inf}, "-inf has no JSON form"),
-        ({1, 2}, "set has no JSON form"),
-        (b"bytes", "bytes has no JSON form"),
-        (datetime(2026, 11, 21, tzinfo=UTC), "datetime has no JSON form"),
-        (Event(id="e1", source="s", type="t"), "Event has no JSON form"),
-        (object, "type has no JSON form"),
-        (lambda: 1, "function has no JSON form"),
-        (Colour.RED, "Colour has no JSON form"),
+        (math.nan, "nan cannot be represented as JSON"),
+        ([math.inf], "inf cannot be represented as JSON"),
+        ({"a": -math.inf}, "-inf cannot be represented as JSON"),
+        ({1, 2}, "set cannot be represented as JSON"),
+        (b"bytes", "bytes cannot be represented as JSON"),
+        (datetime(2026, 11, 21, tzinfo=UTC), "datetime cannot be represented as JSON"),
+        (Event(id="e1", source="s", type="t"), "Event cannot be represented as JSON"),
+        (object, "type cannot be represented as JSON"),
+        (lambda: 1, "function cannot be represented as JSON"),
+        (Colour.RED, "Colour cannot be represented as JSON"),
         ({1: 2}, "the keys of an object must be texts"),
         ([{"a": [{None: 1}]}], "the keys of an object must be texts"),
         (Text("x"), "Encoding objects of type Text is unsupported"),
@@ -229,7 +229,7 @@ def test_an_error_about_the_shared_store_names_its_own_call() -> None:
 
 def test_a_value_that_makes_the_store_too_large_is_refused_with_both_sizes() -> None:
     assert refused(a_store(limit=20), "key", "x" * 20) == (
-        "plugin memory: set_state('key'): the store would hold 30 bytes; the limit is 20; keep less in it"
+        "plugin memory: set_state('key'): the store would hold 30 bytes; the limit is 20; store less in it"
     )
 
 

@@ -14,12 +14,12 @@ GUARD = "def register(ctx):\n    ctx.register_hook('preTool', lambda plan, ctx: 
 LATER = "def register(ctx):\n    ctx.register_hook('afterTodo', lambda plan, ctx: None)\n"
 
 REASONS = {
-    "bad-manifest": "manifest_version: 7 is not known here; this prloom reads 1",
+    "bad-manifest": "manifest_version: 7 is not supported; use version 1",
     "twin": "have the same name, twin, so none of them is loaded; rename or remove one",
     "a-b": "would be loaded as the same module prloom_plugins.a_b; rename or disable one",
     "a_b": "would be loaded as the same module prloom_plugins.a_b; rename or disable one",
     "needy": "it needs NEEDY_KEY in the environment",
-    "backend": "of kind 'backend', which this prloom does not run; it runs standalone",
+    "backend": "of kind 'backend', which this prloom does not support; it supports standalone",
     "gone": "there is no plugin 'gone'",
     "guard": "prloom does not call the guard preTool yet, so the plugin would protect nothing",
 }

@@ -97,7 +97,7 @@ def test_an_id_that_is_known_already_is_refused_and_nothing_appended(stage: Stag
 
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
-        "prloom: plan pr-7 has an event e1 already, and nothing was appended; `prloom why` shows what happened to it\n"
+        "prloom: plan pr-7 already has an event e1, so nothing was appended; `prloom why` shows what happened to it\n"
     )
     assert [event["body"] for event in appended(stage)] == ["b"]
 

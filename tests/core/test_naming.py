@@ -100,7 +100,7 @@ def test_a_branch_keeps_a_name_that_looks_derived_too_if_it_is_free(branch: str)
 
 @pytest.mark.parametrize("text", ["", ".", "..", "-x", "_x", "a/b", "A", "a b", "a..b", "a.", "a" * 65, "a\n", "é"])
 def test_an_unsafe_id_is_refused(text: str) -> None:
-    with pytest.raises(PrloomError, match="cannot be the id of a plan; take 1 to 64 of a-z"):
+    with pytest.raises(PrloomError, match="is not a valid id for a plan; use 1 to 64 of a-z"):
         naming.check_plan_id(text)
 
 

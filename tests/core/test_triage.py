@@ -398,7 +398,7 @@ def test_a_rebase_that_is_asked_for_is_a_todo_and_its_event_says_so(
     (todo,), (change,) = result.todos, result.changes
     assert (todo.title, todo.event_ids, todo.rebase) == ("Rebase the branch onto its base", ("e1",), True)
     assert (change.state, change.verdict) == ("triaged", verdict)
-    assert change.reason == "the agent asks for a rebase of the branch; the plan has a TODO for it"
+    assert change.reason == "the agent requests a rebase of the branch; the plan has a TODO for it"
 
 
 def test_the_rebase_is_that_of_the_event_of_which_nothing_else_would_come(settle: Callable[..., Settled]) -> None:
@@ -423,7 +423,7 @@ def test_a_rebase_that_is_asked_for_twice_is_one_todo(settle: Callable[..., Sett
     result = settle(read(an_item("e1", reply=None), rebaseRequested=True), batch=("e1",), rebase_open=True)
 
     assert result.todos == ()
-    assert result.changes[0].reason == "the agent asks for a rebase of the branch; the plan has a TODO for it"
+    assert result.changes[0].reason == "the agent requests a rebase of the branch; the plan has a TODO for it"
 
 
 def test_a_conversation_that_asked_for_a_rebase_waits_for_it(settle: Callable[..., Settled]) -> None:
@@ -480,7 +480,7 @@ def test_each_failed_run_makes_the_event_wait_longer(an_open_event: Make, failur
 def test_after_the_last_run_a_person_is_asked(an_open_event: Make) -> None:
     change = triage.failed(an_open_event(failures=2), "exit 1", now=NOW, policy=Backoff(max_attempts=3), alone=True)
 
-    assert (change.state, change.reason) == ("parked", "triage failed 3 times, the last time: exit 1")
+    assert (change.state, change.reason) == ("parked", "triage failed 3 times; the last error: exit 1")
 
 
 def test_a_failed_run_does_not_lengthen_a_wait_that_others_began(an_open_event: Make) -> None:

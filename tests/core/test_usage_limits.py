@@ -54,7 +54,7 @@ def test_a_wait_for_a_limit_of_which_the_end_is_not_known_has_a_name_a_next_try_
         record.iso(NOW + HOUR),
         record.iso(NOW + 7 * DAY),
     )
-    assert "does not say when it is reset, so prloom tries again in an hour" in change.deferral.reason
+    assert "does not say when the limit is reset, so prloom tries again in an hour" in change.deferral.reason
 
 
 @pytest.mark.parametrize(

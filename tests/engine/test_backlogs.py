@@ -315,5 +315,5 @@ async def test_a_call_for_many_events_that_asks_for_too_many_actions_in_all_fail
     await stage.tick()
 
     problem = "onEvent asked for 1002 actions in one call; at most 1000 are allowed"
-    assert f"plugin flood: {problem}; each event is shown to it alone" in caplog.messages
+    assert f"plugin flood: {problem}; prloom now shows it the events one by one" in caplog.messages
     assert stage.state()["delivered"] == 2 * 501 + 2

@@ -54,7 +54,7 @@ def test_plans_that_were_adopted_are_taken_up_and_those_given_up_are_let_go_of(s
     [
         ("{", "cannot be read"),
         ('{"id": 7}', "cannot be used"),
-        ('{"id": "other", "branch": "b"}', "is of plan 'other'"),
+        ('{"id": "other", "branch": "b"}', "belongs to plan 'other'"),
         ('{"id": "pr-1", "branch": "b", "preset": "gone"}', "no preset gone is configured"),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_link_in_the_place_of_a_plans_folder_is_not_followed(stage: Stage, boa
     take_up(stage, board)
 
     assert board.desks == {}
-    assert "is a symbolic link, and prloom does not go through it" in board.unreadable["pr-7"]
+    assert "is a symbolic link, and prloom does not use it" in board.unreadable["pr-7"]
 
 
 async def test_each_plan_is_worked_by_the_rules_of_its_preset(stage: Stage):

@@ -271,7 +271,10 @@ async def test_a_run_that_cannot_be_settled_is_not_tried_without_a_pause(stage: 
             stage.clock.advance(seconds=1)
 
     assert 1 < len(tries) < 10
-    assert "run run-1 could not be settled" in json.loads((stage.local() / "state.json").read_text())["lastError"]
+    assert (
+        "the result of run run-1 cannot be processed"
+        in json.loads((stage.local() / "state.json").read_text())["lastError"]
+    )
 
 
 # ---- what wakes it
@@ -435,7 +438,7 @@ async def test_each_decision_run_and_delivery_is_one_line_of_the_log_with_its_id
     assert len([message for message in lines if " by " in message]) == len(stage.decisions())
     first, second = (action.id for action in stage.bridge.actions_seen)
     assert lines == [
-        "plan pr-7 is taken up",
+        "plan pr-7 was opened",
         "bridge forge: 2 new events for plan pr-7",
         "plan pr-7: intake by prloom: admitted a, b\ufffd[2J forged",
         "plan pr-7: triage by scripted: started a, b\ufffd[2J forged; run run-1",

@@ -146,7 +146,7 @@ async def test_a_plan_that_would_not_be_worked_on_is_named_with_the_reason(proje
 
     lines = await dryrun.decisions(project.root, git_stage.config, clock=git_stage.clock)
 
-    assert lines[0].startswith("work: would not be worked on: commit ")
+    assert lines[0].startswith("work: prloom would not work on it: commit ")
 
 
 async def test_odd_things_among_the_files_stop_nothing(configured: Stage):

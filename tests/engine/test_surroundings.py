@@ -161,7 +161,9 @@ def test_a_forge_of_a_pull_request_without_a_token_is_an_error_that_says_where_t
     assert [(each.severity, each.where, each.what) for each in found] == (
         [("error", "bridge github", "there is no token")] if forge else []
     )
-    assert all(each.fix.startswith("set GITHUB_TOKEN, or name a file with one in GITHUB_TOKEN_FILE") for each in found)
+    assert all(
+        each.fix.startswith("set GITHUB_TOKEN, or name a file that contains it in GITHUB_TOKEN_FILE") for each in found
+    )
 
 
 def test_a_file_without_a_token_is_named(repo: Path) -> None:
@@ -170,7 +172,7 @@ def test_a_file_without_a_token_is_named(repo: Path) -> None:
     (finding,) = surroundings.of_tokens(loading.load(repo, {}), adopted(repo, "github"), environ)
 
     assert finding.what.startswith("GITHUB_TOKEN_FILE names /nowhere/token, which cannot be read")
-    assert finding.fix == "mend it"
+    assert finding.fix == "fix it"
 
 
 def test_a_token_that_is_there_is_no_finding_and_is_not_shown_to_anybody(repo: Path) -> None:

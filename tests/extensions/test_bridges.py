@@ -129,9 +129,7 @@ def test_the_built_in_bridges_may_be_missing(repo: Path, bundled: Path) -> None:
 def test_any_other_bridge_without_a_module_is_an_error(repo: Path, bundled: Path) -> None:
     error = the_error(load(repo, bundled, gihub={"enabled": True}))
 
-    assert (
-        error == 'bridge gihub: no bridge of this name comes with prloom; say where it is with `module = "./FILE.py"`'
-    )
+    assert error == 'bridge gihub: no bridge of this name comes with prloom; set its file with `module = "./FILE.py"`'
 
 
 def test_a_module_that_is_missing_is_named(repo: Path, bundled: Path) -> None:
@@ -194,15 +192,19 @@ def test_an_interrupt_of_the_operator_is_no_error_of_the_bridge(repo: Path, bund
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("return ABridge(config)", "return None", "`name` is None; a bridge (NoneType here) has a name"),
+        ("return ABridge(config)", "return None", "`name` is None; give the bridge (NoneType) a name"),
         ("return ABridge(config)", "return ABridge", "create returned the class ABridge; return an instance of it"),
         ("def create", "async def create", "create must be a plain function, not an async one"),
-        ('name = "a-bridge"', "name = ''", "`name` is ''; a bridge (ABridge here) has a name"),
+        ('name = "a-bridge"', "name = ''", "`name` is ''; give the bridge (ABridge) a name"),
         ('targets = ("there",)', "", "`targets` is None; give a tuple of names"),
         ('targets = ("there",)', "targets = 'there'", "`targets` is 'there'; give a tuple of names"),
-        ('targets = ("there",)', "targets = ('', )", "`targets` holds ''; a target is a name"),
-        ('targets = ("there",)', "targets = ('plan', )", "the target 'plan' is prloom's own; claim another name"),
-        ("async def events", "async def poll", "it has no `events`; a bridge has `async def events`"),
+        ('targets = ("there",)', "targets = ('', )", "`targets` contains ''; use names"),
+        (
+            'targets = ("there",)',
+            "targets = ('plan', )",
+            "the target 'plan' is reserved for prloom; claim another name",
+        ),
+        ("async def events", "async def poll", "it has no `events`; add `async def events`"),
         ("async def events", "def events", "`events` is not an async function; write `async def events`"),
         ("self, ctx, action", "self, action", "`actions` must take (ctx, action)"),
         ("async def actions", "actions = 3\n    async def do", "`actions` is not an async function"),
@@ -353,7 +355,7 @@ def test_settings_that_do_not_fit_the_bridges_config_are_named_without_their_val
 
 
 def test_a_config_that_is_no_pydantic_model_is_an_error(repo: Path, bundled: Path) -> None:
-    assert "its Config is no pydantic model" in failing(repo, bundled, A_BRIDGE + "\nclass Config: pass")
+    assert "its Config is not a pydantic model" in failing(repo, bundled, A_BRIDGE + "\nclass Config: pass")
 
 
 def test_the_poll_interval_is_the_configured_one_or_the_bridges_own(repo: Path, bundled: Path) -> None:

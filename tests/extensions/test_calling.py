@@ -183,7 +183,7 @@ def test_a_wrong_return_type_is_an_error_that_names_plugin_and_hook(
     ctx.register_hook("beforeTriage", lambda plan, ctx: 5)
 
     assert failure(run, make_call()) == (
-        "plugin noted: beforeTriage returned int; return the plan's text, or None to leave it"
+        "plugin noted: beforeTriage returned int; return the plan's text, or None to keep it"
     )
 
 
@@ -197,7 +197,8 @@ def test_a_generator_is_an_error_because_nothing_of_it_has_run(
     ctx.register_hook(hook, lazy)
 
     assert failure(run, make_call(hook)) == (
-        f"plugin noted: {hook} raised TypeError: the function yields, so that nothing of it has run; return instead"
+        f"plugin noted: {hook} raised TypeError: the function is a generator, so its code did not run; "
+        "use return instead of yield"
     )
 
 
@@ -235,7 +236,7 @@ def test_an_outcome_that_could_not_be_sent_is_an_error(
 ) -> None:
     ctx.register_hook("beforeTriage", hook)
 
-    assert failure(run, make_call()).startswith("plugin noted: beforeTriage: what it asks for is not valid: ")
+    assert failure(run, make_call()).startswith("plugin noted: beforeTriage: its result is not valid: ")
 
 
 def test_a_hook_that_raises_takes_no_effect_at_all(ctx: PluginContext, run: Run, make_call: Make) -> None:

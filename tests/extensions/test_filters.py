@@ -56,8 +56,8 @@ def test_an_enabled_plugin_runs_and_a_disabled_one_does_not_even_if_enabled() ->
     assert summary(selection) == Summary(
         ["/project/b"],
         {
-            "/bundled/a": "disabled: it stands in plugins.disabled",
-            "/project/c": "disabled: it stands in plugins.disabled",
+            "/bundled/a": "disabled: it is listed in plugins.disabled",
+            "/project/c": "disabled: it is listed in plugins.disabled",
         },
         [],
     )
@@ -67,7 +67,7 @@ def test_a_plugin_of_another_kind_is_left_out_with_its_kind_as_the_reason() -> N
     selection = filters.select([a_plugin("a", kind="backend")], Wishes(enabled=["a"]), {})
 
     assert summary(selection).left == {
-        "/project/a": "of kind 'backend', which this prloom does not run; it runs standalone"
+        "/project/a": "of kind 'backend', which this prloom does not support; it supports standalone"
     }
     assert summary(selection).failed == ["/project/a"]
     assert summary(filters.select([a_plugin("a", kind="backend")], Wishes(), {})).failed == []
@@ -184,7 +184,7 @@ def test_a_plugin_that_asks_for_the_forges_token_does_not_run() -> None:
     found = [a_plugin("a", requires_env=("GITHUB_TOKEN",))]
 
     assert summary(filters.select(found, Wishes(enabled=["a"]), {"GITHUB_TOKEN": "t"})).left == {
-        "/project/a": "it asks for GITHUB_TOKEN, but a forge's token is given to no plugin"
+        "/project/a": "it asks for GITHUB_TOKEN, but plugins must not get a forge's token"
     }
 
 

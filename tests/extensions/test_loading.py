@@ -216,7 +216,7 @@ def test_a_config_that_is_no_pydantic_model_is_a_warning(plugin: Plugin) -> None
     found = plugin("class Config: pass\ndef register(ctx): pass")
 
     assert loading.load(found, {}).warnings == (
-        "plugin noted: its Config is no pydantic model; its settings are unchecked",
+        "plugin noted: its Config is not a pydantic model, so its settings are not checked",
     )
 
 
@@ -240,9 +240,9 @@ def test_a_promise_of_the_manifest_that_is_not_kept_is_a_warning(plugin: Plugin)
     found = msgspec.structs.replace(plugin("def register(ctx): pass"), manifest=promised)
 
     assert loading.load(found, {}).warnings == (
-        "plugin noted: its manifest announces the hook 'onEvent', which it did not register",
-        "plugin noted: its manifest announces the command 'note', which it did not register",
-        "plugin noted: its manifest announces the tool 't', which it did not register",
+        "plugin noted: its manifest lists the hook 'onEvent', but the plugin did not register it",
+        "plugin noted: its manifest lists the command 'note', but the plugin did not register it",
+        "plugin noted: its manifest lists the tool 't', but the plugin did not register it",
     )
 
 

@@ -80,7 +80,7 @@ def problem(text: str, name: str = "plugin.yaml") -> str:
         ("manifest_version: one", "/p/notes/plugin.yaml: manifest_version: expected a whole number, got 'one'"),
         (
             "manifest_version: 2",
-            "/p/notes/plugin.yaml: manifest_version: 2 is not known here; this prloom reads 1",
+            "/p/notes/plugin.yaml: manifest_version: 2 is not supported; use version 1",
         ),
         (
             "name: ../up",
@@ -89,12 +89,12 @@ def problem(text: str, name: str = "plugin.yaml") -> str:
                 "it is made of letters, digits, '-' and '_', at most 64 of them"
             ),
         ),
-        ("name: prloom", "/p/notes/plugin.yaml: name: the name 'prloom' is prloom's own; choose another"),
+        ("name: prloom", "/p/notes/plugin.yaml: name: the name 'prloom' is reserved for prloom; choose another"),
         (
             "requires_env: ['A=B']",
-            "/p/notes/plugin.yaml: requires_env: 'A=B' is no name of an environment variable",
+            "/p/notes/plugin.yaml: requires_env: 'A=B' is not a valid name for an environment variable",
         ),
-        ("- a\n- b", "/p/notes/plugin.yaml holds no table; write keys such as `name: notes`"),
+        ("- a\n- b", "/p/notes/plugin.yaml does not contain a table; write keys such as `name: notes`"),
     ],
 )
 def test_a_wrong_value_is_one_line_that_names_the_file_and_the_key(text: str, said: str) -> None:

@@ -104,10 +104,10 @@ def gone(pids: str | None) -> list[bool]:
         ("os.kill(os.getpid(), signal.SIGKILL)", "it was ended by SIGKILL"),
         ("ctypes.string_at(0)", "it was ended by SIGSEGV"),
         ("os.closerange(3, 64); time.sleep(20)", "it was ended by SIGKILL"),
-        ("answer('garbage'); time.sleep(20)", "a line is no JSON-RPC 2.0 message"),
+        ("answer('garbage'); time.sleep(20)", "a line is not a JSON-RPC 2.0 message"),
         (
             "answer({'jsonrpc': '2.0', 'id': 3, 'result': {'plan': 5}}); time.sleep(20)",
-            "it answered with something that is no outcome: Expected `str | null`, got `int` - at `$.plan`",
+            "its answer is not a valid outcome: Expected `str | null`, got `int` - at `$.plan`",
         ),
     ],
 )
@@ -221,7 +221,7 @@ async def test_a_call_that_was_stopped_because_another_overran_is_not_at_fault(t
     assert (failed.kind, failed.collateral) == ("stopped", True)
     assert str(failed) == (
         "plugin noted: its process was stopped while beforeTriage ran (beforeTriage of pr-7 took too long);"
-        " beforeTriage is to run again"
+        " prloom runs beforeTriage again"
     )
 
 

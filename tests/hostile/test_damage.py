@@ -177,7 +177,7 @@ def wrong(stage: Stage, waiting: set[str], case: Case, caplog: pytest.LogCapture
     told = caplog.text + json.dumps(record.to_wire(status.read(stage.paths, stage.clock())))
     told += str(list(doctor.findings(stage.paths, stage.clock())))
     noticed = any(
-        word in told for word in ("cannot be read", "cannot be used", "cut or replaced", "is of plan", "line ")
+        word in told for word in ("cannot be read", "cannot be used", "cut or replaced", "belongs to plan", "line ")
     )
     found = [each for each in snapshot.every(stage.paths) if each.plan.id == "pr-7"]
     if not found or found[0].error is not None:

@@ -47,7 +47,7 @@ async def test_events_behind_a_cut_are_taken_in_and_none_is_answered_twice(
     await played.tick()
 
     assert played.bridge.said == ["re a", "re b", "re c"]
-    assert "events.jsonl was cut or replaced; it is read again from its beginning" in caplog.text
+    assert "events.jsonl was cut or replaced; prloom reads it again from its beginning" in caplog.text
 
 
 async def test_events_of_a_file_that_took_the_place_of_the_bus_are_taken_in(played: Stage):
@@ -109,9 +109,9 @@ async def test_a_bus_that_is_replaced_while_nobody_is_at_work_is_noticed_though_
     await stage.tick()
 
     assert stage.bridge.said == ["re a", "re b", "re x"]
-    assert "events.jsonl was cut or replaced; it is read again from its beginning" in caplog.text
+    assert "events.jsonl was cut or replaced; prloom reads it again from its beginning" in caplog.text
     notes = [decision.get("note") for decision in stage.decisions()]
-    assert notes.count("events.jsonl was cut or replaced; it is read again from its beginning") == 1
+    assert notes.count("events.jsonl was cut or replaced; prloom reads it again from its beginning") == 1
     caplog.clear()
     await stage.tick()
     assert stage.bridge.said == ["re a", "re b", "re x"]
@@ -265,7 +265,7 @@ async def test_a_decision_log_that_was_cut_undoes_nothing(played: Stage, kept: i
     played.append(said("c"))
     await played.tick()
 
-    assert "decisions.jsonl was cut or replaced; what was decided before stands all the same" in caplog.text
+    assert "decisions.jsonl was cut or replaced; earlier decisions remain valid" in caplog.text
     assert played.bridge.said == ["re a", "re b", "re c"]
     assert played.open().keys() == before["open"].keys()
     assert played.state()["done"] == {"triaged": before["done"]["triaged"] + 1}
@@ -312,6 +312,6 @@ async def test_a_state_of_a_newer_prloom_is_refused_and_left_as_it_is(played: St
     assert file.read_text() == content
     assert played.bridge.said == ["re a", "re b"]
     (plan,) = status.read(played.paths, played.clock()).plans
-    assert "has the schemaVersion 2, and this prloom knows 1; it is left as it is: update prloom" in str(
+    assert "has the schemaVersion 2, and this prloom knows 1; the file was not changed; update prloom" in str(
         plan.last_error
     )

@@ -49,7 +49,7 @@ def test_a_note_is_kept_in_the_file_confirmed_and_dealt_with(bench: Bench, tmp_p
     assert seen.handled == (note.id,)
     assert "- note 1: Use tabs for indentation." in seen.comments[0]
     assert (tmp_path / FILE).read_text() == (
-        "<!-- prloom:memory begin: notes from pull requests; what is edited here is overwritten, `/memory forget N` "
+        "<!-- prloom:memory begin: notes from pull requests; edits here are overwritten; `/memory forget N` "
         "removes a note -->\n"
         "## Notes from reviews\n"
         "\n"
@@ -166,8 +166,8 @@ def test_there_are_so_many_notes_and_so_long_ones_and_no_more(bench: Bench, tmp_
     plugin.show(a_comment("/memory forget 1"))
     long = plugin.show(a_comment("!memory " + "long " * 200)).comments[0]
 
-    assert "- not noted: there are 100 notes already; `/memory forget N` makes room: one more" in full
-    assert "- not noted: it has 999 characters, and 500 are the most: long long" in long
+    assert "- not noted: there are already 100 notes; remove one with `/memory forget N`: one more" in full
+    assert "- not noted: it has 999 characters, but at most 500 are allowed: long long" in long
     assert len(notes_in(tmp_path)) == 99
 
 
@@ -293,7 +293,7 @@ def test_no_symbolic_link_is_followed(bench: Bench, tmp_path: Path, where: str) 
     seen = bench(where if where == FILE else "docs/notes.md", strict=False).show(event)
 
     assert seen[event].verdict == "deferred"
-    assert f"{where} is a symbolic link or no folder; name the real path" in (seen[event].reason or "")
+    assert f"{where} is a symbolic link or not a folder; name the real path" in (seen[event].reason or "")
     assert (outside / "target.md").read_text() == "mine"
     assert os.listdir(outside) == ["target.md"]
 
@@ -303,7 +303,7 @@ def test_what_is_no_text_file_is_left_alone(bench: Bench, tmp_path: Path) -> Non
     (tmp_path / "folder.md").mkdir()
     os.mkfifo(tmp_path / "pipe.md")
 
-    for name, text in ((FILE, "is not UTF-8"), ("folder.md", "is no file"), ("pipe.md", "is no file")):
+    for name, text in ((FILE, "is not UTF-8"), ("folder.md", "is not a file"), ("pipe.md", "is not a file")):
         with pytest.raises(ExtensionError, match=text):
             bench(name).show(a_comment("!memory Use tabs"))
 
@@ -331,7 +331,7 @@ def test_a_section_without_its_marks_is_not_guessed_at(bench: Bench, tmp_path: P
     ],
 )
 def test_a_file_that_is_no_place_for_notes_is_refused_when_the_plugin_is_loaded(bench: Bench, name: str) -> None:
-    with pytest.raises(ExtensionError, match=r"\[plugins\.settings\.memory\] file: Value error, .* is no p"):
+    with pytest.raises(ExtensionError, match=r"\[plugins\.settings\.memory\] file: Value error, .* is not a "):
         bench(name)
 
 

@@ -45,7 +45,7 @@ def test_a_comment_waits_until_nobody_has_spoken_for_a_while(bench: Bench) -> No
 
     seen = plugin.show(comment)
 
-    assert seen[comment].reason == "waiting until nobody has written for 2m; 1 comment so far"
+    assert seen[comment].reason == "waiting for 2m without a new comment; 1 comment so far"
     assert seen.deferred[comment.id].deferred_until == iso(NOW + timedelta(minutes=2))
     assert plugin.advance("119s").fates == {}
     assert plugin.advance("1s").passed == (comment.id,)
@@ -65,7 +65,7 @@ def test_each_comment_restarts_the_period_for_all_and_they_go_on_together(bench:
 
     restarted = plugin.advance("30s")
 
-    assert restarted[first].reason == "waiting until nobody has written for 2m; 2 comments so far"
+    assert restarted[first].reason == "waiting for 2m without a new comment; 2 comments so far"
     assert plugin.advance("89s").passed == ()
     assert set(plugin.advance("1s").passed) == {first.id, second.id}
     assert plugin.waiting() == ()

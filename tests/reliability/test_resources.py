@@ -322,7 +322,7 @@ async def test_a_watch_that_the_system_refused_is_said_and_had_as_soon_as_there_
     watcher.close()
 
     assert told is not None
-    assert told.startswith("files cannot be watched (Too many open files), so that what is appended waits for the next")
+    assert told.startswith("files cannot be watched (Too many open files), so prloom sees new events only at the next")
     assert heard == (tmp_path, "events.jsonl")
 
 
@@ -387,8 +387,8 @@ async def test_a_lock_that_a_stopped_process_holds_is_its_plans_trouble_and_name
             await stage.until(lambda: stage.bridge.said == ["noted c8", "noted c7"])
 
     assert told["pr-7"] == (
-        f"{bus} is locked by process {holder.pid}, which is stopped, for more than 0.05 s; "
-        f"let it go on with `kill -CONT {holder.pid}`, or end it"
+        f"{bus} has been locked by process {holder.pid}, which is stopped, for more than 0.05 s; "
+        f"continue it with `kill -CONT {holder.pid}`, or end it"
     )
     assert stage.fate("c7") == ["pending", "handled"]
 
@@ -462,14 +462,14 @@ async def test_a_slow_disk_is_said_and_costs_nothing_but_time(stage: Stage):
     stage.append(*(said(f"c{number}") for number in range(1, 6)))
 
     async with stage.running():
-        await stage.until(lambda: "slows the disk" in (trouble(stage) or ""))
+        await stage.until(lambda: "slows down the disk" in (trouble(stage) or ""))
         told = trouble(stage) or ""
         await stage.until(lambda: len(stage.bridge.said) == 5)
         disk.slow = False
         await stage.until(lambda: trouble(stage) is None)
 
     assert told.startswith("the last tick took ")
-    assert told.endswith(" s; see what slows the disk or the machine")
+    assert told.endswith(" s; check what slows down the disk or the machine")
     assert sorted(stage.bridge.said) == [f"noted c{number}" for number in range(1, 6)]
     assert {tuple(stage.fate(f"c{number}")) for number in range(1, 6)} == {("pending", "handled")}
     assert error(stage) == ""

@@ -308,7 +308,7 @@ async def test_it_is_said_that_the_clock_went_back(stage: Stage, caplog: pytest.
         await again()
 
     assert [text for text in caplog.messages if "clock" in text] == [
-        "the clock was turned back by 1:00:00; nothing waits for longer by that"
+        "the clock was turned back by 1:00:00; prloom adjusts the times, so that nothing waits longer"
     ]
 
 

@@ -101,7 +101,7 @@ def test_a_document_that_would_be_over_its_limit_is_not_saved(folder: Folder) ->
     document = Document(folder, NAME, limit=50)
     document.save({"a": 1})
 
-    with pytest.raises(StorageError, match=r"dispatcher.json would have \d+ bytes, more than 50; keep less in it"):
+    with pytest.raises(StorageError, match=r"dispatcher.json would have \d+ bytes, more than 50; store less in it"):
         document.save({"a": "x" * 100})
 
     assert document.load() == Loaded({"a": 1})
@@ -259,7 +259,7 @@ def test_a_newer_schema_is_refused_and_left_as_it_is(folder: Folder) -> None:
         lambda: Document(folder, NAME).update(lambda _: {}),
     ):
         with pytest.raises(
-            StorageError, match=r"dispatcher.json has the schemaVersion 2, and this prloom knows 1; it is"
+            StorageError, match=r"dispatcher.json has the schemaVersion 2, and this prloom knows 1; the file was"
         ):
             use()
     assert folder.read_bytes(NAME) == content

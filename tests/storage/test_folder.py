@@ -41,7 +41,7 @@ def test_a_missing_folder_is_none_to_a_reader_and_made_for_a_writer(tmp_path: Pa
 
 def test_a_missing_root_is_none_to_a_reader_and_an_error_to_a_writer(tmp_path: Path) -> None:
     assert Folder.open(tmp_path / "nowhere", "bus") is None
-    with pytest.raises(StorageError, match=r"there is no folder .*nowhere; make it, or name another one"):
+    with pytest.raises(StorageError, match=r"there is no folder .*nowhere; create it, or name another one"):
         Folder.make(tmp_path / "nowhere", "bus")
 
 
@@ -79,7 +79,7 @@ def test_beneath_the_root_no_folder_is_reached_through_a_link(tmp_path: Path, de
 def test_a_file_in_a_folders_place_is_named(tmp_path: Path) -> None:
     (tmp_path / "prloom").write_text("")
 
-    with pytest.raises(UnsafePathError, match="prloom is a file, and prloom does not go through it"):
+    with pytest.raises(UnsafePathError, match="prloom is a file, and prloom does not use it"):
         Folder.make(tmp_path, "prloom", ".local")
 
 
@@ -115,7 +115,7 @@ def test_only_a_regular_file_is_read_or_written(folder: Folder, intruder: Callab
         lambda: folder.exists("file"),
     ]
     for use in uses:
-        with pytest.raises(UnsafePathError, match=f"bus/file is {kind}, and prloom does not go through it; see who"):
+        with pytest.raises(UnsafePathError, match=f"bus/file is {kind}, and prloom does not use it; find out what"):
             use()
 
 
@@ -230,11 +230,11 @@ def test_a_folder_that_was_removed_is_told_from_one_that_is_there(tmp_path: Path
         (tmp_path / "bus").rmdir()
 
         assert folder.gone()
-        with pytest.raises(StorageError, match="it was removed meanwhile; start prloom again"):
+        with pytest.raises(StorageError, match="it was removed while prloom ran; start prloom again"):
             folder.replace("file", b"x")
-        with pytest.raises(StorageError, match="it was removed meanwhile"):
+        with pytest.raises(StorageError, match="it was removed while prloom ran"):
             folder.open_to_append("file")
-        with pytest.raises(StorageError, match="it was removed meanwhile"):
+        with pytest.raises(StorageError, match="it was removed while prloom ran"):
             folder.make_sub("x")
 
 

@@ -27,7 +27,9 @@ def _hold(path: str, ready: Connection) -> None:
 def test_a_second_holder_waits_for_a_bounded_time_and_is_told_who_holds_it(folder: Folder) -> None:
     with (
         locks.held(folder),
-        pytest.raises(StorageError, match=f"bus is locked by .*{os.getpid()} for more than 0.05 s; see what it does"),
+        pytest.raises(
+            StorageError, match=f"bus has been locked by .*{os.getpid()} for more than 0.05 s; check what it does"
+        ),
         locks.held(folder, timeout=0.05),
     ):
         pytest.fail("held twice")
@@ -44,7 +46,7 @@ def test_readers_share_and_writers_do_not(folder: Folder) -> None:
     with (
         locks.held(folder, exclusive=False),
         locks.held(folder, exclusive=False, timeout=0),
-        pytest.raises(StorageError, match="is locked by"),
+        pytest.raises(StorageError, match="has been locked by"),
         locks.held(folder, timeout=0),
     ):
         pytest.fail("a writer among readers")
@@ -56,7 +58,7 @@ def test_a_waiter_gets_the_lock_as_soon_as_its_holder_is_killed(folder: Folder) 
     holder = spawn.Process(target=_hold, args=(folder.path, theirs))
     holder.start()
     assert ours.recv() == "held"
-    with pytest.raises(StorageError, match=f"is locked by process {holder.pid} "), locks.held(folder, timeout=0):
+    with pytest.raises(StorageError, match=f"has been locked by process {holder.pid} "), locks.held(folder, timeout=0):
         pytest.fail("held twice")
 
     os.kill(holder.pid or 0, signal.SIGKILL)

@@ -59,7 +59,7 @@ def test_a_promise_that_is_broken_is_named_with_what_it_means(tmp_path: Path) ->
     ("code", "problem"),
     [
         ("import time; time.sleep(60)", "the trial was stopped after 3 s: the plugin hangs"),
-        ("import os; os._exit(3)", "the process that tried them ended with status 3"),
+        ("import os; os._exit(3)", "the process that ran the tests ended with status 3"),
     ],
 )
 def test_a_trial_that_cannot_be_finished_is_told_and_ends(tmp_path: Path, code: str, problem: str) -> None:

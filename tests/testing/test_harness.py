@@ -225,7 +225,7 @@ def test_a_plugin_that_cannot_be_loaded_says_why_as_the_dispatcher_would(tmp_pat
 
 
 def test_an_agent_that_the_test_does_not_play_is_an_error_that_says_how_to() -> None:
-    with pytest.raises(ExtensionError, match="there is no agent in this test; play one with harness"):
+    with pytest.raises(ExtensionError, match="this test has no agent; add one with harness"):
         harness(notes).show(a_comment("agent"))
 
 
@@ -362,7 +362,7 @@ def test_a_plugin_is_found_at_its_path(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("gone", "there is no "), ("empty", "is no plugin; it needs an __init__.py")]
+    ("name", "text"), [("gone", "there is no "), ("empty", "is not a plugin; it needs an __init__.py")]
 )
 def test_a_path_without_a_plugin_is_an_error_that_says_what_is_missing(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / "empty").mkdir()

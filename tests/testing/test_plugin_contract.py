@@ -78,7 +78,7 @@ BROKEN = {
     "trips over company": (
         a_hook("(event,) = ctx.events"),
         "test_it_survives_all_golden_events_at_once",
-        r"^in company of all golden events: plugin noted: beforeTriage raised ValueError",
+        r"^together with all golden events: plugin noted: beforeTriage raised ValueError",
     ),
     "trips over a second look": (
         a_hook(
@@ -96,7 +96,7 @@ BROKEN = {
             'ctx.emit_action({"target": {"target": "x"}, "payload": {"type": "close_pr"}, "relatedEventId": "nope"})'
         ),
         "test_it_marks_only_what_it_is_shown",
-        r"it speaks of events that it was not shown: \['nope'\]",
+        r"it names events that it was not shown: \['nope'\]",
     ),
     "says something else each time": (
         a_hook("ctx.emit_comment(None, str(next(counter)))"),
@@ -123,7 +123,7 @@ BROKEN = {
             """
         ),
         "test_p2_a_hook_that_fails_leaves_no_trace",
-        "without room for state it failed otherwise: plugin noted: beforeTriage raised RuntimeError: oops",
+        "without space for its state, it failed in another way: plugin noted: beforeTriage raised RuntimeError: oops",
     ),
     "knows where it runs": (
         a_hook(

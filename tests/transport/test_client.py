@@ -183,7 +183,7 @@ def test_a_token_that_no_header_can_hold_is_refused_without_being_shown(new_wire
         new_wire(token=token)
 
     assert str(caught.value) == (
-        "the token has a space or a character that no token has; set it anew, without line ends"
+        "the token contains a space or another character that is not allowed; set it again, without line breaks"
     )
 
 
@@ -304,7 +304,7 @@ async def test_a_long_pause_is_not_slept_through(new_wire: NewWire, noon: Any) -
     error = await failure(wire)
 
     assert (error.trouble, error.retry_at, len(wire.sent)) == ("limited", noon + timedelta(seconds=90), 1)
-    assert str(error) == "GET /v3/things was not sent: a limit of the server allows it at 12:01:30 UTC again"
+    assert str(error) == "GET /v3/things was not sent: a limit of the server allows it again at 12:01:30 UTC"
 
 
 async def test_a_short_pause_is_slept_through(new_wire: NewWire) -> None:

@@ -119,7 +119,7 @@ def test_what_is_of_another_server_tells_nothing() -> None:
 )
 def test_what_is_damaged_tells_nothing_and_is_said(damaged: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert memory.read(damaged, SERVER, NOON, most=500) == Limits()
-    assert f"what was known of the limits of {SERVER} cannot be read, and is forgotten" in caplog.text
+    assert f"the saved rate limits of {SERVER} cannot be read and are ignored" in caplog.text
 
 
 # ---- through the client

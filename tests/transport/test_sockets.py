@@ -128,7 +128,7 @@ async def test_a_packed_gigabyte_is_given_up():
 
 async def test_what_is_packed_twice_is_not_unpacked():
     async with answering(b"content-encoding: gzip, gzip\r\n", lambda: [b"x"]) as client:
-        with pytest.raises(HttpError, match="which nobody asked for") as caught:
+        with pytest.raises(HttpError, match="which prloom did not request") as caught:
             await client.request("GET", "x")
 
     assert caught.value.trouble == "unknown"

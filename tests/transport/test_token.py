@@ -58,9 +58,9 @@ def test_a_file_comes_before_the_variable_and_is_read_anew_each_time(file: Path)
     ("content", "wrong"),
     [
         (None, "which cannot be read: No such file or directory; fix it"),
-        (b"", "which is empty; write a token there"),
-        (b" \n", "which is empty; write a token there"),
-        (b"\xff\xfe", "which holds no token; write one there"),
+        (b"", "which is empty; write a token into it"),
+        (b" \n", "which is empty; write a token into it"),
+        (b"\xff\xfe", "which does not contain a token; write one into it"),
     ],
 )
 def test_who_names_a_file_means_that_file(keeper: str, file: Path, content: bytes | None, wrong: str) -> None:
@@ -78,18 +78,22 @@ def test_of_a_file_no_more_is_read_than_a_token_can_have(file: Path) -> None:
     assert len(token.find(("A",), (), {"A_FILE": str(file)}).text) == token.LARGEST
 
 
-@pytest.mark.parametrize(("argument", "kept", "why"), [("bad", "x", "it ended with 1"), ("", "", "it prints nothing")])
+@pytest.mark.parametrize(
+    ("argument", "kept", "why"), [("bad", "x", "it ended with exit code 1"), ("", "", "it prints nothing")]
+)
 def test_a_program_that_has_none_is_named(keeper: str, argument: str, kept: str, why: str) -> None:
     text = missing(("A", "B"), (keeper, argument), {"KEPT": kept})
 
-    places = f"set A, or name a file with one in A_FILE, or see to it that `{keeper} {argument}` prints one ({why})"
+    places = (
+        f"set A, or name a file that contains it in A_FILE, or make sure that `{keeper} {argument}` prints one ({why})"
+    )
     assert text == f"there is no token: {places}"
 
 
 def test_a_program_that_is_not_there_is_said_to_be_so() -> None:
     text = missing((), ("/nowhere/gh", "auth", "token"), {})
 
-    assert text == "there is no token: see to it that `/nowhere/gh auth token` prints one (it is not installed)"
+    assert text == "there is no token: make sure that `/nowhere/gh auth token` prints one (it is not installed)"
 
 
 def test_neither_an_error_nor_what_is_logged_of_a_token_shows_it(file: Path) -> None:

@@ -99,7 +99,7 @@ def test_a_head_without_a_commit_is_said(project: Project, tmp_path: Path) -> No
     new = checkout.at(tmp_path / "new")
     assert new is not None
 
-    with pytest.raises(WorkspaceError, match=r"new has no commit yet; make one first"):
+    with pytest.raises(WorkspaceError, match=r"new has no commit yet; create one first"):
         checkout.head(new)
 
 

@@ -234,11 +234,11 @@ def test_a_folder_outside_needs_no_line(project: Project, repo: Repository, tmp_
 
 
 def test_a_folder_that_cannot_be_kept_out_is_named(project: Project, repo: Repository) -> None:
-    with pytest.raises(WorkspaceError, match=r"a\\nb cannot be kept out of git: its name has a line break"):
+    with pytest.raises(WorkspaceError, match=r"a\\nb cannot be excluded from git: its name has a line break"):
         repository.exclude(repo, project.root / "a\nb")
 
     (project.root / ".git" / "info" / "exclude").mkdir(parents=True)
-    with pytest.raises(WorkspaceError, match=r"\.local cannot be kept out of git: .*Is a directory"):
+    with pytest.raises(WorkspaceError, match=r"\.local cannot be excluded from git: .*Is a directory"):
         repository.exclude(repo, project.root / "prloom" / ".local")
 
 

@@ -71,7 +71,7 @@ def test_a_branch_that_is_not_there_is_one_clear_line(
 ) -> None:
     said = refusal(repo, place, name)
 
-    assert said.startswith("no branch ") or said.endswith(" cannot be the name of a branch")
+    assert said.startswith("no branch ") or said.endswith(" is not a valid name for a branch")
     assert len(said) < 500
     assert not place.exists()
     assert not (project.root / "x").exists()
@@ -98,7 +98,7 @@ def test_a_branch_of_origin_gets_a_local_one_that_tracks_it(project: Project, tm
 
 def test_a_branch_that_the_main_checkout_holds_is_refused(repo: Repository, place: Path) -> None:
     assert refusal(repo, place, "main") == (
-        f"branch main is checked out in {repo.root}, and prloom needs it in a worktree of its own; "
+        f"branch main is checked out in {repo.root}, and prloom needs it in its own worktree; "
         f"switch {repo.root} to another branch, for instance with `git switch --detach`"
     )
 
@@ -125,7 +125,7 @@ def test_a_folder_that_is_no_worktree_is_left_alone(repo: Repository, place: Pat
     place.mkdir(parents=True)
     (place / "mine").write_text("x")
 
-    assert refusal(repo, place, "feature") == f"{place} exists and is no worktree of this repository; move it away"
+    assert refusal(repo, place, "feature") == f"{place} exists and is not a worktree of this repository; move it away"
     assert (place / "mine").read_text() == "x"
 
 
@@ -133,8 +133,8 @@ def test_a_file_in_the_way_is_left_alone(repo: Repository, place: Path) -> None:
     place.parent.mkdir(parents=True)
     place.write_text("x")
 
-    assert "exists and is no worktree" in refusal(repo, place, "feature")
-    assert "no worktree can be made in" in refusal(repo, place / "below", "feature")
+    assert "exists and is not a worktree" in refusal(repo, place, "feature")
+    assert "no worktree can be created in" in refusal(repo, place / "below", "feature")
     assert place.read_text() == "x"
 
 
@@ -147,7 +147,7 @@ def test_a_worktree_of_another_repository_is_left_alone(
     project.git("clone", "--quiet", str(project.root), str(tmp_path / "clone"))
     project.git("worktree", "add", "--quiet", "--detach", str(place), cwd=tmp_path / "clone")
 
-    assert "exists and is no worktree of this repository" in refusal(repo, place, "feature")
+    assert "exists and is not a worktree of this repository" in refusal(repo, place, "feature")
 
 
 def test_a_symbolic_link_is_not_followed(project: Project, repo: Repository, place: Path, tmp_path: Path) -> None:
@@ -209,8 +209,8 @@ def test_a_worktree_elsewhere_whose_folder_is_gone_is_not_forgotten(
     shutil.rmtree(tmp_path / "unplugged")
 
     assert refusal(repo, place, "feature") == (
-        f"branch feature is registered as checked out in {tmp_path / 'unplugged'}, which is gone; "
-        f"bring it back, or forget it with `git worktree remove {tmp_path / 'unplugged'}`"
+        f"branch feature is registered as checked out in {tmp_path / 'unplugged'}, which is missing; "
+        f"restore it, or remove the entry with `git worktree remove {tmp_path / 'unplugged'}`"
     )
     assert str(tmp_path / "unplugged") in worktrees(project)
 
@@ -314,7 +314,7 @@ def test_a_branch_that_moves_during_the_checkout_is_not_set_back(
     mover.chmod(mover.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", f"{mover.parent}:{os.environ['PATH']}")
 
-    assert refusal(repo, place, "feature") == "branch feature moved while its worktree was being made; try again"
+    assert refusal(repo, place, "feature") == "branch feature changed while its worktree was created; try again"
     assert project.sha("feature") == moved
     assert not place.exists()
 
@@ -345,8 +345,8 @@ def test_a_branch_that_commits_a_link_in_prlooms_place_is_not_checked_out(
     project.commit({}, links={path: "/tmp"}, branch="feature")
 
     assert refusal(repo, place, "feature") == (
-        f"branch feature commits the symbolic link {path}, where prloom keeps its own files; "
-        "remove that from the branch and try again"
+        f"branch feature contains the symbolic link {path}, where prloom keeps its own files; "
+        "remove it from the branch and try again"
     )
     assert not place.exists()
     assert checkout.linked(repo.git_dir) == ()
@@ -355,7 +355,7 @@ def test_a_branch_that_commits_a_link_in_prlooms_place_is_not_checked_out(
 def test_a_branch_that_commits_state_is_not_checked_out(project: Project, repo: Repository, place: Path) -> None:
     project.commit({"prloom/.local/state.json": "{}"}, branch="feature")
 
-    assert "branch feature commits the folder prloom/.local, where" in refusal(repo, place, "feature")
+    assert "branch feature contains the folder prloom/.local, where" in refusal(repo, place, "feature")
     assert not place.exists()
     assert checkout.linked(repo.git_dir) == ()
 
@@ -368,7 +368,7 @@ def test_a_worktree_that_has_come_to_commit_prlooms_folder_is_refused(
     worktree.create(repo, place, "feature")
     project.commit({"prloom/.local/state.json": "{}"}, branch="feature")
 
-    assert "commits the folder prloom/.local" in refusal(repo, place, "feature")
+    assert "contains the folder prloom/.local" in refusal(repo, place, "feature")
 
 
 def test_prlooms_folder_is_kept_out_of_git(project: Project, repo: Repository, place: Path, tmp_path: Path) -> None:
@@ -464,7 +464,7 @@ def test_work_that_git_was_told_to_overlook_is_not_removed(project: Project, rep
     project.git("update-index", "--skip-worktree", "README.md", cwd=place)
     project.git("update-index", "--assume-unchanged", "src/app.py", cwd=place)
 
-    assert "files that git was told to overlook: README.md, src/app.py" in refused_removal(repo, place)
+    assert "files whose changes git ignores: README.md, src/app.py" in refused_removal(repo, place)
 
 
 def test_commits_without_a_branch_are_not_removed(project: Project, repo: Repository, place: Path) -> None:
@@ -531,7 +531,7 @@ def test_a_locked_worktree_is_not_removed(project: Project, repo: Repository, pl
 
 def test_what_is_no_worktree_cannot_be_removed(project: Project, repo: Repository, place: Path) -> None:
     for path in (project.root, place, project.root / "src"):
-        with pytest.raises(WorkspaceError, match=r"is no worktree of .*; adopt its branch again"):
+        with pytest.raises(WorkspaceError, match=r"is not a worktree of .*; adopt its branch again"):
             worktree.remove(repo, path)
 
     assert (project.root / "src" / "app.py").exists()

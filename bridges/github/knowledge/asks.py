@@ -81,7 +81,7 @@ def react(repository: Repository, where: Place, reaction: str) -> Ask | Refused:
     if name is None:
         return Refused(f"GitHub has no reaction {reaction!r}; it has {', '.join(REACTIONS)}")
     if where.review is not None:
-        return Refused("GitHub takes no reactions to a review; react to a comment, or to the pull request")
+        return Refused("GitHub does not support reactions to a review; react to a comment, or to the pull request")
     if where.inline is not None:
         url = repository.inline_reactions(where.inline)
     elif where.comment is not None:
@@ -117,7 +117,7 @@ def review(
     rest = [wording.at_line(path, line, text) for path, line, text in said if (path, line, text) not in at_lines]
     summary = "\n\n".join(part for part in (payload.summary.strip(), *rest) if part)
     if not summary and not at_lines and payload.verdict != "approve":
-        return Refused("the review says nothing, so there is nothing to post")
+        return Refused("the review is empty, so there is nothing to post")
     body: dict[str, Json] = {
         "event": _EVENTS[payload.verdict],
         "body": wording.body(summary, action),

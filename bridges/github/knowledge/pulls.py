@@ -98,7 +98,7 @@ def gone(number: int, when: str) -> Event:
         id=f"github:pr-{number}:gone",
         source=place.TARGET,
         type="pr_closed",
-        title="gone from GitHub, or no longer to be seen with this token",
+        title="no longer on GitHub, or the token has no access to it",
         created_at=when,
         pr=number,
     )

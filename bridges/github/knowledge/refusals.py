@@ -88,7 +88,9 @@ def refused(error: HttpError, now: datetime, *, unsure: bool) -> Refused:
         case "forbidden":
             return Refused(f"GitHub does not allow it: {said(error)}", unknown=unsure)
         case "gone":
-            return Refused(f"it is gone from GitHub, or the token cannot see it: {explained(error)}", unknown=unsure)
+            return Refused(
+                f"it is no longer on GitHub, or the token has no access to it: {explained(error)}", unknown=unsure
+            )
         case "refused":
             again = error.status == _CONFLICT
             return Refused(
@@ -110,7 +112,7 @@ def merge(error: HttpError, commit: str, now: datetime) -> Refused:
     if error.status == _CONFLICT:
         return Refused(
             f"the pull request has new commits, and {fields.short(commit)} is no longer its head ({said(error)}); "
-            "look at the new commits, then ask for the merge again"
+            "read the new commits, then request the merge again"
         )
     if error.status != _NOT_ALLOWED:
         return refused(error, now, unsure=False)

@@ -22,8 +22,8 @@ from prloom.workspace.repository import Repository
 
 REVIEW = """# Feedback
 
-Write one `- [ ] …` for each item, here or anywhere in this file; `file:` and `line:` may stand indented below.
-prloom takes each item once and answers beneath it.
+Write one `- [ ] …` for each item, here or anywhere in this file.
+You may add `file:` and `line:` below it, indented. prloom takes each item once and answers below it.
 
 ## ready
 
@@ -112,8 +112,8 @@ def _lost(where: RepositoryPaths, plan: Plan) -> tuple[str, ...]:
     for each in found:
         if each.plan.id == plan.id and each.plan.branch != plan.branch:
             raise PrloomError(
-                f"plan {plan.id} is lost, and was for branch {naming.shown(each.plan.branch)}; "
-                f"give it up with `prloom forget {plan.id}`, or take another --plan"
+                f"plan {plan.id} is lost; its branch was {naming.shown(each.plan.branch)}; "
+                f"give it up with `prloom forget {plan.id}`, or choose another --plan"
             )
     return tuple(each.plan.id for each in found if each.plan.branch == plan.branch and each.plan.id != plan.id)
 
@@ -131,7 +131,7 @@ def _refuse_twice(where: RepositoryPaths, branch: str, chosen: str) -> None:
             raise PrloomError(f"branch {naming.shown(branch)} already belongs to plan {plan.id}")
         if plan is not None and plan_id == chosen:
             raise PrloomError(
-                f"plan {chosen} exists already, for branch {naming.shown(plan.branch)}; choose another --plan"
+                f"plan {chosen} already exists, for branch {naming.shown(plan.branch)}; choose another --plan"
             )
 
 

@@ -81,7 +81,7 @@ async def _asked(
         if state is not None:
             state.close()
     if found is None:
-        raise PrloomError(f"{forge.name} has no pull request #{number}, or the token may not see it")
+        raise PrloomError(f"{forge.name} has no pull request #{number}, or the token has no access to it")
     if found.state != "open":
         raise PrloomError(f"pull request #{number} is {found.state}; it cannot be adopted")
     return found

@@ -130,4 +130,6 @@ def _have_let_go(local: Folder, plan_id: str, patience: timedelta, pause: Pause)
 def _refuse_while_an_agent_works(where: RepositoryPaths, plan_id: str) -> None:
     (found,) = [each for each in snapshot.every(where) if each.plan.id == plan_id]
     if any(event.run for event in found.bus.state.open.values()):
-        raise PrloomError(f"an agent is at work on plan {plan_id}; wait for its end, which takes a dispatcher")
+        raise PrloomError(
+            f"an agent is working on plan {plan_id}; run `prloom start` until it has finished, then try again"
+        )

@@ -55,7 +55,7 @@ class Guard:
     def _look(self, repo: Repository, worktree: Path) -> str | None:
         found = checkout.registered(repo.git_dir, worktree)
         if found is None:
-            return f"{worktree} is no worktree of this repository any more; adopt the branch again"
+            return f"{worktree} is no longer a worktree of this repository; adopt the branch again"
         head = checkout.head(found)
         if self._commits.get(worktree, ("", None))[0] != head:
             self._commits[worktree] = head, _brought(repo, found, head)
@@ -66,7 +66,7 @@ def _brought(repo: Repository, found: Checkout, head: str) -> str | None:
     committed = tree.committed_state(repo, head)
     if committed is None:
         return None
-    return f"commit {head[:12]} of {found.path.name} brings {committed}; take it out of the branch, then adopt again"
+    return f"commit {head[:12]} of {found.path.name} contains {committed}; remove it from the branch, then adopt again"
 
 
 def _about(repo: Repository, worktree: Path) -> tuple[str, ...]:

@@ -90,7 +90,7 @@ class Ledger:
     def commit(self, stage: str, by: str, **parts: Any) -> Decision:  # noqa: ANN401 - the fields of Decision
         """Let a decision take effect, as a whole; `parts` are the other fields of `Decision`."""
         if self._closed is not None:
-            raise StorageError(f"{self._decisions.path} is not written to any more: {self._closed}")
+            raise StorageError(f"{self._decisions.path} cannot be written any more: {self._closed}")
         decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
         now = self.clock()
         line = envelope.encode("decision", record.sparse(decision), record.iso(now))
@@ -225,12 +225,12 @@ class Ledger:
     def _decision(self, line: bytes) -> Decision | None:
         newer = entries.newer(line)
         if newer is not None:
-            raise StorageError(f"{self._decisions.path} has a decision that is not understood: {newer}")
+            raise StorageError(f"{self._decisions.path} contains a decision that cannot be read: {newer}")
         return entries.decision(line)
 
     def _begin_anew(self) -> None:
         """Keep what is known beside a log that was cut or replaced: in a snapshot, with which a new segment begins."""
-        log.warning("%s was cut or replaced; what was decided before stands all the same", self._decisions.path)
+        log.warning("%s was cut or replaced; earlier decisions remain valid", self._decisions.path)
         self.state = replace(self.state, log=self._decisions.end())
         self._rotate_decisions()
 
@@ -260,7 +260,7 @@ class Ledger:
                 raise
             sizes = {"decisions": self.state.log.offset, "actions": self.state.outbox.offset}
             self._floor[journal] = sizes.get(journal, self.events.end().offset)
-            log.warning("%s.jsonl cannot be rotated, and goes on growing: %s", journal, error)
+            log.warning("%s.jsonl cannot be rotated, and keeps growing: %s", journal, error)
 
     def _rotate_decisions(self) -> None:
         """Begin a new segment with a snapshot, so that a rebuild reads one segment and not all of history."""

@@ -79,7 +79,7 @@ def load(local: Folder) -> Plan:
     document = Document(local, paths.PLAN_STATE)
     found = document.peek()
     if found.value is None:
-        reason = found.reason or "there is none"
+        reason = found.reason or "it does not exist"
         raise StorageError(f"{document.path} cannot be read: {reason}; adopt its branch or pull request again")
     try:
         return record.from_wire(Plan, found.value)

@@ -42,7 +42,10 @@ def load(local: Folder, bridge: str, now: datetime) -> DeliveryState:
     else:
         if found.reason is None:
             return DeliveryState()
-    log.warning("%s could not be read; what was queued by now is looked for before it is posted", file.path)
+    log.warning(
+        "%s could not be read; before prloom posts a queued action, it checks whether the action was posted before",
+        file.path,
+    )
     doubtful = DeliveryState(attempts={_ALL: Attempt(0, record.iso(now))})
     save(local, bridge, doubtful)
     return doubtful

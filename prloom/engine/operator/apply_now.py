@@ -123,5 +123,5 @@ def _folder(repository: RepositoryPaths, plan_id: str, guard: Guard) -> Folder:
     problem = guard.problem(worktree)
     local = None if problem else Folder.open(worktree, *paths.LOCAL)
     if local is None:
-        raise PrloomError(f"plan {plan_id} cannot be opened: {problem or 'its worktree is gone'}")
+        raise PrloomError(f"plan {plan_id} cannot be opened: {problem or 'its worktree is missing'}")
     return local

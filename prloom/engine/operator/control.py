@@ -148,9 +148,7 @@ def _waiting(told: Json) -> Iterator[Asked]:
 def _too_old(asked: Asked, now: datetime) -> bool:
     if now - asked.since <= PATIENCE:
         return False
-    log.warning(
-        "the request %s to %s is over a day old; it is not carried out any more", asked.request.id, asked.request.verb
-    )
+    log.warning("the request %s to %s is more than a day old; prloom ignores it", asked.request.id, asked.request.verb)
     return True
 
 

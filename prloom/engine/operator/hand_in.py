@@ -30,7 +30,7 @@ def append(repository: RepositoryPaths, plan_id: str, events: Sequence[Event], n
         for event in events:
             if search.event(bus, event.id, None) is not None:
                 raise PrloomError(
-                    f"plan {plan_id} has an event {event.id} already, and nothing was appended; "
+                    f"plan {plan_id} already has an event {event.id}, so nothing was appended; "
                     f"`prloom why` shows what happened to it"
                 )
         entries.append(Journal(bus, paths.EVENTS), [intake.shortened(event) for event in events], now)

@@ -72,7 +72,7 @@ class AgentTriager:
             await self._finish(desk, agent, runner.find(folder))
             return
         runner.stop(runner.find(folder))
-        unknown = Result(status="interrupted", error="its agent is not known here")
+        unknown = Result(status="interrupted", error="this prloom does not know its agent")
         settling.settle(desk, run, "prloom", unknown, None)
 
     def sweep(self, desk: Desk) -> None:
@@ -97,10 +97,10 @@ class AgentTriager:
         async with self._slots:
             limit = self._limits.get(agent.name)
             if limit is not None and usage_limits.holds(limit, (), desk.clock()):
-                raise AgentError(f"{limit.reason}; it is tried again at {record.iso(limit.until)}")
+                raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
             run_id = runs.new_id(desk.clock(), stage)
             run = self._prepare(desk, agent, run_id, self._request(desk, stage, text, chosen, run_id)).start()
-            log.info("plan %s: run %s of %s is started for a hook (%s)", desk.id, run_id, agent.name, stage)
+            log.info("plan %s: run %s of %s starts for a hook (%s)", desk.id, run_id, agent.name, stage)
             result = await _outcome(desk, run, agent)
             self._note_limit(desk, agent, run, result)
         if result.status != "ok":

@@ -83,7 +83,7 @@ async def _attempt(
 def _end(desk: Desk, queued: QueuedAction, state: DeliveryState, secrets: Mapping[str, str]) -> Delivery | None:
     """Return the end of an action that is not sent, or None for one that is to be sent."""
     if outbox.too_late(queued, desk.clock()):
-        return outbox.dropped(queued, "it came too late to be a quick sign")
+        return outbox.dropped(queued, "it is too late for a quick reaction")
     earlier = next((receipt for receipt in state.receipts if receipt.action_id == queued.id), None)
     if earlier is not None:  # it arrived, and the end came before that was decided
         return outbox.delivered(queued, earlier)
@@ -156,7 +156,7 @@ async def _alone(bridge: LoadedBridge, action: Action, context: BridgeContext) -
     result = await _bounded(bridge.bridge.actions(context, action))
     if isinstance(result, Delivered | Refused):
         return result
-    return Refused(f"the bridge returned {type(result).__name__}, neither Delivered nor Refused", unknown=True)
+    return Refused(f"the bridge returned {type(result).__name__}, not Delivered or Refused", unknown=True)
 
 
 async def _bounded(sending: Awaitable[object]) -> object:

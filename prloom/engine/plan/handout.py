@@ -53,7 +53,7 @@ def hand_out(desk: Desk, roster: Roster, hands: Hands) -> bool:
 def _park_unreadable(desk: Desk, unreadable: Sequence[OpenEvent]) -> bool:
     """Leave events to a person whose text in the journal is not the one that came in."""
     if unreadable:
-        reason = "its text in events.jsonl is not the text that came in"
+        reason = "its text in events.jsonl has changed since prloom read it"
         desk.ledger.commit("intake", "prloom", changes=tuple(verdicts.park(event.id, reason) for event in unreadable))
     return bool(unreadable)
 

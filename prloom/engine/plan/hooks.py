@@ -66,7 +66,7 @@ async def _attempt(desk: Desk, step: Show, plugin: Plugin, services: Services) -
             return
         suspected = desk.suspects.issuperset(step.event_ids)
         if len(step.event_ids) > 1 or (failure.kind == "died" and not suspected):
-            log.warning("plugin %s: %s; each event is shown to it alone", plugin.key, plugin.unnamed(failure))
+            log.warning("plugin %s: %s; prloom now shows it the events one by one", plugin.key, plugin.unnamed(failure))
             _suspect(desk, step, deadly=failure.kind == "died")
             return
         what = f"{step.hook} failed on {', '.join(step.event_ids)}: {plugin.unnamed(failure)}"
@@ -213,7 +213,7 @@ def _commit(desk: Desk, plugin: Plugin, call: HookCall, outcome: Outcome, *, dur
             duration_ms=duration_ms,
         )
     except (TooLongError, TypeError, ValueError) as error:
-        raise HookFailed(f"plugin {plugin.key}: what {call.hook} asks for cannot be written down: {error}") from error
+        raise HookFailed(f"plugin {plugin.key}: the result of {call.hook} cannot be saved: {error}") from error
     desk.clear({event.id for event in call.events})
 
 

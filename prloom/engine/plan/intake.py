@@ -35,9 +35,9 @@ ROOM = 1024 * 1024
 PATIENCE = timedelta(seconds=5)
 """How long a last line may be without its newline before it is taken for one whose writer was killed."""
 UNSEEN = "no plugin handles it, and no agent sees it"
-REPLACED = "events.jsonl was cut or replaced; it is read again from its beginning"
+REPLACED = "events.jsonl was cut or replaced; prloom reads it again from its beginning"
 
-LATE = "a program kept events.jsonl open while it was rotated twice; the lines that it appended then are taken in"
+LATE = "a program kept events.jsonl open while it was rotated twice; prloom takes in the lines that it appended then"
 
 Sign = Callable[[Event], React | None]
 """Tells the sign by which an event is acknowledged, if it is to be."""
@@ -294,5 +294,5 @@ def _writable(event: Event) -> Event:
     room = ROOM - len(event.title)
     if len(event.body) <= room:
         return event
-    log.warning("event %s has %d characters; what is over %d is cut off", event.id, len(event.body), room)
+    log.warning("event %s has %d characters; prloom keeps the first %d", event.id, len(event.body), room)
     return replace(event, body=f"{event.body[: max(room, 0)]}\n\n(cut off by prloom)")

@@ -52,7 +52,7 @@ class Jobs:
         if ending:
             _, stuck = await asyncio.wait(ending, timeout=self._patience.total_seconds())
             for task in stuck:
-                log.warning("%r does not end; it is left alone", task.get_coro())
+                log.warning("%r does not end; prloom no longer waits for it", task.get_coro())
 
     def _done(self, task: asyncio.Task[None]) -> None:
         desk = self._tasks.pop(task)
@@ -68,6 +68,6 @@ async def _guarded(desk: Desk | None, job: Job) -> None:
             desk.trouble(str(error))
     except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
         if desk is None:
-            failures.tell(log, error, "the dispatcher goes on without it")
+            failures.tell(log, error, "the dispatcher continues without it")
         else:
-            desk.trouble(failures.tell(log, error, f"plan {desk.id} rests and is tried again"))
+            desk.trouble(failures.tell(log, error, f"plan {desk.id} is tried again later"))

@@ -61,7 +61,7 @@ def _reply(desk: Desk, event: Event, command: Command, plugin_commands: Mapping[
         case "pause":
             return Reply("Paused. `/prloom resume` resumes work.", paused=True)
         case "resume":
-            return Reply("Going on.", paused=False)
+            return Reply("Resumed.", paused=False)
         case "help":
             return Reply(commands.help_text(plugin_commands))
         case _:

@@ -74,4 +74,4 @@ class HookServices:
             event = entries.event(entry.line)
             if event is not None and event.id == event_id:
                 return entry.position
-        raise ExtensionError(f"read_events: this plan has no event {event_id!r} to read on from")
+        raise ExtensionError(f"read_events: this plan has no event {event_id!r} to continue from")

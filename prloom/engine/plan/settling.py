@@ -19,7 +19,7 @@ _BY_TEXT: tuple[Trouble, ...] = ("turns", "timeout", "silence", "output", "empty
 Of the rest, it is certain that it has nothing to do with it.
 """
 
-_LOST = "its text in events.jsonl is not the text that came in"
+_LOST = "its text in events.jsonl has changed since prloom read it"
 
 
 def fail(desk: Desk, run_id: str, batch: tuple[Event, ...], reason: str, *, by: str = "prloom") -> None:

@@ -41,7 +41,7 @@ def advance(desk: Desk, roster: Roster, hands: Hands) -> bool:
         desk.trouble(str(error))
         return False
     except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
-        desk.trouble(failures.tell(log, error, f"plan {desk.id} rests and is tried again"))
+        desk.trouble(failures.tell(log, error, f"plan {desk.id} is tried again later"))
         return False
     desk.well()
     return moved
@@ -110,7 +110,9 @@ def _recover(desk: Desk, hands: Hands) -> bool:
 async def _recovering(desk: Desk, run: str, ids: tuple[str, ...], hands: Hands) -> None:
     await hands.triager.recover(desk, run, ids)
     if run in _runs(desk.ledger.state.open.values()):  # or it would be recovered again at once, and for ever
-        raise PrloomError(f"run {run} could not be settled; see its folder, then `prloom drop` its events or wait")
+        raise PrloomError(
+            f"the result of run {run} cannot be processed; check its folder, then `prloom drop` its events, or wait"
+        )
 
 
 def _runs(opened: Iterable[OpenEvent]) -> dict[str, tuple[str, ...]]:

@@ -185,7 +185,7 @@ class _OnDemand:
             return False
         client.renew(found.text)
         self._token, self._refused_at = found, None
-        log.info("bridge %s: goes on with another token, of %s", self._name, self._source)
+        log.info("bridge %s: continues with another token, of %s", self._name, self._source)
         return True
 
     async def _found(self) -> Token | None:
@@ -225,7 +225,7 @@ class _Kept:
         try:
             return None if self._file is None else self._file.load().value
         except StorageError as error:
-            log.warning("what is known of a server's limits could not be read: %s", error)
+            log.warning("the saved rate limits of the servers could not be read: %s", error)
             return None
 
     def save(self, value: Mapping[str, Json]) -> None:
@@ -235,7 +235,7 @@ class _Kept:
         try:
             self._file.save(value)
         except StorageError as error:
-            log.warning("what is known of a server's limits could not be kept: %s", error)
+            log.warning("the rate limits of the servers could not be saved: %s", error)
 
 
 def _speaks_http(bridge: LoadedBridge) -> bool:

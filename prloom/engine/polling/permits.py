@@ -58,7 +58,7 @@ class Permits:
     async def _ask(self, login: str, context: BridgeContext) -> Permit:
         bridge, now = self._bridge.bridge, context.now
         if not isinstance(bridge, Permissions):
-            return Permit(now + ASKED_AGAIN, None, f"the bridge {self._bridge.name} cannot tell")
+            return Permit(now + ASKED_AGAIN, None, f"the bridge {self._bridge.name} cannot look it up")
         try:
             async with asyncio.timeout(LIMIT.total_seconds()):
                 permission = await bridge.permission(context, login)
@@ -66,6 +66,6 @@ class Permits:
             why = errors.describe(error)
             return Permit(now + ASKED_AGAIN, None, why)
         if not isinstance(permission, str):
-            why = f"the bridge {self._bridge.name} answered with {type(permission).__name__}, which is no permission"
+            why = f"the bridge {self._bridge.name} answered with {type(permission).__name__}, which is not a permission"
             return Permit(now + ASKED_AGAIN, None, why)
         return Permit(now + BELIEVED, permission)

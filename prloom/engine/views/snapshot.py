@@ -83,7 +83,7 @@ def _plan(local: Folder, plan_id: str) -> Plan:
     plan = plans.load(local)
     if plan.id != plan_id:
         raise StorageError(
-            f"{local.where(paths.PLAN_STATE)} is of plan {plan.id!r}; adopt its branch or pull request again"
+            f"{local.where(paths.PLAN_STATE)} belongs to plan {plan.id!r}; adopt its branch or pull request again"
         )
     return plan
 

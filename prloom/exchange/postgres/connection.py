@@ -243,7 +243,7 @@ class _Outage:
         """Return what to say where it lasted for too long."""
         if self.unknown:
             return OutcomeUnknownError(
-                f"{why}; it was lost while a change was made, which may stand or not: do the same again"
+                f"{why}; it was lost during a change, so it is unknown whether the change was saved; try again"
             )
         return StoreBusyError(
             f"{why}; it was tried for {self._patience:g} s and nothing was changed; check the server, and try again"

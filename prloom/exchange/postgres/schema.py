@@ -115,7 +115,7 @@ def bring_up(db: psycopg.Connection, address: Address, scripts: tuple[str, ...] 
             _migrate(db, address, scripts)
     except psycopg.errors.InsufficientPrivilege as error:
         raise StoreError(
-            f"{address.shown}: {address.without_password(str(error))}; have an owner of the database say "
+            f"{address.shown}: {address.without_password(str(error))}; ask an owner of the database to run "
             f'`CREATE SCHEMA {address.schema} AUTHORIZATION "{db.info.user}"`'
         ) from error
 

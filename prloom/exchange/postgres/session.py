@@ -64,9 +64,9 @@ def told(address: Address, error: psycopg.Error) -> StoreError:
         case LockNotAvailable():
             return StoreBusyError(f"{text}; another program holds the lock; find out which one, and try again")
         case ReadOnlySqlTransaction():
-            return StoreError(f"{text}; this is a standby: name the server that takes writes")
+            return StoreError(f"{text}; this is a standby; name the primary server")
         case InsufficientPrivilege():
-            return StoreError(f"{text}; have the schema's owner grant it")
+            return StoreError(f"{text}; ask the schema's owner to grant it")
         case _:
             return StoreError(text)
 
@@ -76,4 +76,4 @@ def _check_server(db: psycopg.Connection, address: Address) -> None:
     if version < OLDEST:
         raise StoreError(f"{address.shown} is PostgreSQL {version}; an exchange needs {OLDEST} or later")
     if encoding != "UTF8":
-        raise StoreError(f"{address.shown} is a database in {encoding}; make one in UTF8 for the exchange")
+        raise StoreError(f"{address.shown} is a database in {encoding}; create a UTF8 database for the exchange")

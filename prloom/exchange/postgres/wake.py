@@ -70,7 +70,9 @@ class Ears:
                     self._pokes.poke()
             except psycopg.Error as error:
                 log.debug(
-                    "nothing is heard of %s (%s)", self._address.shown, self._address.without_password(str(error))
+                    "no notifications arrive from %s (%s)",
+                    self._address.shown,
+                    self._address.without_password(str(error)),
                 )
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 _close(db)

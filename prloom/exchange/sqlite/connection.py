@@ -89,7 +89,7 @@ class Connection:
         except sqlite3.Error as error:
             if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
                 raise OutcomeUnknownError(
-                    f"{self.path}: {error} while a change was made, which may stand or not; do the same again"
+                    f"{self.path}: {error} during a change, so it is unknown whether the change was saved; try again"
                 ) from error
             raise
 

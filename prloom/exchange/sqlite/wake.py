@@ -47,7 +47,7 @@ def _watch(path: str) -> int | None:
     fd: int = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
     if fd >= 0 and libc.inotify_add_watch(fd, os.fsencode(path), _IN_MODIFY) >= 0:
         return fd
-    log.info("no file watch on %s (%s); it is looked at from time to time", path, os.strerror(ctypes.get_errno()))
+    log.info("%s cannot be watched (%s); prloom checks it from time to time", path, os.strerror(ctypes.get_errno()))
     if fd >= 0:
         os.close(fd)
     return None

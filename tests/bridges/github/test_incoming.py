@@ -1245,8 +1245,8 @@ async def test_that_a_repository_was_renamed_is_said_until_it_is_configured(desk
     (warning,) = third.warnings
     assert [first.warnings, second.warnings] == [(), (warning,)]
     assert warning == (
-        'ada/engine is called ada/motor now; set `repo = "ada/motor"` in [bridges.github], '
-        "or give `origin` its new address"
+        'ada/engine was renamed to ada/motor; set `repo = "ada/motor"` in [bridges.github], '
+        "or change the address of `origin`"
     )
 
 

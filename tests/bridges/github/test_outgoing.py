@@ -332,7 +332,7 @@ async def test_a_reply_to_a_comment_that_is_gone_stands_in_the_conversation(desk
 
     result = await desk.say(event.reply_to)
 
-    assert said(desk) == ["*(The comment that this answers is gone.)*\n\nDone."]
+    assert said(desk) == ["*(The comment that this answers was deleted.)*\n\nDone."]
     assert result.remote_id.startswith("issuecomment-")
 
 
@@ -345,7 +345,9 @@ async def test_a_404_where_the_comment_is_there_is_told_in_githubs_words_and_not
     result = await desk.say(event.reply_to)
 
     assert (result.retryable, said(desk)) == (False, [])
-    assert result.error.startswith("it is gone from GitHub, or the token cannot see it: POST /repos/ada/engine/pulls/1")
+    assert result.error.startswith(
+        "it is no longer on GitHub, or the token has no access to it: POST /repos/ada/engine/pulls/1"
+    )
     assert result.error.endswith(": 404: Not Found, or so")
 
 
@@ -355,7 +357,7 @@ async def test_a_reply_that_the_thread_does_not_take_stands_in_the_conversation(
 
     await desk.say(event.reply_to)
 
-    assert said(desk) == ["*(GitHub takes no reply in the thread that this answers.)*\n\nDone."]
+    assert said(desk) == ["*(GitHub does not accept replies in the thread that this answers.)*\n\nDone."]
 
 
 SSO = "https://github.com/orgs/acme/sso?authorization_request=A1B2"
@@ -434,7 +436,10 @@ async def test_what_is_gone_as_a_whole_is_refused_for_good(desk: Any, pull: Any)
 
     assert (result.retryable, result.error) == (
         False,
-        "it is gone from GitHub, or the token cannot see it: POST /repos/ada/engine/issues/1/comments: 404: Not Found",
+        (
+            "it is no longer on GitHub, or the token has no access to it: "
+            "POST /repos/ada/engine/issues/1/comments: 404: Not Found"
+        ),
     )
 
 
@@ -561,7 +566,7 @@ async def test_people_are_assigned(desk: Any, pull: Any) -> None:
 
 async def test_whom_github_does_not_assign_without_a_word_is_named(desk: Any, pull: Any) -> None:
     assert await desk.act(None, AssignUsers(("ann", "nobody"))) == Refused(
-        "GitHub does not let these be assigned here: nobody"
+        "GitHub does not allow you to assign these users here: nobody"
     )
 
 
@@ -583,7 +588,7 @@ async def test_a_milestone_is_set_by_its_title(desk: Any, pull: Any) -> None:
     assert await desk.act(None, SetMilestone("next")) == Delivered()
     assert pull.milestone.title == "Next"
     assert await desk.act(None, SetMilestone("3.0")) == Refused(
-        "there is no milestone '3.0'; make one on GitHub, then `prloom retry` this"
+        "there is no milestone '3.0'; create it on GitHub, then run `prloom retry` for this action"
     )
 
 
@@ -615,7 +620,7 @@ def moved(commit: str) -> Refused:
     """Return the refusal of a merge of a commit that is not the head any more."""
     return Refused(
         f"the pull request has new commits, and {commit[:12]} is no longer its head (Head branch was modified. "
-        "Review and try the merge again.); look at the new commits, then ask for the merge again",
+        "Review and try the merge again.); read the new commits, then request the merge again",
         commit=commit,
     )
 
@@ -691,7 +696,7 @@ async def test_what_conflicts_or_is_closed_is_not_merged(desk: Any, pull: Any) -
     conflicting = await desk.act(None, Merge())
     desk.hub.close(pull)
 
-    text = "it conflicts with main; resolve that, then `prloom retry` this"
+    text = "it conflicts with main; resolve the conflict, then run `prloom retry` for this action"
     assert conflicting == Refused(text, commit=pull.head.sha)
     assert await desk.act(None, Merge()) == Refused("the pull request is closed; reopen it to merge it")
 
@@ -774,7 +779,7 @@ async def test_a_reaction_that_github_does_not_have_is_refused(desk: Any, pull: 
 async def test_a_plan_has_no_place_there(desk: Any, pull: Any) -> None:
     result = await desk.act(None, UpsertPlan("here", "A plan", "# A plan"))
 
-    assert result == Refused("GitHub has no place for plans; they are kept in the plan's own folder")
+    assert result == Refused("the github bridge does not store plans; each plan is in its own folder")
 
 
 # ---- reviews
@@ -831,7 +836,7 @@ async def test_nobody_approves_their_own_pull_request(desk: Any) -> None:
 
 
 async def test_a_review_that_says_nothing_is_not_posted(desk: Any, pull: Any) -> None:
-    assert await desk.act(None, Review("comment")) == Refused("the review says nothing, so there is nothing to post")
+    assert await desk.act(None, Review("comment")) == Refused("the review is empty, so there is nothing to post")
 
 
 # ---- who may
@@ -915,7 +920,9 @@ async def test_p3_a_pull_request_whose_opening_was_not_answered_is_found(desk: A
 
 
 async def test_a_branch_that_is_not_there_is_refused_in_githubs_words(desk: Any) -> None:
-    with pytest.raises(Exception, match="GitHub opens no pull request for 'topic': Validation Failed head invalid"):
+    with pytest.raises(
+        Exception, match="GitHub did not open a pull request for 'topic': Validation Failed head invalid"
+    ):
         await desk.bridge.open_pull_request(
             desk.context(), branch="topic", base="main", title="A topic", body="", draft=False
         )

@@ -195,7 +195,7 @@ async def test_a_file_that_cannot_be_read_keeps_no_other_from_being_read(caplog:
     assert first.state["troubles"] == {"pr-7": "review.md leads through a symbolic link; remove it"}
     assert third.state["troubles"] == {}
     assert [each.getMessage() for each in caplog.records] == [
-        "plan pr-7: no feedback is read from its review.md: review.md leads through a symbolic link; remove it",
+        "plan pr-7: its review.md cannot be read: review.md leads through a symbolic link; remove it",
         "plan pr-7: its review.md can be read again",
     ]
 
@@ -316,7 +316,7 @@ async def test_what_takes_a_forge_is_refused(payload: Payload, kind: str) -> Non
 
     result = await deliver(plan, None, payload)
 
-    assert result == Refused(f"a local review file cannot do {kind}; that takes a pull request on a forge")
+    assert result == Refused(f"a local review file does not support {kind}; this needs a pull request on a forge")
     assert the_file(plan) == ""
 
 
@@ -329,7 +329,9 @@ async def test_an_empty_message_is_refused(payload: Payload) -> None:
 async def test_a_token_that_names_nothing_is_refused(token: Json) -> None:
     result = await deliver(a_plan(""), Target("local", token), Comment("hello"))
 
-    assert result == Refused("the target's token names no item; use the event's reply_to, or None for `## replies`")
+    assert result == Refused(
+        "the target's token does not name an item; use the event's reply_to, or None for `## replies`"
+    )
 
 
 async def test_a_reply_goes_to_the_plan_that_its_token_names() -> None:
@@ -343,7 +345,7 @@ async def test_a_reply_goes_to_the_plan_that_its_token_names() -> None:
 async def test_a_reply_to_a_plan_that_is_gone_is_refused() -> None:
     result = await deliver(a_plan(""), Target("local", {"plan": "pr-9", "item": "x"}), Comment("hello"))
 
-    assert result == Refused("the plan 'pr-9' is not looked after any more")
+    assert result == Refused("there is no plan 'pr-9' any more")
 
 
 async def test_an_action_of_no_plan_is_refused() -> None:
@@ -351,7 +353,7 @@ async def test_an_action_of_no_plan_is_refused() -> None:
 
     result = await LocalBridge().actions(a_context(), action)
 
-    assert result == Refused("the action belongs to no plan, so it has no review.md")
+    assert result == Refused("the action does not belong to a plan, so there is no review.md")
 
 
 async def test_an_unsafe_file_refuses_the_action() -> None:
@@ -410,7 +412,7 @@ async def test_a_block_that_never_ends_is_waited_for() -> None:
 
 def test_the_bridge_has_no_settings() -> None:
     assert create({}).targets == ("local",)
-    with pytest.raises(ExtensionError, match=r"\[bridges.local\] has no setting 'file'; take it out"):
+    with pytest.raises(ExtensionError, match=r"\[bridges.local\] has no setting 'file'; remove it"):
         create({"file": "x"})
 
 
@@ -524,7 +526,5 @@ async def test_what_is_ignored_or_unreadable_is_told_as_long_as_it_is_so() -> No
 
     told = "plan pr-7: line 1 of review.md is ignored: an item begins with `- [ ] `"
     assert [list(each.warnings) for each in (first, second, last)] == [[told], [told], []]
-    assert [each.partition(": ")[2].partition(": ")[0] for each in third.warnings] == [
-        "no feedback is read from its review.md"
-    ]
+    assert [each.partition(": ")[2].partition(": ")[0] for each in third.warnings] == ["its review.md cannot be read"]
     assert len(last.events) == 1

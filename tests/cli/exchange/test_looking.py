@@ -100,7 +100,7 @@ def test_inspect_is_told_one_thing_to_look_at(args: tuple[str, ...], run: Run):
     [
         (
             ("check", "nobody"),
-            "there is no conversation 'nobody' here; see what there is with `prloom exchange read`",
+            "there is no conversation 'nobody' here; list the messages with `prloom exchange read`",
         ),
         (("inspect", "nobody"), "there is no message 'nobody' here"),
         (("inspect", "--conversation", "nobody"), "there is no conversation 'nobody' here"),

@@ -35,7 +35,7 @@ def test_a_plan_of_another_branch_keeps_its_id(project: Project, git_stage: Stag
     project.adopt(git_stage)
     project.git("branch", "other")
 
-    with pytest.raises(Exception, match="plan work exists already, for branch work; choose another --plan"):
+    with pytest.raises(Exception, match="plan work already exists, for branch work; choose another --plan"):
         adopt.adopt_branch(
             repository.find(project.root),
             git_stage.config,
@@ -72,7 +72,7 @@ def test_an_adoption_that_was_cut_short_is_simply_done_again(project: Project, g
 def test_a_branch_that_brings_prlooms_files_is_not_adopted(project: Project, git_stage: Stage):
     project.bring_prlooms_files()
 
-    with pytest.raises(WorkspaceError, match=r"branch work commits the folder prloom/\.local"):
+    with pytest.raises(WorkspaceError, match=r"branch work contains the folder prloom/\.local"):
         project.adopt(git_stage)
 
     assert not git_stage.paths.worktree("work").exists()

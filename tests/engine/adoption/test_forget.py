@@ -62,7 +62,7 @@ async def test_an_agent_at_work_keeps_the_plan(project: Project, git_stage: Stag
 
         git_stage.triager.before = think
         await asyncio.wait_for(thinking.wait(), 60)
-        with pytest.raises(PrloomError, match="an agent is at work on plan work; wait for its end"):
+        with pytest.raises(PrloomError, match="an agent is working on plan work; run `prloom start` until"):
             await asyncio.to_thread(give_up, project, git_stage)
 
     assert worktree.exists()
@@ -96,5 +96,5 @@ def test_a_dispatcher_that_does_not_let_go_keeps_the_plan_and_is_named(project: 
 
 
 def test_a_worktree_without_prlooms_folder_is_left_to_git(project: Project, git_stage: Stage):
-    with pytest.raises(PrloomError, match=r"is no worktree|no worktree"):
+    with pytest.raises(PrloomError, match=r"is not a worktree|no worktree"):
         give_up(project, git_stage)

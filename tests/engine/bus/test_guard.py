@@ -31,7 +31,7 @@ def test_a_commit_that_brings_prlooms_files_is_seen_when_it_comes(project: Proje
 
     problem = guard.problem(worktree)
     assert problem is not None
-    assert "brings the folder prloom/.local; take it out of the branch" in problem
+    assert "contains the folder prloom/.local; remove it from the branch" in problem
 
 
 def test_a_folder_that_is_no_worktree_of_the_repository_is_a_problem(project: Project, git_stage: Stage):
@@ -41,7 +41,7 @@ def test_a_folder_that_is_no_worktree_of_the_repository_is_a_problem(project: Pr
     problem = Guard(project.root).problem(other)
 
     assert problem is not None
-    assert "is no worktree of this repository any more" in problem
+    assert "is no longer a worktree of this repository" in problem
 
 
 async def test_a_plan_whose_branch_brings_prlooms_files_is_not_read_and_not_written_to(
@@ -59,7 +59,7 @@ async def test_a_plan_whose_branch_brings_prlooms_files_is_not_read_and_not_writ
 
     after = {file.name: file.read_bytes() for file in (worktree / "prloom/.local/bus").iterdir() if file.is_file()}
     assert after == {**before, "events.jsonl": appended}
-    assert "take it out of the branch" in git_stage.published("unreadable")["work"]
+    assert "remove it from the branch" in git_stage.published("unreadable")["work"]
     state = json.loads((worktree / "prloom/.local/state.json").read_text())
     assert state.get("lastError") is None
 
@@ -74,7 +74,7 @@ async def test_while_it_runs_a_plan_whose_branch_brings_prlooms_files_is_let_go_
         desk = dispatcher.board.desks["work"]
         project.bring_prlooms_files()
         await git_stage.until(lambda: "work" not in dispatcher.board.desks)
-        with pytest.raises(Exception, match="not written to any more"):
+        with pytest.raises(Exception, match="cannot be written any more"):
             desk.ledger.commit("triage", "agent")
         project.git("update-ref", "refs/heads/work", good)
         git_stage.append(said("a"), plan_id="work")

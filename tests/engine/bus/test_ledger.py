@@ -97,7 +97,7 @@ def test_after_an_error_a_ledger_writes_nothing_any_more(tmp_path: Path):
     log = tmp_path / "bus/decisions.jsonl"
     before = log.read_bytes()
 
-    with pytest.raises(StorageError, match="is not written to any more"):
+    with pytest.raises(StorageError, match="cannot be written any more"):
         ledger.commit("beforeTriage", "someone")
     ledger.save()
 
@@ -109,7 +109,7 @@ def test_a_ledger_that_was_closed_says_why(bus: Folder):
     ledger = opened(bus)
     ledger.close("the plan was given up")
 
-    with pytest.raises(StorageError, match="not written to any more: the plan was given up"):
+    with pytest.raises(StorageError, match="cannot be written any more: the plan was given up"):
         ledger.commit("operator", "operator")
 
 
@@ -391,7 +391,7 @@ def test_a_rotation_that_the_file_system_refuses_is_said_and_stops_nothing(
     ledger.commit("operator", "operator", paused=True)
     ledger.save()
 
-    assert "cannot be rotated, and goes on growing" in caplog.text
+    assert "cannot be rotated, and keeps growing" in caplog.text
     assert opened(on(REAL, tmp_path)).state.paused
 
 

@@ -202,7 +202,7 @@ async def test_what_waits_for_a_plan_is_given_up_after_a_day(stage: Stage, caplo
     await stage.tick()
 
     assert waiting(stage) == []
-    assert "is not carried out any more" in caplog.text
+    assert "prloom ignores it" in caplog.text
 
 
 async def test_a_request_for_a_plan_that_was_given_up_is_forgotten(stage: Stage):

@@ -23,7 +23,7 @@ def test_all_are_appended_or_none(stage: Stage) -> None:
     hand_in.append(stage.paths, "pr-7", [said("b")], stage.clock())
     before = (local / "bus/events.jsonl").read_bytes()
 
-    with pytest.raises(PrloomError, match=r"^plan pr-7 has an event b already, and nothing was appended; `prloom why`"):
+    with pytest.raises(PrloomError, match=r"^plan pr-7 already has an event b, so nothing was appended; `prloom why`"):
         hand_in.append(stage.paths, "pr-7", [said("a"), said("b")], stage.clock())
 
     assert (local / "bus/events.jsonl").read_bytes() == before

@@ -146,7 +146,7 @@ async def test_a_rebase_that_is_acknowledged_only_leaves_a_todo_a_reason_and_a_s
 
     assert "- [ ] Rebase the branch onto its base" in (stage.local() / "plan.md").read_text()
     steps = why.document(why.find(stage.paths, "a")).steps
-    assert "the agent asks for a rebase of the branch; the plan has a TODO for it" in [step.reason for step in steps]
+    assert "the agent requests a rebase of the branch; the plan has a TODO for it" in [step.reason for step in steps]
     assert plan_shown(stage)["rebaseRequested"] is True
 
 
@@ -260,7 +260,7 @@ async def test_a_run_that_fails_is_tried_again_by_the_backoff_and_parked_in_the_
     await stage.tick()
 
     assert stage.open()["a"]["state"] == "parked"
-    assert stage.open()["a"]["reason"].startswith("triage failed 2 times, the last time: command: ")
+    assert stage.open()["a"]["reason"].startswith("triage failed 2 times; the last error: command: ")
 
 
 async def test_the_text_that_runs_fail_on_does_not_go_on_spoiling_those_of_its_neighbours(bench: Bench, stage: Stage):
@@ -335,7 +335,7 @@ async def test_a_usage_limit_without_an_end_is_a_wait_of_its_own_that_keeps_the_
     due = datetime.fromisoformat(wait["deferredUntil"])
     assert (verdict(stage, "a"), wait["attempts"]) == ("quota", 0)
     assert timedelta(minutes=59) < due - stage.clock() < timedelta(minutes=61)
-    assert "does not say when it is reset, so prloom tries again in an hour" in wait["reason"]
+    assert "does not say when the limit is reset, so prloom tries again in an hour" in wait["reason"]
     stage.clock.advance(minutes=61)
     await stage.tick()
     assert bench.asked == [["a", "b"], ["a", "b"]]
@@ -372,7 +372,7 @@ async def test_a_hooks_run_waits_for_the_usage_limit_too(bench: Bench, stage: St
 
     assert bench.asked == [["a"]]
     assert "usage limit reached; try again in 3 hours (run " in waits(bench)["b"]["reason"]
-    assert "it is tried again at 20" in waits(bench)["b"]["reason"]
+    assert "prloom tries again at 20" in waits(bench)["b"]["reason"]
 
 
 async def test_a_run_that_says_nothing_for_too_long_is_ended(bench: Bench, stage: Stage):
@@ -381,7 +381,7 @@ async def test_a_run_that_says_nothing_for_too_long_is_ended(bench: Bench, stage
 
     await stage.tick()
 
-    assert "the run said nothing for longer than it may" in waits(bench)["a"]["reason"]
+    assert "the run printed nothing for longer than the limit" in waits(bench)["a"]["reason"]
 
 
 async def test_an_agent_that_is_not_there_is_a_failed_attempt_with_a_remedy(bench: Bench, stage: Stage):

@@ -166,7 +166,7 @@ async def test_an_answer_that_is_none_is_a_failure_with_doubt(stage: Stage):
 
     await stage.tick()
 
-    assert queue(stage)[0]["error"] == "the bridge returned str, neither Delivered nor Refused"
+    assert queue(stage)[0]["error"] == "the bridge returned str, not Delivered or Refused"
     assert len(attempts(stage)) == 1
 
 

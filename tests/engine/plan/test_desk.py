@@ -96,7 +96,7 @@ def test_many_jobs_that_fail_of_one_trouble_are_one_trouble(stage: Stage, board:
     desk.trouble("the disk is full")
     first = desk.rest_until
 
-    desk.trouble("decisions.jsonl is not written to any more")
+    desk.trouble("decisions.jsonl cannot be written any more")
 
     assert desk.rest_until == first
     assert plan_state(stage)["lastError"] == "the disk is full"
@@ -181,7 +181,7 @@ async def test_what_the_machine_refuses_is_not_called_a_bug(
     await stage.tick()
 
     assert json.loads((stage.local() / "state.json").read_text())["lastError"] == told
-    assert f"{told}; plan pr-7 rests and is tried again" in caplog.messages
+    assert f"{told}; plan pr-7 is tried again later" in caplog.messages
     assert "bug" not in caplog.text
     assert "Traceback" not in caplog.text
 

@@ -98,6 +98,6 @@ async def test_what_does_not_let_itself_be_ended_is_left_alone(caplog: pytest.Lo
 
     await jobs.end()
 
-    assert "does not end; it is left alone" in caplog.text
+    assert "does not end; prloom no longer waits for it" in caplog.text
     free.set()
     await jobs.wait()

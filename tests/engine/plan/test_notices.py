@@ -49,7 +49,7 @@ async def test_a_notice_is_shown_to_every_plugin_and_costs_no_agent(stage: Stage
     assert stage.state()["done"] == {"handled": 1}
     last = why.document(why.find(stage.paths, kind)).steps[-1]
     assert (last.stage, last.by, last.verdict) == ("notice", "prloom", "handled")
-    assert last.reason == "a notice, shown to every plugin; nobody waits for an answer"
+    assert last.reason == "a notice, shown to every plugin; it needs no answer"
 
 
 @pytest.mark.parametrize(

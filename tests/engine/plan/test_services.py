@@ -68,7 +68,7 @@ def test_what_strangers_wrote_is_left_out_also_when_its_text_was_vouched_for(sta
 
 
 def test_an_id_that_the_plan_never_had_is_a_mistake(services: HookServices):
-    with pytest.raises(ExtensionError, match="this plan has no event 'x' to read on from"):
+    with pytest.raises(ExtensionError, match="this plan has no event 'x' to continue from"):
         services.read_events(types=None, since_id="x", limit=10)
 
 

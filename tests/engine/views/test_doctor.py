@@ -41,7 +41,7 @@ def test_a_repository_where_nothing_was_ever_done_has_no_findings(stage: Stage) 
     ("line", "what"),
     [
         ("nonsense", "JSON is malformed: "),
-        ('{"kind": "event"}', "it is no envelope of ts, kind, schemaVersion and data: "),
+        ('{"kind": "event"}', "it is not an envelope with ts, kind, schemaVersion and data: "),
         ('{"kind": "note", "data": {}}', "its kind is note, not one of event, decision, action"),
         ('{"kind": "event", "data": {"id": ""}}', "it is not a valid event: Expected `str` of length >= 1 - at `$.id`"),
         (

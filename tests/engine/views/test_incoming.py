@@ -48,7 +48,10 @@ def test_an_object_an_array_and_lines_are_read(text: str, ids: list[str]) -> Non
         (f"{json.dumps(A)}\n{{nonsense", "line 2, column 2: not valid JSON: Expecting property name"),
         ("[" * 5000, "line 1: not valid JSON: it is nested too deeply; fix that place"),
         (json.dumps(A | {"id": "x" * 513}), "the event: its id has 513 characters; use at most 512"),
-        (json.dumps(A | {"context": nested(100)}), "the event: it is nested more than 100 levels deep; make `context`"),
+        (
+            json.dumps(A | {"context": nested(100)}),
+            "the event: it is nested more than 100 levels deep; use fewer levels",
+        ),
         ("7", "the event: Expected `object`, got `int`; an event has at least an id, a source and a type"),
         (json.dumps([A, {"id": "b", "source": "ci"}]), "event 2: Object missing required field `type`"),
         (json.dumps(A | {"id": ""}), "the event: Expected `str` of length >= 1 - at `$.id`"),

@@ -385,11 +385,11 @@ def bad_snapshot(local: Path) -> None:
     [
         (broken_json, "state.json cannot be read: Input data was truncated; adopt its branch or pull request again"),
         (wrong_state, "state.json cannot be used: Expected `str`, got `int` - at `$.id`"),
-        (linked_state, "state.json is a symbolic link, and prloom does not go through it"),
-        (anothers_state, "state.json is of plan 'pr-7'; adopt its branch or pull request again"),
+        (linked_state, "state.json is a symbolic link, and prloom does not use it"),
+        (anothers_state, "state.json belongs to plan 'pr-7'; adopt its branch or pull request again"),
         (bad_snapshot, "decisions.jsonl cannot be applied: Expected `int`, got `str`"),
-        (linked_bus, "bus is a symbolic link, and prloom does not go through it"),
-        (piped_log, "decisions.jsonl is a pipe, and prloom does not go through it"),
+        (linked_bus, "bus is a symbolic link, and prloom does not use it"),
+        (piped_log, "decisions.jsonl is a pipe, and prloom does not use it"),
     ],
 )
 async def test_a_plan_that_cannot_be_read_shows_why_and_hides_no_other(

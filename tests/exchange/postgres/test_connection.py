@@ -159,7 +159,7 @@ def test_a_commit_of_which_nobody_can_say_what_became_of_it_is_to_be_done_again(
     wire.lose("answer")
     wire.refuse()
 
-    with pytest.raises(OutcomeUnknownError, match="which may stand or not: do the same again"):
+    with pytest.raises(OutcomeUnknownError, match="so it is unknown whether the change was saved"):
         exchange.store.publish([draft])
 
     elsewhere = opened(postgres_server.at(postgres_server.own().url, tmp_path))

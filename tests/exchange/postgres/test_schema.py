@@ -115,7 +115,7 @@ def test_an_empty_schema_of_ones_own_is_enough(url: str, raw: psycopg.Connection
     name = address.read(url).schema
     raw.execute(f"CREATE ROLE {name} LOGIN".encode())
     restricted = url.replace("postgres@", f"{name}@", 1)
-    with pytest.raises(StoreError, match=f"have an owner of the database say `CREATE SCHEMA {name} AUTHORIZATION"):
+    with pytest.raises(StoreError, match=f"ask an owner of the database to run `CREATE SCHEMA {name} AUTHORIZATION"):
         PostgresStore(restricted)
     raw.execute(f"CREATE SCHEMA {name} AUTHORIZATION {name}".encode())
 
@@ -127,7 +127,7 @@ def test_a_database_that_cannot_hold_every_text_is_refused(url: str, raw: psycop
     name = address.read(url).schema
     raw.execute(f"CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0".encode())
 
-    with pytest.raises(StoreError, match="is a database in LATIN1; make one in UTF8 for the exchange"):
+    with pytest.raises(StoreError, match="is a database in LATIN1; create a UTF8 database for the exchange"):
         PostgresStore(url.replace("/postgres?", f"/{name}?"))
 
 
