@@ -71,7 +71,7 @@ class TriageContext(HookContext):
         if mark.reason is not None and not isinstance(mark.reason, str):
             raise self._mistake(name, f"the reason is {strict.described(mark.reason)}; give a text")
         if mark.event_id in self._marks:
-            self.log.warning("%s: event %s is marked already; the first mark stands", name, mark.event_id)
+            self.log.warning("%s: event %s is already marked; the first mark counts", name, mark.event_id)
             return
         self._marks[mark.event_id] = mark
 
@@ -105,5 +105,5 @@ class TriageContext(HookContext):
         if text is None:
             raise self._mistake(name, f"until is {until!r}; give an aware datetime or an ISO 8601 text")
         if record.moment(text) <= self.now:
-            raise self._mistake(name, f"until is {text}, which is over; give a time to come")
+            raise self._mistake(name, f"until is {text}, which is in the past; give a time in the future")
         return text
