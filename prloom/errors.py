@@ -51,6 +51,7 @@ _REMEDIES = {
     errno.EMFILE: "allow more open files with `ulimit -n`",
     errno.ENFILE: "close programs that have many files open",
     errno.ENOMEM: "close other programs, or give prloom more memory",
+    errno.EAGAIN: "close other programs, or raise the limits that `ulimit -a` shows",
     errno.EIO: "check the disk",
     errno.ESTALE: "check the network file system",
     errno.ENODEV: "check the disk",
@@ -58,6 +59,8 @@ _REMEDIES = {
     errno.ENOENT: "check whether something has removed it",
     errno.ENOTDIR: "check whether something has replaced it",
 }
+_NO_THREAD = "can't start new thread"
+_NOT_LOADED = "failed to map segment"  # of a library, by the dynamic linker
 _NAMED = {errno.ENOENT, errno.ENOTDIR}
 """Errors that are the machine's only where they name a file."""
 
@@ -72,6 +75,10 @@ def explain(error: BaseException) -> str | None:
             return str(error)
         case MemoryError():
             return f"there is not enough memory; {_REMEDIES[errno.ENOMEM]}"
+        case ImportError() if _NOT_LOADED in str(error):
+            return f"there is not enough memory; {_REMEDIES[errno.ENOMEM]}"
+        case RuntimeError() if str(error) == _NO_THREAD:
+            return f"no new thread can be started; {_REMEDIES[errno.EAGAIN]}"
         case OSError(errno=number, filename=name) if number in _REMEDIES and (name or number not in _NAMED):
             where = f" ({name})" if name else ""
             return f"{error.strerror}{where}; {_REMEDIES[number]}"

@@ -190,7 +190,7 @@ def _for_people(error: BaseException) -> tuple[str, int] | None:
             told = "the current folder was removed; change to another one, and run it again", 1
         case _:
             explained = errors.explain(error)
-            again = ", and run it again" if isinstance(error, OSError | MemoryError) else ""
+            again = "" if isinstance(error, errors.PrloomError) else ", and run it again"
             told = None if explained is None else (f"{explained}{again}", 1)
     return told
 

@@ -114,6 +114,8 @@ def test_the_options_before_the_command_reach_it(tmp_path: Path) -> None:
 
 # Exit codes, and one clear line.
 
+MORE_PROCESSES = "close other programs, or raise the limits that `ulimit -a` shows"
+
 
 @pytest.mark.parametrize(
     ("error", "code", "said"),
@@ -137,6 +139,21 @@ def test_the_options_before_the_command_reach_it(tmp_path: Path) -> None:
         ),
         (
             MemoryError(),
+            1,
+            "prloom: there is not enough memory; close other programs, or give prloom more memory, and run it again\n",
+        ),
+        (
+            RuntimeError("can't start new thread"),
+            1,
+            f"prloom: no new thread can be started; {MORE_PROCESSES}, and run it again\n",
+        ),
+        (
+            BlockingIOError(11, "Resource temporarily unavailable"),
+            1,
+            f"prloom: Resource temporarily unavailable; {MORE_PROCESSES}, and run it again\n",
+        ),
+        (
+            ImportError("/x/_core.so: failed to map segment from shared object"),
             1,
             "prloom: there is not enough memory; close other programs, or give prloom more memory, and run it again\n",
         ),
