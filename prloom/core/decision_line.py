@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from prloom.model.decision import Change, Decision, Delivery
 
 _IDS = 20
-"""Ids that are named; of more, the rest is counted."""
+"""Ids of one kind that are named, and changes of one kind that are told; of more, the rest is counted."""
 _LONGEST = 200
 """Characters of a reason, an error or a title."""
 
@@ -20,11 +20,11 @@ def line(plan_id: str, decision: Decision) -> str:
 
 
 def _parts(decision: Decision) -> Iterator[str]:
-    yield from _changes(decision.changes)
+    yield from _first(_changes(decision.changes))
     if decision.actions:
         yield f"queued {_names(action.id for action in decision.actions)}"
-    yield from map(_delivery, decision.deliveries)
-    yield from (f"added TODO {_plain(todo.id)}: {_plain(todo.title)}" for todo in decision.todos)
+    yield from _first(_deliveries(decision.deliveries))
+    yield from _first(f"added TODO {_plain(todo.id)}: {_plain(todo.title)}" for todo in decision.todos)
     if decision.todos_done:
         yield f"done TODO {_names(decision.todos_done)}"
     yield from _of_plan(decision)
@@ -60,13 +60,26 @@ def _changes(changes: Iterable[Change]) -> Iterator[str]:
         yield f"{_plain(verdict)} {_names(ids)}{until}{reason}"
 
 
-def _delivery(delivery: Delivery) -> str:
-    more = [
-        f" {_plain(delivery.url)}" if delivery.url else "",
-        f", next try {delivery.next_try}" if delivery.next_try else "",
-        f" ({_plain(delivery.error)})" if delivery.error else "",
-    ]
-    return f"{delivery.state} {_plain(delivery.action_id)}{''.join(more)}"
+def _deliveries(deliveries: Iterable[Delivery]) -> Iterator[str]:
+    """Yield what became of the actions, those together that went the same way."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for delivery in deliveries:
+        more = [
+            f" {_plain(delivery.url)}" if delivery.url else "",
+            f", next try {delivery.next_try}" if delivery.next_try else "",
+            f" ({_plain(delivery.error)})" if delivery.error else "",
+        ]
+        alike.setdefault((delivery.state, "".join(more)), []).append(delivery.action_id)
+    for (state, rest), ids in alike.items():
+        yield f"{state} {_names(ids)}{rest}"
+
+
+def _first(parts: Iterable[str]) -> Iterator[str]:
+    """Yield the first of these parts, and how many more there are: each event may have a reason of its own."""
+    found = tuple(parts)
+    yield from found[:_IDS]
+    if len(found) > _IDS:
+        yield f"and {len(found) - _IDS} more"
 
 
 def _names(ids: Iterable[str]) -> str:

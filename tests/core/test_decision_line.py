@@ -72,6 +72,25 @@ def test_a_delivery_names_its_action_and_its_outcome(delivery: Delivery, expecte
     assert line("deliver", "github", deliveries=(delivery,)) == f"plan pr-7: deliver by github: {expected}"
 
 
+def test_actions_that_went_the_same_way_are_named_together() -> None:
+    told = line(
+        "deliver",
+        "local",
+        deliveries=tuple(Delivery(action_id=f"a-{number}", state="delivered", attempts=1) for number in range(100)),
+    )
+
+    assert told.startswith("plan pr-7: deliver by local: delivered a-0, a-1, a-2,")
+    assert told.endswith(", a-19 and 80 more")
+
+
+def test_of_many_reasons_some_are_told_and_the_rest_is_counted() -> None:
+    changes = [Change(event_id=f"e{n}", verdict="held", state="held", reason=f"reason {n}") for n in range(25)]
+
+    told = line("intake", "prloom", changes=tuple(changes))
+
+    assert told.endswith("held e18 (reason 18); held e19 (reason 19); and 5 more")
+
+
 def test_a_command_of_the_operator_names_its_request() -> None:
     told = line("operator", "operator", paused=True, note="cli-1")
 
