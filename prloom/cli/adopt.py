@@ -65,5 +65,5 @@ def command(given: Options, pr: int | None, branch: str | None, plan_id: str | N
     worktree = adopt.locate(repo.root, config).worktree(plan.id)
     click.echo(f"Plan {terminal.paint(plan.id, 'name')} looks after branch {terminal.clean(plan.branch)}.")
     click.echo(f"  worktree  {terminal.clean(str(worktree))}")
-    click.echo(f'  feedback  {terminal.clean(str(worktree / "prloom/.local/review.md"))}, under "## ready"')
+    click.echo(f'  feedback  {terminal.clean(str(worktree / "prloom/.local/review.md"))}, as "- [ ] …" items')
     click.echo("Next: run `prloom start`, or `prloom start --once` for one round.")

@@ -27,6 +27,8 @@ def _parts(decision: Decision) -> Iterator[str]:
     yield from _first(f"added TODO {_plain(todo.id)}: {_plain(todo.title)}" for todo in decision.todos)
     if decision.todos_done:
         yield f"done TODO {_names(decision.todos_done)}"
+    if decision.todos_dropped:
+        yield f"TODO taken out {_names(decision.todos_dropped)}"
     yield from _of_plan(decision)
     if decision.run is not None:
         yield f"run {_plain(decision.run)}"

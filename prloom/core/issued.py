@@ -1,4 +1,4 @@
-"""Decide which events prloom has answered already, by its own posts and by what it remembers of them."""
+"""Decide which events prloom has answered already, and which TODOs are open, by its own posts and its memory."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from prloom.core import acknowledging, marker, triage
 from prloom.model.action import Action, Comment, InlineComment, Review
-from prloom.model.decision import DONE, Decision
+from prloom.model.decision import DONE, Decision, Todo
 from prloom.model.event import Event
-from prloom.model.issued import IssuedPost
+from prloom.model.issued import IssuedPost, IssuedTodo
 
 _OWNERS = (triage.OWNER, acknowledging.OWNER)
 _ORDINALS = 16
@@ -21,15 +21,22 @@ class Posts:
     """What is remembered of one pull request: the actions that were issued, and the posts that were found on it.
 
     `answered` holds the posts by the event that they answer. `loose` are posts, by action, of which that is not known.
+    `todos` are the TODOs that were ever added to the plan, and `asked` those by the events that asked for them.
     """
 
     issued: dict[str, IssuedPost] = field(default_factory=dict)
     found: dict[str, IssuedPost] = field(default_factory=dict)
     answered: dict[str, IssuedPost] = field(default_factory=dict)
     loose: dict[str, IssuedPost] = field(default_factory=dict)
+    todos: dict[str, IssuedTodo] = field(default_factory=dict)
+    asked: dict[str, Todo] = field(default_factory=dict)
 
-    def add(self, line: IssuedPost) -> None:
+    def add(self, line: IssuedPost | IssuedTodo) -> None:
         """Remember one more line."""
+        if isinstance(line, IssuedTodo):
+            self.todos[line.todo.id] = line
+            self.asked |= dict.fromkeys(line.todo.event_ids, line.todo)
+            return
         action = line.action_id
         kept = self.found if line.found else self.issued
         kept[action] = line
@@ -52,6 +59,21 @@ def issued(decision: Decision) -> tuple[IssuedPost, ...]:
         for action in decision.actions
         if _has_words(action)
     )
+
+
+def todos(decision: Decision, posts: Posts) -> tuple[IssuedTodo, ...]:
+    """Return what is to be remembered of a decision's TODOs: those that it adds, and those that have ended."""
+    over = (*decision.todos_done, *decision.todos_dropped)
+    lines = (
+        *(IssuedTodo(todo=todo) for todo in decision.todos),
+        *(IssuedTodo(todo=posts.todos[todo_id].todo, ended=True) for todo_id in over if todo_id in posts.todos),
+    )
+    return tuple(line for line in lines if posts.todos.get(line.todo.id) != line)
+
+
+def open_todos(posts: Posts) -> tuple[Todo, ...]:
+    """Return the TODOs that have not ended, in the order in which they were added."""
+    return tuple(line.todo for line in posts.todos.values() if not line.ended)
 
 
 def _has_words(action: Action) -> bool:
@@ -95,6 +117,13 @@ def answer(event: Event, posts: Posts, plugins: Sequence[str]) -> IssuedPost | N
         return None
     derived = (posts.loose[action] for action, _ in _derived(event, plugins) if action in posts.loose)
     return next(derived, None) or next((post for post in posts.loose.values() if _follows(post, event)), None)
+
+
+def asked(event: Event, posts: Posts) -> Todo | None:
+    """Return the TODO that an event has asked for already, or None where none is known."""
+    if not posts.asked or event.notice:
+        return None
+    return next((posts.asked[event_id] for event_id in _ids(event) if event_id in posts.asked), None)
 
 
 def _follows(post: IssuedPost, event: Event) -> bool:

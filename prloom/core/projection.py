@@ -51,18 +51,18 @@ def _rebase(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
     """Return whether a rebase is asked for, and its TODO: until that is done, or taken out of the plan."""
     todo = next((todo.id for todo in decision.todos if todo.rebase), state.rebase_todo)
     requested = state.rebase_requested if decision.rebase_requested is None else decision.rebase_requested
-    if todo in decision.todos_done or not requested:
+    if todo in {*decision.todos_done, *decision.todos_dropped} or not requested:
         return {"rebase_requested": False, "rebase_todo": None}
     return {"rebase_requested": requested, "rebase_todo": todo}
 
 
 def _todos(state: DispatchState, decision: Decision) -> Mapping[str, tuple[Thread, ...]]:
-    """Return the TODOs whose end a conversation waits for, or the request for a rebase."""
+    """Return the TODOs that have not ended, each with the conversations that wait for its end."""
     given_up = state.rebase_todo if decision.rebase_requested is False else None
-    if not decision.todos and not decision.todos_done and given_up is None:
+    over = {given_up, *decision.todos_done, *decision.todos_dropped} - {None}
+    if not decision.todos and not over:
         return state.todos
-    new = {todo.id: todo.threads for todo in decision.todos if todo.threads or todo.rebase}
-    over = {given_up, *decision.todos_done}
+    new = {todo.id: todo.threads for todo in decision.todos}
     return {key: threads for key, threads in {**state.todos, **new}.items() if key not in over}
 
 

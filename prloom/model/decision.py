@@ -148,6 +148,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     writes: tuple[StateWrite, ...] = ()
     todos: tuple[Todo, ...] = ()
     todos_done: tuple[str, ...] = ()
+    todos_dropped: tuple[str, ...] = ()
     deliveries: tuple[Delivery, ...] = ()
     plan: PlanText | None = None
     cursor: Cursor | None = None

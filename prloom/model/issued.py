@@ -1,7 +1,8 @@
-"""What prloom remembers of its own posts on a pull request, outside the plan's worktree."""
+"""What prloom remembers of a pull request outside the plan's worktree: its own posts, and the TODOs."""
 
 from __future__ import annotations
 
+from prloom.model.decision import Todo
 from prloom.model.record import Record
 
 
@@ -20,3 +21,13 @@ class IssuedPost(Record, frozen=True, kw_only=True, omit_defaults=True):
     thread: str | None = None
     written_at: str | None = None
     url: str | None = None
+
+
+class IssuedTodo(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of the same file of the kind `todo`: a TODO that was added to the plan, or one that `ended`.
+
+    It has ended when its box was checked, or when it was taken out of `plan.md`.
+    """
+
+    todo: Todo
+    ended: bool = False

@@ -81,8 +81,8 @@ class DispatchState(Record, frozen=True, kw_only=True):
     `actions.jsonl` is. `fingerprint` is a checksum of what was read before `cursor`; None if by an older prloom. Up
     to `rereading`, `events.jsonl` is read again, for it took another file's place, and what was taken in is known by
     the log. `done` counts the finished events by state, `delivered` the delivered actions that are no mere courtesies.
-    `todos` are the TODOs to be done whose end a conversation waits for. `rebase_requested` says that somebody asked for
-    a rebase of the branch that is not done, and `rebase_todo` which TODO that is.
+    `todos` are the TODOs that have not ended, with the conversations that wait for it. `rebase_requested` says that
+    somebody asked for a rebase of the branch that is not done, and `rebase_todo` which TODO that is.
     """
 
     seq: int = 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from prloom.core import naming
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -29,7 +31,7 @@ RUNS = "runs"
 PLUGIN_STATE = "plugin-state"
 PLUGIN_STATE_GLOBAL = "plugin-state-global"
 ISSUED = "issued"
-"""The folder, in the main checkout, of what prloom remembers of its own posts on each pull request."""
+"""The folder, in the main checkout, of what prloom remembers of its own posts on each pull request, and of TODOs."""
 ADOPTED = "plans"
 """The folder, in the main checkout, of what prloom remembers of each adopted plan."""
 SEGMENT_ENDS = "segment-ends.json"
@@ -85,6 +87,11 @@ def plugin_file(key: str) -> str:
 def issued_posts(forge: str, pr: int) -> str:
     """Return the name of the file of prloom's own posts on a pull request."""
     return f"{forge.replace('/', '__')}-{pr}.jsonl"
+
+
+def issued_todos(branch: str) -> str:
+    """Return the name of the file of the TODOs of a branch without a pull request."""
+    return f"branch--{naming.plan_id(branch)}.jsonl"
 
 
 def bridge_cursor(bridge: str) -> str:

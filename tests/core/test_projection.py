@@ -263,9 +263,10 @@ def test_conversations_wait_for_their_todos_until_these_are_done(folded: Fold) -
 
     asked = folded(EMPTY, todos=todos)
 
-    assert asked.todos == {"t1": (thread,)}
-    assert folded(asked).todos == {"t1": (thread,)}
-    assert folded(asked, todos_done=("t1",)).todos == {}
+    assert asked.todos == {"t1": (thread,), "t2": ()}
+    assert folded(asked).todos == asked.todos
+    assert folded(asked, todos_done=("t1",)).todos == {"t2": ()}
+    assert folded(asked, todos_done=("t1",), todos_dropped=("t2",)).todos == {}
 
 
 # ---- any sequence of decisions

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from prloom.config import peek
 from prloom.config.models import Config
-from prloom.core import naming, plan_file
+from prloom.core import naming, plan_file, todos
 from prloom.engine.bus import adopted, plans
+from prloom.engine.bus.issued import IssuedPosts
+from prloom.engine.bus.ledger import Ledger
+from prloom.engine.bus.plan_text import PlanFile
 from prloom.errors import PrloomError, StorageError, UnsafePathError
 from prloom.model.adopted import Adopted
 from prloom.model.plan import Plan
-from prloom.model.record import iso
+from prloom.model.record import iso, moment
 from prloom.storage import asides, paths
 from prloom.storage.document import LABEL
 from prloom.storage.folder import Folder
@@ -84,11 +87,32 @@ def adopt(repo: Repository, config: Config, plan: Plan, *, body: str) -> Plan:
         local.make_sub(paths.BUS).close()
         _keep_from_git_clean(repo, path, local)
         with Folder.make(repo.root, *paths.LOCAL) as top:
+            _restore_todos(top, local, plan)
             adopted.remember(top, Adopted(plan=plan, worktree=str(path)))
             plans.save(local, plan)
             for former in replaced:
                 adopted.forget(top, former)
     return plan
+
+
+def _restore_todos(top: Folder, local: Folder, plan: Plan) -> None:
+    """Write the TODOs that were open when the plan's files were lost: the comments that asked for them were answered.
+
+    A plan that has a decision log still has what it had; it is left alone.
+    """
+
+    def clock() -> datetime:
+        return datetime.now(UTC) if plan.created_at is None else moment(plan.created_at)
+
+    kept = IssuedPosts(top, plan, clock)
+    found = kept.open_todos()
+    with local.make_sub(paths.BUS) as bus:
+        if not found or bus.exists(paths.DECISIONS):
+            return
+        ledger = Ledger.open(bus, clock, (PlanFile(local), kept))
+        asked = todos.rebase(None, (), found)
+        ledger.commit("todo", "prloom", todos=found, rebase_requested=asked, note="they were open before")
+        ledger.save()
 
 
 def _keep_from_git_clean(repo: Repository, path: Path, local: Folder) -> None:

@@ -8,13 +8,16 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from prloom.core import plan_file
+from prloom.core import plan_file, todos
 from prloom.core.requests import Request
-from prloom.engine.bus import adopted
+from prloom.engine.bus import adopted, plans
+from prloom.engine.bus.issued import IssuedPosts
+from prloom.engine.bus.plan_text import PlanFile
 from prloom.engine.operator import control
 from prloom.engine.views import snapshot
 from prloom.errors import AlreadyRunningError, PrloomError, StorageError
 from prloom.model.adopted import Adopted
+from prloom.model.plan import Plan
 from prloom.model.state import OpenEvent
 from prloom.storage import paths
 from prloom.storage.folder import Folder
@@ -46,12 +49,16 @@ def forget(
     if own is None:
         raise PrloomError(f"there is no {path.joinpath(*paths.LOCAL)}; remove the worktree with `git worktree remove`")
     with own, Folder.make(where.root, *paths.LOCAL) as local, _alone(local) as alone:
+        plan = _loaded(own)
         own.rename(paths.PLAN_STATE, _ASIDE)
         try:
             if not alone:
                 _have_let_go(local, plan_id, patience, pause)
+            if plan is not None:
+                _end_todos(local, own, plan)
             worktree.remove(repo, path)
             adopted.forget(local, plan_id)
+            _forget_todos(local, plan)
         except BaseException:
             with suppress(StorageError):
                 own.rename(_ASIDE, paths.PLAN_STATE)
@@ -67,6 +74,34 @@ def forget_lost(repo: Repository, where: RepositoryPaths, found: Adopted) -> Non
         worktree.forget_gone(repo, path)
     with Folder.make(where.root, *paths.LOCAL) as local:
         adopted.forget(local, found.plan.id)
+        _forget_todos(local, found.plan)
+
+
+def _loaded(own: Folder) -> Plan | None:
+    try:
+        return plans.load(own)
+    except StorageError:
+        return None
+
+
+def _end_todos(top: Folder, own: Folder, plan: Plan) -> None:
+    """Remember which TODOs were done or taken out since a dispatcher last looked."""
+    text = PlanFile(own).read()
+    if text.strip():
+        kept = _kept(top, plan)
+        waiting = {todo.id: todo.threads for todo in kept.open_todos()}
+        done, dropped = todos.ended(waiting, plan_file.todos(text))
+        kept.end_todos({*done, *dropped})
+
+
+def _forget_todos(top: Folder, plan: Plan | None) -> None:
+    """Forget the TODOs of a branch without a pull request, for nothing that asked for them is left."""
+    if plan is not None and plan.pr is None:
+        _kept(top, plan).forget()
+
+
+def _kept(top: Folder, plan: Plan) -> IssuedPosts:
+    return IssuedPosts(top, plan, lambda: datetime.now(UTC))
 
 
 def open_work(where: RepositoryPaths, plan_id: str) -> tuple[str, ...]:

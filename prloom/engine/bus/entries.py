@@ -11,7 +11,7 @@ from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision
 from prloom.model.event import Event, digest
-from prloom.model.issued import IssuedPost
+from prloom.model.issued import IssuedPost, IssuedTodo
 from prloom.model.state import OpenEvent
 from prloom.storage import envelope
 from prloom.storage.journal import Journal
@@ -40,9 +40,12 @@ def decision(line: bytes | None) -> Decision | None:
     return None if line is None else _read(Decision, line, "decision")
 
 
-def issued(line: bytes | None) -> IssuedPost | None:
-    """Return the issued post of a journal line, or None where the line is none."""
-    return None if line is None else _read(IssuedPost, line, "issued")
+def issued(line: bytes | None) -> IssuedPost | IssuedTodo | None:
+    """Return the issued post or TODO of a journal line, or None where the line is none."""
+    if line is None:
+        return None
+    post = _read(IssuedPost, line, "issued")
+    return _read(IssuedTodo, line, "todo") if post is None else post
 
 
 def find(journal: Reader, opened: OpenEvent) -> Event | None:

@@ -1,8 +1,8 @@
-"""What prloom issued for a pull request, kept in the main checkout: it outlives the plan's worktree."""
+"""What prloom issued for a pull request and the TODOs of its plan, in the main checkout: they outlive the worktree."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 
 from prloom.core import issued
@@ -10,9 +10,9 @@ from prloom.core.issued import Posts
 from prloom.engine.bus import entries
 from prloom.engine.bus.ledger import Clock
 from prloom.model import record
-from prloom.model.decision import Decision
+from prloom.model.decision import Decision, Todo
 from prloom.model.event import Event
-from prloom.model.issued import IssuedPost
+from prloom.model.issued import IssuedPost, IssuedTodo
 from prloom.model.plan import Plan
 from prloom.model.position import START
 from prloom.storage import envelope, paths
@@ -21,7 +21,9 @@ from prloom.storage.journal import Journal
 
 
 class IssuedPosts:
-    """The file of one pull request; a plan without one has no file. Nothing is read before it is needed.
+    """The file of one pull request, or of a branch without one. Nothing is read before it is needed.
+
+    Of a branch without a pull request only the TODOs are kept: all else stands in the worktree, and is lost with it.
 
     `top` is the `prloom/.local` of the main checkout. `plugins` are the keys of the plugins that may have issued posts
     of which nothing is remembered.
@@ -31,24 +33,42 @@ class IssuedPosts:
         self._top = top
         self._clock = clock
         self._plugins = plugins
-        self._name = paths.issued_posts(plan.forge, plan.pr) if plan.forge and plan.pr is not None else None
+        self._forge = plan.forge if plan.pr is not None else None
+        self._name = _file_name(plan)
         self._posts: Posts | None = None
 
     def apply(self, decision: Decision) -> None:
-        """Remember the posts that a decision issues, before any of them is delivered."""
-        if self._name is not None and decision.actions:
+        """Remember the posts and TODOs that a decision issues, before any of them is delivered."""
+        if self._name is None:
+            return
+        if decision.todos or decision.todos_done or decision.todos_dropped:
+            self._append("todo", issued.todos(decision, self.posts()))
+        if self._forge and decision.actions:
             self.add(issued.issued(decision))
 
     def add(self, lines: Sequence[IssuedPost]) -> None:
         """Remember what is not remembered yet, on disk when this returns."""
         posts = self.posts()
         fresh = [line for line in lines if line.action_id not in (posts.found if line.found else posts.issued)]
-        if not fresh or self._name is None:
-            return
-        with self._top.make_sub(paths.ISSUED) as folder:
-            Journal(folder, self._name).append_block(envelope.encode_lines("issued", fresh, record.iso(self._clock())))
-        for line in fresh:
-            posts.add(line)
+        self._append("issued", fresh)
+
+    def open_todos(self) -> tuple[Todo, ...]:
+        """Return the TODOs of the plan that have not ended, as far as is known."""
+        return issued.open_todos(self.posts())
+
+    def end_todos(self, ended: Collection[str]) -> None:
+        """Remember that TODOs have ended that no decision has ended yet."""
+        found = [IssuedTodo(todo=todo, ended=True) for todo in self.open_todos() if todo.id in ended]
+        self._append("todo", found)
+
+    def forget(self) -> None:
+        """Forget all of it."""
+        folder = None if self._name is None else self._top.sub(paths.ISSUED)
+        if folder is not None and self._name is not None:
+            with folder:
+                if folder.exists(self._name):
+                    folder.remove(self._name)
+        self._posts = None
 
     def knows(self, action_id: str) -> bool:
         """Whether an action of this id was ever issued for the pull request."""
@@ -56,18 +76,35 @@ class IssuedPosts:
 
     def find(self, own: Mapping[str, Event], others: Sequence[Event]) -> None:
         """Remember prloom's own posts among the events of a poll, by action, beside which the `others` came."""
-        if self._name is not None:
+        if self._forge:
             self.add(issued.found(own, others, self.posts(), self._plugins))
 
-    def answer(self, event: Event) -> IssuedPost | None:
-        """Return the post by which prloom has answered the event already, or None."""
-        return issued.answer(event, self.posts(), self._plugins)
+    def answer(self, event: Event) -> str | None:
+        """Return how prloom has answered the event already, or None where it has not.
+
+        What asked for a TODO once is known by its id only where that is the forge's: in `review.md` the same words may
+        ask for the same once more.
+        """
+        post = issued.answer(event, self.posts(), self._plugins)
+        if post is not None:
+            return f"prloom has answered it already: {post.url or post.action_id}"
+        todo = issued.asked(event, self.posts()) if event.source == self._forge else None
+        return None if todo is None else f"prloom has made a TODO of it already: {todo.title}"
 
     def posts(self) -> Posts:
         """Return what is remembered."""
         if self._posts is None:
             self._posts = self._read()
         return self._posts
+
+    def _append(self, kind: str, lines: Sequence[IssuedPost | IssuedTodo]) -> None:
+        posts = self.posts()
+        if not lines or self._name is None:
+            return
+        with self._top.make_sub(paths.ISSUED) as folder:
+            Journal(folder, self._name).append_block(envelope.encode_lines(kind, lines, record.iso(self._clock())))
+        for line in lines:
+            posts.add(line)
 
     def _read(self) -> Posts:
         posts = Posts()
@@ -79,8 +116,17 @@ class IssuedPosts:
             journal, cursor = Journal(folder, self._name), START
             while True:
                 batch = journal.read(cursor)
-                for line in filter(None, (entries.issued(entry.line) for entry in batch.entries)):
-                    posts.add(line)
+                for entry in batch.entries:
+                    line = entries.issued(entry.line)
+                    if line is not None:
+                        posts.add(line)
                 if batch.cursor == cursor:
                     return posts
                 cursor = batch.cursor
+
+
+def _file_name(plan: Plan) -> str | None:
+    """Return the name of a plan's file; the repository as a whole has none."""
+    if plan.forge and plan.pr is not None:
+        return paths.issued_posts(plan.forge, plan.pr)
+    return paths.issued_todos(plan.branch) if plan.id else None

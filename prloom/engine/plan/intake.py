@@ -18,7 +18,6 @@ from prloom.engine.plan.desk import Desk
 from prloom.model.action import Action, React
 from prloom.model.decision import Change, Intake
 from prloom.model.event import Event
-from prloom.model.issued import IssuedPost
 from prloom.model.position import Cursor, Position
 from prloom.model.record import iso
 from prloom.model.state import OpenEvent
@@ -190,11 +189,10 @@ def _changes(desk: Desk, batch: Batch, sign: Sign, unseen: Unseen, known: Known 
     return tuple(changes), acknowledging.few(list(signs.values()), desk.ledger.state.queue.values()), tuple(told)
 
 
-def _answered(event: Event, answer: IssuedPost, position: Position) -> Change:
+def _answered(event: Event, answer: str, position: Position) -> Change:
     """Return the first and last change of an event that prloom answered before this plan's files began."""
-    reason = f"prloom has answered it already: {answer.url or answer.action_id}"
     return Change(
-        event_id=event.id, verdict="handled", state="handled", reason=reason, intake=intake.intake(event, position)
+        event_id=event.id, verdict="handled", state="handled", reason=answer, intake=intake.intake(event, position)
     )
 
 

@@ -1,4 +1,4 @@
-"""See which TODOs of a plan are done, and end what waited for them: conversations, and the request for a rebase."""
+"""See which TODOs of a plan have ended, and end what waited for them: conversations, and the request for a rebase."""
 
 from __future__ import annotations
 
@@ -7,21 +7,33 @@ from prloom.engine.plan.desk import Desk
 
 
 def resolve(desk: Desk) -> bool:
-    """Resolve what can be resolved; return whether anything could. An unchanged plan costs one look at its file."""
+    """Commit which TODOs have ended, and which the log does not know; return whether there were any.
+
+    An unchanged plan costs one look at its file. A file that is not there, or is empty, tells nothing: somebody may be
+    writing it, or removing the worktree.
+    """
     state = desk.ledger.state
     if state.rebase_requested and state.rebase_todo is None:  # by a prloom that only noted it
         desk.ledger.commit("todo", "prloom", todos=(triage.rebase_todo(desk.id),))
         return True
-    waiting = state.todos
-    changed_at = desk.text.changed_at() if waiting else None
-    if not waiting or changed_at == desk.todos_seen_at:
+    if not state.todos and desk.todos_seen_at is not None:
         return False
-    written = {item.id: item.done for item in plan_file.todos(desk.text.read()) if item.id}
-    done, actions = todos.resolved(waiting, {todo_id for todo_id, ticked in written.items() if ticked})
-    given_up = state.rebase_todo is not None and state.rebase_todo not in written
-    if done or given_up:
+    changed_at = desk.text.changed_at()
+    text = "" if changed_at is None or changed_at == desk.todos_seen_at else desk.text.read()
+    if not text.strip():
+        return False
+    items = plan_file.todos(text)
+    done, dropped = todos.ended(state.todos, items)
+    unknown = todos.unknown(state.todos, items, desk.issued.posts().todos)
+    if done or dropped or unknown:
         desk.ledger.commit(
-            "todo", "prloom", actions=actions, todos_done=done, rebase_requested=False if given_up else None
+            "todo",
+            "prloom",
+            actions=todos.resolved(state.todos, done, dropped),
+            todos=unknown,
+            todos_done=done,
+            todos_dropped=dropped,
+            rebase_requested=todos.rebase(state.rebase_todo, dropped, unknown),
         )
     desk.todos_seen_at = changed_at
-    return bool(done) or given_up
+    return bool(done or dropped or unknown)

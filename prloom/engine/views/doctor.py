@@ -18,7 +18,7 @@ from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision
 from prloom.model.event import Event
-from prloom.model.issued import IssuedPost
+from prloom.model.issued import IssuedPost, IssuedTodo
 from prloom.model.record import Record
 from prloom.storage import damage, envelope, owner, paths
 from prloom.storage.folder import TEMPORARY, Folder
@@ -31,7 +31,13 @@ STUCK = timedelta(minutes=5)
 """After so long without a tick, a dispatcher that lives does not work."""
 _STALE = timedelta(hours=1)
 
-_KINDS: Mapping[str, type[Record]] = {"event": Event, "decision": Decision, "action": Action, "issued": IssuedPost}
+_KINDS: Mapping[str, type[Record]] = {
+    "event": Event,
+    "decision": Decision,
+    "action": Action,
+    "issued": IssuedPost,
+    "todo": IssuedTodo,
+}
 
 
 class Finding(Record, frozen=True, kw_only=True):

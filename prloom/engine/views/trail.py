@@ -118,7 +118,8 @@ class _Trail:
                 self.todos[todo.id] = todo.title
                 self._marks.append(search.needle(todo.id))
         told = [self._changed(change, said) for change in decision.changes if change.event_id == self.event_id]
-        told += [self._todo_done(todo_id, said) for todo_id in decision.todos_done if todo_id in self.todos]
+        told += [self._todo(todo_id, "done", said) for todo_id in decision.todos_done if todo_id in self.todos]
+        told += [self._todo(todo_id, "taken out", said) for todo_id in decision.todos_dropped if todo_id in self.todos]
         if caused and not told:
             told = [_happened(said, "acted")]
         if caused:
@@ -147,8 +148,8 @@ class _Trail:
             reason=change.reason, deferral=change.deferral, by=_by(change, said), run=said.decision.run
         )
 
-    def _todo_done(self, todo_id: str, said: Said) -> Happened:
-        return _happened(said, "done")._replace(reason=self.todos[todo_id])
+    def _todo(self, todo_id: str, end: str, said: Said) -> Happened:
+        return _happened(said, end)._replace(reason=self.todos[todo_id])
 
     def _delivered(self, delivery: Delivery, said: Said) -> Happened:
         before = self.actions[delivery.action_id]
