@@ -38,8 +38,8 @@ def register(ctx: PluginContext) -> None:
 
     @ctx.hook("beforeTriage")
     def answer(plan: str, triage: TriageContext) -> None:
-        # Comments, reviews, failed checks: all that came in and that nobody has dealt with. What is not marked here
-        # goes on to the next plugin, and in the end to the triage agent.
+        # Comments, reviews, failed checks: all events that are not handled yet. An event that is not marked here
+        # goes on to the next plugin, and finally to the triage agent.
         for event in triage.events:
             if event.body.startswith(WORD):
                 count = triage.update_global_state("count", lambda before: (before or 0) + 1)

@@ -352,7 +352,7 @@ def test_an_agent_that_repeats_the_prompt_has_answered_nothing(an_event: MakeEve
 
 
 def test_the_agent_is_told_to_change_nothing_but_the_answer_file(an_event: MakeEvent) -> None:
-    assert "Change, create or delete no file (the answer file at the end is the one exception)" in written(an_event())
+    assert "Do not change, create or delete any file except the answer file at the end" in written(an_event())
 
 
 def test_the_prompt_is_laid_out_as_markdown(an_event: MakeEvent) -> None:
