@@ -68,7 +68,9 @@ def test_an_enabled_plugin_that_cannot_run_is_told_by_start_status_doctor_and_th
         assert any(f"plugin {name} is not used: " in line and reason in line for line in started.splitlines()), started
     assert NOT_YET in started
 
-    expect(errors(repository.json("status")))
+    shown = errors(repository.json("status"))
+    expect(shown)
+    assert not [said for name, said in shown.items() if said.startswith(f"plugin {name}")]  # the name stands before it
     findings = repository.json_of_failure("doctor")["findings"]
     told = [each for each in findings if each["where"].startswith("plugin ")]
     expect({each["where"].removeprefix("plugin "): each["what"] for each in told if each["severity"] == "error"})

@@ -49,7 +49,7 @@ class Plugin:
             if self.registered.inert:
                 await self.host.stop()  # its process would only take memory
         except Exception as error:  # noqa: BLE001 - whatever a plugin does, the others go on
-            self.error = bounds.cut(str(error))
+            self.error = bounds.cut(self.unnamed(error))
             log.warning("plugin %s is not used: %s", self.key, self.unnamed(error))
         else:
             for warning in self.registered.warnings:

@@ -147,7 +147,7 @@ async def test_a_plugin_that_cannot_be_loaded_is_its_own_trouble(stage: Stage):
 
     assert good.shown == [("a",)]
     told = {each["name"]: (each["loaded"], each["error"]) for each in stage.published("plugins")}
-    assert told == {"broken": (False, "plugin broken could not be loaded: line 3"), "good": (True, None)}
+    assert told == {"broken": (False, "could not be loaded: line 3"), "good": (True, None)}
 
 
 async def test_a_plugin_that_cannot_be_stopped_keeps_no_other_from_it(caplog: pytest.LogCaptureFixture):
