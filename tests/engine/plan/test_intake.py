@@ -165,7 +165,7 @@ async def test_an_events_text_that_was_changed_in_the_journal_needs_a_person(sta
 
     assert stage.triager.batches == [("b",)]
     assert stage.open()["a"]["state"] == "parked"
-    assert "is not the text that came in" in stage.open()["a"]["reason"]
+    assert "has changed since prloom read it" in stage.open()["a"]["reason"]
 
 
 async def test_a_last_line_whose_writer_forgot_the_newline_is_taken_in_after_a_while(stage: Stage):
