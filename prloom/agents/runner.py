@@ -11,10 +11,9 @@ import fcntl
 import logging
 import os
 import signal
-import stat
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Final
 import msgspec
 
 from prloom import processes
-from prloom.agents import environment, fate, registry, runs
+from prloom.agents import environment, fate, registry, runs, settings
 from prloom.agents.agent import Agent, Ending, Request, Result, Status
 from prloom.agents.fate import CutShort, Finished, Lost, Running
 from prloom.agents.runs import Exit, Limits, Spec
@@ -88,7 +87,7 @@ def prepare(folder: Path, agent: Agent, request: Request, *, environ: Mapping[st
     request = msgspec.structs.replace(request, cwd=request.cwd.resolve(), root=request.root.resolve(), run=folder.name)
     env = environment.allowed(environ, agent.variables)
     invocation = agent.invocation(
-        msgspec.structs.replace(request, environ=env, settings=_settings(agent.settings_files(env)))
+        msgspec.structs.replace(request, environ=env, settings=settings.read(agent.settings_files(env)))
     )
     env |= dict(invocation.env)
     program = registry.locate(invocation.argv[0], env)
@@ -115,26 +114,6 @@ def _not_started(folder: Path, error: OSError) -> AgentError:
     return AgentError(
         f"run {folder.name} could not be started in {folder}: {error.strerror}; check the disk and the permissions"
     )
-
-
-def _settings(files: Iterable[Path]) -> dict[Path, str]:
-    """Return the texts of the operator's settings files that exist; raise AgentError for one that cannot be read."""
-    texts = {}
-    for path in files:
-        try:
-            found = path.stat()
-            if not stat.S_ISREG(found.st_mode) or found.st_size > runs.SMALL:
-                raise AgentError(
-                    f"{path} is not an ordinary file of at most 1 MiB; prloom has to read it, so correct it"
-                )
-            texts[path] = path.read_text("utf-8")
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise AgentError(f"{path} cannot be read ({error.strerror}); make it readable") from error
-        except UnicodeDecodeError as error:
-            raise AgentError(f"{path} is not UTF-8 text; correct it") from error
-    return texts
 
 
 def _missing(agent: Agent, program: str, stage: str) -> str:
