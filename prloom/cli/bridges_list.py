@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
 import click
@@ -26,7 +28,8 @@ def command(given: Options, *, as_json: bool) -> None:
     from prloom.engine import catalog  # noqa: PLC0415
 
     where = places.repository(given)
-    found = catalog.bridges(where, options.config(given))
+    with redirect_stdout(sys.stderr):  # a bridge's module may print
+        found = catalog.bridges(where, options.config(given))
     if as_json:
         terminal.echo_json({"bridges": found})
     elif found:
@@ -50,10 +53,10 @@ def _what(bridge: BridgeLine, now: datetime) -> str:
 
 
 def _asked(bridge: BridgeLine, now: datetime) -> str:
-    if bridge.last_poll_at is None:
-        return "never asked"
     if bridge.idle:
         return f"not asked: {terminal.clean(bridge.idle)}"
+    if bridge.last_poll_at is None:
+        return "never asked"
     return f"last asked {layout.when(bridge.last_poll_at, now)}"
 
 

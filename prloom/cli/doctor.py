@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
 import click
@@ -23,7 +25,7 @@ def command(given: Options, *, as_json: bool) -> None:
 
     Nothing is changed. The exit code is 1 if there is an error; with warnings only, it is 0.
     """
-    with terminal.progress("checking"):
+    with terminal.progress("checking"), redirect_stdout(sys.stderr):  # a bridge's module may print
         found = list(_findings(given))
     if as_json:
         terminal.echo_json({"findings": found})
@@ -67,7 +69,11 @@ def _lines(found: list[Finding]) -> Iterator[str]:
         return
     for finding in found:
         role: terminal.Role = "bad" if finding.severity == "error" else "warn"
-        what = f"{terminal.paint(terminal.clean(finding.where), 'strong')}: {terminal.clean(finding.what)}"
+        told = finding.what.removeprefix(f"{finding.where}: ")
+        if told.startswith(f"{finding.where} "):  # as in "bridge ci (./ci.py): ..."
+            what = terminal.clean(told)
+        else:
+            what = f"{terminal.paint(terminal.clean(finding.where), 'strong')}: {terminal.clean(told)}"
         head = terminal.paint(finding.severity, role)
         yield from layout.item(head, what, f"fix: {terminal.clean(finding.fix)}", room=9)
     errors = sum(finding.severity == "error" for finding in found)

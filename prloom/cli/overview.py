@@ -127,10 +127,12 @@ def _counts(plan: PlanStatus) -> str:
 def _deferred(event: DeferredEvent, now: datetime) -> Iterator[str]:
     who = terminal.paint(terminal.clean(event.plugin), "name")
     age = terminal.duration(timedelta(milliseconds=event.age_ms))
+    when = layout.when(event.deferred_until, now)
+    turn = f"next try {when}" if when.startswith("in ") else f"due {when}"
     yield from layout.item(
         "deferred",
         f"{layout.shown_id(event.id)}  {terminal.clean(event.type)}, by {who}: {terminal.clean(event.reason)}",
-        f"next try {layout.when(event.deferred_until, now)}; attempts so far: {event.attempts}; "
+        f"{turn}; attempts so far: {event.attempts}; "
         f"waiting for {age}, until {layout.clock(event.deadline)} at the latest",
     )
 
@@ -163,8 +165,10 @@ def _bridge(bridge: BridgeStatus, now: datetime) -> list[str]:
         words += [f"{requests.total} requests", f"{requests.charged} charged"]
     if requests.remaining is not None:
         words.append(f"{requests.remaining} left")
-    row = [terminal.paint(terminal.clean(bridge.name), "name"), ", ".join(words)]
-    return row if bridge.error is None else [*row, terminal.paint(terminal.clean(bridge.error), "bad")]
+    told = ", ".join(words)
+    if bridge.error is not None:
+        told = f"{told}; {terminal.paint(terminal.clean(bridge.error), 'bad')}"
+    return [terminal.paint(terminal.clean(bridge.name), "name"), told]
 
 
 def _plugin(plugin: PluginStatus) -> list[str]:

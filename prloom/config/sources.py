@@ -117,4 +117,4 @@ def _syntax_error(file: str, message: str) -> str:
     if match is None:
         return f"{file}: {message}; fix the file"
     where = f"{file}:{match['line']}:{match['column']}" if match["line"] else f"{file}, at its end"
-    return f"{where}: not valid TOML: {match['what'].replace(chr(10), ' ')}; fix it there"
+    return f"{where}: not valid TOML: {match['what'].replace(chr(10), ' ')}; correct it there"

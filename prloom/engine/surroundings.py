@@ -133,7 +133,7 @@ def of_plugins(config: Config, root: Path, environ: Mapping[str, str] = os.envir
     selection = assembly.select(root, config, environ)
     for failure in selection.failures:
         disable = f"`prloom plugins disable {failure.name}`" if failure.source else "remove the name from prloom.toml"
-        fix = f"fix that and restart prloom, or {disable}"
+        fix = f"correct that, or {disable}; a running dispatcher has to be restarted"
         yield _finding("error", failure.reason, f"plugin {failure.name}", fix)
     for warning in selection.warnings:
         if warning not in selection.missing.values():

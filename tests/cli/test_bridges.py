@@ -44,6 +44,21 @@ def test_bridges_are_listed_with_where_they_are_from_and_what_they_claim(stage: 
     assert "enabled  ./ci.py  ci, builds  never asked\n" in prloom("bridges", "list").out
 
 
+def test_what_a_bridges_module_prints_is_not_in_the_document(stage: Stage, prloom: Prloom) -> None:
+    (stage.root / "ci.py").write_text(f"print('hello')\n{BRIDGE}")
+    (stage.root / "prloom.toml").write_text('[bridges.ci]\nmodule = "./ci.py"\n')
+
+    assert prloom("bridges", "list", "--json").out.startswith("{")
+
+
+def test_a_bridge_that_was_not_asked_says_why(stage: Stage, prloom: Prloom) -> None:
+    state = stage.root / "prloom/.local/bus/state"
+    state.mkdir(parents=True)
+    (state / "bridges.json").write_text(json.dumps({"bridges": [{"name": "github", "idle": "no repository is known"}]}))
+
+    assert "github  not asked: no repository is known\n" in prloom("bridges", "list").out
+
+
 def test_a_bridge_that_cannot_be_loaded_is_listed_with_its_error(stage: Stage, prloom: Prloom) -> None:
     (stage.root / "ci.py").write_text("raise OSError('\\x1b[2J no network')")
     (stage.root / "prloom.toml").write_text('[bridges.ci]\nmodule = "./ci.py"\n')

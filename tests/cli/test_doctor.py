@@ -27,6 +27,20 @@ def sound(stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stag
     return stage
 
 
+def test_a_bridge_or_a_plugin_is_named_once(stage: Stage, prloom: Prloom) -> None:
+    state = stage.root / "prloom/.local/bus/state"
+    state.mkdir(parents=True)
+    bridge = {"name": "ci", "error": "bridge ci (./ci.py): it has no create(config); add one"}
+    plugin = {"name": "mine", "error": "plugin mine: it raised an error"}
+    (state / "bridges.json").write_text(json.dumps({"bridges": [bridge]}))
+    (state / "plugins.json").write_text(json.dumps({"plugins": [plugin]}))
+
+    told = prloom("doctor").out
+
+    assert "  error    bridge ci (./ci.py): it has no create(config)" in told
+    assert "  error    plugin mine: it raised an error" in told
+
+
 def test_a_sound_repository_is_well(sound: Stage, prloom: Prloom) -> None:
     sound.adopt()
 
@@ -99,7 +113,7 @@ def test_a_file_that_is_no_toml_is_a_finding(sound: Stage, prloom: Prloom) -> No
 
     (finding,) = json.loads(prloom("doctor", "--json").out)["findings"]
 
-    assert finding["fix"] == "fix it there"
+    assert finding["fix"] == "correct it there"
 
 
 def test_outside_a_repository_that_is_the_finding(sound: Stage, prloom: Prloom, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ Needs you (2, oldest first)
 pr-7  Cache it  #7  cache  active
   1 deferred (the oldest for N d), 1 held, 1 action failed; 1 triaged
   deferred d 1  pr_comment, by quiet-period: people are still talking
-           next try N d ago; attempts so far: 1; waiting for N d, until 2026-01-08 12:00:00 at the latest"""
+           due N d ago; attempts so far: 1; waiting for N d, until 2026-01-08 12:00:00 at the latest"""
     )
 
 
@@ -88,7 +88,7 @@ async def test_bridges_and_plugins_are_shown_with_their_errors(stage: Stage, prl
 
     text = prloom("status").out
 
-    assert re.search(r"\n\nBridges\n  forge  last tried .* ago, no success yet  OSError: the source is down\n", text)
+    assert re.search(r"\n\nBridges\n  forge  last tried .* ago, no success yet; OSError: the source is down\n", text)
     assert "\n\nPlugins\n  quiet-period  test  beforeTriage\n" in text
 
 
@@ -100,7 +100,7 @@ async def test_a_bridge_that_failed_says_when_it_was_asked_and_when_that_worked(
     (stage.root / "prloom/.local/bus/state/bridges.json").write_text(json.dumps({"bridges": [bridge]}))
 
     assert re.search(
-        r"forge  last asked 1 min( \d+ s)? ago, last success 1 h( \d+ s)? ago  the source is down", prloom("status").out
+        r"forge  last asked 1 min( \d+ s)? ago, last success 1 h( \d+ s)? ago; the source is down", prloom("status").out
     )
 
 
@@ -189,9 +189,9 @@ def test_one_plan_can_be_shown_alone(stage: Stage, prloom: Prloom, named: str) -
     ("named", "told"),
     [
         ("pr-77", "no plan pr-77; did you mean pr-7?"),
-        ("zebra", "no plan zebra; there are other, pr-7"),
-        ("9", "no plan 9; there are other, pr-7"),
-        (EVIL, "no plan \\x1b]0;owned\\x07\\x1b[2J\\u202e[/red][bold]\\nDispatcher running; there are other, pr-7"),
+        ("zebra", "no plan zebra; the plans are other, pr-7"),
+        ("9", "no plan 9; the plans are other, pr-7"),
+        (EVIL, "no plan \\x1b]0;owned\\x07\\x1b[2J\\u202e[/red][bold]\\nDispatcher running; the plans are other, pr-7"),
     ],
 )
 def test_an_unknown_plan_is_one_line_with_the_nearest(stage: Stage, prloom: Prloom, named: str, told: str) -> None:

@@ -197,8 +197,8 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -
                 "trust, backoff, bridges, plugins, models, stages, agents, presets"
             ),
         ),
-        ("a = \nb = 1", "prloom.toml:1:5: not valid TOML: Invalid value; fix it there"),
-        ("a = [", "prloom.toml, at its end: not valid TOML: Invalid value; fix it there"),
+        ("a = \nb = 1", "prloom.toml:1:5: not valid TOML: Invalid value; correct it there"),
+        ("a = [", "prloom.toml, at its end: not valid TOML: Invalid value; correct it there"),
     ],
 )
 def test_bad_input_gets_one_clear_line(complaints: Callable[..., list[str]], toml: str, line: str) -> None:

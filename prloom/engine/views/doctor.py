@@ -85,9 +85,9 @@ def _plan(of: Snapshot, refused: str | None, now: datetime) -> Iterator[Finding]
     if of.error or refused:
         yield from of_error(PrloomError(of.error or refused), where)
     elif of.plan.blocked:
-        yield _error(of.plan.last_error or "it is blocked", where, "fix that; prloom then continues by itself")
+        yield _error(of.plan.last_error or "it is blocked", where, "correct that; prloom then continues by itself")
     elif of.plan.last_error:
-        yield _warning(of.plan.last_error, where, "fix that; prloom tries again by itself")
+        yield _warning(of.plan.last_error, where, "correct that; prloom tries again by itself")
     try:
         local = Folder.open(of.worktree, *paths.LOCAL)
     except StorageError:
@@ -221,8 +221,8 @@ def _published(local: Folder) -> Iterator[Finding]:
 
 def _to_fix(*, running: bool, loaded: bool) -> str:
     if not running:
-        return "fix that; the next `prloom start` tries again"
-    return "fix that; prloom tries again by itself" if loaded else "fix that and restart prloom"
+        return "correct that; the next `prloom start` tries again"
+    return "correct that; prloom tries again by itself" if loaded else "correct that and restart prloom"
 
 
 def _unsafe(error: StorageError, where: object) -> Finding:
@@ -251,6 +251,8 @@ def of_error(error: PrloomError, where: str) -> tuple[Finding, ...]:
     for line in str(error).splitlines():
         what, semicolon, fix = line.rpartition("; ")
         found.append(
-            _error(what if semicolon else line, where, fix if semicolon else "fix that, and run `prloom doctor` again")
+            _error(
+                what if semicolon else line, where, fix if semicolon else "correct that, and run `prloom doctor` again"
+            )
         )
     return tuple(found)

@@ -77,7 +77,7 @@ def _miss(named: str, ids: tuple[str, ...], known: tuple[Plan, ...]) -> str:
     if meant is not None:
         return f"no plan {shown(named)}; did you mean {meant}?"
     some = ", ".join(ids if len(ids) <= _LISTED else [*ids[:_LISTED], f"and {len(ids) - _LISTED} more"])
-    return f"no plan {shown(named)}; there are {some}"
+    return f"no plan {shown(named)}; the plans are {some}"
 
 
 def _read(where: RepositoryPaths, plan_id: str) -> Plan | None:

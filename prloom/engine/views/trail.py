@@ -13,6 +13,7 @@ from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.decision import DONE, Change, Deferral, Delivery, Intake, State
 from prloom.model.event import Author, Event
+from prloom.model.position import Cursor
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.folder import Folder
@@ -62,19 +63,22 @@ def follow(repository: RepositoryPaths, plan_id: str, event_id: str) -> Followed
     if bus is None:
         raise PrloomError(f"plan {plan_id} has no bus; adopt it again")
     with bus:
+        read_to = buses.state(
+            bus
+        ).cursor  # before the log: what the dispatcher takes in meanwhile is no post of its own
         trail = _Trail(event_id)
         for entry in Reader(bus, paths.DECISIONS).scan():
             if trail.is_mentioned(entry.line):
                 for said in journals.decisions([entry]):
                     trail.add(said)
-        return _followed(bus, trail)
+        return _followed(bus, trail, read_to)
 
 
-def _followed(bus: Folder, trail: _Trail) -> Followed:
+def _followed(bus: Folder, trail: _Trail, read_to: Cursor) -> Followed:
     came = search.event(bus, trail.event_id, trail.intake.position if trail.intake else None)
     if came is None and trail.intake is None:
         raise PrloomError(f"{trail.event_id} was never taken in; `prloom doctor` shows what is wrong with its line")
-    if trail.state is None and came is not None and not journals.is_behind(came.position, buses.state(bus).cursor):
+    if trail.state is None and came is not None and not journals.is_behind(came.position, read_to):
         raise PrloomError(f"{trail.event_id} was not taken in, because prloom posted it itself, or knew it already")
     event = came.event if came is not None else _without_text(trail)
     return Followed(event, came.ts if came is not None else "", trail.state or "pending", trail.told())

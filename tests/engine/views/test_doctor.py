@@ -180,7 +180,7 @@ async def test_what_the_dispatcher_could_not_use_when_it_last_ran_is_named(stage
     await stage.tick()
     state = stage.root / "prloom/.local/bus/state/plugins.json"
     state.write_text('{"plugins": [{"name": "mine", "error": "it raised"}, {"name": "fine"}]}')
-    again = "fix that; the next `prloom start` tries again"
+    again = "correct that; the next `prloom start` tries again"
 
     assert [(finding.where, finding.what, finding.fix) for finding in found(stage)] == [
         ("plugin mine", "it raised", f"{again}, or `prloom plugins disable mine`"),
@@ -201,10 +201,10 @@ async def test_a_restart_is_recommended_only_for_what_a_running_dispatcher_could
         fixes = {finding.where: finding.fix.partition(", or ")[0] for finding in found(stage)}
 
     assert fixes == {
-        "bridge polled": "fix that; prloom tries again by itself",
-        "bridge unloaded": "fix that and restart prloom",
-        "plugin off": "fix that; prloom tries again by itself",
-        "plugin broken": "fix that and restart prloom",
+        "bridge polled": "correct that; prloom tries again by itself",
+        "bridge unloaded": "correct that and restart prloom",
+        "plugin off": "correct that; prloom tries again by itself",
+        "plugin broken": "correct that and restart prloom",
     }
 
 
@@ -214,5 +214,5 @@ def test_a_check_that_cannot_be_made_is_a_finding_for_each_of_its_lines() -> Non
 
     assert doctor.guarded(check, "here") == (
         Finding(severity="error", what="prloom.toml: this is wrong", where="here", fix="mend it"),
-        Finding(severity="error", what="that too", where="here", fix="fix that, and run `prloom doctor` again"),
+        Finding(severity="error", what="that too", where="here", fix="correct that, and run `prloom doctor` again"),
     )

@@ -41,8 +41,8 @@ def test_a_plan_is_found_by_its_id_its_number_and_its_branch(named: Stage, name:
         ("doc", "no plan doc; did you mean docs?"),
         ("dcos", "no plan dcos; did you mean docs?"),
         ("0e7ed528", "no plan 0e7ed528; did you mean pr-01-0e7ed528?"),
-        ("zzzzz", "no plan zzzzz; there are 12, docs, pr-01-0e7ed528, pr-7"),
-        ("\x1b", "no plan \\x1b; there are 12, docs, pr-01-0e7ed528, pr-7"),
+        ("zzzzz", "no plan zzzzz; the plans are 12, docs, pr-01-0e7ed528, pr-7"),
+        ("\x1b", "no plan \\x1b; the plans are 12, docs, pr-01-0e7ed528, pr-7"),
     ],
 )
 def test_a_name_that_no_plan_has_comes_with_a_suggestion(named: Stage, name: str, said: str) -> None:
