@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Container
-from hashlib import sha256
 
 from prloom.errors import PrloomError
 
@@ -29,6 +28,8 @@ def plan_id(of: str | int, taken: Container[str] = ()) -> str:
     slug = _slug(name)
     if slug and slug == name and len(slug) <= LONGEST and slug not in taken:
         return slug
+    from hashlib import sha256  # noqa: PLC0415 - `prloom status` reads only safe names
+
     digest = sha256(str(of).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
     return f"{slug[: LONGEST - _DIGEST - 1].rstrip('-._') or 'branch'}-{digest}"
 
