@@ -13,17 +13,21 @@ Names in code notify nobody, and decorators stand there: they stay. Where it is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _COMMAND = re.compile(r"[ \t]*(?=/[A-Za-z][\w-]*(?:[^\w/.-]|$))")
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}(?=[^`]*$)|~{3,})")
+_FENCE_WITHIN = re.compile(r"[ \t>*+\-\d.)]+(?:`{3}|~{3})")  # a list or a quote, which may end the code too
 _HTML = re.compile(r"<[A-Za-z/!?]")
 _NOTHING = "\u200b"  # has no width, and ends a name, or what would begin an image, before it begins
-_ADDRESS = r"https?://[A-Za-z0-9.-]+\.[A-Za-z0-9]+(?::\d+)?(?:/(?:(?!&#|&[A-Za-z]{2,31};)[^\s<>])*)?(?![^\s<>&])"
-_AT = r"(?:@|&#(?:0{0,9}64|[xX]0{0,9}40)(?:;|(?!;))|&commat;)"
+# Of an address only what Markdown cannot end it at: what follows a bracket, a bar or a backtick is a text of its own.
+_ADDRESS = (
+    r"(?<![A-Za-z])https?://[A-Za-z0-9.-]+\.[A-Za-z0-9]+(?::\d+)?/(?:(?!&#|&[A-Za-z]{2,31};)[\w.~:/?#@!$&+,;=%-])*"
+)
+_AT = r"(?:@|&#(?:0*64|[xX]0*40)(?:;|(?!;))|&commat;)"
 # In HTML an entity needs no semicolon, so `&amp@name` is a mention, where `p@name` is a part of an address.
 _MENTION = re.compile(
     rf"{_ADDRESS}|(?P<before>&[A-Za-z0-9]{{2,31}}(?=@)|(?<![A-Za-z0-9]))(?P<at>{_AT})(?=[^\s{_NOTHING}])"
@@ -43,9 +47,11 @@ def hush(text: str, *, to: str | None, host: str | None = None) -> str:
     """
     quiet = partial(_quiet, to=to, host=host)
     lines = [_without_command(line) for line in _LINE.findall(text)]
-    if _HTML.search(text):  # in it Markdown's rules of what is code are others
+    blocks = _blocks(lines)
+    # With HTML beside it, Markdown's rules of what is code are others.
+    if blocks is None or any(_HTML.search(block) for block, code in blocks if not code):
         return "".join(quiet(line) for line in lines)
-    return "".join(block if code else _quiet_paragraphs(block, quiet) for block, code in _blocks(lines))
+    return "".join(block if code else _quiet_paragraphs(block, quiet) for block, code in blocks)
 
 
 def _quiet(text: str, *, to: str | None, host: str | None) -> str:
@@ -61,20 +67,24 @@ def _without_command(line: str) -> str:
     return "".join(f"{found[0]}\\{part[found.end() :]}" if found else part for part, found in parts)
 
 
-def _blocks(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Take the lines apart into blocks of code between fences, their fences included, and what is between those."""
+def _blocks(lines: Iterable[str]) -> Sequence[tuple[str, bool]] | None:
+    """Take the lines apart into blocks of code between fences, their fences included, and what is between those.
+
+    None where a fence stands in a list or a quote: the code then ends where that does.
+    """
     fence = ""
     marked = []
     for line in lines:
+        if not fence and _FENCE_WITHIN.match(line):
+            return None
         found = _FENCE.match(line)
-        mark = found[1] if found else ""
+        mark = found["mark"] if found else ""
         marked.append((line, bool(fence or mark)))
         if not fence:
             fence = mark
         elif mark.startswith(fence) and not line.strip().strip(mark[0]):
             fence = ""
-    for code, group in groupby(marked, key=lambda each: each[1]):
-        yield "".join(line for line, _ in group), code
+    return [("".join(line for line, _ in group), code) for code, group in groupby(marked, key=lambda each: each[1])]
 
 
 def _quiet_paragraphs(block: str, quiet: Callable[[str], str]) -> str:

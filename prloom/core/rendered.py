@@ -20,11 +20,13 @@ _MOST_LAYERS = 3
 
 
 def readings(source: str) -> tuple[str, ...]:
-    """Return what a text says: as it is written, with its entities resolved, and as it is seen with its addresses."""
+    """Return what a text says: as written, with its entities resolved, as an address says it, and as it is seen."""
     if _MARKUP.isdisjoint(source):
         return (source,)
+    resolved = _resolved(source)
+    # An address need not be in a link of Markdown's: one in HTML, or alone, is followed as well.
     seen = "".join(_visible(source[:LONGEST]))
-    return tuple(dict.fromkeys((source, _resolved(source), seen)))
+    return tuple(dict.fromkeys((source, resolved, unquote(resolved), seen)))
 
 
 def _resolved(source: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from time import perf_counter
 
 import pytest
@@ -239,3 +240,33 @@ def test_a_reply_shows_images_of_the_forge_that_the_event_comes_from(url: str, s
     (action,) = triage.reply(event, opened, "![x](https://github.com/a.png)", Target("github", None))
 
     assert (action.payload == Comment("![x](https://github.com/a.png)")) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[x](https://a.example/c)@eve",
+        "[https://a.example/c](z)@eve",
+        "|https://a.example/c|@eve|",
+        "<br> `https://a.example/c`@eve",
+        "xhttps://a.example/@eve",
+        "&#00000000000000000064;eve",
+        "- ```\n  x\n  ```\n@eve",
+        "- a\n\n  ```\n  x\n\n@eve",
+        "1. a\n\n      ```\n   x\n   ```\n@eve",
+        "> ```\n> x\n@eve\n```\n",
+    ],
+)
+def test_what_only_looks_like_a_part_of_an_address_or_of_code_is_a_mention(text: str) -> None:
+    assert re.search(f"(?:@|64;){QUIET}eve", hush(text, to="ann"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[posts](https://a.example/@eve) and https://a.example/@eve/post?x=1#y",
+        "```suggestion\n@cached\ndef of(x: List<String>):\n    return <img src={x} />\n```\n",
+    ],
+)
+def test_an_address_stays_whole_and_so_does_code_with_html_in_it(text: str) -> None:
+    assert hush(text, to="ann") == text

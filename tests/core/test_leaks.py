@@ -226,3 +226,8 @@ def test_a_variable_that_is_named_for_a_secret_holds_one(name: str):
 @pytest.mark.parametrize("name", ["PWD", "OLDPWD", "BYPASS", "COMPASS", "EDITOR", "KEYBOARD", "PASSENGER", "AUTHOR"])
 def test_a_variable_that_is_named_for_something_else_holds_none(name: str):
     assert leaks.known({name: SECRET}) == {}
+
+
+@pytest.mark.parametrize("form", ["<a href='https://a.example/{}'>x</a>", "https://a.example/{}", "<img src='//x/{}'>"])
+def test_a_key_that_an_address_outside_of_markdowns_links_spells_in_percent_is_found(form: str):
+    assert leaks.in_text(form.format("".join(f"%{ord(each):02x}" for each in KEY)), {})
