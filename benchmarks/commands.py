@@ -8,8 +8,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import rig
+import rig  # which makes the modules of tests/kit importable
 from harness import Figure, Row, Sizes, alternate, blank, compared, timed
+
+import git_folder  # isort: skip
 
 YARDSTICK = (sys.executable, "-c", "import click")
 _LIMITS = {100: 2.5, 300: 3.0}
@@ -40,7 +42,7 @@ def _run(command: Sequence[str], cwd: Path) -> None:
 
 def prepared(root: Path, plans: int) -> Path:
     """Make a repository with many plans, each with a deferred event, as a dispatcher leaves it."""
-    (root / ".git").mkdir(parents=True)
+    git_folder.make(root / ".git")
     for number in range(plans):
         local = root / f"prloom/.local/worktrees/pr-{number}/prloom/.local"
         (local / "bus/state").mkdir(parents=True)

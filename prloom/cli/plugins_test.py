@@ -53,8 +53,12 @@ def command(
     # A debugger and a progress line would write over each other.
     progress = nullcontext(lambda _: None) if inline else terminal.progress(f"trying {found.key}")
     out = _prints_to_stderr() if as_json and inline else nullcontext()
-    with _at_work(found, settings, limit, inline=inline) as (runner, root), progress as label, out:
-        _report_log_only(found.key)
+    with (
+        _at_work(found, settings, limit, inline=inline) as (runner, root),
+        progress as label,
+        out,
+        _logs_in_report_only(found.key),
+    ):
         with listening.to(found.key) as heard:  # the process asks at its start which of its records are of interest
             registered = runner.start()
         trials = list(_watched(trial.alone(runner, events, root), label))
@@ -74,11 +78,18 @@ def command(
         raise PrloomError(problem)
 
 
-def _report_log_only(key: str) -> None:
-    """Let what the plugin logs stand in the report, and not on stderr too."""
+@contextmanager
+def _logs_in_report_only(key: str) -> Iterator[None]:
+    """Keep what the plugin logs, which the report shows, from stderr."""
     import logging  # noqa: PLC0415 - see command
 
-    logging.getLogger(f"prloom.plugin.{key}").setLevel(logging.CRITICAL + 1)
+    log = logging.getLogger(f"prloom.plugin.{key}")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ print(json.dumps({"items": [{"eventId": i, "verdict": "answered", "reply": "Yes.
 """
 
 
-AGE = re.compile(r"\b(now|\d+ \w+ ago)\b")
+AGE = re.compile(r"\b(now|\d+ \w+ ago|for \d+ \w+)\b")
 """What a command says of how long ago something was, which is another a moment later."""
 
 

@@ -150,9 +150,13 @@ def test_a_worktree_that_the_configuration_names_is_the_main_checkout(separate: 
 
     separate.rename(tmp_path / "moved")
 
-    with pytest.raises(WorkspaceError, match=r"the main checkout of this repository should be in .*work, and is not"):
+    with pytest.raises(
+        WorkspaceError, match=r"the main checkout of this repository should be in .*work, but is not there"
+    ):
         root.find(tmp_path / "linked")
-    with pytest.raises(WorkspaceError, match=r"the main checkout of this repository should be in .*work, and is not"):
+    with pytest.raises(
+        WorkspaceError, match=r"the main checkout of this repository should be in .*work, but is not there"
+    ):
         root.find(tmp_path / "moved")
 
 

@@ -174,7 +174,7 @@ async def test_an_outcome_too_long_to_be_written_down_is_the_hooks_failure_and_n
 
     await stage.tick()
 
-    assert "cannot be written down" in stage.open()["a"]["reason"]
+    assert "cannot be saved" in stage.open()["a"]["reason"]
     assert stage.triager.batches == [("b",)]
 
 

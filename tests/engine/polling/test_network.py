@@ -167,7 +167,7 @@ async def test_a_program_is_not_started_for_each_of_many_requests_without_a_toke
     server = new_server(token_variables=(), token_command=(str(program),))
 
     for _ in range(20):
-        with pytest.raises(NoTokenError, match="it ended with 1"):
+        with pytest.raises(NoTokenError, match="it ended with exit code 1"):
             await server.ask()
 
     assert (tmp_path / "runs").read_text() == "x\n"

@@ -338,7 +338,7 @@ async def test_a_bridge_that_cannot_tell_permissions_says_so(stage: Stage):
 
     await stage.tick()
 
-    assert stage.open()["a"]["reason"] == "the permission of bob is not known: the bridge forge cannot tell"
+    assert stage.open()["a"]["reason"] == "the permission of bob is not known: the bridge forge cannot look it up"
 
 
 async def test_a_poll_that_had_nothing_to_ask_for_is_not_told_as_one(stage: Stage):
