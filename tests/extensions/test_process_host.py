@@ -103,7 +103,8 @@ def gone(pids: str | None) -> list[bool]:
         ("os.fork() or time.sleep(60); os._exit(3)", "it exited with status 3"),  # a child holds its end of the pipes
         ("os.kill(os.getpid(), signal.SIGKILL)", "it was ended by SIGKILL"),
         ("ctypes.string_at(0)", "it was ended by SIGSEGV"),
-        ("os.closerange(3, 64); time.sleep(20)", "it was ended by SIGKILL"),
+        # Its main thread either waits for a message already and is killed, or finds the pipe closed and ends by itself.
+        ("os.closerange(3, 64); time.sleep(20)", ("it was ended by SIGKILL", "it exited with status 0")),
         ("answer('garbage'); time.sleep(20)", "a line is not a JSON-RPC 2.0 message"),
         (
             "answer({'jsonrpc': '2.0', 'id': 3, 'result': {'plan': 5}}); time.sleep(20)",
@@ -112,13 +113,14 @@ def gone(pids: str | None) -> list[bool]:
     ],
 )
 async def test_a_process_that_dies_fails_the_hook_and_the_next_call_gets_a_new_one(
-    tell: Tell, deed: str, how: str
+    tell: Tell, deed: str, how: str | tuple[str, ...]
 ) -> None:
     before = await tell("plan = str(os.getpid())")
+    ways = (how,) if isinstance(how, str) else how
 
     failed = await failure(tell(deed))
 
-    assert str(failed) == f"plugin noted: its process died while beforeTriage ran: {how}"
+    assert str(failed) in {f"plugin noted: its process died while beforeTriage ran: {way}" for way in ways}
     assert (failed.kind, failed.collateral) == ("died", False)
     assert await tell("plan = str(os.getpid())") not in {before, str(os.getpid())}
 
