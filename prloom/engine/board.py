@@ -19,22 +19,18 @@ from prloom.engine.bus.ledger import ROTATE_AT, Clock
 from prloom.engine.bus.stores import Stores
 from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.rules import Rules, rules
+from prloom.engine.publisher import Publisher, Told
 from prloom.errors import ConfigError, PrloomError, StorageError
 from prloom.model import record
 from prloom.model.activity import Work
 from prloom.model.plan import Plan
 from prloom.storage import asides, files, paths
 from prloom.storage.disk import REAL, Disk
-from prloom.storage.document import Document
 from prloom.storage.folder import Folder
 from prloom.storage.owner import DispatcherLock
 from prloom.storage.paths import RepositoryPaths
 
 log = logging.getLogger(__name__)
-
-Told = Sequence[Mapping[str, Any]]
-
-_FEW_SECONDS = 5
 
 REPOSITORY = ""
 """The id under which the repository-wide bus stands among the plans."""
@@ -75,7 +71,6 @@ class Board:
         self._disk = disk
         self._rotate_at = rotate_at
         self._guard = guard or Guard(repository.root)
-        self._published: dict[str, Told] = {}
         self.local = Folder.make(repository.root, *paths.LOCAL, disk=disk)
         if (worktrees := Folder.open(repository.worktrees)) is not None:
             worktrees.close()  # an earlier version made it open to others; opening it closes it to them
@@ -88,7 +83,7 @@ class Board:
             self._shared = Stores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
             plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
             self.repository = self._desk(plan, self.local, general)
-            self._state = self.local.make_sub(paths.BUS, paths.BUS_STATE)
+            self._publisher = Publisher(self.local.make_sub(paths.BUS, paths.BUS_STATE))
         except BaseException:
             self._lock.release()
             raise
@@ -161,15 +156,14 @@ class Board:
     def publish(self, plugins: Told, bridges: Told, now: datetime) -> None:
         """Tell `prloom status` of the plugins, the bridges and the plans that could not be opened, where that is new.
 
-        That a bridge was asked once more is told now and then: an idle repository costs no write each time.
+        A file that cannot be written keeps no other from being written. Raises StorageError, which names each of them.
         """
-        unreadable = {**self.unreadable, **self._own_trouble()}
-        work = self._work()
-        self._tell(paths.WORK, work, [work], now)
-        self._tell(paths.PLUGINS, {"plugins": plugins}, plugins, now)
-        self._tell(paths.BRIDGES, {"bridges": bridges}, [_without_times(bridge) for bridge in bridges], now)
-        self._tell(paths.PLANS, {"unreadable": unreadable}, [unreadable], now)
-        self._adopted.note(self.stirred, now)
+        try:
+            self._publisher.publish(
+                self._work(), plugins, bridges, {**self.unreadable, **self._own_trouble()}, record.iso(now)
+            )
+        finally:
+            self._adopted.note(self.stirred, now)
 
     def read_plan(self, plan_id: str) -> str:
         """Return the text of a plan; raises PrloomError where there is none of that id."""
@@ -269,27 +263,11 @@ class Board:
         error = self.repository.plan.last_error
         return {} if error is None else {REPOSITORY: error}
 
-    def _tell(self, name: str, told: Mapping[str, Any], news: Told, now: datetime) -> None:
-        if self._published.get(name) != news:
-            Document(self._state, name).save({**told, "at": record.iso(now)})
-            self._published[name] = news
-
     def _save(self, desk: Desk) -> None:
         try:
             desk.ledger.save()
         except StorageError as error:  # the decision log has it all
             log.warning("plan %s: %s", desk.id, error)
-
-
-def _without_times(bridge: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is news about a bridge: not that it was asked again within a few seconds, and by what requests."""
-    told = {key: value for key, value in bridge.items() if key != "requests"}
-    return {key: _roughly(value) if key.endswith("At") and value else value for key, value in told.items()}
-
-
-def _roughly(time: str) -> int:
-    """Return the same number for all times (ISO) within the same few seconds."""
-    return int(record.moment(time).timestamp()) // _FEW_SECONDS
 
 
 def _for_preset(plan: Plan, general: Rules) -> Rules:

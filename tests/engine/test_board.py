@@ -15,7 +15,7 @@ from prloom.api import Author
 from prloom.engine.board import Board
 from prloom.engine.plan.rules import rules
 from prloom.errors import AlreadyRunningError, PrloomError, StorageError
-from prloom.storage.faulty import NotingDisk
+from prloom.storage.faulty import FullDisk, NotingDisk
 from prloom.storage.folder import TEMPORARY
 
 
@@ -183,6 +183,33 @@ def test_what_could_not_be_told_is_told_again(stage: Stage, board: Board, tmp_pa
     board.publish([{"name": "p"}], [], stage.clock())
 
     assert json.loads(target.read_text())["plugins"] == [{"name": "p"}]
+
+
+@pytest.mark.parametrize("broken", ["work", "plugins", "bridges", "plans"])
+def test_a_file_that_cannot_be_written_keeps_no_other_from_being_written(stage: Stage, board: Board, broken: str):
+    folder = stage.root / "prloom/.local/bus/state"
+    (folder / f"{broken}.json").mkdir()
+
+    with pytest.raises(StorageError, match=rf"{broken}\.json"):
+        board.publish([], [], stage.clock())
+
+    told = {"work", "plugins", "bridges", "plans"} - {broken}
+    assert {name for name in told if (folder / f"{name}.json").is_file()} == told
+
+
+def test_each_file_that_cannot_be_written_is_named(stage: Stage):
+    disk = FullDisk(1 << 20)
+    board = Board(stage.paths, rules(stage.config), stage.clock, disk=disk)
+    disk.room = 0
+
+    with pytest.raises(StorageError) as refused:
+        board.publish([], [], stage.clock())
+
+    lines = str(refused.value).split("; cannot write ")
+    names = ("work.json", "plugins.json", "bridges.json", "plans.json")
+    assert all(name in line for name, line in zip(names, lines, strict=True))
+    disk.room = 1 << 20
+    board.close()
 
 
 async def test_what_crashes_left_half_written_is_cleared_away_when_a_board_is_opened(stage: Stage):
