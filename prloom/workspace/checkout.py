@@ -88,7 +88,13 @@ def linked(common: Path) -> tuple[Checkout, ...]:
         names = sorted((common / "worktrees").iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return ()
-    return tuple(Checkout(place, name, common) for name in names if (place := _place(name)))
+    return tuple(found for name in names if (found := of_git_dir(name, common)))
+
+
+def of_git_dir(git_dir: Path, common: Path) -> Checkout | None:
+    """Return the worktree of which this is the repository's own folder, whether or not the worktree is still there."""
+    place = _place(git_dir)
+    return None if place is None else Checkout(place, git_dir, common)
 
 
 def head(checkout: Checkout) -> str:

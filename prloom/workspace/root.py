@@ -62,16 +62,27 @@ def find(cwd: Path) -> Checkout:
 
 def is_plans(place: Checkout) -> bool:
     """Whether a checkout is the worktree of a plan."""
-    return (place.linked and (place.git_dir / _PLAN_MARK).exists()) or (place.path / _PLAN_STATE).exists()
+    return (place.linked and (place.git_dir / _PLAN_MARK).exists()) or is_adopted(place.path)
 
 
-def mark_as_plans(worktree: Checkout) -> None:
-    """Note in git's own folder for a worktree that it is a plan's; raises WorkspaceError."""
+def is_adopted(path: Path) -> bool:
+    """Whether a plan's state is in a worktree."""
+    return (path / _PLAN_STATE).exists()
+
+
+def mark_as_plans(worktree: Checkout, note: str = "") -> None:
+    """Note in git's own folder for a worktree that it is a plan's, and of which; raises WorkspaceError."""
     mark = worktree.git_dir / _PLAN_MARK
     try:
-        mark.write_text("The worktree of one of prloom's plans.\n")
+        mark.write_text(f"The worktree of one of prloom's plans.\n{note}", "utf-8", "replace")
     except OSError as error:
         raise WorkspaceError(f"{_shown(mark)} cannot be written: {error.strerror}") from error
+
+
+def note_of_plan(worktree: Checkout) -> str | None:
+    """Return what is noted of the plan whose worktree it is; None if it is not marked as a plan's."""
+    text = checkout.read(worktree.git_dir / _PLAN_MARK)
+    return None if text is None else text.partition("\n")[2]
 
 
 def claim(found: Checkout) -> None:

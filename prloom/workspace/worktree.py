@@ -52,6 +52,11 @@ def create(repo: Repository, path: Path, branch: str) -> str:
         return made
 
 
+def note_plan(repo: Repository, path: Path, note: str) -> None:
+    """Note in git's own folder for a worktree of which plan it is; raises WorkspaceError."""
+    root.mark_as_plans(_at(repo, path), note)
+
+
 def remove(repo: Repository, path: Path, *, with_branch: bool = False) -> None:
     """Remove the worktree at path, and its branch if asked to; refuse where work would be lost with it.
 

@@ -99,6 +99,55 @@ def test_a_lost_plan_is_shown_and_recovered_by_the_command_that_is_shown(operato
     assert (plan["id"], plan["branch"], plan["events"]["held"][0]["id"]) == ("work", "work", "h2")
 
 
+def test_plans_are_found_through_git_after_git_clean_has_removed_all_of_prlooms_files(operator: Operator) -> None:
+    (operator.root / "prloom.toml").write_text("[presets.fast]\n")
+    layouts.git(operator.root, "branch", "feature/login")
+    operator.run("adopt", "--branch", "feature/login", "--plan", "login", "--preset", "fast")
+    layouts.git(operator.root, "worktree", "add", "--quiet", "../mine", "-b", "mine")
+    layouts.git(operator.root, "clean", "-ffdx", "-e", "prloom.toml")
+    assert not (operator.root / "prloom").exists()
+
+    login, work = operator.status()["lostPlans"]
+
+    assert login["recover"] == "prloom adopt --branch feature/login --plan login --preset fast"
+    assert work["recover"] == "prloom adopt --branch work --plan work"
+    assert f"`{work['recover']}`" in operator.run("status")
+    assert f"`{work['recover']}`" in operator.run("doctor", code=1)
+    operator.run("forget", "login")
+    operator.run(*shlex.split(work["recover"])[1:])
+    assert "lostPlans" not in operator.status()
+    assert [plan["id"] for plan in operator.status()["plans"]] == ["work"]
+
+
+def test_plans_of_an_earlier_version_are_found_through_git_by_what_git_knows_of_them(operator: Operator) -> None:
+    layouts.git(operator.root, "branch", "topic")
+    operator.run("adopt", "--branch", "topic", "--plan", "pr-7")
+    for mark in (operator.root / ".git/worktrees").glob("*/prloom-plan"):
+        mark.write_text("The worktree of one of prloom's plans.\n")
+    layouts.git(operator.root, "clean", "-ffdx", "-e", "prloom.toml")
+
+    recover = [plan["recover"] for plan in operator.status()["lostPlans"]]
+
+    assert recover == ["prloom adopt 7 --plan pr-7", "prloom adopt --branch work --plan work"]
+
+
+def test_a_plan_whose_worktrees_folder_is_no_longer_configured_is_found_and_can_be_given_up(operator: Operator) -> None:
+    config, outside = operator.root / "prloom.toml", operator.root.parent / "trees"
+    config.write_text(f'worktrees_dir = "{outside}"\n')
+    layouts.git(operator.root, "branch", "topic")
+    operator.run("adopt", "--branch", "topic")
+    config.write_text("")
+    shutil.rmtree(operator.root / "prloom/.local/plans")
+
+    (lost,) = operator.status()["lostPlans"]
+    operator.run("forget", "topic")
+
+    assert (lost["id"], lost["recover"]) == ("topic", None)
+    assert f"its worktree is in {outside}" in lost["reason"]
+    assert "lostPlans" not in operator.status()
+    assert (outside / "topic/prloom/.local/state.json").exists()
+
+
 def test_a_lost_plan_can_be_given_up_and_its_branch_adopted_anew(operator: Operator) -> None:
     shutil.rmtree(operator.tree)
 

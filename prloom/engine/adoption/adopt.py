@@ -8,7 +8,7 @@ from pathlib import Path
 from prloom.config import peek
 from prloom.config.models import Config
 from prloom.core import naming, plan_file, todos
-from prloom.engine.bus import adopted, plans
+from prloom.engine.bus import adopted, plans, registered
 from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.ledger import Ledger
 from prloom.engine.bus.plan_text import PlanFile
@@ -90,6 +90,7 @@ def adopt(repo: Repository, config: Config, plan: Plan, *, body: str) -> Plan:
             _restore_todos(top, local, plan)
             adopted.remember(top, Adopted(plan=plan, worktree=str(path)))
             plans.save(local, plan)
+            worktree.note_plan(repo, path, registered.note(plan))
             for former in replaced:
                 adopted.forget(top, former)
     return plan

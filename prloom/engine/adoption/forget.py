@@ -10,7 +10,7 @@ from pathlib import Path
 
 from prloom.core import plan_file, todos
 from prloom.core.requests import Request
-from prloom.engine.bus import adopted, plans
+from prloom.engine.bus import adopted, plans, registered
 from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plan_text import PlanFile
 from prloom.engine.operator import control
@@ -72,6 +72,7 @@ def forget_lost(repo: Repository, where: RepositoryPaths, found: Adopted) -> Non
         worktree.remove(repo, path)
     else:
         worktree.forget_gone(repo, path)
+        registered.give_up(where, path)
     with Folder.make(where.root, *paths.LOCAL) as local:
         adopted.forget(local, found.plan.id)
         _forget_todos(local, found.plan)

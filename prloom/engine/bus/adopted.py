@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from prloom.engine.bus import plans
+from prloom.engine.bus import plans, registered
 from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.adopted import Adopted, Counts
@@ -125,14 +125,20 @@ def read(top: Folder, plan_id: str) -> Adopted | None:
 
 
 def lost(repository: RepositoryPaths) -> tuple[Adopted, ...]:
-    """Return the plans that were adopted and not given up, and that are not where the worktrees are, by their ids."""
+    """Return the plans that were adopted and not given up, and that are not where the worktrees are, by their ids.
+
+    Those that are not remembered, because prloom's files in the checkout were removed, are found through git.
+    """
+    present = set(plans.ids(repository))
+    remembered, found = set[str](), list[Adopted]()
     top = Folder.open(repository.root, *paths.LOCAL, paths.ADOPTED)
-    if top is None:
-        return ()
-    with top:
-        names = {name.removesuffix(_SUFFIX) for name in top.names() if name.endswith(_SUFFIX)}
-        missing = sorted(names - set(plans.ids(repository))) if names else ()
-        return tuple(found for plan_id in missing if (found := _read(top, plan_id)) is not None)
+    if top is not None:
+        with top:
+            remembered = {name.removesuffix(_SUFFIX) for name in top.names() if name.endswith(_SUFFIX)}
+            found += (each for plan_id in remembered - present if (each := _read(top, plan_id)) is not None)
+    known = present | {each.plan.id for each in found}
+    found += registered.missing(repository, known)
+    return tuple(sorted(found, key=lambda each: each.plan.id))
 
 
 def _read(folder: Folder, plan_id: str) -> Adopted | None:
