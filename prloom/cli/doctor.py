@@ -60,7 +60,7 @@ def _findings(given: Options) -> Iterator[Finding]:
         yield from doctor.guarded(lambda: surroundings.of_agents(config, where.root), "the agents")
         yield from doctor.guarded(lambda: surroundings.of_plugins(config, where.root), "the plugins")
         yield from doctor.guarded(lambda: surroundings.of_presets(config, where), "the presets")
-        yield from doctor.guarded(lambda: surroundings.of_tokens(config, where), "the tokens")
+        yield from doctor.guarded(lambda: surroundings.of_tokens(config, where), "the bridges")
 
 
 def _lines(found: list[Finding]) -> Iterator[str]:

@@ -112,9 +112,12 @@ def of_presets(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
 
 
 def of_tokens(config: Config, where: RepositoryPaths, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
-    """Yield the bridges that have no token while a plan's pull request is on their forge; nothing is sent."""
+    """Yield the bridges that have no token while a plan's pull request is on their forge; nothing is sent.
+
+    Raises PrloomError where the bridges do not fit together, with which no dispatcher starts.
+    """
     forges = set(_forges(where))
-    for each in assembly.load_bridges(where.root, config).loaded if forges else ():
+    for each in assembly.load_bridges(where.root, config).loaded:
         needs = each.bridge.http if isinstance(each.bridge, UsesHttp) else None
         in_use = not forges.isdisjoint(each.targets)
         if in_use and needs is not None and (needs.token_variables or needs.token_command):

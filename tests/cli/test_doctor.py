@@ -41,6 +41,24 @@ def test_a_bridge_or_a_plugin_is_named_once(stage: Stage, prloom: Prloom) -> Non
     assert "  error    plugin mine: it raised an error" in told
 
 
+def test_two_bridges_that_claim_one_target_are_an_error(sound: Stage, prloom: Prloom) -> None:
+    (sound.root / "chat.py").write_text(
+        "class Chat:\n"
+        "    name, targets = 'chat', ('chat',)\n"
+        "    async def events(self, ctx, state): return None\n"
+        "    async def actions(self, ctx, action): return None\n"
+        "def create(config): return Chat()\n"
+    )
+    tables = [f'[bridges.{name}]\nmodule = "./chat.py"\n' for name in ("chat", "other")]
+    (sound.root / "prloom.toml").write_text("".join(tables))
+
+    ran = prloom("doctor")
+
+    assert ran.code == 1
+    assert "the bridges chat (./chat.py) and other (./chat.py) both claim the target 'chat'" in ran.out
+    assert "fix: disable one with `enabled = false` in [bridges.other]" in ran.out
+
+
 def test_a_sound_repository_is_well(sound: Stage, prloom: Prloom) -> None:
     sound.adopt()
 

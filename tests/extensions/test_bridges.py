@@ -308,7 +308,7 @@ def test_p8_a_module_in_a_pull_requests_worktree_is_refused(repo: Path, bundled:
 
     error = the_error(load(repo, bundled, acme={"module": f"{worktree}/tools/acme.py"}))
 
-    assert "is in a plan's worktree; name one of the repository's own checkout" in error
+    assert "is in a plan's worktree; use the file in the main checkout" in error
 
 
 def test_a_module_may_come_from_a_submodule(repo: Path, bundled: Path) -> None:

@@ -109,7 +109,8 @@ class Poller:
             self.polls.rest_until = self._rest_until(error, now)
             level = logging.INFO if _kind(error) == self.polls.kind else logging.WARNING  # said once, not at each try
             self.polls.kind = _kind(error)
-            log.log(level, "bridge %s: %s; next poll at %s", self.bridge.name, text, self.polls.rest_until)
+            again = self.polls.rest_until.astimezone().strftime("%H:%M:%S")
+            log.log(level, "bridge %s: %s; next poll at %s", self.bridge.name, text, again)
             return set()
         return woken
 
