@@ -99,3 +99,10 @@ def test_of_a_developers_environment_tests_see_what_finds_programs_and_what_stee
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_CONFIG_NOSYSTEM": "1",
     }
+
+
+def test_whoever_goes_through_the_loaded_modules_goes_through_a_copy():
+    """Another thread that imports would change what is gone through; `list(sys.modules)` is no copy made at once."""
+    code = "\n".join(file.read_text() for file in ROOT.glob("prloom/**/*.py"))
+
+    assert re.findall(r"in (?:list\()?sys\.modules(?:\.items\(\))?(?: if|:|\))", code) == []

@@ -192,7 +192,7 @@ def _module_name(name: str) -> str:
 
 
 def _forget(module_name: str) -> None:
-    for known in [key for key in sys.modules if key == module_name or key.startswith(f"{module_name}.")]:
+    for known in [key for key in sys.modules.copy() if key == module_name or key.startswith(f"{module_name}.")]:
         del sys.modules[known]
 
 

@@ -125,8 +125,8 @@ def _own(found: Found) -> str:
 def _modules(found: Found) -> dict[str, ModuleType]:
     """Return what `sys.modules` has of the plugin; what an earlier load left there is taken out, to be loaded anew."""
     name = _own(found)
-    # Copies of sys.modules: other threads import meanwhile.
-    there = {key: module for key, module in list(sys.modules.items()) if key == name or key.startswith(f"{name}.")}
+    # A copy: other threads import meanwhile, and `list(sys.modules.items())` can collect garbage, which may import too.
+    there = {key: module for key, module in sys.modules.copy().items() if key == name or key.startswith(f"{name}.")}
     if found.entry_point is None:
         for key in there:
             del sys.modules[key]
@@ -136,7 +136,7 @@ def _modules(found: Found) -> dict[str, ModuleType]:
 def _restore(found: Found, before: Mapping[str, ModuleType]) -> None:
     """Leave `sys.modules` as if the plugin had never been loaded."""
     name = _own(found)
-    for key in [key for key in list(sys.modules) if key == name or key.startswith(f"{name}.")]:
+    for key in [key for key in sys.modules.copy() if key == name or key.startswith(f"{name}.")]:
         del sys.modules[key]
     sys.modules.update(before)
 
