@@ -167,10 +167,13 @@ def _usage(result: Json) -> Usage:
 
 
 def _reset(event: Json, ending: Ending) -> datetime | None:
-    """Return when a refused allowance is there again (`resetsAt`, Unix seconds); None while it still allows."""
+    """Return when a refused allowance is there again (`resetsAt`, Unix seconds); None while it still allows.
+
+    It allows as well where the allowance is used up and more is paid for (`isUsingOverage`).
+    """
     info = stream.obj(event, "rate_limit_info")
     stamp = stream.amount(info, "resetsAt")
-    if stream.text(info, "status") != "rejected" or stamp is None:
+    if stream.text(info, "status") != "rejected" or info.get("isUsingOverage") is True or stamp is None:
         return None
     return resets.from_epoch(stamp, ending.at)
 

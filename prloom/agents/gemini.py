@@ -145,8 +145,9 @@ def _of_stderr(ending: Ending) -> tuple[str | None, Trouble | None]:
     refused = [found for line in ending.stderr.splitlines() if (found := _REFUSED.match(line))]
     trouble = _EXIT_CODES.get(ending.code) if ending.ended_by == "exit" else None
     if trouble is None and refused:
-        status = int(refused[-1]["status"] or _TOO_MANY)
-        return refused[-1][0], troubles.of_status(status)
+        if troubles.of_text(refused[-1]["said"]) == "usage_limit":
+            return refused[-1][0], "usage_limit"
+        return refused[-1][0], troubles.of_status(int(refused[-1]["status"] or _TOO_MANY))
     if trouble is None:
         return None, None
     said = " ".join(line.strip() for line in ending.stderr.splitlines() if line.strip() and not _CHATTER.match(line))

@@ -52,6 +52,9 @@ _QUIET = {
 }
 _UNFINISHED = frozenset({"tool-calls", "unknown", "error", "length", "content-filter"})
 
+_REFUSED = frozenset({None, 400, 402, 403, 429})
+"""The statuses with which servers refuse where an allowance is used up; which of them is meant, the words say."""
+
 _WORTH_WAITING = timedelta(minutes=1)
 """A shorter Retry-After is a rate limit, which the usual backoff covers; a longer one is a used-up allowance."""
 
@@ -152,7 +155,8 @@ def _failed(reading: Reading, error: Json, ending: Ending) -> Reading:
     body = stream.text(about, "responseBody") or ""
     retry_at = _retry_at(about, ending.at)
     trouble = troubles.of_status(status) or troubles.of_text(message)
-    if trouble == "rate_limit" and (retry_at or troubles.of_text(f"{message} {body}") == "usage_limit"):
+    is_used_up = troubles.of_text(f"{message} {body}") == "usage_limit"
+    if (trouble == "rate_limit" and retry_at) or (is_used_up and status in _REFUSED):
         trouble = "usage_limit"
     return replace(reading, error=message, trouble=trouble, retry_at=retry_at)
 

@@ -12,6 +12,9 @@ FURTHEST = timedelta(days=35)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MILLISECONDS_FROM = 10**11
 
+_JUST_OVER = timedelta(minutes=5)
+"""A clock time that was so short ago is not tomorrow's."""
+
 # claude before 2.1: "Claude AI usage limit reached|1749924000".
 # codex and what speaks to its server: `"resets_at":1795369638`.
 _EPOCH = re.compile(r"(?:limit reached\||resets_at\\*\":\s*)(?P<epoch>\d{10,13})")
@@ -26,10 +29,17 @@ _CLOCK = re.compile(
     re.IGNORECASE,
 )
 
-# gemini: "Your quota will reset after 3h20m5s.", "Please retry in 35.2s", `"retryDelay": "7200s"`; codex before 0.50:
-# "try again in 2 days 17 hours 14 minutes."
+# Anthropic's API: "You will regain access on 2026-12-01 at 00:00 UTC."; others: "resets at 2026-12-01T00:00Z".
+_DATE = re.compile(
+    r"(?:regain access on|try again at|resets(?: at)?) +(?P<day>\d{4}-\d\d-\d\d)(?:T| at | )"
+    r"(?P<time>\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})?(?: UTC|Z)",
+    re.IGNORECASE,
+)
+
+# gemini: "Your quota will reset after 3h20m5s.", "Please retry in 35.2s", `"retryDelay": "7200s"`; opencode: "It will
+# reset in 3 hours 5 minutes."; codex before 0.50: "try again in 2 days 17 hours 14 minutes."
 _SPAN = re.compile(
-    r"(?:reset after|try again in|retry (?:after|in)|retryDelay\\*\":\s{0,9}\\*\") *"
+    r"(?:reset after|resets? in|try again in|retry (?:after|in)|retryDelay\\*\":\s{0,9}\\*\") *"
     r"(?P<span>(?:\d{1,7}(?:\.\d{1,9})? ?[a-z]{1,7}[ ,]{0,2}){1,4})",
     re.IGNORECASE,
 )
@@ -46,6 +56,8 @@ def reset_time(message: str, now: datetime) -> datetime | None:
     beginning = message[:_READ]
     if found := _EPOCH.search(beginning):
         return from_epoch(int(found["epoch"]), now)
+    if found := _DATE.search(beginning):
+        return sensible(_date(found), now)
     if found := _CLOCK.search(beginning):
         return sensible(_clock(found, now), now)
     if found := _SPAN.search(beginning):
@@ -76,10 +88,26 @@ def _clock(found: re.Match[str], now: datetime) -> datetime | None:
     try:
         named = local.replace(hour=hour, minute=minute, second=0, microsecond=0) + timedelta(minutes=1)
         if found["month"] is None:
-            return named if named > local else named + timedelta(days=1)
+            return _next(named, local)
         month = _MONTHS.index(found["month"].lower()) + 1
         named = named.replace(year=int(found["year"] or local.year), month=month, day=int(found["day"]))
         return named if named > local or found["year"] else named.replace(year=named.year + 1)
+    except ValueError:
+        return None
+
+
+def _next(named: datetime, local: datetime) -> datetime:
+    """Return when a clock shows this time next; soon, where it has only just shown it."""
+    if named > local:
+        return named
+    if local - named < _JUST_OVER:  # the message was on its way when the limit ended
+        return local + timedelta(minutes=1)
+    return named + timedelta(days=1)
+
+
+def _date(found: re.Match[str]) -> datetime | None:
+    try:
+        return datetime.fromisoformat(f"{found['day']}T{found['time']}+00:00")
     except ValueError:
         return None
 

@@ -9,16 +9,19 @@ from http import HTTPStatus
 from prloom.agents import resets
 from prloom.agents.agent import Refusal, Trouble
 
-# The words of the programs of 2026, each seen in a recorded run or in the program's source; the first match wins.
+# The words of the programs of 2026, each seen in a recorded run, the program's source or its users' reports. The first
+# match wins.
 # A status comes before words, because a server's own message may say anything.
 _WORDS: tuple[tuple[Trouble, str], ...] = (
     ("usage_limit", r"usage limit|session limit|weekly limit|monthly limit|hit your limit|quota will reset"),
     ("usage_limit", r"usage_limit|quota exceeded|exhausted your (?:capacity|daily quota)|spend limit"),
-    ("usage_limit", r"exceeded your current quota|insufficient_quota"),
+    ("usage_limit", r"exceeded your current quota|insufficient_quota|insufficient (?:credits|balance)"),
+    ("usage_limit", r"(?:hit|reached) your (?:(?!rate\b|context\b|length\b)[\w.-]+ ){0,4}limit|\b5-hour limit"),
+    ("usage_limit", r"spending limit|spend cap|usage exceeded|out of (?:extra usage|credits)"),
     ("auth", r"\b401\b|\b403\b|unauthori[sz]ed|authenticat|invalid api key|not logged in|please (?:run )?.{0,9}login"),
     ("auth", r"invalid auth method|api key not (?:valid|found)|credit balance|no api key|login failed"),
     ("auth", r"missing environment variable"),
-    ("rate_limit", r"\b429\b|rate.?limit|too many requests|resource_exhausted"),
+    ("rate_limit", r"\b429\b|rate.?limit|too many requests|resource_exhausted|resource has been exhausted"),
     ("server", r"\b5[0-9][0-9]\b|overloaded|high demand|internal server error|at capacity|api_error|server_error"),
     ("connection", r"connection|disconnected|stream closed|timed out|network|unreachable|econn|fetch failed"),
     ("turns", r"maximum number of turns|max(?:imum)? session turns|max_turns"),

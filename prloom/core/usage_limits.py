@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from prloom.core import deferral, triage
+from prloom.core import deferral, triage, turned_back
 from prloom.core.backoff import Backoff
 from prloom.model import record
 from prloom.model.decision import Change
@@ -18,22 +18,28 @@ UNKNOWN = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class UsageLimit:
-    """A usage limit that a program has met: why, and when it is tried again; `known` says that it is reset by then."""
+    """A usage limit that a program has met: why, and when it is tried again; `known` says that it is reset by then.
+
+    `since` is when it was met: by a clock that was turned back meanwhile, `until` may be years away.
+    """
 
     reason: str
     until: datetime
     known: bool
+    since: datetime | None = field(default=None, compare=False)
 
 
 def met(reason: str, resets_at: datetime | None, now: datetime) -> UsageLimit:
     """Return the limit that a run has met; `resets_at` is None where the program does not say."""
     if resets_at is None:
-        return UsageLimit(reason, now + UNKNOWN, known=False)
-    return UsageLimit(reason, max(resets_at, now), known=True)
+        return UsageLimit(reason, now + UNKNOWN, known=False, since=now)
+    return UsageLimit(reason, max(resets_at, now), known=True, since=now)
 
 
 def holds(limit: UsageLimit, events: Iterable[OpenEvent], now: datetime) -> bool:
     """Whether the limit keeps the program from being run on these events: not where somebody asked for a retry."""
+    if limit.since is not None and turned_back.by(limit.since, now):
+        return False  # what is left of the wait is not known; the next run finds out
     return now < limit.until and not any(_asked_for(event, now) for event in events)
 
 

@@ -70,6 +70,6 @@ def test_a_read_only_run_has_none_of_the_operators_mcp_servers(ask: Callable[...
 
 
 def test_a_success_that_is_an_error_is_none(ending: Callable[..., Ending]) -> None:
-    torn = {"type": "result", "subtype": "success", "is_error": True, "result": "out of credits"}
+    torn = {"type": "result", "subtype": "success", "is_error": True, "result": "it broke"}
 
     assert amp.read(json.dumps(torn), ending()).status == "failed"

@@ -119,3 +119,21 @@ def test_trouble_that_was_overcome_does_not_explain_a_later_limit(ending: Callab
 
     assert claude.read(lines(retry), ending(-15, "timeout")).trouble == "server"
     assert claude.read(lines(retry, answer), ending(-15, "timeout")).trouble == "timeout"
+
+
+def test_a_used_up_allowance_is_no_limit_while_extra_usage_is_paid_for(ending: Callable[..., Ending]) -> None:
+    info = {"status": "rejected", "resetsAt": 1795270000, "rateLimitType": "five_hour", "isUsingOverage": True}
+    event: dict[str, object] = {"type": "rate_limit_event", "rate_limit_info": info}
+
+    result = claude.read(lines(event, a_result(is_error=True, result="API Error: 500")), ending(1))
+
+    assert (result.status, result.trouble, result.retry_at) == ("failed", "server", None)
+
+
+def test_a_limit_of_one_model_is_a_usage_limit_also_without_an_event(ending: Callable[..., Ending]) -> None:
+    said = "You've hit your Opus limit · resets Nov 25 at 9am"
+
+    result = claude.read(lines(a_result(is_error=True, api_error_status=429, result=said)), ending(1))
+
+    assert (result.status, result.trouble) == ("limited", "usage_limit")
+    assert result.retry_at is not None

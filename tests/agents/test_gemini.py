@@ -114,3 +114,14 @@ def test_a_warning_that_was_overcome_is_no_failure(ending: Callable[..., Ending]
     )
 
     assert gemini.read(output, ending()).status == "ok"
+
+
+def test_a_daily_quota_that_only_stderr_tells_of_is_a_usage_limit(ending: Callable[..., Ending]) -> None:
+    said = (
+        "Error when talking to Gemini API Full report available at: /tmp/x.json "
+        "TerminalQuotaError: You have exhausted your daily quota on this model.\n    at call (gaxios.js:1:2)\n}\n"
+    )
+
+    result = gemini.read("", ending(code=173, stderr=said))
+
+    assert (result.status, result.trouble, result.retry_at) == ("limited", "usage_limit", None)

@@ -114,3 +114,21 @@ def test_the_servers_own_words_may_tell_of_the_allowance(ending: Callable[..., E
 
 def test_a_step_begun_after_the_last_stop_is_no_end(ending: Callable[..., Ending]) -> None:
     assert opencode.read(lines(*a_step("stop"), {"type": "step_start", "part": {}}), ending()).trouble == "no_result"
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "You have reached your specified API usage limits. You will regain access on 2999-01-01 at 00:00 UTC."),
+        (402, "Insufficient credits. Add more using your account's settings."),
+        (403, "Your organization has reached its monthly usage limit"),
+    ],
+)
+def test_a_used_up_allowance_is_known_by_its_words_whatever_the_status(
+    status: int, message: str, ending: Callable[..., Ending]
+) -> None:
+    error = {"type": "error", "error": {"name": "APIError", "data": {"message": message, "statusCode": status}}}
+
+    result = opencode.read(json.dumps(error), ending(code=1))
+
+    assert (result.status, result.trouble) == ("limited", "usage_limit")

@@ -24,13 +24,21 @@ def utc(month: int, day: int, hour: int, minute: int = 0, second: int = 0) -> da
         ("You've hit your usage limit. Try again at 3:04 PM.", utc(11, 21, 13, 5)),
         ("Visit https://x.y/z to purchase more credits or try again at 12:16 AM.", utc(11, 21, 22, 17)),
         ("You've hit your usage limit. Try again at 2:30 PM.", utc(11, 21, 12, 31)),
-        ("You've hit your usage limit. Try again at 2:29 PM.", utc(11, 22, 12, 30)),
+        ("You've hit your usage limit. Try again at 2:20 PM.", utc(11, 22, 12, 21)),
+        # It has just ended, while the message was on its way: to wait until tomorrow would be wrong.
+        ("You've hit your usage limit. Try again at 2:29 PM.", utc(11, 21, 12, 31, 20)),
+        ("You've hit your usage limit. Try again at 2:26 PM.", utc(11, 21, 12, 31, 20)),
         ("You have hit your usage limit. Try again at Nov 23rd, 2026 4:15 AM.", utc(11, 23, 2, 16)),
         ("try again in 2 days 17 hours 14 minutes.", utc(11, 24, 5, 44, 20)),
         # claude
         ("Claude AI usage limit reached|1795270000", datetime.fromtimestamp(1795270000, tz=UTC)),
         ("You've hit your weekly limit · resets Nov 25 at 9am", utc(11, 25, 7, 1)),
         ("You've hit your session limit · resets 3pm (Nowhere/Land)", utc(11, 21, 13, 1)),
+        ("You will regain access on 2026-12-01 at 00:00 UTC.", utc(12, 1, 0)),
+        ("You've reached your limit; resets at 2026-11-23T01:02:03Z", utc(11, 23, 1, 2, 3)),
+        # opencode
+        ("5 hour usage limit reached. It will reset in 3 hours 5 minutes.", utc(11, 21, 15, 35, 20)),
+        ("Weekly usage limit reached. Resets in 2 days.", utc(11, 23, 12, 30, 20)),
         # gemini
         ("You have exhausted your capacity. Your quota will reset after 3h20m5s.", utc(11, 21, 15, 50, 25)),
     ],
@@ -63,6 +71,8 @@ def test_a_clock_time_may_name_its_zone(message: str, reset: datetime) -> None:
         "try again at Nov 23rd, 2031 4:15 AM.",
         "try again in 9999 days",
         "try again in 2 a 3 b 4 c",
+        "You will regain access on 2026-13-41 at 77:99 UTC.",
+        "You will regain access on 2025-01-01 at 00:00 UTC.",
     ],
 )
 def test_words_without_a_sensible_time_name_none(message: str) -> None:

@@ -87,3 +87,10 @@ def test_an_event_that_somebody_wants_to_be_retried_does_not_wait_for_the_limit(
     waited = a_deferral(owner, deferred_until=record.iso(NOW + until * HOUR))
 
     assert usage_limits.holds(LIMIT, (an_open_event(), an_open_event("e2", deferral=waited)), NOW) == held
+
+
+def test_a_limit_that_was_met_by_a_clock_that_was_ahead_does_not_hold_once_the_clock_is_set_right() -> None:
+    limit = usage_limits.met("limit reached", NOW + 400 * DAY, NOW + 399 * DAY)
+
+    assert usage_limits.holds(limit, (), NOW + 399 * DAY)
+    assert not usage_limits.holds(limit, (), NOW)
