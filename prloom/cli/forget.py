@@ -22,10 +22,10 @@ _SHOWN = 20
 @click.option("--yes", is_flag=True, help="Give it up even if events, replies or TODOs are open in it.")
 @pass_options
 def command(given: Options, plan: str, *, yes: bool) -> None:
-    """Stop looking after PLAN: its worktree goes, with its history and its feedback. Its branch stays.
+    """Stop looking after PLAN, and remove its worktree, its history and its feedback. Its branch stays.
 
     If events, replies or TODOs are open in it, they are listed, and nothing is removed without --yes. Nothing is
-    removed either while the worktree holds work that is nowhere else, or while an agent is at work on it.
+    removed either while the worktree contains work that is saved nowhere else, or while an agent works on it.
     """
     from prloom.engine.adoption import forget  # noqa: PLC0415 - `prloom forget --help` needs none
     from prloom.engine.views import plan_names  # noqa: PLC0415

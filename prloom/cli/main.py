@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "forget": Lazy("prloom.cli.forget", "Stop looking after a pull request or branch."),
     "poll": Lazy("prloom.cli.poll", "Poll the sources for feedback now."),
     "pause": Lazy("prloom.cli.pause", "Stop the work on a plan, or on all."),
-    "resume": Lazy("prloom.cli.resume", "Go on with the work on a plan, or on all."),
+    "resume": Lazy("prloom.cli.resume", "Resume the work on a plan, or on all."),
     "plugins": Lazy("prloom.cli.plugins", "List, enable, disable, create and test plugins."),
     "bridges": Lazy("prloom.cli.bridges", "List the bridges."),
     "exchange": Lazy("prloom.cli.exchange", "A durable queue of messages and claims, for any program."),

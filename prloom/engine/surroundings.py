@@ -27,6 +27,8 @@ from prloom.workspace import checkout, git, repository
 OLDEST_GIT = (2, 38)
 """The first version that knows `safe.bareRepository`, which keeps git out of repositories among a branch's files."""
 
+_NO_AGENT = "no agent was found on this machine"
+
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
@@ -88,9 +90,10 @@ def of_agents(config: Config, root: Path, environ: Mapping[str, str] = os.enviro
         if missing is not None:
             lacking.setdefault(missing, []).append(stage)
     for missing, of in lacking.items():
+        install = "install one that prloom supports" if missing == _NO_AGENT else "install it"
         where = f"{'stage' if len(of) == 1 else 'stages'} {', '.join(of)}"
         severity: Severity = "error" if "triage" in of else "warning"  # the only stage that every comment needs
-        yield _finding(severity, missing, where, "install it, or name another agent under [stages] in prloom.toml")
+        yield _finding(severity, missing, where, f"{install}, or name another agent under [stages] in prloom.toml")
 
 
 def of_presets(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
@@ -161,7 +164,7 @@ def _missing(config: Config, stage: str, root: Path, environ: Mapping[str, str])
     """Return what a stage's agent lacks, or None."""
     name = stages.stage(config, stage).agent
     if name == "auto":
-        return None if registry.first_found(environ) else "no agent was found on this machine"
+        return None if registry.first_found(environ) else _NO_AGENT
     program = registry.get(name).program
     argv = config.agents.command.argv
     if program is None:

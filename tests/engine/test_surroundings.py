@@ -93,6 +93,7 @@ def test_a_machine_without_an_agent_is_one_error_for_all_stages(repo: Path) -> N
     assert finding.severity == "error"
     assert finding.where == "stages default, triage, worker, designer, commit_review"
     assert finding.what == "no agent was found on this machine"
+    assert finding.fix.startswith("install one that prloom supports, or name another agent under [stages]")
 
 
 def test_an_agent_that_is_there_is_no_finding(repo: Path, tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ COMMANDS: Mapping[str, Lazy] = {
     "run": Lazy("prloom.cli.exchange.run", "Run a command for each message of a topic."),
     "request": Lazy("prloom.cli.exchange.request", "Publish a message, wait for its reply, and print that."),
     "read": Lazy("prloom.cli.exchange.read", "Print messages, and follow what comes."),
-    "check": Lazy("prloom.cli.exchange.check", "Say how a conversation stands."),
-    "inspect": Lazy("prloom.cli.exchange.inspect", "Show all that happened to a message."),
-    "notify": Lazy("prloom.cli.exchange.notify", "Tell once when a conversation has ended."),
-    "cancel": Lazy("prloom.cli.exchange.cancel", "End a message that is not wanted any more."),
-    "retry": Lazy("prloom.cli.exchange.retry", "Have a message worked on again."),
-    "stats": Lazy("prloom.cli.exchange.stats", "Show how each topic stands."),
+    "check": Lazy("prloom.cli.exchange.check", "Show the outcome of a conversation."),
+    "inspect": Lazy("prloom.cli.exchange.inspect", "Show a message's state and its claims."),
+    "notify": Lazy("prloom.cli.exchange.notify", "Report conversations that have ended."),
+    "cancel": Lazy("prloom.cli.exchange.cancel", "Cancel a message."),
+    "retry": Lazy("prloom.cli.exchange.retry", "Make a message ready again."),
+    "stats": Lazy("prloom.cli.exchange.stats", "Show the messages of each topic by state."),
     "prune": Lazy("prloom.cli.exchange.prune", "Remove conversations that ended long ago."),
 }
 
