@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Self, Unpack
 
 from prloom.exchange import drafting
-from prloom.exchange.errors import ExchangeError
+from prloom.exchange.errors import ExchangeError, StoreError
 from prloom.exchange.protocol import PAGE, Selection
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from prloom.exchange.message import Draft, Message, Metadata
     from prloom.exchange.options import Publishing, Working
     from prloom.exchange.protocol import Listener
+
+_CLOSED = "the exchange was closed; open it again"
 
 
 class AsyncHeldClaim:
@@ -88,6 +90,8 @@ class AsyncExchange:
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
+        self._closed = False
+        self._waiting: set[asyncio.Future[None]] = set()
 
     async def publish(self, topic: str, body: str, **options: Unpack[Publishing]) -> Message:
         """Publish a message, and return it when it is on disk; see `Exchange.publish`."""
@@ -125,7 +129,7 @@ class AsyncExchange:
                 elif end is not None and time.monotonic() >= end:
                     return
                 else:
-                    await wait(listener, await asyncio.to_thread(self.exchange.pause, listener, wanted, end))
+                    await self._wait(listener, await asyncio.to_thread(self.exchange.pause, listener, wanted, end))
         finally:
             listener.close()
 
@@ -147,7 +151,7 @@ class AsyncExchange:
                 replies = await asyncio.to_thread(store.read, Selection(replies_to=message_id, limit=1))
                 if replies or (end is not None and time.monotonic() >= end):
                     return replies[0] if replies else None
-                await wait(listener, await asyncio.to_thread(self.exchange.pause, listener, (), end))
+                await self._wait(listener, await asyncio.to_thread(self.exchange.pause, listener, (), end))
         finally:
             listener.close()
 
@@ -185,7 +189,7 @@ class AsyncExchange:
                 elif end is not None and time.monotonic() >= end:
                     return
                 else:
-                    await wait(listener, await asyncio.to_thread(self.exchange.pause, listener, (), end))
+                    await self._wait(listener, await asyncio.to_thread(self.exchange.pause, listener, (), end))
         finally:
             listener.close()
 
@@ -226,7 +230,11 @@ class AsyncExchange:
         return await asyncio.to_thread(self.exchange.told, ended)
 
     async def close(self) -> None:
-        """Let go of the store."""
+        """Let go of the store; a task that waits for something gets a StoreError."""
+        self._closed = True
+        for woken in self._waiting:
+            _wake(woken)
+        await asyncio.sleep(0)  # they leave their listeners before those are closed
         await asyncio.to_thread(self.exchange.close)
 
     async def __aenter__(self) -> Self:
@@ -235,25 +243,36 @@ class AsyncExchange:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    async def _wait(self, listener: Listener, limit: timedelta) -> None:
+        """Return when the listener hears something, at the latest after `limit`; other tasks run meanwhile."""
+        if self._closed:
+            raise StoreError(_CLOSED)
+        fd = listener.fileno()
+        loop = asyncio.get_running_loop()
+        woken: asyncio.Future[None] = loop.create_future()
+        self._waiting.add(woken)
+        try:
+            if fd is not None:
+                loop.add_reader(fd, _wake, woken)
+            async with asyncio.timeout(max(limit.total_seconds(), 0)):
+                await woken
+        except TimeoutError:
+            return
+        except (OSError, ValueError) as error:  # the store was closed beneath this, so the descriptor is no more
+            raise StoreError(_CLOSED) from error
+        finally:
+            self._waiting.discard(woken)
+            if fd is not None:
+                loop.remove_reader(fd)
+        if self._closed:
+            raise StoreError(_CLOSED)
+        if fd is not None:
+            listener.drain()
 
-async def wait(listener: Listener, limit: timedelta) -> None:
-    """Return when the listener hears something, at the latest after `limit`; other tasks run meanwhile."""
-    fd = listener.fileno()
-    seconds = max(limit.total_seconds(), 0)
-    if fd is None:
-        await asyncio.sleep(seconds)
-        return
-    heard = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_reader(fd, heard.set)
-    try:
-        async with asyncio.timeout(seconds):
-            await heard.wait()
-    except TimeoutError:
-        return
-    finally:
-        loop.remove_reader(fd)
-    listener.drain()
+
+def _wake(woken: asyncio.Future[None]) -> None:
+    if not woken.done():
+        woken.set_result(None)
 
 
 def _end(patience: timedelta | None) -> float | None:

@@ -2,18 +2,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from prloom.exchange import connect_async
 from prloom.exchange.aio import AsyncExchange
 from prloom.exchange.claim import Ask
-from prloom.exchange.errors import ClaimOverError
+from prloom.exchange.errors import ClaimOverError, StoreError
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.memory import MemoryStore
-from prloom.exchange.protocol import Taken
+from prloom.exchange.protocol import Listener, Taken
 
 NOTHING = timedelta(0)
 LONG = timedelta(minutes=1)
@@ -127,3 +129,50 @@ async def test_a_block_hands_back_or_tries_again():
     with pytest.raises(ClaimOverError):
         await claim.complete("late")
     await exchange.close()
+
+
+WAITING: dict[str, Callable[[AsyncExchange, str], Awaitable[object]]] = {
+    "claims": lambda exchange, _: anext(exchange.claims("work")),
+    "follow": lambda exchange, _: anext(exchange.follow(topic="work")),
+    "reply": lambda exchange, message_id: exchange.wait_for_reply(message_id),
+}
+
+
+@pytest.mark.parametrize("beneath", [False, True], ids=["here", "beneath"])
+@pytest.mark.parametrize("how", WAITING)
+async def test_a_task_that_waits_at_an_exchange_that_is_closed_is_told_so(stores: Any, how: str, *, beneath: bool):
+    class Signal(Exchange):
+        def pause(self, *arguments: Any) -> timedelta:
+            limit = super().pause(*arguments)
+            if beneath:
+                self.close()  # before the task has begun to wait
+            begun.set()
+            return limit
+
+    begun = threading.Event()
+    exchange = AsyncExchange(Signal(stores.open()))
+    published = await exchange.publish("other", "x")
+    waiting = asyncio.ensure_future(WAITING[how](exchange, published.id))
+    assert await asyncio.to_thread(begun.wait, 60)
+
+    await exchange.close()
+
+    with pytest.raises(StoreError, match=r"was closed; open it again$"):
+        await asyncio.wait_for(waiting, 60)
+
+
+async def test_a_task_that_waits_already_is_woken_when_the_exchange_is_closed():
+    class Signal(AsyncExchange):
+        async def _wait(self, listener: Listener, limit: timedelta) -> None:
+            begun.set()
+            await super()._wait(listener, limit)
+
+    begun = asyncio.Event()
+    exchange = Signal(Exchange(MemoryStore()))
+    waiting = asyncio.ensure_future(anext(exchange.claims("work")))
+    await begun.wait()
+
+    await exchange.close()
+
+    with pytest.raises(StoreError, match=r"^the exchange was closed; open it again$"):
+        await asyncio.wait_for(waiting, 1)

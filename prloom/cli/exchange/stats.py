@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import terminal
+from prloom.cli import layout, terminal
 from prloom.cli.exchange import places
 from prloom.cli.options import Options, json_option, pass_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from prloom.exchange.claim import TopicStats
 
 _HEADS = ("TOPIC", "READY", "DELAYED", "LEASED", "DONE", "DEAD", "OLDEST READY", "IN/MIN", "OUT/MIN")
@@ -27,10 +29,24 @@ def command(given: Options, /, database: str | None, *, as_json: bool) -> None:
     if as_json:
         terminal.echo_json({"topics": [_document(each) for each in topics]})
     elif topics:
-        heads = [terminal.paint(head, "dim") for head in _HEADS]
-        click.echo("\n".join(terminal.table([heads, *(_cells(each) for each in topics)])))
+        click.echo("\n".join(_lines(topics)))
     else:
         click.echo("No messages yet; publish one with `prloom exchange publish`.")
+
+
+def _lines(topics: Sequence[TopicStats]) -> list[str]:
+    """Return a table; where that is too wide for the terminal, each topic with its figures below it."""
+    rows = [_cells(each) for each in topics]
+    table = terminal.table([[terminal.paint(head, "dim") for head in _HEADS], *rows])
+    width = terminal.line_width()
+    if width is None or all(terminal.columns_of(line) <= width for line in table):
+        return table
+    lines: list[str] = []
+    for topic, *figures in rows:
+        named = [f"{head.lower()} {figure}" for head, figure in zip(_HEADS[1:], figures, strict=True)]
+        lines += layout.paragraph(topic)
+        lines += layout.paragraph(", ".join(named), indent=layout.INDENT)
+    return lines
 
 
 def _cells(stats: TopicStats) -> list[str]:

@@ -26,17 +26,31 @@ _NEWEST = "SELECT coalesce(max(seq), 0) FROM messages"
 _SEQ = "SELECT seq FROM messages WHERE id = %s"
 ANY_OF = "SELECT FROM messages WHERE conversation_id = %s LIMIT 1"
 WORKED = "SELECT topic FROM worked WHERE topic = ANY(%s::text[])"
+# What came and ended is counted already (see `schema`); all else is read from indexes that hold what is open only.
 STATS = """
-SELECT s.*, %s - oldest.created_at FROM (
-    SELECT topic, count(*) FILTER (WHERE waits) AS delayed,
-        count(*) FILTER (WHERE state = 'ready' AND NOT waits) AS ready,
-        count(*) FILTER (WHERE state = 'leased') AS leased, count(*) FILTER (WHERE state = 'done') AS done,
-        count(*) FILTER (WHERE state = 'dead') AS dead, count(*) FILTER (WHERE created_at > since.t) AS published,
-        count(*) FILTER (WHERE ended_at > since.t) AS ended,
-        min(seq) FILTER (WHERE state = 'ready' AND NOT waits) AS first
-    FROM deliveries, (SELECT %s::timestamptz AS t) AS since,
-        LATERAL (SELECT state = 'ready' AND coalesce(available_at > %s, false) AS waits) AS each GROUP BY topic
-) AS s LEFT JOIN deliveries AS oldest ON oldest.seq = s.first ORDER BY s.topic
+WITH clock AS MATERIALIZED (SELECT %s::timestamptz AS now, %s::timestamptz AS since), counts AS (
+    SELECT topic, sum(messages)::bigint AS messages, sum(done)::bigint AS done, sum(dead)::bigint AS dead,
+        (sum(messages) FILTER (WHERE at > clock.since))::bigint AS published,
+        (sum(done + dead) FILTER (WHERE at > clock.since))::bigint AS ended
+    FROM counted, clock GROUP BY topic HAVING sum(messages) > 0
+), waiting AS (
+    SELECT topic, count(*) AS delayed FROM deliveries, clock
+    WHERE state = 'ready' AND available_at IS NOT NULL AND available_at > clock.now GROUP BY topic
+), held AS (
+    SELECT d.topic, count(*) AS leased FROM claims AS c JOIN deliveries AS d ON d.seq = c.message
+    WHERE c.status = 'active' GROUP BY d.topic
+), firsts AS (
+    SELECT topic, least(
+        (SELECT d.seq FROM deliveries AS d WHERE d.topic = counts.topic AND d.state = 'ready'
+            AND d.available_at IS NULL ORDER BY d.seq LIMIT 1),
+        (SELECT min(d.seq) FROM deliveries AS d WHERE d.topic = counts.topic AND d.state = 'ready'
+            AND d.available_at IS NOT NULL AND d.available_at <= clock.now)
+    ) AS seq FROM counts, clock
+)
+SELECT counts.topic, messages, coalesce(delayed, 0), coalesce(leased, 0), done, dead, coalesce(published, 0),
+    coalesce(ended, 0), clock.now - oldest.created_at
+FROM clock CROSS JOIN counts LEFT JOIN waiting USING (topic) LEFT JOIN held USING (topic) LEFT JOIN firsts USING (topic)
+LEFT JOIN deliveries AS oldest ON oldest.seq = firsts.seq ORDER BY counts.topic
 """
 
 
@@ -117,10 +131,10 @@ def worked(tx: Transaction, conversations: Iterable[Sequence[Entry]]) -> frozens
 
 def stats(row: Row) -> TopicStats:
     """Return what a row of STATS says."""
-    topic, delayed, ready, leased, done, dead, published, ended, _, age = row
+    topic, messages, delayed, leased, done, dead, published, ended, age = row
     return TopicStats(
         topic=topic,
-        ready=ready,
+        ready=messages - done - dead - delayed - leased,
         delayed=delayed,
         leased=leased,
         done=done,

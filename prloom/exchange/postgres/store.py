@@ -181,7 +181,7 @@ class PostgresStore:
 
     def stats(self) -> tuple[TopicStats, ...]:
         now = self.now()
-        return tuple(map(reading.stats, self._connection.once(reading.STATS, now, now - standing.RATE_WINDOW, now)))
+        return tuple(map(reading.stats, self._connection.once(reading.STATS, now, now - standing.RATE_WINDOW)))
 
     # ---- telling
 

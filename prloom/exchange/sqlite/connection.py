@@ -28,6 +28,7 @@ class Connection:
         self.path = path
         self._pid = os.getpid()
         self._lock = threading.RLock()
+        self._closed = False
         files.check(path)
         self._db, self._turn = _reached(path)
 
@@ -36,6 +37,7 @@ class Connection:
         """Read what stood at one moment."""
         self._check_process()
         with self._lock:
+            self._check_open()
             try:
                 self._db.execute("BEGIN")
                 yield self._db
@@ -49,6 +51,7 @@ class Connection:
         """Write all of it, durably, or nothing; raises StoreBusyError, OutcomeUnknownError, or another StoreError."""
         self._check_process()
         with self._lock:
+            self._check_open()
             self._turn.take()
             try:
                 # Immediate: a transaction that reads first and then writes fails where another one wrote between.
@@ -71,6 +74,7 @@ class Connection:
     def close(self) -> None:
         """Let go of the database; a second call does nothing."""
         with self._lock:
+            self._closed = True
             self._turn.close()
             if self._pid == os.getpid():
                 self._db.close()
@@ -78,6 +82,10 @@ class Connection:
     def _check_process(self) -> None:
         if self._pid != os.getpid():
             raise StoreError(f"{self.path} was opened by the parent process; open it again after a fork")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"{self.path} was closed; open it again")
 
     def _roll_back(self) -> None:
         if self._db.in_transaction:  # SQLite does it by itself after some errors, such as a full disk

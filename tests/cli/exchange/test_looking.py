@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Callable
 from typing import Any
 
+import click
 import pytest
 
+from prloom.cli import main
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.held import HeldClaim
 
@@ -130,3 +134,42 @@ def test_each_topic_has_its_row(run: Run, exchange: Exchange):
     assert topics["jobs"]["oldestReadyAgeMs"] >= 0
     assert topics["jobs"]["publishedPerMinute"] > 0
     assert "oldestReadyAge" not in topics["jobs"]
+
+
+class Screen(io.StringIO):
+    """What a command writes to a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(run: Run, monkeypatch: pytest.MonkeyPatch, columns: int) -> list[str]:
+    run("publish", "upper", "x")  # sets where the exchange is
+    monkeypatch.setenv("COLUMNS", str(columns))
+    screen = Screen()
+    with contextlib.redirect_stdout(screen):
+        main.run(main.cli, ["exchange", "stats"])
+    return click.unstyle(screen.getvalue()).splitlines()
+
+
+@pytest.mark.parametrize("columns", [40, 59, 60, 72, 79, 80, 100])
+def test_the_topics_fit_the_terminal(run: Run, exchange: Exchange, monkeypatch: pytest.MonkeyPatch, columns: int):
+    exchange.publish("a.topic.that.has.a.name.of.many.words", "x")
+    exchange.publish("upper", "x")
+
+    lines = shown(run, monkeypatch, columns)
+
+    assert max(map(len, lines)) <= columns
+    assert any(line.startswith("upper") for line in lines)
+
+
+def test_a_narrow_terminal_gets_lines_in_place_of_columns(
+    run: Run, exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+):
+    assert shown(run, monkeypatch, 80)[0].split()[:2] == ["TOPIC", "READY"]
+
+    lines = shown(run, monkeypatch, 59)
+
+    assert lines[0] == "upper"
+    assert lines[1].startswith("  ready 2, delayed 0, leased 0, done 0, dead 0, ")
+    assert " ".join(map(str.strip, lines[1:])).endswith("in/min 0.4, out/min 0.0")

@@ -9,6 +9,7 @@ import pytest
 
 from prloom.exchange import drafting
 from prloom.exchange.errors import StoreError
+from prloom.exchange.exchange import Exchange
 from prloom.exchange.sqlite import schema
 from prloom.exchange.sqlite.store import SqliteStore
 
@@ -147,3 +148,13 @@ def test_every_index_that_claiming_needs_holds_what_is_unfinished_only(tmp_path:
         "claims_lease",
     ]
     store.close()
+
+
+def test_a_store_that_was_closed_says_so(tmp_path: Path):
+    exchange = Exchange(SqliteStore(tmp_path / "exchange.db"))
+    exchange.close()
+
+    for use in (exchange.read, lambda: exchange.publish("work", "x")):
+        with pytest.raises(StoreError, match=r"exchange\.db was closed; open it again$"):
+            use()
+    exchange.close()
