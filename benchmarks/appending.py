@@ -13,9 +13,9 @@ from harness import Figure, Row, Sizes, alternate, blank, compared, timed
 from stage import ListBridge, Stage
 
 from prloom.api import BridgeContext
-from prloom.engine.board import Board
-from prloom.engine.plan import intake
+from prloom.engine.plan import admission
 from prloom.engine.plan.rules import rules
+from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling.poll import Poller
 from prloom.extensions.bridges import LoadedBridge
 from prloom.storage.disk import Disk
@@ -53,11 +53,11 @@ def append(sizes: Sizes, folder: Path) -> Iterator[Figure]:
             os.write(bare, block)
             os.fdatasync(bare)
 
-    with rig.desk(root) as desk:
+    with rig.runtime(root) as runtime:
 
         def appended() -> None:
             for _ in range(_MANY):
-                intake.append(desk, page)
+                admission.append(runtime, page)
 
         paired = alternate(timed(written), timed(appended), sizes.rounds)  # a rate is the inverse of a time
     os.close(bare)
@@ -92,7 +92,7 @@ def flushes(sizes: Sizes, folder: Path) -> Iterator[Figure]:
 async def _polled(stage: Stage, size: int) -> int:
     disk = CountingDisk()
     general = rules(stage.config)
-    board = Board(stage.paths, general, stage.clock, disk=disk)
+    board = PlanRegistry(stage.paths, general, stage.clock, disk=disk)
     board.take_up(general)
     bridge = ListBridge()
     poller = Poller(LoadedBridge("forge", "bench", bridge, ("forge",), timedelta(0)), board.local.make_sub("bus"))
@@ -100,9 +100,9 @@ async def _polled(stage: Stage, size: int) -> int:
     for first in (0, size):  # the first poll makes the files
         bridge.news += rig.comments(range(first, first + size))
         before = disk.flushes
-        plans = tuple(desk.tracked for desk in board.desks.values())
+        plans = tuple(runtime.tracked for runtime in board.runtimes.values())
         context = BridgeContext(repo_root=stage.root, plans=plans, now=datetime.now(UTC))
-        await poller.poll(board.desks, board.repository, context)
+        await poller.poll(board.runtimes, board.repository, context)
         counted = disk.flushes - before
     board.close()
     return counted

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from harness import Figure, Sizes, alternate, compared, span, timed
 
-from prloom.exchange import drafting
+from prloom.exchange import validation
 from prloom.exchange.exchange import Exchange
 
 MANY = 100
@@ -32,7 +32,7 @@ def rated(figure: Figure, subject: Callable[[], object], yardstick: Callable[[],
 def publish(exchange: Exchange, count: int) -> None:
     """Publish so many messages, some at a time."""
     for _ in range(0, count, MANY):
-        exchange.publish_all([drafting.draft("t", BODY) for _ in range(MANY)])
+        exchange.publish_all([validation.draft("t", BODY) for _ in range(MANY)])
 
 
 def work(exchange: Exchange) -> None:

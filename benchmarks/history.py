@@ -13,7 +13,7 @@ from stage import NoServices, Stage
 
 from prloom.api import PluginContext
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.plan.desk import Desk
+from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan.services import HookServices
 from prloom.model.decision import Change
 
@@ -92,15 +92,15 @@ def _tick(looping: rig.Looping, stage: Stage, dispatcher: Dispatcher, numbers: l
 
 
 def _reads(sizes: Sizes, many: Path, few: Path) -> Figure:
-    with rig.desk(many) as long, rig.desk(few) as short:
-        subject, yardstick = (_read(desk, count) for desk, count in ((long, sizes.old), (short, sizes.few)))
+    with rig.runtime(many) as long, rig.runtime(few) as short:
+        subject, yardstick = (_read(runtime, count) for runtime, count in ((long, sizes.old), (short, sizes.few)))
         paired = alternate(subject, yardstick, sizes.rounds)
     work = f"`read_events(limit=50)` at the end of {sizes.old:,}"
     return compared(blank("read_events", work, f"the same of {sizes.few:,}", 1.2), paired)
 
 
-def _read(desk: Desk, count: int) -> Measure:
-    services = HookServices(desk, run=NoServices().run_agent, read_plan=str)  # type: ignore[arg-type]
+def _read(runtime: PlanRuntime, count: int) -> Measure:
+    services = HookServices(runtime, run=NoServices().run_agent, read_plan=str)  # type: ignore[arg-type]
     since = rig.comments(range(count - 51, count - 50))[0].id
 
     def read() -> None:
@@ -148,17 +148,17 @@ def handled_at(seen: Path, wanted: str, *, patience: float = 60) -> float:
 
 
 def _saves(sizes: Sizes, many: Path, few: Path) -> Figure:
-    with rig.desk(many) as long, rig.desk(few) as short:
+    with rig.runtime(many) as long, rig.runtime(few) as short:
         paired = alternate(timed(_saving(long)), timed(_saving(short)), sizes.rounds)
     work = f"state save behind {sizes.saved:,} events"
     return compared(blank("save", work, f"behind {sizes.few:,}", 1.2), paired)
 
 
-def _saving(desk: Desk) -> Callable[[], None]:
+def _saving(runtime: PlanRuntime) -> Callable[[], None]:
     def save() -> None:
         for _ in range(_SAVES):
-            desk.ledger.commit("bench", "bench", changes=(Change(event_id="no", verdict="x", state="handled"),))
-            desk.ledger.save()
+            runtime.event_store.commit("bench", "bench", changes=(Change(event_id="no", verdict="x", state="handled"),))
+            runtime.event_store.save()
 
     return save
 

@@ -23,7 +23,7 @@ from stage import Stage
 
 from prloom.api import BridgeContext, TrackedPlan
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.watch import Watcher
+from prloom.engine.file_watcher import FileWatcher
 from prloom.extensions import bridges
 from prloom.testing.bridge_scene import MemoryFiles
 from prloom.transport.client import Client
@@ -67,7 +67,7 @@ async def _at_rest(root: Path, disk: CountingDisk) -> Dispatcher:
     stage.plugin("handler", handle_all)
     dispatcher = stage.dispatcher()
     await dispatcher._crew.start()  # noqa: SLF001
-    dispatcher._watcher = Watcher()  # noqa: SLF001
+    dispatcher._watcher = FileWatcher()  # noqa: SLF001
     for _ in range(3):
         await one_round(dispatcher)
         stage.clock.advance(seconds=10)

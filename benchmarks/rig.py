@@ -20,18 +20,18 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "kit"))
 from stage import Stage
 
 from prloom.api import Author, Event, Target
-from prloom.engine.board import Board
 from prloom.engine.bus import plans
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.plan import intake
-from prloom.engine.plan.desk import Desk
+from prloom.engine.plan import admission
 from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan_registry import PlanRegistry
 from prloom.model import record
 from prloom.model.decision import Change
 from prloom.model.plan import Plan
 from prloom.storage import envelope
 from prloom.storage.disk import Disk
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 PLAN = "work"
 PRLOOM = (sys.executable, "-m", "prloom")
@@ -119,7 +119,7 @@ def _copy(git_dir: Path, home: Path, first: str, plan: str) -> None:
         text = file.read_text().replace(f"/{first}\n", f"/{plan}\n").replace(f"/{first}/.git", f"/{plan}/.git")
         file.write_text(text)
     state = home / plan / "prloom/.local/state.json"
-    with Folder.make(state.parent) as local:
+    with SafeDir.make(state.parent) as local:
         state.unlink()
         plans.save(local, Plan(id=plan, branch=plan))
 
@@ -136,28 +136,28 @@ def append(root: Path, numbers: range, plan: str = PLAN) -> None:
 
 
 @contextmanager
-def desk(root: Path, plan: str = PLAN, disk: Disk | None = None) -> Iterator[Desk]:
+def runtime(root: Path, plan: str = PLAN, disk: Disk | None = None) -> Iterator[PlanRuntime]:
     """Have a plan open as the dispatcher has it."""
     stage = Stage(root)
     general = rules(stage.config)
-    board = Board(stage.paths, general, stage.clock, **({} if disk is None else {"disk": disk}))
+    board = PlanRegistry(stage.paths, general, stage.clock, **({} if disk is None else {"disk": disk}))
     board.take_up(general)
     try:
-        yield board.desks[plan]
+        yield board.runtimes[plan]
     finally:
         board.close()
 
 
 def history(root: Path, count: int, plan: str = PLAN) -> None:
     """Have a plan take in events and be done with them, as a dispatcher is: what it leaves is what it would leave."""
-    with desk(root, plan) as at_work:
+    with runtime(root, plan) as at_work:
         for numbers in slices(count):
-            intake.append(at_work, comments(numbers))
-            while intake.take_in(at_work, lambda _: None):
+            admission.append(at_work, comments(numbers))
+            while admission.take_in(at_work, lambda _: None):
                 pass
-            done = tuple(Change(event_id=i, verdict="handled", state="handled") for i in at_work.ledger.state.open)
-            at_work.ledger.commit("beforeTriage", "bench", changes=done)
-            at_work.ledger.save()
+            done = tuple(Change(event_id=i, verdict="handled", state="handled") for i in at_work.event_store.state.open)
+            at_work.event_store.commit("beforeTriage", "bench", changes=done)
+            at_work.event_store.save()
 
 
 async def one_round(dispatcher: Dispatcher) -> float:

@@ -21,10 +21,10 @@ from prloom.api import (
     Refused,
 )
 
-from . import forge, incoming, outgoing
+from . import deliver, forge, poll
 from .account import TokenAccount
-from .knowledge import asks, people, place, refusals, urls
-from .source import Source
+from .sansio import accounts, errors, reply_target, requests, urls
+from .source import ApiReader
 
 _BLOCKED = 451
 _NO_REPOSITORY = 'no repository on GitHub is known; set `repo = "owner/name"` in [bridges.github]'
@@ -42,8 +42,8 @@ class Config(BaseModel):
     @field_validator("acknowledge")
     @classmethod
     def _one_of_githubs(cls, name: str) -> str:
-        if name and asks.reaction_name(name) is None:
-            raise ValueError(f'GitHub has no reaction {name!r}; it has {", ".join(asks.REACTIONS)}, or "" for none')
+        if name and requests.reaction_name(name) is None:
+            raise ValueError(f'GitHub has no reaction {name!r}; it has {", ".join(requests.REACTIONS)}, or "" for none')
         return name
 
 
@@ -51,14 +51,14 @@ class GithubBridge:
     """One repository on GitHub; the rest of what it knows is in its cursor, and at GitHub."""
 
     name = "github"
-    targets = (place.TARGET,)
+    targets = (reply_target.TARGET,)
     poll_interval = timedelta(seconds=60)
 
     def __init__(self, config: Config) -> None:
         self.http = urls.needs(config.api_url)
         self._repo = config.repo
         self._acknowledge = config.acknowledge
-        self._repository = urls.Repository(config.repo)
+        self._repository = urls.RepositoryUrls(config.repo)
         self._graphql = urls.graphql(config.api_url)
         self._account = TokenAccount()
         self._missed: set[int] = set()  # a hint for the next poll; what is lost of it is found in its turn
@@ -72,7 +72,7 @@ class GithubBridge:
         self._account.doubt()
         try:
             missed = frozenset(self._missed)
-            polled, self._repository = await incoming.poll(ctx, self._source(ctx), state, missed)
+            polled, self._repository = await poll.poll(ctx, self._source(ctx), state, missed)
         except HttpError as error:
             raise _clear(error, self._repo) from error
         self._missed -= missed
@@ -82,11 +82,11 @@ class GithubBridge:
         """Carry out one action."""
         if not self._repo:
             return Refused(_NO_REPOSITORY)
-        return await outgoing.deliver(ctx, self._now_called(ctx), self._graphql, action, self._missed.add)
+        return await deliver.deliver(ctx, self._now_called(ctx), self._graphql, action, self._missed.add)
 
     def acknowledgement(self, event: Event) -> React | None:
         """Return the reaction by which a comment is acknowledged; GitHub takes none to a review."""
-        where = place.read(event.reply_to.token, None) if event.reply_to is not None else None
+        where = reply_target.read(event.reply_to.token, None) if event.reply_to is not None else None
         is_comment = where is not None and bool(where.comment or where.inline)
         return React(self._acknowledge) if self._acknowledge and is_comment else None
 
@@ -94,12 +94,12 @@ class GithubBridge:
         """Return what somebody may do in the repository; nothing where GitHub knows no such account."""
         source = self._now_called(ctx)
         try:
-            return people.permission((await source.get(source.repository.permission(login))).json())
+            return accounts.permission((await source.get(source.repository.permission(login))).json())
         except HttpError as error:
-            unknown = refusals.mentions(error, "is not a user")
+            unknown = errors.mentions(error, "is not a user")
             if error.trouble == "gone" and (unknown or await source.sees_repository()):
                 return "none"
-            raise error.reworded(refusals.explained(error)) from error
+            raise error.reworded(errors.explained(error)) from error
 
     async def open_pull_request(
         self, ctx: BridgeContext, *, branch: str, base: str, title: str, body: str, draft: bool
@@ -122,14 +122,14 @@ class GithubBridge:
         except HttpError as error:
             raise _clear(error, self._repo) from error
 
-    def _source(self, ctx: BridgeContext) -> Source:
+    def _source(self, ctx: BridgeContext) -> ApiReader:
         if not self._repo:
             raise ExtensionError(_NO_REPOSITORY)
         if ctx.http is None:
             raise ExtensionError("the github bridge got no HTTP client; run it with `prloom start`")
-        return Source(ctx.http, urls.Repository(self._repo), self._account)
+        return ApiReader(ctx.http, urls.RepositoryUrls(self._repo), self._account)
 
-    def _now_called(self, ctx: BridgeContext) -> Source:
+    def _now_called(self, ctx: BridgeContext) -> ApiReader:
         """Return the source by the name that the last poll found the repository to have."""
         return replace(self._source(ctx), repository=self._repository)
 
@@ -141,17 +141,17 @@ def create(config: Config) -> GithubBridge:
 
 def _clear(error: HttpError, repo: str) -> HttpError:
     """Return the error of a whole poll, or of the first question of all, in words that say what to do."""
-    said = refusals.said(error)
+    said = errors.said(error)
     match error.trouble:
         case "unauthorized":
-            text = f"{refusals.REJECTED} ({error})"
+            text = f"{errors.REJECTED} ({error})"
         case "gone":
             text = f"GitHub shows no repository {repo} to this token; fix `repo`, or give the token access ({error})"
-        case "forbidden" if refusals.sso(error.headers) or error.status == _BLOCKED:
+        case "forbidden" if errors.sso(error.headers) or error.status == _BLOCKED:
             text = f"GitHub does not let this token read {repo}: {said} ({error})"
         case "forbidden":
             rights = "docs/github.md names the rights that it needs"
             text = f"the token may not read the pull requests of {repo}: {said}; {rights} ({error})"
         case _:
-            text = refusals.explained(error)
+            text = errors.explained(error)
     return error.reworded(text)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from prloom.api import Author, HttpError, marked, marker
 
-from .knowledge import people, refusals, urls
-from .knowledge.people import Account
-from .knowledge.posts import Post
+from .sansio import accounts, errors, urls
+from .sansio.accounts import Account
+from .sansio.posts import Post
 
 if TYPE_CHECKING:
-    from .source import Source
+    from .source import ApiReader
 
 
 class TokenAccount:
@@ -27,15 +27,15 @@ class TokenAccount:
         """Have GitHub asked again where an author is not the account: a renewed token may be another account's."""
         self._certain = False
 
-    async def of(self, source: Source, authors: Iterable[Author]) -> Account:
+    async def of(self, source: ApiReader, authors: Iterable[Author]) -> Account:
         """Return the account, which may have written what these authors wrote."""
         known = self._account
-        if known is None or not (self._certain or all(people.is_author(known, author) for author in authors)):
+        if known is None or not (self._certain or all(accounts.is_author(known, author) for author in authors)):
             known = self._account = await _ask(source)
             self._certain = True
         return known
 
-    async def tell_own(self, source: Source, posts: Iterable[Post | None]) -> list[Post]:
+    async def tell_own(self, source: ApiReader, posts: Iterable[Post | None]) -> list[Post]:
         """Return the posts; of those that begin with a marker, and are the account's, with `ownAccount` in context."""
         told = [post for post in posts if post is not None]
         authors = [post.author for post in told if _begins_with_marker(post)]
@@ -43,18 +43,18 @@ class TokenAccount:
             return told
         account = await self.of(source, authors)
         return [
-            _own(post) if _begins_with_marker(post) and people.is_author(account, post.author) else post
+            _own(post) if _begins_with_marker(post) and accounts.is_author(account, post.author) else post
             for post in told
         ]
 
 
-async def _ask(source: Source) -> Account:
+async def _ask(source: ApiReader) -> Account:
     try:
-        return people.account((await source.get(urls.USER)).json())
+        return accounts.account((await source.get(urls.USER)).json())
     except HttpError as error:
         if error.trouble not in {"forbidden", "gone"}:
             raise
-        return people.unnamed(app=refusals.mentions(error, "integration"))
+        return accounts.unnamed(app=errors.mentions(error, "integration"))
 
 
 def _begins_with_marker(post: Post) -> bool:

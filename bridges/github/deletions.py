@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from prloom.api import BridgeContext, HttpError, Json, iso
 
-from .knowledge import fields, posts, pulls
-from .knowledge.cursor import Cursor
-from .news import News
-from .source import Source
+from .changes import Changes
+from .sansio import json_access, posts, pulls
+from .sansio.cursor import GithubCursor
+from .source import ApiReader
 
 _LOOKS = 5
 """Pull requests that are looked at in one poll."""
@@ -21,7 +21,7 @@ _ASKED_FOR = 30
 """Comments that are asked for by their numbers in one look."""
 
 
-def count(known: Cursor, number: int, item: Json) -> None:
+def count(known: GithubCursor, number: int, item: Json) -> None:
     """Compare how many comments a pull request has with how many it had; that of each kind which fell is due."""
     counts = known.pull_requests[number].counts
     for kind, there in pulls.counts(item).items():
@@ -33,7 +33,7 @@ def count(known: Cursor, number: int, item: Json) -> None:
 class Deletions:
     """The looks of one poll."""
 
-    def __init__(self, ctx: BridgeContext, source: Source, known: Cursor, news: News) -> None:
+    def __init__(self, ctx: BridgeContext, source: ApiReader, known: GithubCursor, news: Changes) -> None:
         self._ctx = ctx
         self._source = source
         self._known = known
@@ -48,7 +48,7 @@ class Deletions:
         due = self._known.deletions_due
         for kind in list(due[number]):
             missing = await self._missing(number, kind)
-            asked = [(key, fields.tail_number(key, posts.MARKS[kind])) for key in missing[:_ASKED_FOR]]
+            asked = [(key, json_access.tail_number(key, posts.MARKS[kind])) for key in missing[:_ASKED_FOR]]
             gone = [key for key, post in asked if await self._gone(self._source.repository.post(kind, post))]
             if gone:  # whoever loses sight of the pull request meanwhile is told 404 for each of its comments
                 await self._source.get(self._source.repository.pull(number), self._known.pull_requests[number].alone)
@@ -63,7 +63,7 @@ class Deletions:
         """Return the remembered posts of a kind that the pull request's own list of all of them does not have."""
         repository = self._source.repository
         url = repository.comments_of(number) if kind == "comments" else repository.inline_of(number)
-        there = {f"{posts.MARKS[kind]}{fields.number(item, 'id')}" for item in await self._source.all(url)}
+        there = {f"{posts.MARKS[kind]}{json_access.number(item, 'id')}" for item in await self._source.all(url)}
         remembered = (key for key, post in self._known.posts.items() if post.pr == number)
         return [key for key in remembered if posts.kind(key) == kind and key not in there]
 

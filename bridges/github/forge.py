@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from prloom.api import ExtensionError, HttpError, PullRequest
 
-from .knowledge import fields, graph, pulls, refusals
-from .source import Source
+from .sansio import errors, graphql, json_access, pulls
+from .source import ApiReader
 
 
-async def read(source: Source, number: int) -> PullRequest | None:
+async def read(source: ApiReader, number: int) -> PullRequest | None:
     """Return a pull request, or None where GitHub says that there is none."""
     try:
         return pulls.pull_request((await source.get(source.repository.pull(number))).json())
@@ -18,7 +18,7 @@ async def read(source: Source, number: int) -> PullRequest | None:
         raise
 
 
-async def open_(source: Source, *, branch: str, base: str, title: str, body: str, draft: bool) -> PullRequest:
+async def open_(source: ApiReader, *, branch: str, base: str, title: str, body: str, draft: bool) -> PullRequest:
     """Open a pull request, or return the one that is open: also where a lost answer was that it is."""
     there = await _find(source, branch, base)
     if there is not None:
@@ -30,27 +30,27 @@ async def open_(source: Source, *, branch: str, base: str, title: str, body: str
         there = await _find(source, branch, base) if error.trouble in {"refused", "unknown"} else None
         if there is not None:
             return there
-        text = f"GitHub did not open a pull request for {branch!r}: {refusals.said(error)}"
+        text = f"GitHub did not open a pull request for {branch!r}: {errors.said(error)}"
         raise error.reworded(text) from error
     return pulls.pull_request(answer.json())
 
 
-async def describe(source: Source, number: int, *, title: str, body: str) -> None:
+async def describe(source: ApiReader, number: int, *, title: str, body: str) -> None:
     """Replace the title and the body."""
     await source.http.request("PATCH", source.repository.pull(number), body={"title": title, "body": body})
 
 
-async def mark_ready(source: Source, graphql: str, number: int) -> None:
+async def mark_ready(source: ApiReader, url: str, number: int) -> None:
     """Take a pull request out of draft, unless it is."""
     item = (await source.get(source.repository.pull(number))).json()
-    if fields.at(item, "draft") is not True:
+    if json_access.at(item, "draft") is not True:
         return
-    answer = await source.http.request("POST", graphql, body=graph.ready(fields.text(item, "node_id")))
-    problem = graph.problem(answer.json())
+    answer = await source.http.request("POST", url, body=graphql.ready(json_access.text(item, "node_id")))
+    problem = graphql.problem(answer.json())
     if problem is not None:
         raise ExtensionError(f"GitHub did not mark #{number} as ready: {problem[1]}")
 
 
-async def _find(source: Source, branch: str, base: str) -> PullRequest | None:
+async def _find(source: ApiReader, branch: str, base: str) -> PullRequest | None:
     found = await source.all(source.repository.pulls_of(branch, base))
     return pulls.pull_request(found[0]) if found else None

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from prloom.api import BridgeContext, Delivered, HttpError, InlineComment, Json, Refused, Review, marker
 
-from .knowledge import asks, fields, people, refusals, urls, wording
-from .knowledge.asks import Ask
-from .knowledge.place import Place
-from .source import Source
+from .sansio import accounts, errors, json_access, rendering, requests, urls
+from .sansio.reply_target import ReplyTarget
+from .sansio.requests import ApiRequest
+from .source import ApiReader
 
 _GONE = "*(The comment that this answers was deleted.)*\n\n"
 _REFUSED = "*(GitHub does not accept replies in the thread that this answers.)*\n\n"
@@ -25,7 +25,7 @@ class Posting:
     `missed`: the thread that it was to be posted in is gone.
     """
 
-    def __init__(self, ctx: BridgeContext, source: Source, action: str, where: Place) -> None:
+    def __init__(self, ctx: BridgeContext, source: ApiReader, action: str, where: ReplyTarget) -> None:
         self.unsure = ctx.uncertain
         self.missed = False
         self._source = source
@@ -51,14 +51,14 @@ class Posting:
         if earlier is not None:
             return earlier
         commit = payload.commit or await self._head()
-        ask = asks.inline(self._repository, self._where.pr, commit, payload, self._action)
+        ask = requests.inline(self._repository, self._where.pr, commit, payload, self._action)
         try:
             answer = await self._post(ask)
         except HttpError as error:
             refused = _not_beside_code(error)
             if refused is not None:
                 return refused
-            return await self._converse(wording.at_line(payload.path, payload.line, payload.message))
+            return await self._converse(rendering.at_line(payload.path, payload.line, payload.message))
         return await self._shown(answer)
 
     async def review(self, payload: Review) -> Delivered | Refused:
@@ -68,15 +68,15 @@ class Posting:
             return earlier
         commit = payload.commit or await self._head()
         for folded in (False, True):
-            ask = asks.review(self._repository, self._where.pr, payload, self._action, commit=commit, folded=folded)
+            ask = requests.review(self._repository, self._where.pr, payload, self._action, commit=commit, folded=folded)
             if isinstance(ask, Refused):
                 return ask
             try:
                 answer = await self._post(ask)
             except HttpError as error:
-                if refusals.draft(error):
-                    return Refused(_BEHIND_DRAFT, retryable=True, retry_after=refusals.LATER)
-                if error.trouble != "refused" or folded or not payload.comments or refusals.mentions(error, "own pull"):
+                if errors.draft(error):
+                    return Refused(_BEHIND_DRAFT, retryable=True, retry_after=errors.LATER)
+                if error.trouble != "refused" or folded or not payload.comments or errors.mentions(error, "own pull"):
                     raise
             else:
                 return _delivered(answer, "pullrequestreview-")
@@ -85,12 +85,12 @@ class Posting:
     # ---- posting
 
     async def _converse(self, message: str) -> Delivered:
-        body = wording.body(message, self._action)
-        return _delivered(await self._post(asks.comment(self._repository, self._where.pr, body)), "issuecomment-")
+        body = rendering.body(message, self._action)
+        return _delivered(await self._post(requests.comment(self._repository, self._where.pr, body)), "issuecomment-")
 
     async def _in_thread(self, root: int, message: str) -> Delivered | Refused:
         """Reply beside the comment that begins the thread; in the conversation where that is gone, or takes none."""
-        ask = asks.reply(self._repository, self._where, wording.body(message, self._action))
+        ask = requests.reply(self._repository, self._where, rendering.body(message, self._action))
         try:
             answer = await self._post(ask)
         except HttpError as error:
@@ -117,20 +117,20 @@ class Posting:
     async def _shown(self, answer: Json) -> Delivered | Refused:
         """Read back whether the comment is to be seen: GitHub answers 201 too where it went into a draft."""
         self.unsure = True
-        review = fields.number(answer, "pull_request_review_id")
+        review = json_access.number(answer, "pull_request_review_id")
         if review is not None:
             url = f"{self._repository.pull(self._where.pr)}/reviews/{review}"
-            state = fields.text((await self._source.get(url)).json(), "state")
+            state = json_access.text((await self._source.get(url)).json(), "state")
             if state == "PENDING":
-                return Refused(_IN_DRAFT, retryable=True, retry_after=refusals.LATER, unknown=True)
+                return Refused(_IN_DRAFT, retryable=True, retry_after=errors.LATER, unknown=True)
         return _delivered(answer, "discussion_r")
 
-    async def _post(self, ask: Ask) -> Json:
+    async def _post(self, ask: ApiRequest) -> Json:
         return (await self._source.http.request(ask.method, ask.url, body=ask.body)).json()
 
     async def _head(self) -> str:
         answer = (await self._source.get(self._repository.pull(self._where.pr))).json()
-        return fields.text(answer, "head", "sha")
+        return json_access.text(answer, "head", "sha")
 
     # ---- looking for what may be there already
 
@@ -143,7 +143,7 @@ class Posting:
         if there is None and inline:
             there = await self._found(await self._source.all(urls.listed(f"{pull}/comments")), "discussion_r")
             if there is None and await self._in_draft():
-                return Refused(_IN_DRAFT, retryable=True, retry_after=refusals.LATER, unknown=True)
+                return Refused(_IN_DRAFT, retryable=True, retry_after=errors.LATER, unknown=True)
         self.unsure = False
         return there
 
@@ -159,8 +159,8 @@ class Posting:
         """Whether the words are in a draft of our own, which the lists of comments do not show."""
         url = f"{self._repository.pull(self._where.pr)}/reviews"
         for each in await self._source.all(urls.listed(url)):
-            if fields.text(each, "state") == "PENDING":
-                comments = await self._source.all(urls.listed(f"{url}/{fields.number(each, 'id')}/comments"))
+            if json_access.text(each, "state") == "PENDING":
+                comments = await self._source.all(urls.listed(f"{url}/{json_access.number(each, 'id')}/comments"))
                 if await self._found(comments, "discussion_r") is not None:
                     return True
         return False
@@ -171,24 +171,24 @@ class Posting:
         Anybody can work out what the mark of an action will be, and write it.
         """
         mark = marker(self._action)
-        marked = [post for post in posts if fields.text(post, "body").lstrip().startswith(mark)]
+        marked = [post for post in posts if json_access.text(post, "body").lstrip().startswith(mark)]
         if not marked:
             return None
-        authors = [people.author(fields.at(post, "user")) for post in marked]
+        authors = [accounts.author(json_access.at(post, "user")) for post in marked]
         account = await self._source.account.of(self._source, authors)
-        own = (post for post in marked if people.wrote(account, fields.at(post, "user")))
+        own = (post for post in marked if accounts.wrote(account, json_access.at(post, "user")))
         return next((_delivered(post, prefix) for post in own), None)
 
 
 def _delivered(answer: Mapping[str, Json], prefix: str) -> Delivered:
-    number = fields.number(answer, "id")
-    return Delivered(f"{prefix}{number}" if number else None, fields.text(answer, "html_url") or None)
+    number = json_access.number(answer, "id")
+    return Delivered(f"{prefix}{number}" if number else None, json_access.text(answer, "html_url") or None)
 
 
 def _not_beside_code(error: HttpError) -> Refused | None:
     """Return the refusal by a draft; None where there may be no such place beside the code. Raises any other error."""
-    if refusals.draft(error):
-        return Refused(_BEHIND_DRAFT, retryable=True, retry_after=refusals.LATER)
+    if errors.draft(error):
+        return Refused(_BEHIND_DRAFT, retryable=True, retry_after=errors.LATER)
     if error.trouble not in {"gone", "refused"}:
         raise error
     return None

@@ -10,9 +10,9 @@ from email.utils import parsedate_to_datetime
 from prloom.api import Answer, Http, HttpError, Json, iso
 
 from .account import TokenAccount
-from .knowledge import fields
-from .knowledge.cursor import Feed
-from .knowledge.urls import PAGE, Repository
+from .sansio import json_access
+from .sansio.cursor import Feed
+from .sansio.urls import PAGE, RepositoryUrls
 
 _MOST_PAGES = 300
 _LATE = timedelta(minutes=5)
@@ -22,16 +22,16 @@ _WINDOW = 50  # items that a feed reads again and again, before it moves on
 
 
 @dataclass(frozen=True)
-class Source:
+class ApiReader:
     """A repository, the client to ask about it, and the account that the client asks for."""
 
     http: Http
-    repository: Repository
+    repository: RepositoryUrls
     account: TokenAccount = field(default_factory=TokenAccount)
 
-    def called(self, full_name: str) -> Source:
+    def called(self, full_name: str) -> ApiReader:
         """Return the same source, of the repository of this name."""
-        return replace(self, repository=Repository(full_name))
+        return replace(self, repository=RepositoryUrls(full_name))
 
     async def get(self, url: str, etag: str | None = None) -> Answer:
         """Ask for one thing; with a tag, only for what differs from what has that tag."""
@@ -49,12 +49,12 @@ class Source:
 
     async def rest(self, answer: Answer, *path: str) -> list[Json]:
         """Return the items of a list: those of this answer, and those of the pages that its `Link` leads to."""
-        found = list(fields.items(answer.json(), *path))
+        found = list(json_access.items(answer.json(), *path))
         for _ in range(_MOST_PAGES):
             if answer.next_page is None:
                 return found
             answer = await self.get(answer.next_page)
-            found += fields.items(answer.json(), *path)
+            found += json_access.items(answer.json(), *path)
         raise HttpError(f"{answer.url}: more than {_MOST_PAGES} pages", trouble="unknown")
 
     async def all(self, url: str, *path: str) -> list[Json]:
@@ -74,15 +74,15 @@ class Source:
         answer = await self.get(url(asked), feed.etag)
         if answer.unchanged:
             return []
-        page = list(fields.items(answer.json()))
+        page = list(json_access.items(answer.json()))
         found = list(page)
         for _ in range(_MOST_PAGES):
-            last = max(last, fields.text(page[-1], "updated_at") if page else last)
+            last = max(last, json_access.text(page[-1], "updated_at") if page else last)
             if answer.next_page is None:
                 break
             asked, where = (last, url(last)) if last > asked else (asked, answer.next_page)
             answer = await self.get(where)
-            page = list(fields.items(answer.json()))
+            page = list(json_access.items(answer.json()))
             found += page
         begin = feed.since if len(found) <= _WINDOW else max(feed.since, _begin(answer, last))
         # A full page looks the same when more comes after it, so its tag tells of nothing.
@@ -93,7 +93,7 @@ class Source:
 
 def settled(answer: Answer, stamp: str) -> bool:
     """Whether all that happened by then can be seen in an answer: in that very second more may yet happen."""
-    now, then = told_at(answer), fields.time(stamp)
+    now, then = told_at(answer), json_access.time(stamp)
     return now is None or then is None or now - then >= _SLOW
 
 
@@ -102,7 +102,7 @@ def _begin(answer: Answer, last: str) -> str:
 
     `answer` is the last page that was read, and `last` the time of its last post.
     """
-    then, now = fields.time(last), told_at(answer)
+    then, now = json_access.time(last), told_at(answer)
     if then is None or answer.next_page is not None:
         return last
     return iso(then - _LATE if now is None else min(then + _SECOND, now - _LATE))[:19] + "Z"

@@ -26,17 +26,17 @@ from prloom.api import (
     marker,
 )
 
-from . import asked, reply, review, wording
-from .asked import News
-from .edits import Reading
-from .review import Review
+from . import rendering, reply, review, seen_items
+from .edits import ReviewFileEdit
+from .review import ReviewFile
+from .seen_items import NewItems
 
 FILE = "review.md"
 TARGET = "local"
 
 _TRIES = 5  # an editor that saves again and again while a reply is written
 
-Edit = Callable[[Reading], Delivered | Refused | None]
+Edit = Callable[[ReviewFileEdit], Delivered | Refused | None]
 """Adds a change to those of the file, and returns None; or returns a result where the file stays as it is."""
 
 
@@ -108,13 +108,13 @@ def create(config: Mapping[str, Json]) -> LocalBridge:
     return LocalBridge()
 
 
-def _look(plan: TrackedPlan, read: Review, cursor: Json, now: datetime) -> tuple[Json, list[Event]]:
+def _look(plan: TrackedPlan, read: ReviewFile, cursor: Json, now: datetime) -> tuple[Json, list[Event]]:
     """Return what has been asked after a look at the plan's file, and what of it is new."""
-    known, news = asked.look(plan.id, read.items, asked.read(cursor))
-    return asked.write(known), [_event(plan, each, now) for each in news]
+    known, news = seen_items.look(plan.id, read.items, seen_items.read(cursor))
+    return seen_items.write(known), [_event(plan, each, now) for each in news]
 
 
-def _ignored(plan: TrackedPlan, read: Review) -> list[str]:
+def _ignored(plan: TrackedPlan, read: ReviewFile) -> list[str]:
     """Return what is to be said of the lines that look like items and are not read as such."""
     return [f"plan {plan.id}: line {each.line + 1} of {FILE} is ignored: {each.reason}" for each in read.ignored]
 
@@ -123,7 +123,7 @@ def _unreadable(plan: str, error: str) -> str:
     return f"plan {plan}: its {FILE} cannot be read: {error}"
 
 
-def _event(plan: TrackedPlan, news: News, now: datetime) -> Event:
+def _event(plan: TrackedPlan, news: NewItems, now: datetime) -> Event:
     item = news.item
     context = {"plan": plan.id, "file": item.file, "line": item.line, "side": item.side}
     if news.edited is not None:
@@ -132,7 +132,7 @@ def _event(plan: TrackedPlan, news: News, now: datetime) -> Event:
         id=_event_id(news.request.id),
         source=TARGET,
         type="review_feedback",
-        title=wording.title(item.text),
+        title=rendering.title(item.text),
         body=item.body,
         reply_to=Target(TARGET, {"plan": plan.id, "item": news.request.id}),
         context={key: value for key, value in context.items() if value is not None},
@@ -193,12 +193,12 @@ def _wanted(ctx: BridgeContext, action: Action) -> tuple[TrackedPlan, Edit] | Re
 
 def _say(request: str | None, action: Action) -> Edit | Refused:
     """Return how the file changes by what the action says, or why it cannot be said there."""
-    message = wording.message(action.payload)
+    message = rendering.message(action.payload)
     if isinstance(message, Refused):
         return message
     lines = reply.quotation(action.id, message)
 
-    def edit(file: Reading) -> Delivered | Refused | None:
+    def edit(file: ReviewFileEdit) -> Delivered | Refused | None:
         if marker(action.id) in file.text:
             return Delivered()
         item = file.item(request) if request else None
@@ -219,7 +219,7 @@ def _check(request: str | None) -> Edit | Refused:
     if request is None:
         return Refused("there is no item whose box could be checked; resolve_thread needs an event's reply_to")
 
-    def edit(file: Reading) -> Delivered | None:
+    def edit(file: ReviewFileEdit) -> Delivered | None:
         item = file.item(request)
         if item is None or item.checked:  # one that was taken out of the file: the person has dealt with it
             return Delivered()
@@ -236,7 +236,7 @@ def _write(plan: TrackedPlan, edits: Sequence[Edit]) -> Sequence[Delivered | Ref
     try:
         for _ in range(_TRIES):
             before = plan.files.read_text(FILE)
-            file = Reading(plan.id, before or "")
+            file = ReviewFileEdit(plan.id, before or "")
             results = [edit(file) for edit in edits]
             if "\ufffd" in file.text:
                 done = Refused(f"{FILE} is not UTF-8, and writing to it would damage it; save it as UTF-8")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from . import asked, reply, review
-from .item import Item
-from .review import Review
+from . import reply, review, seen_items
+from .item import ReviewItem
+from .review import ReviewFile
 
 
-class Reading:
+class ReviewFileEdit:
     """The file as it was read, and the changes that are to be made to it."""
 
     def __init__(self, plan: str, text: str) -> None:
@@ -18,28 +18,28 @@ class Reading:
         self.review = review.parse(text)
         self.edits = Edits(self.review)
         self._plan = plan
-        self._items: Mapping[str, Sequence[Item]] | None = None
+        self._items: Mapping[str, Sequence[ReviewItem]] | None = None
 
-    def item(self, request: str) -> Item | None:
+    def item(self, request: str) -> ReviewItem | None:
         """Return the item of a request, or None if it is no longer in the file."""
         if self._items is None:
-            self._items = asked.by_words(self._plan, self.review.items)
-        return asked.find(self._items, request)
+            self._items = seen_items.by_words(self._plan, self.review.items)
+        return seen_items.find(self._items, request)
 
 
 class Edits:
     """Changes of one reading of the file; replies in one place stand in the order in which they were added."""
 
-    def __init__(self, review: Review) -> None:
+    def __init__(self, review: ReviewFile) -> None:
         self._review = review
         self._beneath: dict[int, list[str]] = defaultdict(list)
         self._replies: list[str] = []
-        self._boxes: dict[int, Item] = {}
+        self._boxes: dict[int, ReviewItem] = {}
 
     def __bool__(self) -> bool:
         return bool(self._beneath or self._replies or self._boxes)
 
-    def add_beneath(self, item: Item, lines: Sequence[str]) -> None:
+    def add_beneath(self, item: ReviewItem, lines: Sequence[str]) -> None:
         """Add lines beneath an item."""
         self._beneath[item.end] += [item.indent + line for line in lines]
 
@@ -51,7 +51,7 @@ class Edits:
         self._replies += ["", *lines] if separated else lines
         return True
 
-    def check(self, item: Item) -> None:
+    def check(self, item: ReviewItem) -> None:
         """Check the box of an item."""
         self._boxes[item.start] = item
 

@@ -19,7 +19,7 @@ _VALUES = {"file": re.compile(r".+"), "line": re.compile(r"[0-9]{1,7}"), "side":
 
 
 @dataclass(frozen=True)
-class Item:
+class ReviewItem:
     """One task: `text` is what the person wrote, `body` the same with those replies of prloom that they answered.
 
     It stands in the lines `start` to `end`; `box` is where in its first line the mark is, and what is written beneath
@@ -39,7 +39,7 @@ class Item:
     side: str | None = None
 
 
-class Draft:
+class ItemDraft:
     """An item while its lines are read."""
 
     def __init__(self, start: int, match: re.Match[str]) -> None:
@@ -57,7 +57,7 @@ class Draft:
         self._loose = False  # after an empty line, only what is indented belongs to the item
 
     @classmethod
-    def begun(cls, start: int, line: str) -> Draft | None:
+    def begun(cls, start: int, line: str) -> ItemDraft | None:
         """Return the item that begins with this line, or None if none does."""
         match = _ITEM.fullmatch(line)
         return cls(start, match) if match else None
@@ -97,11 +97,11 @@ class Draft:
         said = markdown.quoted(line) or ""
         self._said.append((True, "" if is_marker(said) else f"> {said}".rstrip()))
 
-    def item(self) -> Item:
+    def item(self) -> ReviewItem:
         """Return the item as a value."""
         last = max((index for index, (own, text) in enumerate(self._said) if text and not own), default=0)
         line = self._fields.get("line")
-        return Item(
+        return ReviewItem(
             start=self._start,
             end=self._end,
             box=self._match.start("mark"),

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from prloom.api import marked, marker
 
-from .item import Item
-from .review import READY, REPLIES, Review
+from .item import ReviewItem
+from .review import READY, REPLIES, ReviewFile
 
 _C0 = range(0x20)
 _SHOWN: dict[int, str | int] = {
@@ -30,17 +30,17 @@ def quotation(action: str, message: str) -> list[str]:
     return [f"> {marker(action)}", *(f"> {line}" if line.strip() else ">" for line in kept)]
 
 
-def checked(line: str, item: Item) -> str:
+def checked(line: str, item: ReviewItem) -> str:
     """Return the first line of an item with its box checked."""
     return f"{line[: item.box]}x{line[item.box + 1 :]}"
 
 
-def is_enclosed(review: Review) -> bool:
+def is_enclosed(review: ReviewFile) -> bool:
     """Whether what is added under `## replies` would be in a block that never ends."""
     return review.unclosed is not None and _where(review) > review.unclosed
 
 
-def section(review: Review, lines: Sequence[str]) -> tuple[int, Sequence[str]]:
+def section(review: ReviewFile, lines: Sequence[str]) -> tuple[int, Sequence[str]]:
     """Return before which line the replies go, and the lines to insert there, with the heading where it is missing."""
     where = _where(review)
     if review.replies is None:
@@ -61,11 +61,11 @@ def inserted(lines: Sequence[str], new: Mapping[int, Sequence[str]], newline: st
     return "".join(text)
 
 
-def _where(review: Review) -> int:
+def _where(review: ReviewFile) -> int:
     return len(review.lines) if review.replies is None else review.replies
 
 
-def _headings(review: Review) -> list[str]:
+def _headings(review: ReviewFile) -> list[str]:
     if not any(line.strip("\ufeff \t\r\n") for line in review.lines):
         return [f"## {READY}", "", f"## {REPLIES}", ""]
     return [*([""] if review.lines[-1].strip() else []), f"## {REPLIES}", ""]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import markdown
-from .item import Draft, Item, is_marker, looks_like_item
+from .item import ItemDraft, ReviewItem, is_marker, looks_like_item
 
 READY = "ready"
 REPLIES = "replies"
@@ -27,7 +27,7 @@ class Ignored:
 
 
 @dataclass(frozen=True)
-class Review:
+class ReviewFile:
     """The file: its lines with their ends, and what they mean.
 
     `replies` is the line before which the next reply goes under `## replies`, if there is that heading. `unclosed` is
@@ -37,13 +37,13 @@ class Review:
 
     lines: tuple[str, ...]
     newline: str
-    items: tuple[Item, ...]
+    items: tuple[ReviewItem, ...]
     replies: int | None
     unclosed: int | None
     ignored: tuple[Ignored, ...] = ()
 
 
-def parse(text: str) -> Review:
+def parse(text: str) -> ReviewFile:
     """Return what the file says; any text is some review."""
     lines = markdown.split(text)
     reader = _Reader(lines)
@@ -52,14 +52,14 @@ def parse(text: str) -> Review:
     reader.end_item()
     newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
     items = tuple(item for item in reader.items if item.text)  # one without words is still being written
-    return Review(lines, newline, items, reader.replies, reader.unclosed, tuple(reader.ignored))
+    return ReviewFile(lines, newline, items, reader.replies, reader.unclosed, tuple(reader.ignored))
 
 
 class _Reader:
     """Goes through the lines once, and knows in which section, block and item it is."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self.items: list[Item] = []
+        self.items: list[ReviewItem] = []
         self.ignored: list[Ignored] = []
         self.replies: int | None = None
         self.unclosed: int | None = None
@@ -70,7 +70,7 @@ class _Reader:
         self._section = ""
         self._until = ""
         self._opened = 0
-        self._item: Draft | None = None
+        self._item: ItemDraft | None = None
 
     def read(self, index: int) -> None:
         """Look at the next line."""
@@ -108,7 +108,7 @@ class _Reader:
             if level <= _SECTION:
                 self._section = title.casefold() if level == _SECTION else ""
         else:
-            self._item = Draft.begun(index, line)
+            self._item = ItemDraft.begun(index, line)
             if self._item is None and looks_like_item(line):
                 self._ignore(index, "an item begins with `- [ ] `")
             elif looks_like_item(markdown.quoted(line) or ""):

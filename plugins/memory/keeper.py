@@ -55,7 +55,7 @@ class Keeper:
             triage.mark_event_handled(event.id, "a note for agents")
         return changed
 
-    def _add(self, event: Event, found: reading.Found, triage: TriageContext) -> bool:
+    def _add(self, event: Event, found: reading.FoundNotes, triage: TriageContext) -> bool:
         if found.marked and triage.is_vouched(event.id):
             triage.emit_comment(event.reply_to, _STRANGER, related_event_id=event.id)
             _remember(event, triage)
@@ -101,7 +101,7 @@ def _remember(event: Event, triage: TriageContext) -> None:
     triage.update_state("taken", lambda taken: [*(taken or []), event.id][-_REMEMBERED:])
 
 
-def _answer(added: Added, found: reading.Found) -> str | None:
+def _answer(added: Added, found: reading.FoundNotes) -> str | None:
     """Return what to say about a comment's notes, if anything is to be said."""
     if found.marked and not found.notes:
         return "There is nothing to note: write `!memory` and the note on one line."

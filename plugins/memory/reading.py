@@ -16,7 +16,7 @@ _SELECTORS = range(0xE0100, 0xE01F0)
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundNotes:
     """The notes of a text. `marked` says that it asks for a note at all, `more` that it says something else besides."""
 
     notes: tuple[str, ...] = ()
@@ -24,10 +24,10 @@ class Found:
     more: bool = False
 
 
-def read(text: str) -> Found:
+def read(text: str) -> FoundNotes:
     """Return the notes that stand in the text; quotations, code and what is hidden in comments are not read."""
     if "!memory" not in text.casefold():
-        return Found(more=bool(text.strip()))
+        return FoundNotes(more=bool(text.strip()))
     notes: list[str] = []
     marked = more = beneath = False
     fence = ""
@@ -46,7 +46,7 @@ def read(text: str) -> Found:
             notes.append(_BULLET.sub("", line, count=1))
         elif not bare.startswith(">"):
             more = True
-    return Found(tuple(note for each in notes if (note := one_line(each))), marked, more)
+    return FoundNotes(tuple(note for each in notes if (note := one_line(each))), marked, more)
 
 
 def one_line(text: str) -> str:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from prloom.api import Duration, PluginContext, duration
 
-from .listener import Listener
+from .listener import QuietPeriod
 
 
 class Config(BaseModel):
@@ -35,6 +35,6 @@ def register(ctx: PluginContext) -> None:
     """Register to hear everything that is said, and to put off what people say."""
     if ctx.config.quiet is None:
         return
-    listener = Listener(ctx.config.quiet, ctx.config.at_most)
+    listener = QuietPeriod(ctx.config.quiet, ctx.config.at_most)
     ctx.register_hook("onEvent", listener.hear)
     ctx.register_hook("beforeTriage", listener.hold)

@@ -14,7 +14,7 @@ ITEM = "review_feedback"
 """The type of an item of `review.md`, which is written for prloom and waits for nobody."""
 
 
-class Listener:
+class QuietPeriod:
     """Keeps in the plan's state when each comment that waits was heard (`since`), and when the last was (`last`)."""
 
     def __init__(self, quiet: timedelta, at_most: timedelta) -> None:

@@ -43,11 +43,11 @@ OWN_FILES = "prloom/.local"
 """Prloom's own files in a checkout: texts of strangers wait there, upon which a run that only reads must not come."""
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=False):
+class RunValue(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=False):
     """A value that is written to a run's folder with camelCase keys."""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of work for an agent.
 
     `cwd` is where the agent works (a plan's worktree), `root` the checkout in which prloom was started: programs and
@@ -81,7 +81,7 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     outside: bool = False
 
 
-class Refusal(Value, frozen=True):
+class LimitReport(RunValue, frozen=True):
     """A model's server kept to a limit: which trouble it is, in what words, and when to come again if it says so."""
 
     trouble: Literal["usage_limit", "rate_limit"]
@@ -100,10 +100,10 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     ended_by: EndedBy
     at: datetime
     stderr: str = ""
-    refusal: Refusal | None = None
+    refusal: LimitReport | None = None
 
 
-class Usage(Value, frozen=True):
+class TokenUsage(RunValue, frozen=True):
     """Tokens as the program counted them; `input_tokens` holds those that came from the cache, `cached_tokens`."""
 
     input_tokens: int
@@ -111,7 +111,7 @@ class Usage(Value, frozen=True):
     cached_tokens: int
 
 
-class Result(Value, frozen=True):
+class RunResult(RunValue, frozen=True):
     """What a run came to. What was not measured is None: a cost is never computed from a price list."""
 
     status: Status
@@ -120,7 +120,7 @@ class Result(Value, frozen=True):
     error: str | None = None
     retry_at: datetime | None = None
     denials: tuple[str, ...] = ()
-    usage: Usage | None = None
+    usage: TokenUsage | None = None
     cost_usd: float | None = None
     session_id: str | None = None
     model: str | None = None
@@ -149,14 +149,14 @@ class Agent(Protocol):
     def settings_files(self, environ: Mapping[str, str]) -> tuple[Path, ...]:
         """Return the operator's own settings files that `invocation` has to see, given the agent's environment."""
 
-    def invocation(self, request: Request) -> Invocation:
+    def invocation(self, request: RunRequest) -> Invocation:
         """Return how to start the program for this request; raise AgentError when it cannot do what is asked."""
 
-    def refusal(self, line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+    def refusal(self, line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
         """Return the limit that a line of stdout or stderr, printed `at` a time, tells of; never raises on any line.
 
         Only a line of the program's own may count, never one that holds what the model or a person says.
         """
 
-    def read(self, output: str, ending: Ending) -> Result:
+    def read(self, output: str, ending: Ending) -> RunResult:
         """Return what the run came to, from its standard output and its end. Never raises on any output."""

@@ -15,9 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import outcome, stream, troubles
-from prloom.agents.agent import Ending, Invocation, Refusal, Request, Result, Usage
-from prloom.agents.outcome import Reading
+from prloom.agents import error_kinds, outcome, stream
+from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage
+from prloom.agents.outcome import ParsedOutput
 from prloom.agents.stream import Json
 
 name: Final = "amp"
@@ -33,7 +33,7 @@ def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
     return ()
 
 
-def invocation(request: Request) -> Invocation:
+def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; `--execute` without a message reads the prompt from stdin."""
     rights = ("--settings-file", _NO_TOOLS) if request.read_only else ()
     mode = ("--mode", request.model) if request.model else ()
@@ -41,12 +41,12 @@ def invocation(request: Request) -> Invocation:
     return Invocation(argv=argv, env=_QUIET, outside=request.read_only)
 
 
-def refusal(line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return None: how it tells of a limit was never seen."""
     return None
 
 
-def read(output: str, ending: Ending) -> Result:
+def read(output: str, ending: Ending) -> RunResult:
     """Return the result of a `--stream-json` output."""
     init: Json = stream.NOTHING
     result: Json | None = None
@@ -60,11 +60,11 @@ def read(output: str, ending: Ending) -> Result:
             case "result", _:
                 result = event
     error = _error(result) if result else None
-    reading = Reading(
+    reading = ParsedOutput(
         message=(stream.text(result, "result") or "") if result else "",
         closed=result is not None,
         error=error,
-        trouble=troubles.of_text(error) if error else None,
+        trouble=error_kinds.of_text(error) if error else None,
         usage=_usage(answers) if result else None,
         session_id=stream.text(init, "session_id"),
         turns=stream.count(result, "num_turns") if result else None,
@@ -83,7 +83,7 @@ def _error(result: Json) -> str | None:
     )
 
 
-def _usage(answers: list[Json]) -> Usage | None:
+def _usage(answers: list[Json]) -> TokenUsage | None:
     """Return the sum over the answers that carry a count; None when none does."""
     counts = [usage for answer in answers if (usage := stream.obj(answer, "usage"))]
     if not counts:
@@ -94,4 +94,4 @@ def _usage(answers: list[Json]) -> Usage | None:
 
     cached = total("cache_read_input_tokens")
     fresh = total("input_tokens") + total("cache_creation_input_tokens")
-    return Usage(input_tokens=fresh + cached, output_tokens=total("output_tokens"), cached_tokens=cached)
+    return TokenUsage(input_tokens=fresh + cached, output_tokens=total("output_tokens"), cached_tokens=cached)

@@ -16,9 +16,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import outcome, resets, stream, troubles
-from prloom.agents.agent import OWN_FILES, Ending, Invocation, Refusal, Request, Result, Trouble, Usage
-from prloom.agents.outcome import Reading
+from prloom.agents import error_kinds, limit_resets, outcome, stream
+from prloom.agents.agent import OWN_FILES, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage, Trouble
+from prloom.agents.outcome import ParsedOutput
 from prloom.agents.stream import Json
 
 name: Final = "claude"
@@ -51,7 +51,7 @@ def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
     return ()
 
 
-def invocation(request: Request) -> Invocation:
+def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; the prompt comes by stdin."""
     policy = ("--setting-sources", "user", "--strict-mcp-config")
     rights: tuple[str, ...] = ("--permission-mode", "acceptEdits")
@@ -62,17 +62,17 @@ def invocation(request: Request) -> Invocation:
     return Invocation(argv=argv, env=_QUIET)
 
 
-def refusal(line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return the rate limit on account of which the program tries again; a used-up allowance ends it by itself."""
     if stderr or '"api_retry"' not in line:
         return None
     event = next(stream.events(line), stream.NOTHING)
     if (event.get("type"), event.get("subtype"), event.get("error_status")) != ("system", "api_retry", _TOO_MANY):
         return None
-    return Refusal(trouble="rate_limit", message=f"{_TOO_MANY}: {stream.text(event, 'error') or 'rate_limit'}")
+    return LimitReport(trouble="rate_limit", message=f"{_TOO_MANY}: {stream.text(event, 'error') or 'rate_limit'}")
 
 
-def read(output: str, ending: Ending) -> Result:
+def read(output: str, ending: Ending) -> RunResult:
     """Return the result of a `stream-json` output."""
     init: Json = stream.NOTHING
     result: Json | None = None
@@ -100,27 +100,27 @@ def read(output: str, ending: Ending) -> Result:
     return outcome.conclude(replace(reading, session_id=session, model=stream.text(init, "model")), ending)
 
 
-def _unfinished(spoken: list[Json], retry: Json | None, reset: datetime | None) -> Reading:
+def _unfinished(spoken: list[Json], retry: Json | None, reset: datetime | None) -> ParsedOutput:
     """Return the reading of a stream without a closing result: what it was about when it ended."""
     message = _text(spoken[-1]) if spoken else ""
     if retry is None:
-        return Reading(message=message, trouble="usage_limit" if reset else None, retry_at=reset)
+        return ParsedOutput(message=message, trouble="usage_limit" if reset else None, retry_at=reset)
     status = stream.count(retry, "error_status")
     about = stream.text(retry, "error") or "unknown"
     attempt, most = stream.count(retry, "attempt"), stream.count(retry, "max_retries")
-    return Reading(
+    return ParsedOutput(
         message=message,
         error=f"the model refused ({status or about}: {about}); the program was at retry {attempt} of {most}",
-        trouble="usage_limit" if reset else troubles.of_status(status) or "connection",
+        trouble="usage_limit" if reset else error_kinds.of_status(status) or "connection",
         retry_at=reset,
     )
 
 
-def _finished(result: Json, *, measured: bool, reset: datetime | None) -> Reading:
+def _finished(result: Json, *, measured: bool, reset: datetime | None) -> ParsedOutput:
     """Return the reading of a closing result, which may say `success` and `is_error` at once."""
     said = stream.text(result, "result") or ""
     error, trouble = _error(result, said, reset)
-    return Reading(
+    return ParsedOutput(
         message=said,
         closed=True,
         error=error,
@@ -142,11 +142,11 @@ def _error(result: Json, said: str, reset: datetime | None) -> tuple[str | None,
     errors = result.get("errors")
     listed = "; ".join(str(each) for each in errors) if isinstance(errors, list) else ""
     error = said or listed or stream.text(result, "subtype") or "unknown error"
-    if reset is not None or troubles.of_text(error) == "usage_limit":
+    if reset is not None or error_kinds.of_text(error) == "usage_limit":
         return error, "usage_limit"
     if stream.text(result, "subtype") == "error_max_turns":
         return error, "turns"
-    return error, troubles.of_status(stream.count(result, "api_error_status")) or troubles.of_text(error)
+    return error, error_kinds.of_status(stream.count(result, "api_error_status")) or error_kinds.of_text(error)
 
 
 def _measured(result: Json, spoken: list[Json]) -> bool:
@@ -154,7 +154,7 @@ def _measured(result: Json, spoken: list[Json]) -> bool:
     return bool(result.get("modelUsage")) or not spoken
 
 
-def _usage(result: Json) -> Usage:
+def _usage(result: Json) -> TokenUsage:
     """Return the sum over all models, subagents' too; the result's own `usage` misses what a cut stream had used."""
     parts = [part for part in stream.obj(result, "modelUsage").values() if isinstance(part, dict)]
 
@@ -163,7 +163,7 @@ def _usage(result: Json) -> Usage:
 
     cached = total("cacheReadInputTokens")
     fresh = total("inputTokens") + total("cacheCreationInputTokens")
-    return Usage(input_tokens=fresh + cached, output_tokens=total("outputTokens"), cached_tokens=cached)
+    return TokenUsage(input_tokens=fresh + cached, output_tokens=total("outputTokens"), cached_tokens=cached)
 
 
 def _reset(event: Json, ending: Ending) -> datetime | None:
@@ -175,7 +175,7 @@ def _reset(event: Json, ending: Ending) -> datetime | None:
     stamp = stream.amount(info, "resetsAt")
     if stream.text(info, "status") != "rejected" or info.get("isUsingOverage") is True or stamp is None:
         return None
-    return resets.from_epoch(stamp, ending.at)
+    return limit_resets.from_epoch(stamp, ending.at)
 
 
 def _text(event: Json) -> str:

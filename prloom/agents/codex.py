@@ -23,10 +23,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import outcome, stream, troubles
-from prloom.agents.agent import OWN_FILES, Ending, Invocation, Refusal, Request, Result, Usage
+from prloom.agents import error_kinds, outcome, stream
+from prloom.agents.agent import OWN_FILES, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage
 from prloom.agents.environment import RUN_VARIABLE
-from prloom.agents.outcome import Reading
+from prloom.agents.outcome import ParsedOutput
 from prloom.agents.stream import Json
 from prloom.errors import AgentError
 
@@ -51,7 +51,7 @@ def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
     return (_SYSTEM, folder / "config.toml", _MANAGED)
 
 
-def invocation(request: Request) -> Invocation:
+def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; `-` makes it read the prompt from stdin."""
     untrusted = f'projects={{{_toml(str(request.cwd))}={{trust_level="untrusted"}}}}'
     rights: tuple[str, ...] = ("--sandbox", "workspace-write")
@@ -122,16 +122,16 @@ def _reading(worktree: Path) -> tuple[str, ...]:
     return ("-c", 'sandbox_mode="read-only"', "-c", 'default_permissions="prloom"', "-c", permissions)
 
 
-def refusal(line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return the limit that an error of the stream tells of; the program then goes on trying, in silence."""
     if stderr or '"error"' not in line:
         return None
     event = next(stream.events(line), stream.NOTHING)
     message = stream.text(event, "message") if event.get("type") == "error" else None
-    return troubles.refusal(message, at) if message else None
+    return error_kinds.refusal(message, at) if message else None
 
 
-def read(output: str, ending: Ending) -> Result:
+def read(output: str, ending: Ending) -> RunResult:
     """Return the result of a `--json` output."""
     session: str | None = None
     message = ""
@@ -153,11 +153,11 @@ def read(output: str, ending: Ending) -> Result:
                 complaint = stream.text(stream.obj(event, "error"), "message") or complaint or "the turn failed"
             case "turn.completed", _:
                 done, complaint = event, None
-    reading = Reading(
+    reading = ParsedOutput(
         message=message,
         closed=done is not None,
         error=complaint,
-        trouble=troubles.of_text(complaint) if complaint else None,
+        trouble=error_kinds.of_text(complaint) if complaint else None,
         denials=tuple(denials),
         usage=_usage(done) if done else None,
         session_id=session,
@@ -165,10 +165,10 @@ def read(output: str, ending: Ending) -> Result:
     return outcome.conclude(reading, ending)
 
 
-def _usage(done: Json) -> Usage | None:
+def _usage(done: Json) -> TokenUsage | None:
     usage = stream.obj(done, "usage")
     tokens_in, tokens_out = stream.count(usage, "input_tokens"), stream.count(usage, "output_tokens")
     if tokens_in is None or tokens_out is None:
         return None
     cached = stream.count(usage, "cached_input_tokens") or 0
-    return Usage(input_tokens=tokens_in, output_tokens=tokens_out, cached_tokens=cached)
+    return TokenUsage(input_tokens=tokens_in, output_tokens=tokens_out, cached_tokens=cached)

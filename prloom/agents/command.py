@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import outcome
-from prloom.agents.agent import Ending, Invocation, Refusal, Request, Result
-from prloom.agents.outcome import Reading
+from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult
+from prloom.agents.outcome import ParsedOutput
 from prloom.errors import AgentError
 
 name: Final = "command"
@@ -34,7 +34,7 @@ def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
     return ()
 
 
-def invocation(request: Request) -> Invocation:
+def invocation(request: RunRequest) -> Invocation:
     """Return the configured command line.
 
     A program given by a relative path is that of the checkout in which prloom was started, never the worktree's. The
@@ -55,11 +55,11 @@ def invocation(request: Request) -> Invocation:
     return Invocation(argv=(first, *rest), env=env)
 
 
-def refusal(line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return None: what such a program prints is its answer, and any words may stand in it."""
     return None
 
 
-def read(output: str, ending: Ending) -> Result:
+def read(output: str, ending: Ending) -> RunResult:
     """Return the result: everything printed on stdout is the final message, and exit code 0 is the closing result."""
-    return outcome.conclude(Reading(message=output.strip(), closed=True), ending)
+    return outcome.conclude(ParsedOutput(message=output.strip(), closed=True), ending)

@@ -27,9 +27,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import outcome, stream, troubles
-from prloom.agents.agent import Ending, Invocation, Refusal, Request, Result, Trouble, Usage
-from prloom.agents.outcome import Reading
+from prloom.agents import error_kinds, outcome, stream
+from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage, Trouble
+from prloom.agents.outcome import ParsedOutput
 from prloom.agents.stream import Json
 
 name: Final = "gemini"
@@ -68,7 +68,7 @@ def _settings_file(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("HOME") or Path.home()) / ".gemini" / "settings.json"
 
 
-def invocation(request: Request) -> Invocation:
+def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; with stdin that is no terminal it reads the prompt from there."""
     rights: tuple[str, ...] = ("--approval-mode", "yolo")
     if request.read_only:
@@ -79,7 +79,7 @@ def invocation(request: Request) -> Invocation:
     return Invocation(argv=argv, env=_ENV, outside=request.read_only)
 
 
-def _model(request: Request) -> str:
+def _model(request: RunRequest) -> str:
     """Return the model to use: the configured one, or what the operator has chosen for the program, or the default."""
     own = request.environ.get("GEMINI_MODEL") or _model_of(request.settings.get(_settings_file(request.environ), ""))
     if request.model or not own or own.startswith(_CHOOSING):
@@ -98,16 +98,16 @@ def _model_of(settings: str) -> str | None:
     return stream.text(stream.obj(found, "model"), "name") or stream.text(found, "model")
 
 
-def refusal(line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return the limit on account of which the program tries again, which it tells on stderr only, or ends."""
     found = _REFUSED.match(line) if stderr else None
     if found is None:
         return None
     status = int(found["status"]) if found["status"] else _TOO_MANY
-    return troubles.refusal(found["said"], at, status=status)
+    return error_kinds.refusal(found["said"], at, status=status)
 
 
-def read(output: str, ending: Ending) -> Result:
+def read(output: str, ending: Ending) -> RunResult:
     """Return the result of a `stream-json` output; stderr is full of chatter even when all goes well."""
     init: Json = stream.NOTHING
     result: Json | None = None
@@ -128,11 +128,11 @@ def read(output: str, ending: Ending) -> Result:
     error, trouble = _error(result, complaint), None
     if error is None and result is None:
         error, trouble = _of_stderr(ending)
-    reading = Reading(
+    reading = ParsedOutput(
         message=message,
         closed=result is not None,
         error=error,
-        trouble=trouble or (troubles.of_text(error) if error else None),
+        trouble=trouble or (error_kinds.of_text(error) if error else None),
         usage=_usage(stream.obj(result, "stats")) if result else None,
         session_id=stream.text(init, "session_id"),
         model=stream.text(init, "model"),
@@ -145,9 +145,9 @@ def _of_stderr(ending: Ending) -> tuple[str | None, Trouble | None]:
     refused = [found for line in ending.stderr.splitlines() if (found := _REFUSED.match(line))]
     trouble = _EXIT_CODES.get(ending.code) if ending.ended_by == "exit" else None
     if trouble is None and refused:
-        if troubles.of_text(refused[-1]["said"]) == "usage_limit":
+        if error_kinds.of_text(refused[-1]["said"]) == "usage_limit":
             return refused[-1][0], "usage_limit"
-        return refused[-1][0], troubles.of_status(int(refused[-1]["status"] or _TOO_MANY))
+        return refused[-1][0], error_kinds.of_status(int(refused[-1]["status"] or _TOO_MANY))
     if trouble is None:
         return None, None
     said = " ".join(line.strip() for line in ending.stderr.splitlines() if line.strip() and not _CHATTER.match(line))
@@ -162,8 +162,10 @@ def _error(result: Json | None, complaint: str | None) -> str | None:
     return stream.text(stream.obj(result, "error"), "message") or complaint or "unknown error"
 
 
-def _usage(stats: Json) -> Usage | None:
+def _usage(stats: Json) -> TokenUsage | None:
     tokens_in, tokens_out = stream.count(stats, "input_tokens"), stream.count(stats, "output_tokens")
     if tokens_in is None or tokens_out is None:
         return None
-    return Usage(input_tokens=tokens_in, output_tokens=tokens_out, cached_tokens=stream.count(stats, "cached") or 0)
+    return TokenUsage(
+        input_tokens=tokens_in, output_tokens=tokens_out, cached_tokens=stream.count(stats, "cached") or 0
+    )

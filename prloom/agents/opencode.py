@@ -19,9 +19,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import outcome, resets, stream, troubles
-from prloom.agents.agent import OWN_FILES, Ending, Invocation, Refusal, Request, Result, Usage
-from prloom.agents.outcome import Reading
+from prloom.agents import error_kinds, limit_resets, outcome, stream
+from prloom.agents.agent import OWN_FILES, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage
+from prloom.agents.outcome import ParsedOutput
 from prloom.agents.stream import Json
 
 name: Final = "opencode"
@@ -64,7 +64,7 @@ def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
     return ()
 
 
-def invocation(request: Request) -> Invocation:
+def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; without a message it reads the prompt from stdin."""
     rights = ("--agent", _READER) if request.read_only else ()
     env = _QUIET | {"OPENCODE_CONFIG_CONTENT": _READ_ONLY} if request.read_only else _QUIET
@@ -75,11 +75,11 @@ def invocation(request: Request) -> Invocation:
     return Invocation(argv=("opencode", "run", "--format", "json", *title, *logs, *rights, *model), env=env)
 
 
-def refusal(line: str, *, stderr: bool, at: datetime) -> Refusal | None:
+def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return the limit that an error of the stream or of the log tells of."""
     if stderr:
         logged = _logged(line)
-        return troubles.refusal(logged, at) if logged else None
+        return error_kinds.refusal(logged, at) if logged else None
     if '"error"' not in line:
         return None
     event = next(stream.events(line), stream.NOTHING)
@@ -87,11 +87,11 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> Refusal | None:
         return None
     about = stream.obj(event, "error", "data")
     said = f"{stream.text(about, 'message') or ''} {stream.text(about, 'responseBody') or ''}"
-    found = troubles.refusal(said, at, status=stream.count(about, "statusCode"))
+    found = error_kinds.refusal(said, at, status=stream.count(about, "statusCode"))
     retry_at = _retry_at(about, at)
     if found is None or retry_at is None:
         return found
-    return Refusal(trouble="usage_limit", message=found.message, retry_at=retry_at)
+    return LimitReport(trouble="usage_limit", message=found.message, retry_at=retry_at)
 
 
 def _logged(line: str) -> str | None:
@@ -102,7 +102,7 @@ def _logged(line: str) -> str | None:
     return said.partition(": ")[2].removesuffix('"') if found else None
 
 
-def read(output: str, ending: Ending) -> Result:
+def read(output: str, ending: Ending) -> RunResult:
     """Return the result of a `--format json` output."""
     session: str | None = None
     started = 0
@@ -123,7 +123,7 @@ def read(output: str, ending: Ending) -> Result:
             case "error":
                 error = stream.obj(event, "error")
     closed = bool(steps) and started == len(steps) and stream.text(steps[-1], "reason") not in _UNFINISHED
-    reading = Reading(
+    reading = ParsedOutput(
         message="".join(list(texts.values())[-1]) if texts else "",
         closed=closed,
         usage=_usage(steps) if steps and started == len(steps) else None,
@@ -138,24 +138,24 @@ def read(output: str, ending: Ending) -> Result:
     return outcome.conclude(reading, ending)
 
 
-def _complained(reading: Reading, ending: Ending) -> Reading:
+def _complained(reading: ParsedOutput, ending: Ending) -> ParsedOutput:
     """Return the reading of a stream that broke off with the last error that the log tells of, if it tells of one."""
     said = [logged for line in ending.stderr.splitlines() if (logged := _logged(line))]
     if not said:
         return reading
-    trouble = troubles.of_text(said[-1])
+    trouble = error_kinds.of_text(said[-1])
     return replace(reading, error=said[-1], trouble="server" if trouble == "error" else trouble)
 
 
-def _failed(reading: Reading, error: Json, ending: Ending) -> Reading:
+def _failed(reading: ParsedOutput, error: Json, ending: Ending) -> ParsedOutput:
     """Return the reading with what the error event says."""
     about = stream.obj(error, "data")
     message = stream.text(about, "message") or stream.text(error, "name") or "unknown error"
     status = stream.count(about, "statusCode")
     body = stream.text(about, "responseBody") or ""
     retry_at = _retry_at(about, ending.at)
-    trouble = troubles.of_status(status) or troubles.of_text(message)
-    is_used_up = troubles.of_text(f"{message} {body}") == "usage_limit"
+    trouble = error_kinds.of_status(status) or error_kinds.of_text(message)
+    is_used_up = error_kinds.of_text(f"{message} {body}") == "usage_limit"
     if (trouble == "rate_limit" and retry_at) or (is_used_up and status in _REFUSED):
         trouble = "usage_limit"
     return replace(reading, error=message, trouble=trouble, retry_at=retry_at)
@@ -167,17 +167,17 @@ def _retry_at(about: Json, at: datetime) -> datetime | None:
     if not (after.isascii() and after.isdigit()) or len(after) > len("86400000"):
         return None
     wait = timedelta(seconds=int(after))
-    return resets.sensible(at + wait, at) if wait >= _WORTH_WAITING else None
+    return limit_resets.sensible(at + wait, at) if wait >= _WORTH_WAITING else None
 
 
-def _usage(steps: list[Json]) -> Usage:
+def _usage(steps: list[Json]) -> TokenUsage:
     tokens = [stream.obj(step, "tokens") for step in steps]
     cached = sum(stream.count(stream.obj(each, "cache"), "read") or 0 for each in tokens)
     fresh = sum(
         (stream.count(each, "input") or 0) + (stream.count(stream.obj(each, "cache"), "write") or 0) for each in tokens
     )
     written = sum((stream.count(each, "output") or 0) + (stream.count(each, "reasoning") or 0) for each in tokens)
-    return Usage(input_tokens=fresh + cached, output_tokens=written, cached_tokens=cached)
+    return TokenUsage(input_tokens=fresh + cached, output_tokens=written, cached_tokens=cached)
 
 
 def _cost(steps: list[Json]) -> float | None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from prloom.agents import resets, troubles
-from prloom.agents.agent import EndedBy, Ending, Refusal, Result, Status, Trouble, Usage
+from prloom.agents import error_kinds, limit_resets
+from prloom.agents.agent import EndedBy, Ending, LimitReport, RunResult, Status, TokenUsage, Trouble
 
 # A shell or launcher says so that its child was ended by a signal. Not every code above 128: gemini exits with 145.
 _SIGNAL_EXITS = {128 + number: number for number in (1, 2, 3, 6, 9, 11, 15)}
@@ -21,7 +21,7 @@ _BY_LIMIT: Mapping[EndedBy, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ParsedOutput:
     """What a program's output says about its run.
 
     `closed` is whether the program said that it was done (always true for one that never says so); `error` is its last
@@ -34,14 +34,14 @@ class Reading:
     trouble: Trouble | None = None
     retry_at: datetime | None = None
     denials: tuple[str, ...] = ()
-    usage: Usage | None = None
+    usage: TokenUsage | None = None
     cost_usd: float | None = None
     session_id: str | None = None
     model: str | None = None
     turns: int | None = None
 
 
-def conclude(reading: Reading, ending: Ending) -> Result:
+def conclude(reading: ParsedOutput, ending: Ending) -> RunResult:
     """Return the run's result.
 
     Success is: ended by itself with exit code 0, and a closing result, and no error, and a final message. Every one of
@@ -50,7 +50,7 @@ def conclude(reading: Reading, ending: Ending) -> Result:
     trouble, error = _trouble(reading, ending)
     retry_at = _retry_at(reading, ending, error) if trouble == "usage_limit" else None
     status = _status(trouble)
-    return Result(
+    return RunResult(
         status=status,
         message=reading.message,
         trouble=trouble,
@@ -73,7 +73,7 @@ def _status(trouble: Trouble | None) -> Status:
     return "limited" if trouble == "usage_limit" else "failed"
 
 
-def _trouble(reading: Reading, ending: Ending) -> tuple[Trouble | None, str | None]:
+def _trouble(reading: ParsedOutput, ending: Ending) -> tuple[Trouble | None, str | None]:
     """Return what went wrong and how to say it, the most telling reason first."""
     complaint = _complaint(reading, ending)
     match ending.ended_by:
@@ -89,12 +89,12 @@ def _trouble(reading: Reading, ending: Ending) -> tuple[Trouble | None, str | No
         case "exit" if ending.refusal is not None and not reading.error and not reading.closed:
             return _refused(ending.refusal)
         case "exit" if reading.error:
-            return reading.trouble or troubles.of_text(reading.error), complaint
+            return reading.trouble or error_kinds.of_text(reading.error), complaint
         case "exit":
             return _by_code(ending, complaint) if ending.code else _by_word(reading, complaint)
 
 
-def _refused(refusal: Refusal | None) -> tuple[Trouble, str]:
+def _refused(refusal: LimitReport | None) -> tuple[Trouble, str]:
     """Return the trouble of a run that a limit of the model's server kept from going on: the text is not at fault."""
     said = f": {_short(refusal.message)}" if refusal else ""
     if refusal is not None and refusal.trouble == "rate_limit":
@@ -111,10 +111,10 @@ def _by_code(ending: Ending, complaint: str | None) -> tuple[Trouble, str]:
     said = f": {complaint}" if complaint else ""
     if code in _NOT_STARTED:
         return "start", f"the program could not be started{said}"
-    return troubles.of_text(complaint or ""), f"the program ended with exit code {code}{said}"
+    return error_kinds.of_text(complaint or ""), f"the program ended with exit code {code}{said}"
 
 
-def _by_word(reading: Reading, complaint: str | None) -> tuple[Trouble | None, str | None]:
+def _by_word(reading: ParsedOutput, complaint: str | None) -> tuple[Trouble | None, str | None]:
     """Return what is missing from a run that ended with exit code 0 and without an error."""
     if not reading.closed:
         said = f": {complaint}" if complaint else ""
@@ -124,7 +124,7 @@ def _by_word(reading: Reading, complaint: str | None) -> tuple[Trouble | None, s
     return None, None
 
 
-def _complaint(reading: Reading, ending: Ending) -> str | None:
+def _complaint(reading: ParsedOutput, ending: Ending) -> str | None:
     """Return the program's own last word about trouble: from its output, or else the end of its stderr."""
     if reading.error:
         return _short(reading.error)
@@ -132,10 +132,10 @@ def _complaint(reading: Reading, ending: Ending) -> str | None:
     return _short(lines[-1]) if lines else None
 
 
-def _retry_at(reading: Reading, ending: Ending, error: str | None) -> datetime | None:
+def _retry_at(reading: ParsedOutput, ending: Ending, error: str | None) -> datetime | None:
     """Return when the allowance is there again, as an event of the stream or else the error's words say it."""
     refused = ending.refusal.retry_at if ending.refusal else None
-    return reading.retry_at or refused or resets.reset_time(reading.error or error or "", ending.at)
+    return reading.retry_at or refused or limit_resets.reset_time(reading.error or error or "", ending.at)
 
 
 def _short(message: str) -> str:

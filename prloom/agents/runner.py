@@ -22,10 +22,10 @@ from typing import Final
 import msgspec
 
 from prloom import processes
-from prloom.agents import environment, fate, registry, runs, settings
-from prloom.agents.agent import Agent, Ending, Request, Result, Status
-from prloom.agents.fate import CutShort, Finished, Lost, Running
-from prloom.agents.runs import Exit, Limits, Spec
+from prloom.agents import environment, registry, run_folder, run_status, settings
+from prloom.agents.agent import Agent, Ending, RunRequest, RunResult, Status
+from prloom.agents.run_folder import ProcessExit, RunLimits, RunSpec
+from prloom.agents.run_status import RunFinished, RunInProgress, RunInterrupted, RunLost
 from prloom.errors import AgentError
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ _BLOCKED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass
-class Run:
+class AgentRun:
     """A run. `child` is the supervisor's process id as long as it is a child of ours that is not collected yet.
 
     `found` is set for a run that an earlier dispatcher had started, `stopping` once `stop` was called.
@@ -57,9 +57,9 @@ class Run:
         return self.folder.name
 
 
-def find(folder: Path) -> Run:
+def find(folder: Path) -> AgentRun:
     """Return the run of a folder that an earlier dispatcher made; whatever became of it, `wait` says it."""
-    return Run(folder, found=True)
+    return AgentRun(folder, found=True)
 
 
 @dataclass(frozen=True)
@@ -69,15 +69,17 @@ class Prepared:
     folder: Path
     env: Mapping[str, str]
 
-    def start(self) -> Run:
+    def start(self) -> AgentRun:
         """Start the agent and return at once. Raise AgentError when that cannot be done."""
         try:
-            return Run(self.folder, child=_spawn(self.folder, self.env))
+            return AgentRun(self.folder, child=_spawn(self.folder, self.env))
         except OSError as error:
             raise _not_started(self.folder, error) from error
 
 
-def prepare(folder: Path, agent: Agent, request: Request, *, environ: Mapping[str, str], limits: Limits) -> Prepared:
+def prepare(
+    folder: Path, agent: Agent, request: RunRequest, *, environ: Mapping[str, str], limits: RunLimits
+) -> Prepared:
     """Make the folder of a run, whose name is the run's id, with all that the run needs.
 
     `environ` is the dispatcher's whole environment; the agent gets the allowed part. Raise AgentError when the program
@@ -95,17 +97,19 @@ def prepare(folder: Path, agent: Agent, request: Request, *, environ: Mapping[st
         raise AgentError(_missing(agent, invocation.argv[0], request.stage))
     cwd = outside(env) if invocation.outside else request.cwd
     argv = (program, *invocation.argv[1:])
-    spec = Spec(argv=argv, cwd=str(cwd), environment=tuple(sorted(env)), limits=limits, agent=agent.name)
-    runs.create(folder)
+    spec = RunSpec(argv=argv, cwd=str(cwd), environment=tuple(sorted(env)), limits=limits, agent=agent.name)
+    run_folder.create(folder)
     try:
-        runs.write_new(folder, runs.PROMPT, request.prompt.encode("utf-8", "replace"))
-        runs.write_new(folder, runs.INVOCATION, runs.encode(spec))
+        run_folder.write_new(folder, run_folder.PROMPT, request.prompt.encode("utf-8", "replace"))
+        run_folder.write_new(folder, run_folder.INVOCATION, run_folder.encode(spec))
     except OSError as error:
         raise _not_started(folder, error) from error
     return Prepared(folder, env | {environment.RUN_VARIABLE: folder.name})
 
 
-def start(folder: Path, agent: Agent, request: Request, *, environ: Mapping[str, str], limits: Limits) -> Run:
+def start(
+    folder: Path, agent: Agent, request: RunRequest, *, environ: Mapping[str, str], limits: RunLimits
+) -> AgentRun:
     """Prepare a run and start it. Raise AgentError."""
     return prepare(folder, agent, request, environ=environ, limits=limits).start()
 
@@ -144,10 +148,10 @@ def outside(env: Mapping[str, str]) -> Path:
 
 def _spawn(folder: Path, env: Mapping[str, str]) -> int:
     """Start the supervisor, which inherits the run's lock: there is no moment in which it runs and does not hold it."""
-    lock = runs.open_new(folder, runs.LOCK)
+    lock = run_folder.open_new(folder, run_folder.LOCK)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # at most the moment that an `inspect` takes
-        log = runs.open_new(folder, runs.SUPERVISOR_LOG)
+        log = run_folder.open_new(folder, run_folder.SUPERVISOR_LOG)
         try:
             actions = [
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -165,15 +169,15 @@ def _spawn(folder: Path, env: Mapping[str, str]) -> int:
         os.close(lock)
 
 
-async def wait(run: Run) -> Finished | CutShort | Lost:
+async def wait(run: AgentRun) -> RunFinished | RunInterrupted | RunLost:
     """Wait until the run is over. Cancelling the wait leaves the run alone; waiting again is allowed."""
-    while isinstance(now := fate.inspect(run.folder), Running):
+    while isinstance(now := run_status.inspect(run.folder), RunInProgress):
         await _news(run, now)
-    await asyncio.to_thread(_end, run, finished=isinstance(now, Finished))
+    await asyncio.to_thread(_end, run, finished=isinstance(now, RunFinished))
     return now
 
 
-async def _news(run: Run, running: Running) -> None:
+async def _news(run: AgentRun, running: RunInProgress) -> None:
     """Wait until the supervisor has probably ended; a moment is enough where the system cannot tell us."""
     pid = run.child or (running.supervisor.pid if running.supervisor else None)
     opened = _pidfd(pid) if pid else None
@@ -203,7 +207,7 @@ def _pidfd(pid: int) -> int | None:
         return None
 
 
-def _end(run: Run, *, finished: bool) -> None:
+def _end(run: AgentRun, *, finished: bool) -> None:
     """Collect our own dead child, once; a found run's supervisor is not our child. Call it in a thread.
 
     The folder is not proof that the supervisor is dead: an agent may have removed it, or what is in it.
@@ -227,20 +231,20 @@ def _collected(child: int) -> bool:
         return True
 
 
-def stop(run: Run) -> None:
+def stop(run: AgentRun) -> None:
     """Ask the run to end, with all that it started; `wait` then returns. Does nothing to a run that is over."""
     run.stopping = True
     pid = run.child  # not collected yet, so that the id cannot be another's
     if pid is None:
-        now = fate.inspect(run.folder)
-        if not isinstance(now, Running) or now.supervisor is None or not processes.alive(now.supervisor):
+        now = run_status.inspect(run.folder)
+        if not isinstance(now, RunInProgress) or now.supervisor is None or not processes.alive(now.supervisor):
             return
         pid = now.supervisor.pid
     with suppress(ProcessLookupError, PermissionError):  # it has just ended, or an agent wrote another's id
         os.kill(pid, signal.SIGTERM)
 
 
-def conclude(run: Run, agent: Agent, end: Finished | CutShort | Lost) -> Result:
+def conclude(run: AgentRun, agent: Agent, end: RunFinished | RunInterrupted | RunLost) -> RunResult:
     """Return what the run came to, and write it down as `result.json`.
 
     Reads the whole output, so call it in a thread. A run cut short counts as failed when it was lost under our eyes,
@@ -248,30 +252,30 @@ def conclude(run: Run, agent: Agent, end: Finished | CutShort | Lost) -> Result:
     lost has failed in any case: something removed it.
     """
     match end:
-        case Finished(exit=ended):
+        case RunFinished(exit=ended):
             result = agent.read(_output(run.folder), _ending(run.folder, ended))
-        case CutShort():
+        case RunInterrupted():
             status: Status = "interrupted" if run.found or run.stopping else "failed"
-            result = Result(
+            result = RunResult(
                 status=status,
                 trouble="lost",
                 error="the run's supervisor was killed, so the result of the run is unknown",
             )
-        case Lost(reason=reason):
-            return Result(status="failed", trouble="lost", error=f"the run's folder {run.folder} {reason}")
+        case RunLost(reason=reason):
+            return RunResult(status="failed", trouble="lost", error=f"the run's folder {run.folder} {reason}")
     try:
-        runs.write_result(run.folder, result)
+        run_folder.write_result(run.folder, result)
     except OSError as error:  # it is for people only: the decision log says what the run came to
         log.warning("run %s has ended, but its result cannot be saved in %s (%s)", run.id, run.folder, error.strerror)
     return result
 
 
 def _output(folder: Path) -> str:
-    return (runs.read(folder, runs.OUTPUT, _OUTPUT_MOST) or b"").decode("utf-8", "replace")
+    return (run_folder.read(folder, run_folder.OUTPUT, _OUTPUT_MOST) or b"").decode("utf-8", "replace")
 
 
-def _ending(folder: Path, ended: Exit) -> Ending:
-    stderr = (runs.read_end(folder, runs.STDERR, _STDERR_END) or b"").decode("utf-8", "replace")
+def _ending(folder: Path, ended: ProcessExit) -> Ending:
+    stderr = (run_folder.read_end(folder, run_folder.STDERR, _STDERR_END) or b"").decode("utf-8", "replace")
     # Local time: some programs name a reset by the clock on the wall.
     at = ended.ended_at.astimezone()
     return Ending(

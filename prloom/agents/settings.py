@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from prloom.agents import runs
+from prloom.agents import run_folder
 from prloom.errors import AgentError
 
 
@@ -16,7 +16,7 @@ def read(files: Iterable[Path]) -> dict[Path, str]:
     for path in files:
         try:
             found = path.stat()
-            if not stat.S_ISREG(found.st_mode) or found.st_size > runs.SMALL:
+            if not stat.S_ISREG(found.st_mode) or found.st_size > run_folder.SMALL:
                 raise AgentError(
                     f"{path} is not an ordinary file of at most 1 MiB; prloom has to read it, so correct it"
                 )

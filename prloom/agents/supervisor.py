@@ -23,11 +23,11 @@ from typing import IO, Final
 import msgspec
 
 from prloom import children, processes
-from prloom.agents import command, registry, runs
+from prloom.agents import command, registry, run_folder
 from prloom.agents.agent import EndedBy
 from prloom.agents.environment import RUN_VARIABLE
-from prloom.agents.refusals import Refusals
-from prloom.agents.runs import Exit, Limits, Spec, Watch
+from prloom.agents.limit_detector import LimitDetector
+from prloom.agents.run_folder import ProcessExit, ProcessWatch, RunLimits, RunSpec
 from prloom.processes import Process
 
 _CHUNK: Final = 1 << 16
@@ -61,8 +61,8 @@ class Capped:
 class Supervised:
     """One running agent: its pipes, its clock, and how it ends."""
 
-    def __init__(self, folder: Path, spec: Spec) -> None:
-        self.limits: Limits = spec.limits
+    def __init__(self, folder: Path, spec: RunSpec) -> None:
+        self.limits: RunLimits = spec.limits
         self.ended_by: EndedBy = "exit"
         self.ending = False
         self.code: int | None = None
@@ -70,8 +70,8 @@ class Supervised:
         self.look_at = self.kill_at = 0.0
         self.asked: set[int] = set()
         self.left_over = 0
-        self.out = Capped(runs.open_new(folder, runs.OUTPUT), spec.limits.output_bytes)
-        self.err = Capped(runs.open_new(folder, runs.STDERR), spec.limits.stderr_bytes)
+        self.out = Capped(run_folder.open_new(folder, run_folder.OUTPUT), spec.limits.output_bytes)
+        self.err = Capped(run_folder.open_new(folder, run_folder.STDERR), spec.limits.stderr_bytes)
         self.refusals = _refusals(spec)
         self.selector = selectors.DefaultSelector()
         self.wake = _wakeup()
@@ -170,9 +170,9 @@ class Supervised:
         return False
 
 
-def _refusals(spec: Spec) -> Refusals:
+def _refusals(spec: RunSpec) -> LimitDetector:
     agent = registry.AGENTS.get(spec.agent, command)
-    return Refusals(agent.refusal, patience=spec.limits.refused_seconds)
+    return LimitDetector(agent.refusal, patience=spec.limits.refused_seconds)
 
 
 def _wakeup() -> int:
@@ -187,8 +187,8 @@ def _wakeup() -> int:
     return readable
 
 
-def _start(folder: Path, spec: Spec) -> subprocess.Popen[bytes]:
-    prompt = os.open(folder / runs.PROMPT, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+def _start(folder: Path, spec: RunSpec) -> subprocess.Popen[bytes]:
+    prompt = os.open(folder / run_folder.PROMPT, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         return subprocess.Popen(
             spec.argv,
@@ -204,13 +204,13 @@ def _start(folder: Path, spec: Spec) -> subprocess.Popen[bytes]:
         os.close(prompt)
 
 
-def supervise(folder: Path) -> Exit:
+def supervise(folder: Path) -> ProcessExit:
     """Run what the folder's `invocation.json` says and return how it ended."""
     started, begun = datetime.now(tz=UTC), time.monotonic()
-    ended = Exit(code=_NOT_STARTED, ended_by="exit", started_at=started, ended_at=started, duration_ms=0)
-    spec = runs.load(folder, runs.INVOCATION, Spec)
+    ended = ProcessExit(code=_NOT_STARTED, ended_by="exit", started_at=started, ended_at=started, duration_ms=0)
+    spec = run_folder.load(folder, run_folder.INVOCATION, RunSpec)
     if spec is None:
-        return msgspec.structs.replace(ended, error=f"{folder / runs.INVOCATION} cannot be read")
+        return msgspec.structs.replace(ended, error=f"{folder / run_folder.INVOCATION} cannot be read")
     try:
         run = Supervised(folder, spec)
     except OSError as error:
@@ -235,13 +235,15 @@ def _announce(folder: Path, agent: int) -> None:
     me = processes.identity(os.getpid())
     it = processes.identity(agent) or Process(pid=agent, started="")
     if me is not None:
-        runs.replace(folder, runs.SUPERVISOR, runs.encode(Watch(run=folder.name, supervisor=me, agent=it)))
+        run_folder.replace(
+            folder, run_folder.SUPERVISOR, run_folder.encode(ProcessWatch(run=folder.name, supervisor=me, agent=it))
+        )
 
 
 def _hold_lock(folder: Path, inherited: int | None) -> None:
     """Hold the run's lock until this process ends: the dispatcher's descriptor, or our own when started by hand."""
     if inherited is None:
-        inherited = os.open(folder / runs.LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        inherited = os.open(folder / run_folder.LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         fcntl.flock(inherited, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.set_inheritable(inherited, False)  # noqa: FBT003 - the only form it has
 
@@ -254,7 +256,7 @@ def main(argv: list[str]) -> int:
         os.setsid()
     processes.adopt_orphans()
     try:
-        runs.replace(folder, runs.EXIT, runs.encode(supervise(folder)))
+        run_folder.replace(folder, run_folder.EXIT, run_folder.encode(supervise(folder)))
     finally:
         processes.kill_descendants({})
     return 0

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import layout, places, requesting, terminal
+from prloom.cli import context, layout, submit, terminal
 from prloom.cli.options import Options, pass_options
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
-    from prloom.engine.views.targets import Target
+    from prloom.engine.views.resolve_targets import RequestTarget
     from prloom.model.action import Action
     from prloom.model.event import Event
     from prloom.storage.paths import RepositoryPaths
@@ -31,8 +31,8 @@ def command(given: Options, events: tuple[str, ...], *, plan: str | None, yes: b
     EVENT may also be the id of an action that is withheld because it contains a secret: the action is shown with the
     secret masked, and is sent only with --release.
     """
-    where = places.repository(given)
-    named = None if plan is None else places.plan_id(where, plan)
+    where = context.repository(given)
+    named = None if plan is None else context.plan_id(where, plan)
     found = _found(where, events, named)
     held = [target for target in found if target.event is not None]
     withheld = [target._replace(id=target.action.id) for target in found if target.action is not None]
@@ -43,21 +43,21 @@ def command(given: Options, events: tuple[str, ...], *, plan: str | None, yes: b
         _ask_about_authors(events, held)
     if held:
         digests = {target.id: target.event.digest for target in held if target.event is not None}
-        requesting.hand_in(where, "approve", held, done="Approved", digests=digests)
+        submit.hand_in(where, "approve", held, done="Approved", digests=digests)
     if withheld:
-        requesting.hand_in(where, "approve", withheld, done="Released")
+        submit.hand_in(where, "approve", withheld, done="Released")
 
 
-def _found(where: RepositoryPaths, names: tuple[str, ...], plan: str | None) -> list[Target]:
+def _found(where: RepositoryPaths, names: tuple[str, ...], plan: str | None) -> list[RequestTarget]:
     """Return the held events and withheld actions that are meant, each once; raises PrloomError about any other."""
-    from prloom.engine.views import targets  # noqa: PLC0415 - `prloom approve --help` needs none
+    from prloom.engine.views import resolve_targets  # noqa: PLC0415 - `prloom approve --help` needs none
 
-    found: list[Target] = []
+    found: list[RequestTarget] = []
     for name in names:
         if name.startswith("@"):
-            found += targets.held_by(where, name.removeprefix("@"), plan=plan)
+            found += resolve_targets.held_by(where, name.removeprefix("@"), plan=plan)
         else:
-            found += targets.named(where, [name], plan=plan)
+            found += resolve_targets.named(where, [name], plan=plan)
     for target in found:
         if target.event is None and target.action is None:
             raise PrloomError(f"prloom has not taken in {target.id} yet; run `prloom start`, then approve it")
@@ -66,16 +66,16 @@ def _found(where: RepositoryPaths, names: tuple[str, ...], plan: str | None) -> 
     return list({(target.plan, target.id): target for target in found}.values())
 
 
-def _show_all(where: RepositoryPaths, held: list[Target], withheld: list[Target]) -> None:
-    from prloom.engine.views import targets  # noqa: PLC0415 - see _found
+def _show_all(where: RepositoryPaths, held: list[RequestTarget], withheld: list[RequestTarget]) -> None:
+    from prloom.engine.views import resolve_targets  # noqa: PLC0415 - see _found
 
     for target in held:
-        _show(targets.text(where, target), target.plan)
+        _show(resolve_targets.text(where, target), target.plan)
     for target in withheld:
-        _show_action(targets.action(where, target), target.plan)
+        _show_action(resolve_targets.action(where, target), target.plan)
 
 
-def _ask_about_authors(names: tuple[str, ...], held: list[Target]) -> None:
+def _ask_about_authors(names: tuple[str, ...], held: list[RequestTarget]) -> None:
     """Ask before more than one event is approved that was not named itself; raises PrloomError where nobody can be."""
     unnamed = [target for target in held if target.id not in names]
     if len(unnamed) <= 1:
@@ -86,7 +86,7 @@ def _ask_about_authors(names: tuple[str, ...], held: list[Target]) -> None:
     click.confirm(f"Approve these {len(held)} events?", abort=True)
 
 
-def _still_withheld(withheld: list[Target]) -> str:
+def _still_withheld(withheld: list[RequestTarget]) -> str:
     ids = [target.id for target in withheld]
     return (
         f"{', '.join(ids)}: nothing was sent; if everything in it may be public, "
@@ -98,12 +98,12 @@ def _show_action(action: Action, plan: str) -> None:
     """Show what an action would publish, with the secrets masked: what is in a terminal is soon in a log."""
     import os  # noqa: PLC0415 - only what is withheld needs them
 
-    from prloom.core import leaks  # noqa: PLC0415
+    from prloom.core import secret_scan  # noqa: PLC0415
 
     kind, target = terminal.clean(action.kind), terminal.clean(action.target.target)
     click.echo(f"{layout.shown_id(action.id)}  {kind} to {target}, plan {terminal.clean(plan)}")
-    for text in leaks.texts(action):
-        for line in layout.quoted(leaks.masked(text, leaks.known(os.environ))):
+    for text in secret_scan.texts(action):
+        for line in layout.quoted(secret_scan.masked(text, secret_scan.known(os.environ))):
             click.echo(line)
 
 

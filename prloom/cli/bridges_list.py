@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import layout, options, places, terminal
+from prloom.cli import context, layout, options, terminal
 from prloom.cli.options import Options, json_option, pass_options
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def command(given: Options, *, as_json: bool) -> None:
 
     from prloom.engine import catalog  # noqa: PLC0415
 
-    where = places.repository(given)
+    where = context.repository(given)
     with redirect_stdout(sys.stderr):  # a bridge's module may print
         found = catalog.bridges(where, options.config(given))
     if as_json:

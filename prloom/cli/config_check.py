@@ -13,7 +13,7 @@ from prloom.config import layers, sources
 from prloom.errors import ConfigError, StorageError
 from prloom.storage import paths
 from prloom.storage.document import Document
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
     from prloom.cli.options import Options
@@ -49,7 +49,7 @@ class ConfigCheck:
 def remember_valid(given: Options) -> None:
     """Note that the present configuration was checked and is valid, so that `prloom status` need not check it again."""
     said = sources.read(options.repo_root(given), os.environ, given.overrides)
-    with suppress(StorageError, OSError), Folder.make(options.repo_root(given), *paths.LOCAL) as local:
+    with suppress(StorageError, OSError), SafeDir.make(options.repo_root(given), *paths.LOCAL) as local:
         document = Document(local, paths.CONFIG_CHECK, lasting=False)
         value = {"valid": _fingerprint(said)}
         if document.peek().value != value:
@@ -66,7 +66,7 @@ def _full_check(given: Options) -> str | None:
 
 def _remembered(given: Options) -> object:
     try:
-        local = Folder.open(options.repo_root(given), *paths.LOCAL)
+        local = SafeDir.open(options.repo_root(given), *paths.LOCAL)
         if local is None:
             return None
         with local:

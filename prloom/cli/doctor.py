@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import layout, options, places, terminal
+from prloom.cli import context, layout, options, terminal
 from prloom.cli.options import Options, json_option, pass_options
 
 if TYPE_CHECKING:
@@ -38,13 +38,13 @@ def command(given: Options, *, as_json: bool) -> None:
 def _findings(given: Options) -> Iterator[Finding]:
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom doctor --help` needs none
 
-    from prloom.engine import surroundings  # noqa: PLC0415 - `prloom doctor --help` needs none
+    from prloom.engine import environment_checks  # noqa: PLC0415 - `prloom doctor --help` needs none
     from prloom.engine.views import doctor  # noqa: PLC0415
     from prloom.errors import ConfigError, PrloomError  # noqa: PLC0415
 
     config = where = None
     try:
-        where = places.repository(given)
+        where = context.repository(given)
         config = options.config(given)
     except ConfigError as error:
         yield from doctor.of_error(error, "the configuration")
@@ -52,15 +52,15 @@ def _findings(given: Options) -> Iterator[Finding]:
         yield from doctor.of_error(error, given.directory)
     if where is None:
         return
-    yield from doctor.guarded(lambda: surroundings.of_git(where.root), "git")
-    yield from doctor.guarded(lambda: surroundings.of_worktrees(where), str(where.worktrees))
-    yield from doctor.guarded(lambda: surroundings.of_other_checkouts(where), str(where.root))
+    yield from doctor.guarded(lambda: environment_checks.of_git(where.root), "git")
+    yield from doctor.guarded(lambda: environment_checks.of_worktrees(where), str(where.worktrees))
+    yield from doctor.guarded(lambda: environment_checks.of_other_checkouts(where), str(where.root))
     yield from doctor.guarded(lambda: doctor.findings(where, datetime.now(UTC)), str(where.root))
     if config is not None:
-        yield from doctor.guarded(lambda: surroundings.of_agents(config, where.root), "the agents")
-        yield from doctor.guarded(lambda: surroundings.of_plugins(config, where.root), "the plugins")
-        yield from doctor.guarded(lambda: surroundings.of_presets(config, where), "the presets")
-        yield from doctor.guarded(lambda: surroundings.of_tokens(config, where), "the bridges")
+        yield from doctor.guarded(lambda: environment_checks.of_agents(config, where.root), "the agents")
+        yield from doctor.guarded(lambda: environment_checks.of_plugins(config, where.root), "the plugins")
+        yield from doctor.guarded(lambda: environment_checks.of_presets(config, where), "the presets")
+        yield from doctor.guarded(lambda: environment_checks.of_tokens(config, where), "the bridges")
 
 
 def _lines(found: list[Finding]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from prloom.cli import places, requesting
+from prloom.cli import context, submit
 from prloom.cli.options import Options, pass_options
 from prloom.errors import PrloomError
 
@@ -15,13 +15,13 @@ from prloom.errors import PrloomError
 @pass_options
 def command(given: Options, events: tuple[str, ...], reason: str) -> None:
     """Drop open events permanently: plugins and agents do not look at them any more."""
-    from prloom.engine.views import targets  # noqa: PLC0415 - `prloom drop --help` needs none
+    from prloom.engine.views import resolve_targets  # noqa: PLC0415 - `prloom drop --help` needs none
 
     if not reason.strip():
         raise click.BadParameter("give a reason, in a few words", param_hint="--reason")
-    where = places.repository(given)
-    found = targets.named(where, events)
+    where = context.repository(given)
+    found = resolve_targets.named(where, events)
     for target in found:
         if target.action is not None:
             raise PrloomError(f"{target.id} is done, or is an action; only open events can be dropped")
-    requesting.hand_in(where, "drop", found, done="Dropped", reason=reason)
+    submit.hand_in(where, "drop", found, done="Dropped", reason=reason)

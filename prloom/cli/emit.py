@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from prloom.cli import places, terminal
+from prloom.cli import context, terminal
 from prloom.cli.options import Options, pass_options
 from prloom.errors import PrloomError
 
@@ -47,19 +47,19 @@ def command(
         _check_option("--id" if name == "event_id" else f"--{name}".replace("kind", "type"), value)
     if path is not None and any(about.values()):
         raise click.UsageError("--file can be combined only with --trust; the events contain everything else")
-    where = places.repository(given)
-    plan_id = places.plan_id(where, plan)
+    where = context.repository(given)
+    plan_id = context.plan_id(where, plan)
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom emit --help` needs none
 
-    from prloom.engine.operator import hand_in  # noqa: PLC0415
-    from prloom.engine.views import incoming  # noqa: PLC0415
+    from prloom.engine.operator import emit  # noqa: PLC0415
+    from prloom.engine.views import event_input  # noqa: PLC0415
 
     now = datetime.now(UTC)
     if path is not None:
-        events = incoming.read(_content(path), "stdin" if path == STDIN else path)
+        events = event_input.read(_content(path), "stdin" if path == STDIN else path)
     else:
-        events = (_event(hand_in.plan(where, plan_id), body or "", now, about),)
-    hand_in.append(where, plan_id, [incoming.spoken_for(event, trust) for event in events], now)
+        events = (_event(emit.plan(where, plan_id), body or "", now, about),)
+    emit.append(where, plan_id, [event_input.spoken_for(event, trust) for event in events], now)
     for event in events:
         click.echo(terminal.clean(event.id))
 

@@ -10,7 +10,7 @@ from prloom.cli import layout, terminal
 from prloom.cli.terminal import Role
 
 if TYPE_CHECKING:
-    from prloom.engine.views.events import Listed, Row
+    from prloom.engine.views.events import EventRow, ListedEvent
 
 _ROLES: Mapping[str, Role] = {"pending": "name", "deferred": "warn", "held": "warn", "parked": "bad"}
 _HEADS = ("STATE", "EVENT", "PLAN", "TYPE", "AUTHOR", "CHANGED")
@@ -20,7 +20,7 @@ _LEAST = 8  # columns to which a plan, a type or an author may be cut
 _LEAST_TEXT = 12  # columns that the text at the end needs
 
 
-def lines(listed: Sequence[Listed], now: datetime, width: int | None) -> list[str]:
+def lines(listed: Sequence[ListedEvent], now: datetime, width: int | None) -> list[str]:
     """Return the lines of the list, none wider than `width`; None stands for a pipe, where nothing is cut."""
     rows = [_cells(each.row, now) for each in listed]
     if width is None:
@@ -34,7 +34,7 @@ def lines(listed: Sequence[Listed], now: datetime, width: int | None) -> list[st
     return list(_blocks(listed, now, width))
 
 
-def _cells(row: Row, now: datetime) -> list[str]:
+def _cells(row: EventRow, now: datetime) -> list[str]:
     return [
         row.state,
         terminal.clean(row.id),
@@ -65,7 +65,7 @@ def _fitted(rows: Sequence[Sequence[str]], without: Sequence[int], width: int) -
 
 
 def _table(
-    listed: Sequence[Listed], rows: Sequence[Sequence[str]], width: int | None, without: Sequence[int] = ()
+    listed: Sequence[ListedEvent], rows: Sequence[Sequence[str]], width: int | None, without: Sequence[int] = ()
 ) -> list[str]:
     shown = [place for place in range(len(_HEADS)) if place not in without]
     heads = [terminal.paint(_HEADS[place], "dim") for place in shown]
@@ -88,7 +88,7 @@ def _painted(place: int, cell: str) -> str:
     return terminal.paint(cell, "strong") if place == _EVENT else cell
 
 
-def _blocks(listed: Sequence[Listed], now: datetime, width: int) -> Iterator[str]:
+def _blocks(listed: Sequence[ListedEvent], now: datetime, width: int) -> Iterator[str]:
     """Yield three lines for each event: its state and id, where it is from, and what it is about."""
     for each in listed:
         state, event_id, plan, kind, author, changed = _cells(each.row, now)
@@ -100,7 +100,7 @@ def _blocks(listed: Sequence[Listed], now: datetime, width: int) -> Iterator[str
             yield layout.INDENT + terminal.fit(what, width - len(layout.INDENT))
 
 
-def _what(listed: Listed) -> str:
+def _what(listed: ListedEvent) -> str:
     """Return why an open event waits, and what a done one was about."""
     row = listed.row
     waits = row.state in {"deferred", "held", "parked"}

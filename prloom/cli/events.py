@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import event_table, places, terminal, times
+from prloom.cli import context, event_table, terminal, times
 from prloom.cli.options import Options, json_option, pass_options
 
 if TYPE_CHECKING:
-    from prloom.engine.views.events import Filter
+    from prloom.engine.views.events import EventFilter
 
 STATES = ("pending", "deferred", "held", "parked", "handled", "triaged", "dropped", "superseded")
 
@@ -45,11 +45,11 @@ def command(
     from prloom.engine.views import events  # noqa: PLC0415
 
     now = datetime.now(UTC)
-    where, config_error = places.repository_to_read(given)
+    where, config_error = context.repository_to_read(given)
     if config_error:
         click.echo(f"prloom: {terminal.clean(config_error)}", err=True)
-    named = None if plan is None else places.plan_id(where, plan)
-    wanted = events.Filter(
+    named = None if plan is None else context.plan_id(where, plan)
+    wanted = events.EventFilter(
         state=state,
         type=kind,
         author=None if author is None else author.removeprefix("@"),
@@ -67,7 +67,7 @@ def command(
         click.echo(_nothing(named, wanted))
 
 
-def _nothing(plan: str | None, wanted: Filter) -> str:
+def _nothing(plan: str | None, wanted: EventFilter) -> str:
     of = f" of plan {plan}" if plan else ""
     conditions = wanted._replace(limit=None)
     if not any(conditions):

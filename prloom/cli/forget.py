@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import layout, places, terminal
+from prloom.cli import context, layout, terminal
 from prloom.cli.options import Options, pass_options
 from prloom.errors import PrloomError
 
@@ -31,10 +31,10 @@ def command(given: Options, plan: str, *, yes: bool) -> None:
     from prloom.engine.views import plan_names  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
-    where = places.repository(given)
+    where = context.repository(given)
     repo = repository.find(where.root)
     try:
-        plan_id = places.plan_id(where, plan)
+        plan_id = context.plan_id(where, plan)
     except PrloomError:
         lost = plan_names.find_lost(where, plan)
         if lost is None:

@@ -35,7 +35,7 @@ def command(given: Options) -> None:
     import os  # noqa: PLC0415
 
     from prloom.engine.adoption import adopt  # noqa: PLC0415
-    from prloom.storage.folder import Folder  # noqa: PLC0415
+    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
     repo = repository.find(options.repo_root(given))
@@ -46,7 +46,7 @@ def command(given: Options) -> None:
         click.echo(f"{terminal.clean(str(path))} already exists and is valid; it was not changed.")
     else:
         text = TEMPLATE.format(base=json.dumps(repository.default_branch(repo), ensure_ascii=False))
-        with Folder.make(repo.root) as folder:
+        with SafeDir.make(repo.root) as folder:
             folder.replace(path.name, text.encode(), mode=0o666)  # what the umask makes of it, as an editor would
         click.echo(f"Wrote {terminal.clean(str(path))}.")
     click.echo("prloom/.local is kept out of git (.git/info/exclude).")

@@ -13,9 +13,9 @@ _OURS = ("prloom", "prloom_plugins")
 
 class _Clean(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        from prloom.core import leaks  # noqa: PLC0415 - a command that has nothing to tell need not pay for it
+        from prloom.core import secret_scan  # noqa: PLC0415 - a command that has nothing to tell need not pay for it
 
-        first, *others = terminal.clean_block(leaks.masked(super().format(record))).split("\n")
+        first, *others = terminal.clean_block(secret_scan.masked(super().format(record))).split("\n")
         return "\n".join([first, *(f"    {line}" for line in others)])  # so that no text passes for a line of the log
 
 

@@ -152,9 +152,9 @@ def _tell(error: BaseException, *, verbose: bool) -> int:
         return 1
     told = _for_people(error)
     if told is None:
-        from prloom.cli import bug  # noqa: PLC0415 - only a bug needs it
+        from prloom.cli import crash_report  # noqa: PLC0415 - only a bug needs it
 
-        return bug.tell(error, on_screen=verbose)
+        return crash_report.report(error, on_screen=verbose)
     if isinstance(error, OSError):  # it may have been stdout that the machine refused
         _spill()
     text, code = told

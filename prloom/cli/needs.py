@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from prloom.cli import layout, terminal
 
 if TYPE_CHECKING:
-    from prloom.engine.views.document import FailedAction, HeldEvent, LostPlan, ParkedEvent, PlanStatus, Status
+    from prloom.engine.views.status_schema import (
+        FailedAction,
+        HeldEvent,
+        LostPlan,
+        ParkedEvent,
+        PlanStatus,
+        StatusDocument,
+    )
 
 
 class Need(NamedTuple):
@@ -21,7 +28,7 @@ class Need(NamedTuple):
     age_ms: int | None = None
 
 
-def lines(status: Status) -> Iterator[str]:
+def lines(status: StatusDocument) -> Iterator[str]:
     """Yield the section, the longest waiting first; nothing if nothing waits for the operator."""
     found = sorted(_of_all(status), key=lambda need: -1 if need.age_ms is None else -need.age_ms - 1)
     if not found:
@@ -33,7 +40,7 @@ def lines(status: Status) -> Iterator[str]:
         yield from layout.item(need.label, need.text, *filter(None, [need.remedy]))
 
 
-def _of_all(status: Status) -> Iterator[Need]:
+def _of_all(status: StatusDocument) -> Iterator[Need]:
     yield from map(_lost, status.lost_plans or ())
     for plan in status.plans:
         if plan.blocked and plan.last_error:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from prloom.cli import places, requesting
+from prloom.cli import context, submit
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ def switch(
     """Hand in the request for the plans that are named, or for all; `done` says it in the past tense."""
     if named and all_plans:
         raise click.UsageError("name plans or use --all, not both", click.get_current_context())
-    where = places.repository(given)
-    plan_ids = [places.plan_id(where, plan) for plan in named] if named else _every(where)
-    requesting.hand_in_ids(where, verb, plan_ids, done=done)
+    where = context.repository(given)
+    plan_ids = [context.plan_id(where, plan) for plan in named] if named else _every(where)
+    submit.hand_in_ids(where, verb, plan_ids, done=done)
 
 
 def _every(where: RepositoryPaths) -> Sequence[str]:
@@ -32,5 +32,5 @@ def _every(where: RepositoryPaths) -> Sequence[str]:
 
     found = plans.ids(where)
     if not found:
-        raise PrloomError(f"there are {places.NO_PLANS}")
+        raise PrloomError(f"there are {context.NO_PLANS}")
     return found

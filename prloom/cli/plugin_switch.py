@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from prloom.cli import options, places, terminal
+from prloom.cli import context, options, terminal
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -53,19 +53,19 @@ def switch(given: Options, names: Sequence[str], verb: Verb) -> None:
 def _known(given: Options) -> tuple[PluginLine, ...]:
     from prloom.engine import catalog  # noqa: PLC0415 - see switch
 
-    return catalog.plugins(places.repository(given), options.config(given), os.environ).plugins
+    return catalog.plugins(context.repository(given), options.config(given), os.environ).plugins
 
 
 def _dispatcher_runs(given: Options) -> bool:
-    from prloom.engine.views import published  # noqa: PLC0415 - see switch
+    from prloom.engine.views import runtime_status  # noqa: PLC0415 - see switch
     from prloom.storage import paths  # noqa: PLC0415
-    from prloom.storage.folder import Folder  # noqa: PLC0415
+    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415
 
-    local = Folder.open(places.repository(given).root, *paths.LOCAL)
+    local = SafeDir.open(context.repository(given).root, *paths.LOCAL)
     if local is None:
         return False
     with local:
-        return published.dispatcher(local).running
+        return runtime_status.dispatcher(local).running
 
 
 def _key(name: str, known: Collection[str]) -> str:
@@ -73,17 +73,17 @@ def _key(name: str, known: Collection[str]) -> str:
 
     key = keys.resolve(name, known)
     if key is None:
-        hint = places.did_you_mean(name, known) or "`prloom plugins list` lists all plugins"
+        hint = context.did_you_mean(name, known) or "`prloom plugins list` lists all plugins"
         raise PrloomError(f"there is no plugin {name}; {hint}")
     return key
 
 
 def _write(path: Path, text: str) -> None:
     """Write the file whole, with the permissions that it had."""
-    from prloom.storage.folder import Folder  # noqa: PLC0415 - see switch
+    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415 - see switch
 
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else _MODE
-    with Folder.make(path.parent) as folder:
+    with SafeDir.make(path.parent) as folder:
         folder.replace(path.name, text.encode(), mode=mode)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import layout, options, places, terminal
+from prloom.cli import context, layout, options, terminal
 from prloom.cli.options import Options, json_option, pass_options
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def command(given: Options, *, as_json: bool) -> None:
     """
     from prloom.engine import catalog  # noqa: PLC0415 - `prloom plugins list --help` needs none
 
-    where = places.repository(given)
+    where = context.repository(given)
     found = catalog.plugins(where, options.config(given), os.environ)
     if as_json:
         terminal.echo_json(found)

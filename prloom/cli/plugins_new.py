@@ -120,9 +120,9 @@ def _check_name(name: str) -> None:
 def _others(name: str, parent: Path) -> str | None:
     """Return the bundled plugin that this one would replace; raise PrloomError if it would clash with a neighbour."""
     from prloom.extensions import discovery, keys  # noqa: PLC0415 - see command
-    from prloom.extensions.discovery import Places  # noqa: PLC0415
+    from prloom.extensions.discovery import PluginPaths  # noqa: PLC0415
 
-    places = Places(bundled=discovery.bundled("plugins"), project=parent, installed=False)
+    places = PluginPaths(bundled=discovery.bundled("plugins"), project=parent, installed=False)
     alike = [found for found in discovery.discover(places) if keys.slug(found.key) == keys.slug(name)]
     for found in alike:
         if found.source == "project" or found.key != name:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from prloom.api import Event, Json
-    from prloom.extensions.discovery import Found
+    from prloom.extensions.discovery import DiscoveredPlugin
     from prloom.testing.runners import Runner
     from prloom.testing.trial import Trial
 
@@ -43,8 +43,8 @@ def command(
     from contextlib import nullcontext  # noqa: PLC0415 - `prloom plugins test --help` needs none
     from dataclasses import replace  # noqa: PLC0415
 
-    from prloom.cli import trial_report  # noqa: PLC0415
-    from prloom.cli.trial_report import Result  # noqa: PLC0415
+    from prloom.cli import plugin_test_report  # noqa: PLC0415
+    from prloom.cli.plugin_test_report import PluginTestResult  # noqa: PLC0415
     from prloom.testing import contract_trial, listening, trial  # noqa: PLC0415
 
     found = _found(given, plugin)
@@ -65,14 +65,14 @@ def command(
         skipped = len(events) - len(trials)
         batch = None if skipped else trial.together(runner, events, root)
         trials += [] if skipped else trial.elsewhere(runner, root)
-        result = Result(found, registered, tuple(heard), tuple(trials), batch, skipped)
+        result = PluginTestResult(found, registered, tuple(heard), tuple(trials), batch, skipped)
         if not (said or files or inline or result.faults):
             label("the promises")
             result = replace(result, broken=contract_trial.broken(found, settings, os.environ))
     if as_json:
-        terminal.echo_json(trial_report.document(result))
+        terminal.echo_json(plugin_test_report.document(result))
     else:
-        click.echo("\n".join(trial_report.lines(result)))
+        click.echo("\n".join(plugin_test_report.lines(result)))
     problem = result.problem()
     if problem is not None:
         raise PrloomError(problem)
@@ -102,7 +102,7 @@ def _prints_to_stderr() -> Iterator[None]:
         yield
 
 
-def _found(given: Options, named: str) -> Found:
+def _found(given: Options, named: str) -> DiscoveredPlugin:
     """Return the plugin of this name, whichever filters it would not pass, or the one at this path."""
     from pathlib import Path  # noqa: PLC0415 - see command
 
@@ -130,7 +130,7 @@ def _root(given: Options) -> Path:
         return Path(given.directory).absolute()
 
 
-def _configured(given: Options, found: Found) -> tuple[Mapping[str, Json], timedelta]:
+def _configured(given: Options, found: DiscoveredPlugin) -> tuple[Mapping[str, Json], timedelta]:
     """Return the plugin's settings, and how long a hook may take."""
     from prloom.config import loading  # noqa: PLC0415 - see command
 
@@ -140,11 +140,11 @@ def _configured(given: Options, found: Found) -> tuple[Mapping[str, Json], timed
 
 def _events(said: Sequence[str], files: Sequence[str]) -> Mapping[str, Event]:
     """Return the events to show, by a description of each: what the options give, or the golden ones."""
-    from prloom.engine.views import incoming  # noqa: PLC0415 - see command
+    from prloom.engine.views import event_input  # noqa: PLC0415 - see command
     from prloom.testing import GOLDEN_EVENTS, a_comment  # noqa: PLC0415
 
     spoken = {text: a_comment(text, id=f"said-{number}") for number, text in enumerate(said, start=1)}
-    read = {event.id: event for name in files for event in incoming.read(_content(name), name)}
+    read = {event.id: event for name in files for event in event_input.read(_content(name), name)}
     return {**spoken, **read} or GOLDEN_EVENTS
 
 
@@ -161,13 +161,13 @@ def _content(name: str) -> bytes:
 
 @contextmanager
 def _at_work(
-    found: Found, settings: Mapping[str, Json], limit: timedelta, *, inline: bool
+    found: DiscoveredPlugin, settings: Mapping[str, Json], limit: timedelta, *, inline: bool
 ) -> Iterator[tuple[Runner, Path]]:
     """Yield what runs the plugin, and the empty folder that stands for the repository."""
     import tempfile  # noqa: PLC0415 - see command
     from pathlib import Path  # noqa: PLC0415
 
-    from prloom.extensions.process_host import ProcessHost  # noqa: PLC0415
+    from prloom.extensions.host.process import ProcessHost  # noqa: PLC0415
     from prloom.testing import runners  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="prloom-plugins-test-") as folder:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import layout, places, requesting
+from prloom.cli import context, layout, submit
 from prloom.cli.options import Options, pass_options
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
-    from prloom.engine.views.targets import Target
+    from prloom.engine.views.resolve_targets import RequestTarget
 
 
 @click.command("retry")
@@ -24,25 +24,25 @@ def command(given: Options, events: tuple[str, ...], *, deferred: bool, parked: 
 
     EVENT is the id of an event or of an action. With --deferred or --parked, it is a plan instead.
     """
-    from prloom.engine.views import targets  # noqa: PLC0415 - `prloom retry --help` needs none
+    from prloom.engine.views import resolve_targets  # noqa: PLC0415 - `prloom retry --help` needs none
 
     states = [name for name, asked in (("deferred", deferred), ("parked", parked)) if asked]
     if not events and not states:
         raise click.UsageError("name an event or an action, or use --deferred or --parked")
-    where = places.repository(given)
+    where = context.repository(given)
     if states:
-        plans: list[str | None] = [places.plan_id(where, name) for name in events]
-        found = [target for plan in plans or [None] for target in targets.in_state(where, states, plan=plan)]
+        plans: list[str | None] = [context.plan_id(where, name) for name in events]
+        found = [target for plan in plans or [None] for target in resolve_targets.in_state(where, states, plan=plan)]
     else:
-        found = list(targets.named(where, events))
+        found = list(resolve_targets.named(where, events))
         _check(found)
     if found:
-        requesting.hand_in(where, "retry", found, done="Due now")
+        submit.hand_in(where, "retry", found, done="Due now")
     else:
         click.echo(f"Nothing is {' or '.join(states)}.")
 
 
-def _check(found: list[Target]) -> None:
+def _check(found: list[RequestTarget]) -> None:
     """Raise PrloomError, before anything is written, for what does not wait for a retry."""
     for target in found:
         if target.event is None and target.action is None:

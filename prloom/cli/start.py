@@ -26,7 +26,7 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
     """
     import asyncio  # noqa: PLC0415 - the dispatcher's imports are its own to pay
 
-    from prloom.cli import config_check, logs, running  # noqa: PLC0415
+    from prloom.cli import config_check, logs, run_dispatcher  # noqa: PLC0415
     from prloom.workspace import root as roots  # noqa: PLC0415
 
     found, config = roots.find(Path(given.directory)), options.config(given)
@@ -38,26 +38,26 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
         logs.to_stderr("INFO" if not once and not dry_run else "WARNING")
     if dry_run:
         with terminal.progress("deciding"):
-            lines = asyncio.run(running.dry_run(root, config))
+            lines = asyncio.run(run_dispatcher.dry_run(root, config))
         for line in lines or ("Nothing would be done.",):
             click.echo(terminal.clean(line))
     elif once:
         with terminal.progress("one round"):
-            failed = asyncio.run(running.once(root, config))
+            failed = asyncio.run(run_dispatcher.once(root, config))
         click.echo(_outcome(options.worktrees_dir(given), root))
         if failed:
             raise PrloomError("\n".join(failed))  # the round is done all the same, for the other bridges
     else:
-        asyncio.run(running.for_ever(root, config, lambda: click.echo(RUNNING)))
+        asyncio.run(run_dispatcher.for_ever(root, config, lambda: click.echo(RUNNING)))
 
 
 def _outcome(worktrees: Path, root: Path) -> str:
     """Return in one line what is left after a round."""
     from datetime import UTC, datetime  # noqa: PLC0415
 
-    from prloom.cli import overview  # noqa: PLC0415
+    from prloom.cli import status_text  # noqa: PLC0415
     from prloom.engine.views import status  # noqa: PLC0415
     from prloom.storage.paths import RepositoryPaths  # noqa: PLC0415
 
     left = status.read(RepositoryPaths(root, worktrees), datetime.now(UTC))
-    return f"{overview.totals(left)} `prloom status` shows more."
+    return f"{status_text.totals(left)} `prloom status` shows more."

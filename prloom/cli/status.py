@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import overview, places, terminal
+from prloom.cli import context, status_text, terminal
 from prloom.cli.config_check import ConfigCheck
 from prloom.cli.options import Options, json_option, pass_options
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from prloom.engine.views.document import Status
+    from prloom.engine.views.status_schema import StatusDocument
     from prloom.storage.paths import RepositoryPaths
 
 _PAUSE = 1.0  # seconds between two looks of --watch
@@ -31,8 +31,8 @@ def command(given: Options, plan: str | None, *, as_json: bool, watch: bool) -> 
     """Show what is waiting and why, for all plans or for one PLAN, named by its id or its pull request's number."""
     if watch and as_json:
         raise click.UsageError("--json and --watch cannot be combined; use one of them")
-    where, _ = places.repository_to_read(given)
-    named = None if plan is None else places.plan_id(where, plan)
+    where, _ = context.repository_to_read(given)
+    named = None if plan is None else context.plan_id(where, plan)
     check = ConfigCheck(given)
     if watch:
         _watch(where, named, check)
@@ -40,10 +40,10 @@ def command(given: Options, plan: str | None, *, as_json: bool, watch: bool) -> 
     if as_json:
         terminal.echo_json(status)
     else:
-        click.echo("\n".join(overview.lines(status, now)))
+        click.echo("\n".join(status_text.lines(status, now)))
 
 
-def _read(where: RepositoryPaths, plan: str | None, check: ConfigCheck) -> tuple[Status, datetime]:
+def _read(where: RepositoryPaths, plan: str | None, check: ConfigCheck) -> tuple[StatusDocument, datetime]:
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom status --help` needs none
 
     from msgspec.structs import replace  # noqa: PLC0415
@@ -66,9 +66,9 @@ def _watch(where: RepositoryPaths, plan: str | None, check: ConfigCheck) -> None
     while True:
         status, now = _read(where, plan, check)
         if in_place:
-            drawn = _redraw(list(overview.lines(status, now)), drawn)
+            drawn = _redraw(list(status_text.lines(status, now)), drawn)
         elif (timeless := views.timeless(status)) != before:
-            click.echo("\n".join([*overview.lines(status, now), ""]))
+            click.echo("\n".join([*status_text.lines(status, now), ""]))
             sys.stdout.flush()
             before = timeless
         time.sleep(_PAUSE)

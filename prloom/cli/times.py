@@ -7,14 +7,14 @@ from datetime import datetime
 import click
 
 from prloom.config import durations
-from prloom.config.problems import Unfit
+from prloom.config.problems import InvalidValue
 
 
 def since(text: str, now: datetime) -> datetime:
     """Return the time that an option's value names: an age such as 2h, or a date or time, local if it has no zone."""
     try:
         return now - durations.parse(text)
-    except Unfit:
+    except InvalidValue:
         pass
     try:
         return datetime.fromisoformat(text).astimezone()

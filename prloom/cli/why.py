@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, assert_never
 
 import click
 
-from prloom.cli import layout, places, terminal
+from prloom.cli import context, layout, terminal
 from prloom.cli.options import Options, json_option, pass_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prloom.core.activity import Activity
-    from prloom.engine.views.trail import Happened
-    from prloom.engine.views.why import Life
+    from prloom.engine.views.event_history import HistoryStep
+    from prloom.engine.views.why import EventLife
 
 _SHOWN_LINES = 20
 _TIME = 21  # columns for "2026-11-21 12:00:00"
@@ -33,10 +33,10 @@ def command(given: Options, event: str, plan: str | None, *, as_json: bool) -> N
     """
     from prloom.engine.views import why  # noqa: PLC0415 - `prloom why --help` needs none
 
-    where, config_error = places.repository_to_read(given)
+    where, config_error = context.repository_to_read(given)
     if config_error:
         click.echo(f"prloom: {terminal.clean(config_error)}", err=True)
-    named = None if plan is None else places.plan_id(where, plan)
+    named = None if plan is None else context.plan_id(where, plan)
     life = why.find(where, event, plan=named)
     if as_json:
         terminal.echo_json(why.document(life))
@@ -44,7 +44,7 @@ def command(given: Options, event: str, plan: str | None, *, as_json: bool) -> N
         click.echo("\n".join(_lines(life)))
 
 
-def _lines(life: Life) -> Iterator[str]:
+def _lines(life: EventLife) -> Iterator[str]:
     yield from _about(life)
     yield ""
     came = f"came in from {terminal.clean(life.event.source)}"
@@ -55,7 +55,7 @@ def _lines(life: Life) -> Iterator[str]:
     yield from _now(life)
 
 
-def _about(life: Life) -> Iterator[str]:
+def _about(life: EventLife) -> Iterator[str]:
     event = life.event
     nobody = f"reported by {terminal.clean(event.source)}" if event.notice else "by the operator"
     author = f"by {terminal.clean(event.author.login)}" if event.author else nobody
@@ -74,7 +74,7 @@ def _about(life: Life) -> Iterator[str]:
         yield f"{layout.INDENT}earlier versions: {', '.join(map(terminal.clean, life.earlier))}"
 
 
-def _told(happened: Happened) -> Iterator[str]:
+def _told(happened: HistoryStep) -> Iterator[str]:
     """Yield what happened, and below it what it led to."""
     who = terminal.paint(terminal.clean(happened.by), "name")
     took = "" if happened.duration_ms is None else f" in {happened.duration_ms} ms"
@@ -95,7 +95,7 @@ def _told(happened: Happened) -> Iterator[str]:
             yield f"action {layout.shown_id(action.id)}  {terminal.clean(action.state)}{where}"
 
 
-def _verdict(happened: Happened) -> str:
+def _verdict(happened: HistoryStep) -> str:
     if happened.attempts is None:
         return terminal.paint(terminal.clean(happened.verdict), "strong")
     action = happened.actions[0]
@@ -104,7 +104,7 @@ def _verdict(happened: Happened) -> str:
     return f"action {layout.shown_id(action.id)} {terminal.paint(happened.verdict, 'strong')}{tries}{url}"
 
 
-def _now(life: Life) -> Iterator[str]:
+def _now(life: EventLife) -> Iterator[str]:
     """Yield where the event stands, what is happening with it, and what a person can do about it."""
     state = terminal.paint(life.state, "good" if life.state in _DONE else "warn")
     remedies = {

@@ -3,7 +3,7 @@
 import re
 from datetime import timedelta
 
-from prloom.config.problems import Unfit, shown
+from prloom.config.problems import InvalidValue, shown
 
 _FORM = re.compile(
     r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m(?!s))?(?:([0-9]{1,9})s)?(?:([0-9]{1,9})ms)?",
@@ -28,12 +28,14 @@ def parse(value: object) -> timedelta:
     if isinstance(value, timedelta):
         return _within_bounds(value)
     if isinstance(value, int) and value > 0 and not isinstance(value, bool):
-        raise Unfit(f"is {shown(value)}, which has no unit", f'write "{value}s" for seconds, or "{value}m" for minutes')
+        raise InvalidValue(
+            f"is {shown(value)}, which has no unit", f'write "{value}s" for seconds, or "{value}m" for minutes'
+        )
     if not isinstance(value, str):
-        raise Unfit(f"is {shown(value)}, which is not a duration", _REMEDY)
+        raise InvalidValue(f"is {shown(value)}, which is not a duration", _REMEDY)
     match = _FORM.fullmatch(value)
     if match is None or not value:
-        raise Unfit(f"is {shown(value)}, which is not a duration", _REMEDY)
+        raise InvalidValue(f"is {shown(value)}, which is not a duration", _REMEDY)
     # Summed in milliseconds: nine digits of days are more than a timedelta holds.
     parts = zip(match.groups(default="0"), _UNITS, strict=True)
     milliseconds = sum(int(count) * int(unit / timedelta(milliseconds=1)) for count, (_, unit) in parts)
@@ -55,7 +57,7 @@ def spell(duration: timedelta) -> str:
 
 def _within_bounds(duration: timedelta) -> timedelta:
     if duration <= timedelta(0):
-        raise Unfit("is not longer than zero", "write a duration longer than zero")
+        raise InvalidValue("is not longer than zero", "write a duration longer than zero")
     if duration > _LONGEST:
-        raise Unfit("is longer than ten years", f'write at most "{spell(_LONGEST)}"')
+        raise InvalidValue("is longer than ten years", f'write at most "{spell(_LONGEST)}"')
     return duration

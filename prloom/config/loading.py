@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from prloom.config import crosscheck, layers, presets, reference, sources, translation
+from prloom.config import crosscheck, layers, presets, pydantic_errors, reference, sources
 from prloom.config.layers import Layer, Tree
 from prloom.config.models import Config
 from prloom.config.problems import Problem, dotted, nearest
@@ -55,12 +55,12 @@ def _examine(said: tuple[Layer, ...]) -> tuple[Problem, ...]:
     try:
         config = Config.from_layers(said)
     except ValidationError as error:
-        return translation.problems(error, said)
+        return pydantic_errors.problems(error, said)
     return tuple(_problem(found, said) for found in crosscheck.findings(config))
 
 
-def _problem(found: crosscheck.Finding, said: tuple[Layer, ...]) -> Problem:
-    return translation.at(said, found.path, lambda key: (f"{key} {found.what}", found.now))
+def _problem(found: crosscheck.ConfigFinding, said: tuple[Layer, ...]) -> Problem:
+    return pydantic_errors.at(said, found.path, lambda key: (f"{key} {found.what}", found.now))
 
 
 def _nested_presets(said: tuple[Layer, ...], name: str) -> list[Problem]:

@@ -36,7 +36,7 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Dispatcher(Section):
+class DispatcherSection(Section):
     """How often the dispatcher looks for work, and how much it does at the same time."""
 
     tick_interval: Duration = Field(
@@ -46,7 +46,7 @@ class Dispatcher(Section):
     max_parallel_plans: Count = Field(default=4, ge=1, description="How many agent runs there may be at the same time.")
 
 
-class Trust(Section):
+class TrustSection(Section):
     """Whose text plugins and agents may read."""
 
     minimum: Permission = Field(
@@ -57,7 +57,7 @@ class Trust(Section):
     bots: tuple[Login, ...] = Field(default=(), description="Bots that are trusted; events by other bots are held.")
 
 
-class Backoff(Section):
+class BackoffSection(Section):
     """When prloom tries again what failed or was deferred."""
 
     initial: Duration = Field(
@@ -84,7 +84,7 @@ class BridgeSection(Section):
         return {**own, **(self.model_extra or {})}
 
 
-class GithubBridge(BridgeSection):
+class GithubBridgeSection(BridgeSection):
     """Pull requests on GitHub or GitHub Enterprise."""
 
     repo: RepoName = Field(
@@ -100,13 +100,13 @@ class GithubBridge(BridgeSection):
     )
 
 
-class LocalBridge(BridgeSection):
+class LocalBridgeSection(BridgeSection):
     """Feedback from the file `prloom/.local/review.md` of each worktree."""
 
     poll_interval: Duration = Field(default=timedelta(seconds=2), description="How often prloom reads the files.")
 
 
-class CustomBridge(BridgeSection):
+class CustomBridgeSection(BridgeSection):
     """Your own bridge; prloom passes further keys to it unchanged."""
 
     model_config = ConfigDict(extra="allow")
@@ -118,14 +118,14 @@ class CustomBridge(BridgeSection):
     )
 
 
-class Bridges(Section):
+class BridgesSection(Section):
     """Where feedback comes from and replies go to."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, CustomBridge] = Field(init=False)
+    __pydantic_extra__: dict[str, CustomBridgeSection] = Field(init=False)
 
-    github: GithubBridge = GithubBridge()
-    local: LocalBridge = LocalBridge()
+    github: GithubBridgeSection = GithubBridgeSection()
+    local: LocalBridgeSection = LocalBridgeSection()
 
     def named(self) -> Mapping[str, BridgeSection]:
         """Return every configured bridge by its name, the built-in ones first."""
@@ -150,7 +150,7 @@ class PluginSettings(Section):
         return dict(self.__pydantic_extra__)
 
 
-class Plugins(Section):
+class PluginsSection(Section):
     """Which plugins run, and how."""
 
     enabled: tuple[Text, ...] = Field(
@@ -204,7 +204,7 @@ StageSetting = Annotated[
 ]
 
 
-class Stages(Section):
+class StagesSection(Section):
     """Which agent does which work: an agent, a model of `[models]`, or a table {agent = "…", model = "…"}."""
 
     default: StageSetting = Field(
@@ -226,7 +226,7 @@ class CommandAgent(Section):
     )
 
 
-class Agents(Section):
+class AgentsSection(Section):
     """The limits and the environment of every agent run."""
 
     timeout: Duration = Field(default=timedelta(minutes=30), description="How long one run may take.")
@@ -253,14 +253,14 @@ class Config(Section):
     worktrees_dir: Folder = Field(
         default=Path("prloom/.local/worktrees"), description="Where prloom creates the plans' worktrees."
     )
-    dispatcher: Dispatcher = Dispatcher()
-    trust: Trust = Trust()
-    backoff: Backoff = Backoff()
-    bridges: Bridges = Bridges()
-    plugins: Plugins = Plugins()
+    dispatcher: DispatcherSection = DispatcherSection()
+    trust: TrustSection = TrustSection()
+    backoff: BackoffSection = BackoffSection()
+    bridges: BridgesSection = BridgesSection()
+    plugins: PluginsSection = PluginsSection()
     models: Mapping[str, AgentChoice] = Field(default_factory=dict, description="Names for agents with their models.")
-    stages: Stages = Stages()
-    agents: Agents = Agents()
+    stages: StagesSection = StagesSection()
+    agents: AgentsSection = AgentsSection()
     presets: Mapping[str, Mapping[str, Any]] = Field(
         default_factory=dict, description="Overrides of any key above, for plans that choose the preset by name."
     )

@@ -8,7 +8,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST_SHOWN = 60
 
 
-class Unfit(ValueError):  # noqa: N818 - a finding that becomes a Problem, never an error of its own
+class InvalidValue(ValueError):  # noqa: N818 - a finding that becomes a Problem, never an error of its own
     """A value cannot be used: what it is, said so that it follows the key, and what to do now."""
 
     def __init__(self, what: str, now: str) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, StrictBool, StrictInt
 
 from prloom.config import durations
-from prloom.config.problems import Unfit, shown
+from prloom.config.problems import InvalidValue, shown
 from prloom.model import variables
 
 AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
@@ -25,16 +25,16 @@ _REPO = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 def _text(value: object) -> object:
     if isinstance(value, str) and not value.isprintable():
-        raise Unfit(f"is {shown(value)}, which contains control characters", "remove them")
+        raise InvalidValue(f"is {shown(value)}, which contains control characters", "remove them")
     if value == "":
-        raise Unfit("is empty", "give it a value, or remove the key")
+        raise InvalidValue("is empty", "give it a value, or remove the key")
     return value
 
 
 def _branch(value: object) -> object:
     # A ref may be named `--output=file`, which git would take for an option.
     if isinstance(value, str) and (value.startswith("-") or " " in value):
-        raise Unfit(
+        raise InvalidValue(
             f"is {shown(value)}, which is not a valid name for a branch", 'write the branch\'s name, such as "main"'
         )
     return _text(value)
@@ -43,7 +43,7 @@ def _branch(value: object) -> object:
 def _folder(value: object) -> object:
     parts = Path(value).parts if isinstance(value, str | Path) else ("?",)
     if not set(parts) - {".", "..", "/"}:
-        raise Unfit(f"is {shown(value)}, which would mix worktrees with other files", "name a separate folder")
+        raise InvalidValue(f"is {shown(value)}, which would mix worktrees with other files", "name a separate folder")
     return value
 
 
@@ -54,13 +54,15 @@ def _login(value: object) -> object:
 
 def _repo(value: object) -> object:
     if isinstance(value, str) and value and not _REPO.fullmatch(value):
-        raise Unfit(f"is {shown(value)}, which is not the name of a repository", 'write "owner/name"')
+        raise InvalidValue(f"is {shown(value)}, which is not the name of a repository", 'write "owner/name"')
     return value
 
 
 def _url(value: object) -> object:
     if isinstance(value, str) and not re.match(r"https?://[^\s/]", value):
-        raise Unfit(f"is {shown(value)}, which is not a web address", 'write one such as "https://api.github.com"')
+        raise InvalidValue(
+            f"is {shown(value)}, which is not a web address", 'write one such as "https://api.github.com"'
+        )
     return value
 
 
@@ -69,15 +71,17 @@ def _size(value: object) -> object:
         match = _SIZE.fullmatch(value)
         value = int(match[1]) * _SIZE_UNITS[match[2]] if match else None
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-        raise Unfit("is not a size", 'write a number and a unit, such as "16MB" or "512KiB"')
+        raise InvalidValue("is not a size", 'write a number and a unit, such as "16MB" or "512KiB"')
     return value
 
 
 def _variable(value: object) -> object:
     if isinstance(value, str) and variables.is_forge_secret(value):
-        raise Unfit(f"names {value}, a forge's token, which agents must not get", "remove it")
+        raise InvalidValue(f"names {value}, a forge's token, which agents must not get", "remove it")
     if isinstance(value, str) and not _VARIABLE.fullmatch(value):
-        raise Unfit(f"holds {shown(value)}, which is not a valid name for a variable", "write the variable's name only")
+        raise InvalidValue(
+            f"holds {shown(value)}, which is not a valid name for a variable", "write the variable's name only"
+        )
     return value
 
 
@@ -93,7 +97,7 @@ def _json(value: object) -> object:
         case Mapping():
             return {str(key): _json(item) for key, item in value.items()}
         case _:
-            raise Unfit(f"holds {shown(value)}, which JSON cannot represent", "write it as text, in quotes")
+            raise InvalidValue(f"holds {shown(value)}, which JSON cannot represent", "write it as text, in quotes")
 
 
 Duration = Annotated[timedelta, BeforeValidator(durations.parse)]

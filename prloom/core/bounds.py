@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from prloom.model.decision import Change, Decision, Delivery
+from prloom.model.decision import Change, Decision, DeliveryChange
 
 REASON: Final = 1000
 """The most characters of a reason or an error that are kept."""
@@ -47,7 +47,7 @@ def _long_change(change: Change) -> bool:
     return _long(change.reason) or (change.deferral is not None and _long(change.deferral.reason))
 
 
-def _long_delivery(delivery: Delivery) -> bool:
+def _long_delivery(delivery: DeliveryChange) -> bool:
     return _long(delivery.error)
 
 

@@ -30,7 +30,7 @@ _REASON = 300
 
 
 @dataclass(frozen=True)
-class Command:
+class SlashCommand:
     """A comment's first word without its slash, and the words after it on the same line.
 
     For `/prloom` the command itself is the first of the words: `built_in` says which.
@@ -48,7 +48,7 @@ class Command:
         return verb if verb in BUILT_IN else ""
 
 
-def parse(event: Event) -> Command | None:
+def parse(event: Event) -> SlashCommand | None:
     """Return the command that a comment is, or None."""
     body = event.body.lstrip()
     if not body.startswith("/"):
@@ -57,7 +57,7 @@ def parse(event: Event) -> Command | None:
         return None
     words = body.partition("\n")[0].split()
     name = words[0].removeprefix("/")
-    return Command(name, tuple(words[1:])) if name else None
+    return SlashCommand(name, tuple(words[1:])) if name else None
 
 
 def held_before(command: Event, opened: Iterable[OpenEvent], named: tuple[str, ...]) -> tuple[OpenEvent, ...]:

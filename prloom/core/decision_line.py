@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from prloom.model.decision import Change, Decision, Delivery
+from prloom.model.decision import Change, Decision, DeliveryChange
 
 _IDS = 20
 """Ids of one kind that are named, and changes of one kind that are told; of more, the rest is counted."""
@@ -62,7 +62,7 @@ def _changes(changes: Iterable[Change]) -> Iterator[str]:
         yield f"{_plain(verdict)} {_names(ids)}{until}{reason}"
 
 
-def _deliveries(deliveries: Iterable[Delivery]) -> Iterator[str]:
+def _deliveries(deliveries: Iterable[DeliveryChange]) -> Iterator[str]:
     """Yield what became of the actions, those together that went the same way."""
     alike: dict[tuple[str, str], list[str]] = {}
     for delivery in deliveries:

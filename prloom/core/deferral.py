@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from prloom.core import backoff, turned_back
+from prloom.core import backoff, clock_rollback
 from prloom.core.backoff import SHORTEST, Backoff
 from prloom.model import record
 from prloom.model.decision import Change, Deferral, OnExpire
@@ -63,7 +63,7 @@ def due(events: Iterable[OpenEvent], now: datetime, *, clock: datetime | None = 
         for event, deferral in waiting
         if record.moment(deferral.deferred_until) <= now
         or record.moment(deferral.deadline) <= now
-        or turned_back.since(event.deferred_at, clock or now)
+        or clock_rollback.since(event.deferred_at, clock or now)
     ]
     return tuple(change for _, _, change in sorted(ready, key=lambda item: item[:2]))
 
@@ -90,7 +90,7 @@ def lookup_due(event: OpenEvent, now: datetime, *, clock: datetime | None = None
     wait = event.deferral
     if event.state != "held" or wait is None:
         return False
-    over = record.moment(wait.deferred_until) <= now or turned_back.since(event.deferred_at, clock or now)
+    over = record.moment(wait.deferred_until) <= now or clock_rollback.since(event.deferred_at, clock or now)
     return over and now < record.moment(wait.deadline)
 
 

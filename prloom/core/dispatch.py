@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from prloom.core import commands
-from prloom.core.commands import Command
+from prloom.core.commands import SlashCommand
 from prloom.model.event import Event
 from prloom.model.state import OpenEvent
 
 
 @dataclass(frozen=True)
-class Roster:
+class Subscribers:
     """The plugins that take part, in their order, by what they registered.
 
     `commands` maps a slash command, in lower case, to one. `observer_hook` is what the observers are called by:
@@ -29,14 +29,14 @@ class Roster:
 
 
 @dataclass(frozen=True)
-class Obey:
+class RunCommand:
     """Carry out a built-in command."""
 
     event_id: str
 
 
 @dataclass(frozen=True)
-class Show:
+class RunHook:
     """Run one plugin's hook on these events: `onEvent`, `beforeTriage`, or `command:/name`."""
 
     plugin: str
@@ -45,25 +45,25 @@ class Show:
 
 
 @dataclass(frozen=True)
-class Triage:
+class RunTriage:
     """Let an agent deal with these events, in one run."""
 
     event_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Finish:
+class CompleteNotices:
     """End these notices, which every plugin has seen: they need no agent."""
 
     event_ids: tuple[str, ...]
 
 
-Step = Obey | Show | Triage | Finish
+Step = RunCommand | RunHook | RunTriage | CompleteNotices
 
 
 def steps(
-    pending: Iterable[tuple[OpenEvent, Command | None]],
-    roster: Roster,
+    pending: Iterable[tuple[OpenEvent, SlashCommand | None]],
+    roster: Subscribers,
     *,
     busy: Collection[str],
     alone: Collection[str],
@@ -93,22 +93,22 @@ def steps(
                 ready.append(event)
             else:
                 shown.setdefault((*turn, event.id if event.id in alone else ""), []).append(event.id)
-    found += [Show(plugin, hook, tuple(ids)) for (hook, plugin, _), ids in shown.items()]
+    found += [RunHook(plugin, hook, tuple(ids)) for (hook, plugin, _), ids in shown.items()]
     if over:
-        found.append(Finish(tuple(over)))
+        found.append(CompleteNotices(tuple(over)))
     if ready and not triaging:
         found.append(batch(ready))
     return tuple(found)
 
 
-def unseen(event: Event, roster: Roster, *, agents: bool) -> bool:
+def unseen(event: Event, roster: Subscribers, *, agents: bool) -> bool:
     """Whether nobody is there to see an event that is let in: no plugin, no agent, and no command that it is."""
     if roster.observers or roster.triagers or (agents and not event.notice):
         return False
     return commands.parse(event) is None
 
 
-def next_turn(event: OpenEvent, roster: Roster) -> tuple[str, str] | None:
+def next_turn(event: OpenEvent, roster: Subscribers) -> tuple[str, str] | None:
     """Return the hook and the plugin whose turn it is with a pending event, or None when it is the agent's."""
     for plugin in roster.observers:
         if plugin not in event.seen:
@@ -119,13 +119,13 @@ def next_turn(event: OpenEvent, roster: Roster) -> tuple[str, str] | None:
     return None
 
 
-def batch(ready: list[OpenEvent]) -> Triage:
+def batch(ready: list[OpenEvent]) -> RunTriage:
     """Return the next triage run: all that is ready at once, but an event that spoilt a run has one of its own."""
     company = [event.id for event in ready if not event.alone]
-    return Triage(tuple(company) if company else (ready[0].id,))
+    return RunTriage(tuple(company) if company else (ready[0].id,))
 
 
-def _by_command(event: OpenEvent, command: Command, roster: Roster) -> Obey | Show | None:
+def _by_command(event: OpenEvent, command: SlashCommand, roster: Subscribers) -> RunCommand | RunHook | None:
     """Return how a command is carried out; None where it is only a text.
 
     To approve a stranger's text is to let it be read, not to let the stranger give commands.
@@ -134,8 +134,8 @@ def _by_command(event: OpenEvent, command: Command, roster: Roster) -> Obey | Sh
     if event.vouched and (command.built_in is not None or name not in roster.approved_commands):
         return None
     if command.built_in is not None:
-        return Obey(event.id)
+        return RunCommand(event.id)
     plugin = roster.commands.get(name)
     if plugin is None or plugin in event.passed:  # a plugin that let it pass would be shown it again at once
         return None
-    return Show(plugin, f"command:/{name}", (event.id,))
+    return RunHook(plugin, f"command:/{name}", (event.id,))

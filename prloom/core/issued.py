@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from prloom.core import acknowledging, marker, triage
+from prloom.core import acknowledgements, marker, triage
 from prloom.model.action import Action, Comment, InlineComment, Review
 from prloom.model.decision import DONE, Decision, Todo
 from prloom.model.event import Event
 from prloom.model.issued import IssuedPost, IssuedTodo
 
-_OWNERS = (triage.OWNER, acknowledging.OWNER)
+_OWNERS = (triage.OWNER, acknowledgements.OWNER)
 _ORDINALS = 16
 """How many actions of one event and one owner are tried to find the event that a post answers."""
 

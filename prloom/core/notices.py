@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from prloom.core import outbox
-from prloom.model.decision import Change, Delivery
+from prloom.model.decision import Change, DeliveryChange
 from prloom.model.event import Event
 from prloom.model.state import QueuedAction
 
@@ -19,7 +19,7 @@ def status(events: Iterable[Event]) -> str | None:
     return told[-1] if told else None
 
 
-def withdrawn(event: Event, queue: Iterable[QueuedAction]) -> tuple[Delivery, ...]:
+def withdrawn(event: Event, queue: Iterable[QueuedAction]) -> tuple[DeliveryChange, ...]:
     """Return the end of all that is still to be sent because of a comment that was deleted.
 
     Nobody is there to be answered; and what the comment asked for, its author has taken back.

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Literal
 
-from prloom.core import backoff, turned_back
+from prloom.core import backoff, clock_rollback
 from prloom.core.backoff import Backoff
 from prloom.model import record
-from prloom.model.decision import Delivery
+from prloom.model.decision import DeliveryChange
 from prloom.model.state import DeliveryState, QueuedAction, Receipt
 
 RECEIPTS = 1000
@@ -30,7 +30,7 @@ def ready(queue: Iterable[QueuedAction], now: datetime, *, clock: datetime | Non
 def _waited(action: QueuedAction, now: datetime, clock: datetime) -> bool:
     if action.next_try is None or record.moment(action.next_try) <= now:
         return True
-    return turned_back.since(action.tried_at, clock)
+    return clock_rollback.since(action.tried_at, clock)
 
 
 def next_due(queue: Iterable[QueuedAction]) -> datetime | None:
@@ -39,9 +39,9 @@ def next_due(queue: Iterable[QueuedAction]) -> datetime | None:
     return record.moment(min(times)) if times else None
 
 
-def delivered(action: QueuedAction, receipt: Receipt) -> Delivery:
+def delivered(action: QueuedAction, receipt: Receipt) -> DeliveryChange:
     """Return the end of an action that reached its target."""
-    return Delivery(
+    return DeliveryChange(
         action_id=action.id,
         state="delivered",
         attempts=action.attempts + 1,
@@ -59,17 +59,17 @@ def refused(
     now: datetime,
     policy: Backoff,
     commit: str | None = None,
-) -> Delivery:
+) -> DeliveryChange:
     """Return what becomes of an action that did not reach its target: another try, or a visible failure."""
     attempts = action.attempts + 1
     if not retryable:
-        return Delivery(action_id=action.id, state=_end(action), attempts=attempts, error=error, commit=commit)
+        return DeliveryChange(action_id=action.id, state=_end(action), attempts=attempts, error=error, commit=commit)
     pause = max(backoff.delay(policy, attempts, action.id), retry_after or timedelta())
     over = pause > min(record.moment(action.since), now) - now + policy.deadline
     if over or backoff.exhausted(policy, attempts):
         text = f"given up after {attempts} attempts: {error}"
-        return Delivery(action_id=action.id, state=_end(action), attempts=attempts, error=text, commit=commit)
-    return Delivery(
+        return DeliveryChange(action_id=action.id, state=_end(action), attempts=attempts, error=text, commit=commit)
+    return DeliveryChange(
         action_id=action.id,
         state="retrying",
         attempts=attempts,
@@ -89,25 +89,25 @@ def too_late(action: QueuedAction, now: datetime) -> bool:
     return action.courtesy and now - record.moment(action.since) > QUICK
 
 
-def dropped(action: QueuedAction, reason: str) -> Delivery:
+def dropped(action: QueuedAction, reason: str) -> DeliveryChange:
     """Return the end of an action that nobody waits for any more."""
-    return Delivery(action_id=action.id, state="dropped", attempts=action.attempts, error=reason)
+    return DeliveryChange(action_id=action.id, state="dropped", attempts=action.attempts, error=reason)
 
 
-def revived(action: QueuedAction) -> Delivery:
+def revived(action: QueuedAction) -> DeliveryChange:
     """Return the new start of an action that had failed or waits: it is due now, with all its time before it."""
-    return Delivery(action_id=action.id, state="queued", attempts=0)
+    return DeliveryChange(action_id=action.id, state="queued", attempts=0)
 
 
-def withheld(action: QueuedAction, secrets: Iterable[str]) -> Delivery:
+def withheld(action: QueuedAction, secrets: Iterable[str]) -> DeliveryChange:
     """Return what becomes of an action that would publish secrets: it fails, until a person has looked at it."""
     error = f"withheld because it contains {' and '.join(secrets)}; to read it, run `prloom approve {action.id}`"
-    return Delivery(action_id=action.id, state="failed", attempts=action.attempts, error=error, withheld=True)
+    return DeliveryChange(action_id=action.id, state="failed", attempts=action.attempts, error=error, withheld=True)
 
 
-def released(action: QueuedAction) -> Delivery:
+def released(action: QueuedAction) -> DeliveryChange:
     """Return the new start of an action that was withheld: a person has looked, and lets it go as it is."""
-    return Delivery(action_id=action.id, state="queued", attempts=0, released=True)
+    return DeliveryChange(action_id=action.id, state="queued", attempts=0, released=True)
 
 
 def receipted(state: DeliveryState, receipt: Receipt) -> DeliveryState:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from prloom.model import record
-from prloom.model.decision import Change, Decision, Delivery, Intake, OpenState, Thread
+from prloom.model.decision import Change, Decision, DeliveryChange, Intake, OpenState, Thread
 from prloom.model.position import Cursor, Position
 from prloom.model.record import Json
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
@@ -168,7 +168,7 @@ def _queue(
             opened[related] = replace(opened[related], actions=opened[related].actions + 1)
 
 
-def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[Delivery, ...], at: str) -> int:
+def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[DeliveryChange, ...], at: str) -> int:
     """Bring the queue up to what was delivered, and return how many actions that say something were."""
     delivered = 0
     for delivery in deliveries:

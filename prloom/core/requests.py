@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from prloom.core import outbox
-from prloom.model.decision import Change, Delivery
+from prloom.model.decision import Change, DeliveryChange
 from prloom.model.event import Event
 from prloom.model.state import DispatchState, OpenEvent
 
@@ -21,7 +21,7 @@ OPERATOR = "operator"
 
 
 @dataclass(frozen=True)
-class Request:
+class OperatorRequest:
     """One request: `retry`, `approve` and `drop` name events (or actions), `pause` and `resume` plans; `poll` may.
 
     `forget` asks for nothing but to be read: by then the dispatcher has let go of a plan that is none any more.
@@ -38,7 +38,7 @@ class Request:
     digests: Mapping[str, str] | None = None
 
 
-def to_event(request: Request, created_at: str) -> Event:
+def to_event(request: OperatorRequest, created_at: str) -> Event:
     """Return the request as the event that `control.jsonl` holds."""
     context = {
         "ids": list(request.ids),
@@ -49,7 +49,7 @@ def to_event(request: Request, created_at: str) -> Event:
     return Event(id=request.id, source=SOURCE, type=request.verb, created_at=created_at, context=context)
 
 
-def from_event(event: Event) -> Request | None:
+def from_event(event: Event) -> OperatorRequest | None:
     """Return the request that an event of `control.jsonl` is, or None for one that is none."""
     verb: Verb | None = next((verb for verb in get_args(Verb) if verb == event.type), None)
     if event.source != SOURCE or verb is None:
@@ -57,7 +57,7 @@ def from_event(event: Event) -> Request | None:
     context = event.context
     digests = context.get("digests")
     reason = context.get("reason")
-    return Request(
+    return OperatorRequest(
         id=event.id,
         verb=verb,
         ids=_texts(context.get("ids")),
@@ -71,7 +71,7 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
-def changes(request: Request, state: DispatchState) -> tuple[Change, ...]:
+def changes(request: OperatorRequest, state: DispatchState) -> tuple[Change, ...]:
     """Return what a request does to the open events of one plan."""
     named = [state.open[event_id] for event_id in request.ids if event_id in state.open]
     match request.verb:
@@ -89,7 +89,7 @@ def changes(request: Request, state: DispatchState) -> tuple[Change, ...]:
             return ()
 
 
-def deliveries(request: Request, state: DispatchState) -> tuple[Delivery, ...]:
+def deliveries(request: OperatorRequest, state: DispatchState) -> tuple[DeliveryChange, ...]:
     """Return which queued or failed actions a retry revives: those named, and those of the events named.
 
     A retry sends nothing that was withheld: that is looked through again. An approval releases it, by its own id only.
@@ -103,7 +103,7 @@ def deliveries(request: Request, state: DispatchState) -> tuple[Delivery, ...]:
     return tuple(outbox.revived(a) for a in state.queue.values() if a.id in named or (a.event_id in named and a.failed))
 
 
-def paused(request: Request, plan_id: str, state: DispatchState) -> bool | None:
+def paused(request: OperatorRequest, plan_id: str, state: DispatchState) -> bool | None:
     """Return whether a plan is to be paused (or resumed) by a request; None where the plan stays as it is."""
     if request.verb not in {"pause", "resume"} or plan_id not in request.ids:
         return None
@@ -111,7 +111,7 @@ def paused(request: Request, plan_id: str, state: DispatchState) -> bool | None:
     return None if state.paused == wanted else wanted
 
 
-def concerned(request: Request, plan_id: str, state: DispatchState) -> frozenset[str]:
+def concerned(request: OperatorRequest, plan_id: str, state: DispatchState) -> frozenset[str]:
     """Return which of the ids that a request names are a plan's: its own id, or those of its events and actions."""
     if request.verb in {"pause", "resume"}:
         return frozenset({plan_id} & set(request.ids))

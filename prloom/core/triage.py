@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from prloom.core import backoff, bounds, deferral, hush, marker
+from prloom.core import backoff, bounds, deferral, marker, reply_sanitizer
 from prloom.core.backoff import Backoff
 from prloom.model import record
 from prloom.model.action import Action, Comment
@@ -40,7 +40,7 @@ _DEEP = LONGEST_ANSWER // 8
 _OBJECT = re.compile(r'\{\s*"')
 
 
-class Item(Record, frozen=True):
+class AnswerItem(Record, frozen=True):
     """What the agent says of one event; `reply` is Markdown for its author."""
 
     event_id: str
@@ -57,17 +57,17 @@ class NewTodo(Record, frozen=True):
 
 
 @dataclass(frozen=True)
-class Answer:
+class TriageAnswer:
     """An answer's valid parts, and in `problems` what was wrong with the rest, by event or for all ("")."""
 
-    items: Mapping[str, Item]
+    items: Mapping[str, AnswerItem]
     todos: tuple[NewTodo, ...]
     rebase_requested: bool
     problems: Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Settled:
+class TriageResult:
     """What a run amounts to, ready to be committed."""
 
     changes: tuple[Change, ...]
@@ -97,12 +97,12 @@ def find(text: str) -> Json:
     return found
 
 
-def read(value: Json, batch: tuple[str, ...]) -> Answer:
+def read(value: Json, batch: tuple[str, ...]) -> TriageAnswer:
     """Return what of an answer holds for a batch of event ids; one bad item does not spoil the others."""
     if not isinstance(value, dict) or not isinstance(value.get("items"), list):
-        return Answer({}, (), rebase_requested=False, problems={"": "the answer has no list of items"})
+        return TriageAnswer({}, (), rebase_requested=False, problems={"": "the answer has no list of items"})
     problems: dict[str, str] = {}
-    items: dict[str, Item] = {}
+    items: dict[str, AnswerItem] = {}
     for raw in value["items"]:
         _read_item(raw, batch, items, problems)
     wanted = value.get("todos") or []
@@ -115,16 +115,16 @@ def read(value: Json, batch: tuple[str, ...]) -> Answer:
         if item.verdict == "todo" and event_id not in asked:
             problems[event_id] = "the verdict is todo, but no TODO names the event"
             del items[event_id]
-    return Answer(items, todos, rebase_requested=value.get("rebaseRequested") is True, problems=problems)
+    return TriageAnswer(items, todos, rebase_requested=value.get("rebaseRequested") is True, problems=problems)
 
 
-def _read_item(raw: Json, batch: tuple[str, ...], items: dict[str, Item], problems: dict[str, str]) -> None:
+def _read_item(raw: Json, batch: tuple[str, ...], items: dict[str, AnswerItem], problems: dict[str, str]) -> None:
     """Take in one item. Two that say different things of one event say nothing."""
     named = raw.get("eventId") if isinstance(raw, dict) else None
     event_id = named if isinstance(named, str) and named in batch else ""
     problem, item = "an item names an event that is not in the batch", None
     try:
-        item = record.from_wire(Item, raw)
+        item = record.from_wire(AnswerItem, raw)
     except msgspec.ValidationError as error:
         problem = str(error)
     if event_id and (event_id in problems or items.get(event_id, item) != item):
@@ -154,7 +154,7 @@ def _todo(raw: Json, batch: tuple[str, ...], problems: dict[str, str]) -> NewTod
 
 
 def settle(
-    answer: Answer,
+    answer: TriageAnswer,
     batch: tuple[Event, ...],
     opened: Mapping[str, OpenEvent],
     *,
@@ -162,7 +162,7 @@ def settle(
     policy: Backoff,
     plan_target: Target,
     rebase_open: bool = False,
-) -> Settled:
+) -> TriageResult:
     """Return what becomes of a batch that an agent answered; what the answer leaves out is tried again.
 
     `rebase_open`: the plan has a TODO for a rebase that is not done.
@@ -185,10 +185,10 @@ def settle(
     if causes:
         changes = [replace(each, reason=_REBASE) if each.event_id in causes else each for each in changes]
         todos = todos if rebase_open else _with_rebase(todos, causes, threads)
-    return Settled(tuple(changes), tuple(actions), todos, bool(causes))
+    return TriageResult(tuple(changes), tuple(actions), todos, bool(causes))
 
 
-def _rebase_causes(answer: Answer, kept: set[str]) -> tuple[str, ...]:
+def _rebase_causes(answer: TriageAnswer, kept: set[str]) -> tuple[str, ...]:
     """Return the settled events that asked for the rebase; the answer does not name them.
 
     It is those that nothing else would come of; or else those that ask for a change, or that were acknowledged.
@@ -234,7 +234,7 @@ def _waiting(causes: tuple[str, ...], threads: Mapping[str, Target | None]) -> t
     return tuple(Thread(cause, target) for cause in causes if (target := threads.get(cause)) is not None)
 
 
-def _todos(answer: Answer, kept: set[str], threads: Mapping[str, Target | None]) -> tuple[Todo, ...]:
+def _todos(answer: TriageAnswer, kept: set[str], threads: Mapping[str, Target | None]) -> tuple[Todo, ...]:
     """Return the TODOs of the events that were settled; an event that is tried again asks for its own next time."""
     todos = []
     for ordinal, todo in enumerate(answer.todos):
@@ -251,7 +251,9 @@ def reply(event: Event, opened: OpenEvent, text: str | None, plan_target: Target
         return []
     ident = marker.action_id(event.id, OWNER, opened.actions)
     target = event.reply_to or plan_target
-    said = hush.hush(text.strip(), to=event.author.login if event.author else None, host=_host(event.url))
+    said = reply_sanitizer.sanitize(
+        text.strip(), to=event.author.login if event.author else None, host=_host(event.url)
+    )
     return [Action(id=ident, target=target, payload=Comment(said), related_event_id=event.id)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from prloom.core import deferral, triage, turned_back
+from prloom.core import clock_rollback, deferral, triage
 from prloom.core.backoff import Backoff
 from prloom.model import record
 from prloom.model.decision import Change
@@ -38,7 +38,7 @@ def met(reason: str, resets_at: datetime | None, now: datetime) -> UsageLimit:
 
 def holds(limit: UsageLimit, events: Iterable[OpenEvent], now: datetime) -> bool:
     """Whether the limit keeps the program from being run on these events: not where somebody asked for a retry."""
-    if limit.since is not None and turned_back.by(limit.since, now):
+    if limit.since is not None and clock_rollback.by(limit.since, now):
         return False  # what is left of the wait is not known; the next run finds out
     return now < limit.until and not any(_asked_for(event, now) for event in events)
 

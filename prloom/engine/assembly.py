@@ -8,25 +8,25 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prloom.config.models import BridgeSection, Config, CustomBridge
+from prloom.config.models import BridgeSection, Config, CustomBridgeSection
 from prloom.core import remotes
 from prloom.engine.adoption import adopt
-from prloom.engine.board import Board
-from prloom.engine.bus.ledger import Clock
+from prloom.engine.bus.event_store import Clock
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.agents import AgentTriager
-from prloom.engine.plan.plugins import Crew, Plugin
+from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.rules import rules
+from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import WorkspaceError
 from prloom.extensions import bridges, discovery, filters
-from prloom.extensions.bridges import Bridges
-from prloom.extensions.discovery import Found
-from prloom.extensions.filters import Selection, Wishes
-from prloom.extensions.hosting import Host
-from prloom.extensions.inline_host import InlineHost
-from prloom.extensions.process_host import ProcessHost
+from prloom.extensions.bridges import LoadedBridges
+from prloom.extensions.discovery import DiscoveredPlugin
+from prloom.extensions.filters import PluginOptions, PluginSelection
+from prloom.extensions.host.inline import InlineHost
+from prloom.extensions.host.interface import PluginHost
+from prloom.extensions.host.process import ProcessHost
 from prloom.model.record import Json
-from prloom.storage import files
+from prloom.storage import fd_limit
 from prloom.storage.disk import SHARED
 from prloom.workspace import repository
 
@@ -45,11 +45,11 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
     """
     general = rules(config)
     loaded = load_bridges(root, config)
-    files.allow_many()
-    board = Board(adopt.locate(root, config), general, clock, disk=SHARED)
+    fd_limit.allow_many()
+    board = PlanRegistry(adopt.locate(root, config), general, clock, disk=SHARED)
     return Dispatcher(
         board,
-        crew=crew(root, config, environ),
+        plugin_set=plugin_set(root, config, environ),
         bridges=loaded,
         triager=AgentTriager(
             root=root, environ=environ, parallel=config.dispatcher.max_parallel_plans, read_plan=board.read_plan
@@ -60,7 +60,7 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
     )
 
 
-def load_bridges(root: Path, config: Config) -> Bridges:
+def load_bridges(root: Path, config: Config) -> LoadedBridges:
     """Return the bridges that the configuration asks for."""
     tables = {name: _table(section) for name, section in config.bridges.named().items()}
     if "github" in tables and not tables["github"].get("repo"):
@@ -82,21 +82,21 @@ def _table(section: BridgeSection) -> dict[str, object]:
     table: dict[str, object] = {"enabled": section.enabled, **section.settings}
     if "poll_interval" in section.model_fields_set:
         table["poll_interval"] = section.poll_interval
-    if isinstance(section, CustomBridge):
+    if isinstance(section, CustomBridgeSection):
         table["module"] = section.module
     return table
 
 
-def select(root: Path, config: Config, environ: Mapping[str, str]) -> Selection:
+def select(root: Path, config: Config, environ: Mapping[str, str]) -> PluginSelection:
     """Return which plugins run, and why the others do not; no code of any is run by that."""
     found = discovery.discover(discovery.places(root, environ))
     return filters.select(found, wishes(config), environ)
 
 
-def wishes(config: Config) -> Wishes:
+def wishes(config: Config) -> PluginOptions:
     """Return what the configuration says of plugins."""
     plugins = config.plugins
-    return Wishes(
+    return PluginOptions(
         enabled=plugins.enabled,
         disabled=plugins.disabled,
         order=plugins.order,
@@ -104,7 +104,7 @@ def wishes(config: Config) -> Wishes:
     )
 
 
-def crew(root: Path, config: Config, environ: Mapping[str, str]) -> Crew:
+def plugin_set(root: Path, config: Config, environ: Mapping[str, str]) -> PluginSet:
     """Return the plugins that run, each with its host; nothing of them has run yet."""
     selection = select(root, config, environ)
     for warning in selection.warnings:
@@ -112,7 +112,7 @@ def crew(root: Path, config: Config, environ: Mapping[str, str]) -> Crew:
             log.warning("%s", warning)
     known = [found.key for found in selection.chosen]
     plugins = [
-        Plugin(
+        RunningPlugin(
             found.key,
             found.source,
             _host(found, filters.settings_of(found.key, wishes(config), known), root, config, environ),
@@ -120,10 +120,12 @@ def crew(root: Path, config: Config, environ: Mapping[str, str]) -> Crew:
         )
         for found in selection.chosen
     ]
-    return Crew(plugins, selection.failures)
+    return PluginSet(plugins, selection.failures)
 
 
-def _host(found: Found, settings: Mapping[str, Json], root: Path, config: Config, environ: Mapping[str, str]) -> Host:
+def _host(
+    found: DiscoveredPlugin, settings: Mapping[str, Json], root: Path, config: Config, environ: Mapping[str, str]
+) -> PluginHost:
     if config.plugins.isolation == "inline":
         return InlineHost(found, settings)
     memory = config.plugins.memory_limit

@@ -9,15 +9,15 @@ from msgspec.structs import replace
 
 from prloom.config.models import Config
 from prloom.engine import assembly
-from prloom.engine.views import published
-from prloom.engine.views.document import BridgeStatus
+from prloom.engine.views import runtime_status
+from prloom.engine.views.status_schema import BridgeStatus
 from prloom.extensions import registry
-from prloom.extensions.hosting import OfferedSkill, OfferedTool, Registered
-from prloom.extensions.registry import Entry
+from prloom.extensions.host.interface import OfferedSkill, OfferedTool, Registered
+from prloom.extensions.registry import PluginEntry
 from prloom.model.record import Record
 from prloom.storage import paths
-from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
 
 
 class PluginLine(Record, frozen=True, kw_only=True):
@@ -117,12 +117,14 @@ def bridges(repository: RepositoryPaths, config: Config) -> tuple[BridgeLine, ..
     return tuple(_with_polls(line, polls.get(line.name)) for line in lines)
 
 
-def _published(repository: RepositoryPaths, name: str, key: str, shape: type[published.R]) -> tuple[published.R, ...]:
-    local = Folder.open(repository.root, *paths.LOCAL)
+def _published(
+    repository: RepositoryPaths, name: str, key: str, shape: type[runtime_status.R]
+) -> tuple[runtime_status.R, ...]:
+    local = SafeDir.open(repository.root, *paths.LOCAL)
     if local is None:
         return ()
     with local:
-        return published.of(local, name, key, shape)
+        return runtime_status.of(local, name, key, shape)
 
 
 def _loaded(plugin: Offered) -> Registered | str:
@@ -137,7 +139,7 @@ def _loaded(plugin: Offered) -> Registered | str:
     )
 
 
-def _plugin(entry: Entry, told: Offered | None) -> PluginLine:
+def _plugin(entry: PluginEntry, told: Offered | None) -> PluginLine:
     return PluginLine(
         name=entry.name,
         source=entry.source,

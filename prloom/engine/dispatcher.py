@@ -10,27 +10,27 @@ from datetime import datetime, timedelta
 from functools import partial
 from math import inf
 
-from prloom.core import turned_back
-from prloom.core.dispatch import Roster
-from prloom.engine.board import Board, GoneError
-from prloom.engine.bus.ledger import Clock
-from prloom.engine.operator import errands
+from prloom.core import clock_rollback
+from prloom.core.dispatch import Subscribers
+from prloom.engine.bus.event_store import Clock
+from prloom.engine.file_watcher import FileWatcher
+from prloom.engine.health import Health
+from prloom.engine.operator import requests
 from prloom.engine.operator.control import Control
-from prloom.engine.plan import work
-from prloom.engine.plan.desk import Desk
-from prloom.engine.plan.hands import Hands, Triager
-from prloom.engine.plan.jobs import Jobs
-from prloom.engine.plan.plugins import Crew
+from prloom.engine.plan import reconcile
+from prloom.engine.plan.background_tasks import BackgroundTasks
+from prloom.engine.plan.delivery_limiter import DeliveryLimiter
+from prloom.engine.plan.dependencies import PlanDependencies, Triager
+from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.rules import Rules
-from prloom.engine.plan.turns import Turns
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan_registry import GoneError, PlanRegistry
 from prloom.engine.polling import network
 from prloom.engine.polling.network import Connect, Network
 from prloom.engine.polling.pollers import Pollers
-from prloom.engine.troubles import Troubles
-from prloom.engine.wakes import Wakes
-from prloom.engine.watch import Watcher
+from prloom.engine.work_queue import WorkQueue
 from prloom.errors import PrloomError
-from prloom.extensions.bridges import Bridges
+from prloom.extensions.bridges import LoadedBridges
 from prloom.storage import paths
 
 log = logging.getLogger(__name__)
@@ -45,10 +45,10 @@ class Dispatcher:
 
     def __init__(
         self,
-        board: Board,
+        board: PlanRegistry,
         *,
-        crew: Crew,
-        bridges: Bridges,
+        plugin_set: PluginSet,
+        bridges: LoadedBridges,
         triager: Triager,
         rules: Rules,
         clock: Clock,
@@ -58,22 +58,22 @@ class Dispatcher:
         self.board = board
         self.bridges = bridges
         self.clock = clock
-        self._crew = crew
-        board.plugins = crew.keys
+        self._crew = plugin_set
+        board.plugins = plugin_set.keys
         self._triager = triager
         self._rules = rules
         state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
         self._network = Network(bridges, environ, clock, state, connect=connect)
         self._pollers = Pollers(bridges, state, board, self._network)
         self._control = Control(board.local)
-        self._watcher: Watcher | None = None
+        self._watcher: FileWatcher | None = None
         self._buses: Mapping[str, str] = {}
         self._horizon: datetime | None = None
-        self._turns = Turns()
-        self._wakes = Wakes()
-        self._jobs = Jobs(self._wakes.rouse)
+        self._turns = DeliveryLimiter()
+        self._wakes = WorkQueue()
+        self._jobs = BackgroundTasks(self._wakes.rouse)
         self._ticked_at = self._looked_at = clock()
-        self._troubles = Troubles()
+        self._troubles = Health()
 
     # ---- the two ways to run
 
@@ -85,7 +85,7 @@ class Dispatcher:
         try:
             await self._crew.start()
             self._troubles.begin(self.board.local)
-            watcher = self._watcher = Watcher()
+            watcher = self._watcher = FileWatcher()
             async with asyncio.TaskGroup() as group:
                 notices = group.create_task(self._notice(watcher))
                 while self._tick_on():
@@ -156,8 +156,8 @@ class Dispatcher:
         """Look for plans that were adopted or given up since the last tick."""
         self.board.take_up(self._rules)
         self._drop_lost()
-        if self._watcher is not None and self._watcher.wants(self.board.desks):
-            self._buses = {f"{desk.local.path}/{paths.BUS}": desk.id for desk in self.board.all()}
+        if self._watcher is not None and self._watcher.wants(self.board.runtimes):
+            self._buses = {f"{runtime.local.path}/{paths.BUS}": runtime.id for runtime in self.board.all()}
             self._watcher.follow([*self._buses, self.board.local.path])
 
     def _drop_lost(self) -> None:
@@ -186,7 +186,7 @@ class Dispatcher:
     def _look_at_the_clock(self) -> None:
         """See that nothing waits for longer than it was to because the clock was turned back."""
         before, self._looked_at = self._looked_at, self.clock()
-        by = turned_back.by(before, self._looked_at)
+        by = clock_rollback.by(before, self._looked_at)
         if by:
             log.warning("the clock was turned back by %s; prloom adjusts the times, so that nothing waits longer", by)
             for each in (self.board, self._pollers, self._crew):
@@ -194,7 +194,7 @@ class Dispatcher:
 
     def _obey(self) -> None:
         """Carry out what other commands ask for."""
-        if errands.run(self._control, self.board, self.bridges.acknowledgement):
+        if requests.run(self._control, self.board, self.bridges.acknowledgement):
             self.poll()
 
     def _poll(self) -> None:
@@ -204,40 +204,40 @@ class Dispatcher:
         """Once all bridges have been asked, take in what stands on the buses by now, and nothing that comes later."""
         if self._pollers:
             return
-        for desk in self.board.all():
-            if desk.read_to is None and not desk.resting(self.clock()):
+        for runtime in self.board.all():
+            if runtime.read_to is None and not runtime.resting(self.clock()):
                 try:
-                    desk.read_to = desk.ledger.events.end()
+                    runtime.read_to = runtime.event_store.events.end()
                 except PrloomError as error:
-                    desk.trouble(str(error))
-                self._wakes.rouse(desk.id)
+                    runtime.trouble(str(error))
+                self._wakes.rouse(runtime.id)
 
     def _work_through_all(self) -> None:
-        for desk in self.board.stirred:  # looked at just now
-            self._advance(desk)
+        for runtime in self.board.stirred:  # looked at just now
+            self._advance(runtime)
 
     def _work_through(self, plan_ids: Iterable[str]) -> None:
         """Work through plans once; where that has changed something, they are woken to be worked through again."""
         for plan_id in plan_ids:
-            desk = self.board.look(plan_id)
-            if desk is not None:
-                self._advance(desk)
+            runtime = self.board.look(plan_id)
+            if runtime is not None:
+                self._advance(runtime)
         self._drop_lost()
 
-    def _advance(self, desk: Desk) -> None:
-        since, seen = self.clock(), self.board.at_rest.see(desk)
-        if work.advance(desk, self._roster(desk), self._hands(agents=bool(desk.id))):
-            self._wakes.rouse(desk.id)
+    def _advance(self, runtime: PlanRuntime) -> None:
+        since, seen = self.clock(), self.board.at_rest.see(runtime)
+        if reconcile.reconcile(runtime, self._roster(runtime), self._hands(agents=bool(runtime.id))):
+            self._wakes.rouse(runtime.id)
         else:
-            self.board.at_rest.add(desk, seen, since)
+            self.board.at_rest.add(runtime, seen, since)
 
-    def _roster(self, desk: Desk) -> Roster:
-        without = desk.rules.config.plugins.disabled
-        return self._crew.roster(without) if desk.id else self._crew.repository_roster()
+    def _roster(self, runtime: PlanRuntime) -> Subscribers:
+        without = runtime.rules.config.plugins.disabled
+        return self._crew.roster(without) if runtime.id else self._crew.repository_roster()
 
-    def _hands(self, *, agents: bool) -> Hands:
-        return Hands(
-            crew=self._crew,
+    def _hands(self, *, agents: bool) -> PlanDependencies:
+        return PlanDependencies(
+            plugin_set=self._crew,
             bridges=self.bridges,
             triager=self._triager,
             context=self._pollers.context,
@@ -269,10 +269,10 @@ class Dispatcher:
         ahead = min((*polls, *self.board.next_times(since)), default=inf)
         return max(ahead - self.clock().timestamp(), 0)
 
-    async def _notice(self, watcher: Watcher) -> None:
+    async def _notice(self, watcher: FileWatcher) -> None:
         """Hear of what others append. A notice is a hint: where none can be had, the ticks find everything."""
         try:
-            async for folder, name in watcher.notices():
+            async for folder, name in watcher.changes():
                 if name == paths.CONTROL or folder is None:
                     self._wakes.want_tick()
                 elif name == paths.EVENTS:

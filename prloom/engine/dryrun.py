@@ -17,18 +17,18 @@ from prloom.api.context import Services
 from prloom.api.http import HttpNeeds, UsesHttp
 from prloom.config import stages
 from prloom.config.models import Config
-from prloom.core import verdicts
-from prloom.core.dispatch import Triage
+from prloom.core import hook_results
+from prloom.core.dispatch import RunTriage
 from prloom.engine import assembly
 from prloom.engine.adoption import adopt
-from prloom.engine.board import REPOSITORY, Board
 from prloom.engine.bus import entries, plans
-from prloom.engine.bus.guard import Guard
-from prloom.engine.bus.ledger import Clock
+from prloom.engine.bus.event_store import Clock
+from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.plan.desk import Desk
 from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan.services import HookServices
+from prloom.engine.plan_registry import REPOSITORY, PlanRegistry
 from prloom.errors import AgentError, PrloomError
 from prloom.model.action import Action, React
 from prloom.model.decision import Decision
@@ -36,9 +36,9 @@ from prloom.model.event import Event
 from prloom.model.position import Cursor
 from prloom.model.record import Json
 from prloom.storage import paths
-from prloom.storage.folder import TEMPORARY, Folder
 from prloom.storage.paths import RepositoryPaths
-from prloom.storage.reader import Reader
+from prloom.storage.reader import JournalReader
+from prloom.storage.safe_dir import TEMPORARY, SafeDir
 
 TRIAGE = "triage"
 
@@ -53,11 +53,11 @@ async def decisions(
         ids = (REPOSITORY, *plans.ids(copied))
         begun = {plan_id: _last(copied, plan_id) for plan_id in ids}
         general = rules(config)
-        board = Board(copied, general, clock, guard=Guard(None))
+        board = PlanRegistry(copied, general, clock, guard=WorktreeGuard(None))
         loaded = assembly.load_bridges(root, config)
         dispatcher = Dispatcher(
             board,
-            crew=assembly.crew(root, config, environ),
+            plugin_set=assembly.plugin_set(root, config, environ),
             bridges=replace(loaded, loaded=tuple(replace(b, bridge=Silent(b.bridge)) for b in loaded.loaded)),
             triager=Abstainer(config, board),
             rules=general,
@@ -104,7 +104,7 @@ class Silent:
 class Abstainer:
     """A triager that says which agent would be asked."""
 
-    def __init__(self, config: Config, board: Board) -> None:
+    def __init__(self, config: Config, board: PlanRegistry) -> None:
         self._agent = stages.stage(config, "triage").agent
         self._board = board
 
@@ -112,33 +112,33 @@ class Abstainer:
         """Return something that anybody may hold at any time."""
         return asyncio.Semaphore()
 
-    def sweep(self, desk: Desk) -> None:
+    def sweep(self, runtime: PlanRuntime) -> None:
         """Leave the runs of the real dispatcher alone."""
 
-    def services(self, desk: Desk) -> Services:
+    def services(self, runtime: PlanRuntime) -> Services:
         """Return the services of hooks; agents are not among them."""
-        return HookServices(desk, run=_no_agent, read_plan=self._board.read_plan)
+        return HookServices(runtime, run=_no_agent, read_plan=self._board.read_plan)
 
-    async def triage(self, desk: Desk, step: Triage) -> None:
+    async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:
         """Put the events aside in the copy."""
         who = "the first installed agent" if self._agent == "auto" else self._agent
-        changes = tuple(verdicts.park(event_id, f"would be triaged by {who}") for event_id in step.event_ids)
-        desk.ledger.commit(TRIAGE, self._agent, changes=changes)
+        changes = tuple(hook_results.park(event_id, f"would be triaged by {who}") for event_id in step.event_ids)
+        runtime.event_store.commit(TRIAGE, self._agent, changes=changes)
 
-    async def recover(self, desk: Desk, run: str, event_ids: tuple[str, ...]) -> None:
+    async def recover(self, runtime: PlanRuntime, run: str, event_ids: tuple[str, ...]) -> None:
         """Leave the runs of the real dispatcher alone."""
-        changes = tuple(verdicts.park(event_id, f"is in run {run}") for event_id in event_ids)
-        desk.ledger.commit(TRIAGE, self._agent, changes=changes)
+        changes = tuple(hook_results.park(event_id, f"is in run {run}") for event_id in event_ids)
+        runtime.event_store.commit(TRIAGE, self._agent, changes=changes)
 
 
-async def _no_agent(desk: Desk, stage: str, text: str, model: str | None) -> str:
-    raise AgentError(f"a dry run does not start agents (the hook requested stage {stage} on plan {desk.id})")
+async def _no_agent(runtime: PlanRuntime, stage: str, text: str, model: str | None) -> str:
+    raise AgentError(f"a dry run does not start agents (the hook requested stage {stage} on plan {runtime.id})")
 
 
 def _copy(where: RepositoryPaths, scratch: Path) -> tuple[RepositoryPaths, dict[str, str]]:
     """Copy the state of the repository and its plans; return where the copy is, and which plans are not in it."""
     copied = RepositoryPaths(scratch, scratch / "worktrees")
-    guard = Guard(where.root)
+    guard = WorktreeGuard(where.root)
     refused: dict[str, str] = {}
     _copy_state(where.local, copied.local)
     for plan_id in plans.ids(where):
@@ -186,13 +186,13 @@ def _copy_below(source: Path, target: Path, copied: set[Path]) -> None:
                 shutil.copy(entry, target / entry.name)
 
 
-def _log(where: RepositoryPaths, plan_id: str) -> Reader | None:
+def _log(where: RepositoryPaths, plan_id: str) -> JournalReader | None:
     worktree = where.worktree(plan_id) if plan_id else where.root
     try:
-        bus = Folder.open(worktree, *paths.LOCAL, paths.BUS)
+        bus = SafeDir.open(worktree, *paths.LOCAL, paths.BUS)
     except PrloomError:  # the plan is not worked on, and that is told
         return None
-    return None if bus is None else Reader(bus, paths.DECISIONS)
+    return None if bus is None else JournalReader(bus, paths.DECISIONS)
 
 
 def _last(where: RepositoryPaths, plan_id: str) -> Cursor:

@@ -9,7 +9,7 @@ from prloom.errors import StorageError
 from prloom.model import record
 from prloom.storage import paths
 from prloom.storage.document import Document
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 Told = Sequence[Mapping[str, Any]]
 
@@ -19,7 +19,7 @@ _FEW_SECONDS = 5
 class Publisher:
     """Remembers what each file in the folder says, and writes those that must say something else."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: SafeDir) -> None:
         self._folder = folder
         self._published: dict[str, Told] = {}
 

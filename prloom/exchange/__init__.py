@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import os
 
-    from prloom.exchange.aio import AsyncExchange, AsyncHeldClaim
-    from prloom.exchange.claim import Claim, Delivery, Entry, TopicStats
-    from prloom.exchange.drafting import draft
+    from prloom.exchange.aio import AsyncClaimedMessage, AsyncExchange
+    from prloom.exchange.claim import Claim, Delivery, MessageEntry, TopicStats
+    from prloom.exchange.claimed_message import ClaimedMessage
     from prloom.exchange.errors import (
         ClaimOverError,
         ExchangeError,
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
         UnknownMessageError,
     )
     from prloom.exchange.exchange import Checked, Exchange
-    from prloom.exchange.held import HeldClaim
     from prloom.exchange.memory import MemoryStore
     from prloom.exchange.message import Draft, Message
+    from prloom.exchange.validation import draft
 
 _HOME = {
     "AsyncExchange": "aio",
-    "AsyncHeldClaim": "aio",
+    "AsyncClaimedMessage": "aio",
     "Checked": "exchange",
     "Claim": "claim",
     "ClaimOverError": "errors",
     "Delivery": "claim",
     "Draft": "message",
-    "Entry": "claim",
+    "MessageEntry": "claim",
     "Exchange": "exchange",
     "ExchangeError": "errors",
-    "HeldClaim": "held",
+    "ClaimedMessage": "held",
     "KeyTakenError": "errors",
     "MemoryStore": "memory",
     "Message": "message",
@@ -48,20 +48,20 @@ _HOME = {
 }
 
 __all__ = [
+    "AsyncClaimedMessage",
     "AsyncExchange",
-    "AsyncHeldClaim",
     "Checked",
     "Claim",
     "ClaimOverError",
+    "ClaimedMessage",
     "Delivery",
     "Draft",
-    "Entry",
     "Exchange",
     "ExchangeError",
-    "HeldClaim",
     "KeyTakenError",
     "MemoryStore",
     "Message",
+    "MessageEntry",
     "OutcomeUnknownError",
     "StoreBusyError",
     "StoreError",
@@ -75,10 +75,10 @@ __all__ = [
 
 def connect(name: str | os.PathLike[str] | None = None) -> Exchange:
     """Open an exchange: a path, a `postgresql://` URL, or None for PRLOOM_EXCHANGE or this repository's; close it."""
-    from prloom.exchange import opening  # noqa: PLC0415 (each name costs its own modules only)
+    from prloom.exchange import store_url  # noqa: PLC0415 (each name costs its own modules only)
     from prloom.exchange.exchange import Exchange  # noqa: PLC0415 (likewise)
 
-    return Exchange(opening.store(name))
+    return Exchange(store_url.open_store(name))
 
 
 def connect_async(name: str | os.PathLike[str] | None = None) -> AsyncExchange:

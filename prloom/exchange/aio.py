@@ -8,17 +8,17 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self, Unpack
 
-from prloom.exchange import drafting
+from prloom.exchange import validation
 from prloom.exchange.errors import ExchangeError, StoreError
-from prloom.exchange.protocol import PAGE, Selection
+from prloom.exchange.protocol import PAGE, MessageFilter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
     from types import TracebackType
 
-    from prloom.exchange.claim import Claim, Delivery, Ended, Entry, Settled, Settlement, TopicStats
+    from prloom.exchange.claim import Claim, Delivery, Ended, MessageEntry, Settled, Settlement, TopicStats
+    from prloom.exchange.claimed_message import ClaimedMessage
     from prloom.exchange.exchange import Checked, Exchange
-    from prloom.exchange.held import HeldClaim
     from prloom.exchange.message import Draft, Message, Metadata
     from prloom.exchange.options import Publishing, Working
     from prloom.exchange.protocol import Listener
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 _CLOSED = "the exchange was closed; open it again"
 
 
-class AsyncHeldClaim:
-    """A claim in hand; see `HeldClaim`, whose every method is here to be awaited."""
+class AsyncClaimedMessage:
+    """A claim in hand; see `ClaimedMessage`, whose every method is here to be awaited."""
 
-    def __init__(self, held: HeldClaim) -> None:
+    def __init__(self, held: ClaimedMessage) -> None:
         self.held = held
         self.message = held.message
         self.delivery = held.delivery
@@ -68,9 +68,9 @@ class AsyncHeldClaim:
         """End the claim as timed out."""
         return await asyncio.to_thread(self.held.time_out, error, metadata=metadata)
 
-    async def hand_back(self, reason: str = "handed back") -> Settled:
+    async def release(self, reason: str = "handed back") -> Settled:
         """End the claim without counting the attempt."""
-        return await asyncio.to_thread(self.held.hand_back, reason)
+        return await asyncio.to_thread(self.held.release, reason)
 
     async def settle(self, settlement: Settlement) -> Settled:
         """End the claim as a value says."""
@@ -101,7 +101,7 @@ class AsyncExchange:
         """Publish drafts in this order, all or none."""
         return await asyncio.to_thread(self.exchange.publish_all, drafts)
 
-    async def claim(self, topics: str | Iterable[str], **options: Unpack[Working]) -> AsyncHeldClaim | None:
+    async def claim(self, topics: str | Iterable[str], **options: Unpack[Working]) -> AsyncClaimedMessage | None:
         """Claim the next message of these topics; None where none is ready."""
         claiming = asyncio.create_task(asyncio.to_thread(self.exchange.claim, topics, **options))
         try:
@@ -109,15 +109,15 @@ class AsyncExchange:
         except asyncio.CancelledError:
             with suppress(ExchangeError):  # a claim that nobody is there to get
                 if (unwanted := await claiming) is not None:
-                    await asyncio.to_thread(unwanted.hand_back)
+                    await asyncio.to_thread(unwanted.release)
             raise
-        return None if held is None else AsyncHeldClaim(held)
+        return None if held is None else AsyncClaimedMessage(held)
 
     async def claims(
         self, topics: str | Iterable[str], *, patience: timedelta | None = None, **options: Unpack[Working]
-    ) -> AsyncIterator[AsyncHeldClaim]:
+    ) -> AsyncIterator[AsyncClaimedMessage]:
         """Yield claims as messages come, for ever, or until none came for as long as `patience`."""
-        wanted = drafting.checked_topics(topics)
+        wanted = validation.checked_topics(topics)
         listener = await asyncio.to_thread(self.exchange.store.listen)
         try:
             end = _end(patience)
@@ -148,7 +148,7 @@ class AsyncExchange:
             end = _end(patience)
             while True:
                 await asyncio.to_thread(store.expire)
-                replies = await asyncio.to_thread(store.read, Selection(replies_to=message_id, limit=1))
+                replies = await asyncio.to_thread(store.read, MessageFilter(replies_to=message_id, limit=1))
                 if replies or (end is not None and time.monotonic() >= end):
                     return replies[0] if replies else None
                 await self._wait(listener, await asyncio.to_thread(self.exchange.pause, listener, (), end))
@@ -193,7 +193,7 @@ class AsyncExchange:
         finally:
             listener.close()
 
-    async def inspect(self, message_id: str) -> Entry:
+    async def inspect(self, message_id: str) -> MessageEntry:
         """Return a message with how it stands and all its claims; raises UnknownMessageError."""
         return await asyncio.to_thread(self.exchange.inspect, message_id)
 
@@ -221,13 +221,15 @@ class AsyncExchange:
         """Have a notifier told when the conversation has ended."""
         await asyncio.to_thread(self.exchange.track, conversation_id)
 
-    async def take_ended(self, lease: timedelta = timedelta(minutes=1), limit: int = PAGE) -> tuple[Ended, ...]:
+    async def claim_notifications(
+        self, lease: timedelta = timedelta(minutes=1), limit: int = PAGE
+    ) -> tuple[Ended, ...]:
         """Take tracked conversations that ended; call `told` for each before the lease is over."""
-        return await asyncio.to_thread(self.exchange.take_ended, lease, limit)
+        return await asyncio.to_thread(self.exchange.claim_notifications, lease, limit)
 
-    async def told(self, ended: Ended) -> bool:
+    async def ack_notification(self, ended: Ended) -> bool:
         """Say that it was told; False where another notifier has it."""
-        return await asyncio.to_thread(self.exchange.told, ended)
+        return await asyncio.to_thread(self.exchange.ack_notification, ended)
 
     async def close(self) -> None:
         """Let go of the store; a task that waits for something gets a StoreError."""

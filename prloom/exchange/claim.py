@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from prloom.exchange.message import Message, Metadata, Value
+from prloom.exchange.message import ExchangeValue, Message, Metadata
 
 ClaimStatus: TypeAlias = Literal["active", "completed", "failed", "timed_out", "expired", "cancelled"]
 State: TypeAlias = Literal["ready", "leased", "done", "dead"]
@@ -18,7 +18,7 @@ DEFAULT_LEASE = timedelta(seconds=90)
 DEFAULT_ATTEMPTS = 5
 
 
-class Claim(Value, frozen=True, kw_only=True):
+class Claim(ExchangeValue, frozen=True, kw_only=True):
     """One worker's turn at a message; its id is the token without which the claim cannot be renewed or settled."""
 
     id: str
@@ -33,7 +33,7 @@ class Claim(Value, frozen=True, kw_only=True):
     error: str | None = None
 
 
-class Delivery(Value, frozen=True, kw_only=True):
+class Delivery(ExchangeValue, frozen=True, kw_only=True):
     """How a message stands on its topic.
 
     `available_at` is None where it may be claimed at once. `attempts` counts the claims since it was published or
@@ -54,7 +54,7 @@ class Delivery(Value, frozen=True, kw_only=True):
     reply: bool = False
 
 
-class Entry(Value, frozen=True, kw_only=True):
+class MessageEntry(ExchangeValue, frozen=True, kw_only=True):
     """A message with all that happened to it, its claims in the order they were made."""
 
     message: Message
@@ -62,7 +62,7 @@ class Entry(Value, frozen=True, kw_only=True):
     claims: tuple[Claim, ...] = ()
 
 
-class Ask(Value, frozen=True, kw_only=True):
+class ClaimRequest(ExchangeValue, frozen=True, kw_only=True):
     """What a worker asks for: the next message on any of these topics, for so long, as this one of that group."""
 
     topics: tuple[str, ...]
@@ -72,7 +72,7 @@ class Ask(Value, frozen=True, kw_only=True):
     max_attempts: int = DEFAULT_ATTEMPTS
 
 
-class Completed(Value, frozen=True, kw_only=True):
+class Completed(ExchangeValue, frozen=True, kw_only=True):
     """The work is done; the reply goes to `topic` (default `<request topic>.completed`)."""
 
     body: str
@@ -80,7 +80,7 @@ class Completed(Value, frozen=True, kw_only=True):
     metadata: Metadata = msgspec.field(default_factory=dict)
 
 
-class Failed(Value, frozen=True, kw_only=True):
+class Failed(ExchangeValue, frozen=True, kw_only=True):
     """The work failed, for good or (`retry`) to be tried again; the reply goes to `topic` (`<request topic>.failed`).
 
     `error` is what the claim says; `body` is the reply's, and the error where that is None.
@@ -93,23 +93,23 @@ class Failed(Value, frozen=True, kw_only=True):
     retry: bool = False
 
 
-class TimedOut(Value, frozen=True, kw_only=True):
+class TimedOut(ExchangeValue, frozen=True, kw_only=True):
     """The work took too long; the reply goes to `<request topic>.timed_out`."""
 
     error: str
     metadata: Metadata = msgspec.field(default_factory=dict)
 
 
-class HandedBack(Value, frozen=True, kw_only=True):
+class Released(ExchangeValue, frozen=True, kw_only=True):
     """The worker has to stop: the message is ready again, and the attempt does not count."""
 
     reason: str = "handed back"
 
 
-Settlement: TypeAlias = Completed | Failed | TimedOut | HandedBack
+Settlement: TypeAlias = Completed | Failed | TimedOut | Released
 
 
-class Settled(Value, frozen=True, kw_only=True):
+class Settled(ExchangeValue, frozen=True, kw_only=True):
     """How a claim was settled, and the reply that went out with it (None where the message is to be tried again).
 
     `retry_at` is when it is tried again at the earliest, where that is not at once.
@@ -120,14 +120,14 @@ class Settled(Value, frozen=True, kw_only=True):
     retry_at: datetime | None = None
 
 
-class Look(Value, frozen=True, kw_only=True):
+class Availability(ExchangeValue, frozen=True, kw_only=True):
     """Whether there may be something to claim now, and else when at the latest to look again (None: nothing waits)."""
 
     ready: bool
     next_at: datetime | None = None
 
 
-class TopicStats(Value, frozen=True, kw_only=True):
+class TopicStats(ExchangeValue, frozen=True, kw_only=True):
     """How a topic stands: messages by state, the age of the oldest ready one, and what came and ended a minute.
 
     Each message is counted once: `ready` are those that can be claimed now, and `delayed` those that wait for a time.
@@ -145,7 +145,7 @@ class TopicStats(Value, frozen=True, kw_only=True):
     ended_per_minute: float = 0.0
 
 
-class Ended(Value, frozen=True, kw_only=True):
+class Ended(ExchangeValue, frozen=True, kw_only=True):
     """A tracked conversation that ended, taken by one notifier until it says that it told about it."""
 
     conversation_id: str

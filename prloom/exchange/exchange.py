@@ -6,12 +6,12 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self, Unpack
 
-from prloom.exchange import drafting, listening, repeating, rules, standing
-from prloom.exchange.claim import Entry, Outcome, TopicStats
+from prloom.exchange import notifier, retry_idempotent, rules, transitions, validation
+from prloom.exchange.claim import MessageEntry, Outcome, TopicStats
+from prloom.exchange.claimed_message import ClaimedMessage
 from prloom.exchange.errors import UnknownMessageError
-from prloom.exchange.held import HeldClaim
-from prloom.exchange.message import Value
-from prloom.exchange.protocol import PAGE, Selection
+from prloom.exchange.message import ExchangeValue
+from prloom.exchange.protocol import PAGE, MessageFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from prloom.exchange.claim import Delivery, Ended
     from prloom.exchange.message import Draft, Message
     from prloom.exchange.options import Publishing, Working
-    from prloom.exchange.protocol import Listener, Store
+    from prloom.exchange.protocol import ExchangeStore, Listener
 
 RECHECK = timedelta(seconds=5)
 """How long at most nobody looks again who heard nothing."""
@@ -28,20 +28,20 @@ DEAF_RECHECK = timedelta(milliseconds=250)
 """The same where the store cannot be listened to."""
 
 
-class Checked(Value, frozen=True, kw_only=True):
+class Checked(ExchangeValue, frozen=True, kw_only=True):
     """How a conversation stands."""
 
     conversation_id: str
     outcome: Outcome
-    entries: tuple[Entry, ...]
+    entries: tuple[MessageEntry, ...]
 
 
 class Exchange:
     """A store's front for programs that are not asynchronous; may be used from several threads. Close it at the end."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ExchangeStore) -> None:
         self.store = store
-        self._instance = drafting.an_instance()
+        self._instance = validation.an_instance()
 
     # ---- publishing
 
@@ -51,33 +51,33 @@ class Exchange:
         Raises UnknownMessageError for an unknown parent, KeyTakenError for a key of another body, and ExchangeError for
         what no message can be.
         """
-        return self.publish_all([drafting.draft(topic, body, **options)])[0]
+        return self.publish_all([validation.draft(topic, body, **options)])[0]
 
     def publish_all(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
         """Publish drafts from `prloom.exchange.draft` in this order, all or none."""
-        return repeating.surely(lambda: self.store.publish(drafts))
+        return retry_idempotent.retry_idempotent(lambda: self.store.publish(drafts))
 
     # ---- working
 
-    def claim(self, topics: str | Iterable[str], **options: Unpack[Working]) -> HeldClaim | None:
+    def claim(self, topics: str | Iterable[str], **options: Unpack[Working]) -> ClaimedMessage | None:
         """Claim the next message of these topics, the one published first; None where none is ready."""
         if options.get("instance") is None:
             options["instance"] = self._instance
-        ask = drafting.asked(topics, **options)
+        ask = validation.asked(topics, **options)
         taken = self.store.claim(ask)
         if taken is None:
             return None
         success, failure = options.get("success_topic"), options.get("failure_topic")
-        return HeldClaim(self.store, taken, lease=ask.lease, success_topic=success, failure_topic=failure)
+        return ClaimedMessage(self.store, taken, lease=ask.lease, success_topic=success, failure_topic=failure)
 
     def claims(
         self, topics: str | Iterable[str], *, patience: timedelta | None = None, **options: Unpack[Working]
-    ) -> Iterator[HeldClaim]:
+    ) -> Iterator[ClaimedMessage]:
         """Yield claims as messages come, for ever, or until none came for as long as `patience` (nothing: drain).
 
         What is neither settled nor handed back comes to another worker when its lease is over.
         """
-        wanted = drafting.checked_topics(topics)
+        wanted = validation.checked_topics(topics)
         listener = self.store.listen()
         try:
             end = _end(patience)
@@ -89,7 +89,7 @@ class Exchange:
                 elif end is not None and time.monotonic() >= end:
                     return
                 else:
-                    listening.wait(listener, self.pause(listener, wanted, end))
+                    notifier.wait(listener, self.pause(listener, wanted, end))
         finally:
             listener.close()
 
@@ -119,10 +119,10 @@ class Exchange:
             end = _end(patience)
             while True:
                 self.store.expire()
-                replies = self.store.read(Selection(replies_to=message_id, limit=1))
+                replies = self.store.read(MessageFilter(replies_to=message_id, limit=1))
                 if replies or (end is not None and time.monotonic() >= end):
                     return replies[0] if replies else None
-                listening.wait(listener, self.pause(listener, (), end))
+                notifier.wait(listener, self.pause(listener, (), end))
         finally:
             listener.close()
 
@@ -137,7 +137,7 @@ class Exchange:
     ) -> tuple[Message, ...]:
         """Return messages by publication, those after the message `since`, at most `limit`."""
         self.store.expire()
-        return self.store.read(Selection(topic=topic, conversation_id=conversation, since=since, limit=limit))
+        return self.store.read(MessageFilter(topic=topic, conversation_id=conversation, since=since, limit=limit))
 
     def follow(
         self,
@@ -164,11 +164,11 @@ class Exchange:
                 elif end is not None and time.monotonic() >= end:
                     return
                 else:
-                    listening.wait(listener, self.pause(listener, (), end))
+                    notifier.wait(listener, self.pause(listener, (), end))
         finally:
             listener.close()
 
-    def inspect(self, message_id: str) -> Entry:
+    def inspect(self, message_id: str) -> MessageEntry:
         """Return a message with how it stands and all its claims; raises UnknownMessageError."""
         self.store.expire()
         return self.store.entry(message_id)
@@ -178,7 +178,7 @@ class Exchange:
         self.store.expire()
         entries = self.store.conversation(conversation_id)
         if not entries:
-            raise UnknownMessageError(standing.unknown(conversation_id, "conversation"))
+            raise UnknownMessageError(transitions.unknown(conversation_id, "conversation"))
         worked = self.store.worked([entry.message.topic for entry in entries])
         return Checked(conversation_id=conversation_id, outcome=rules.outcome(entries, worked), entries=entries)
 
@@ -191,7 +191,7 @@ class Exchange:
 
     def cancel(self, message_id: str, reason: str = "cancelled") -> Message:
         """End a message that waits or is worked on; a worker that has it learns so when it renews or settles."""
-        return self.store.cancel(message_id, drafting.checked_text("reason", reason))
+        return self.store.cancel(message_id, validation.checked_text("reason", reason))
 
     def retry(self, message_id: str) -> Delivery:
         """Have a message worked on again that failed, timed out, was cancelled, is dead, or waits for a time."""
@@ -207,14 +207,14 @@ class Exchange:
         """Have a notifier told when the conversation has ended."""
         self.store.track(conversation_id)
 
-    def take_ended(self, lease: timedelta = timedelta(minutes=1), limit: int = PAGE) -> tuple[Ended, ...]:
+    def claim_notifications(self, lease: timedelta = timedelta(minutes=1), limit: int = PAGE) -> tuple[Ended, ...]:
         """Take tracked conversations that ended; call `told` for each when that is done, before the lease is over."""
         self.store.expire()
-        return self.store.take_ended(lease, limit)
+        return self.store.claim_notifications(lease, limit)
 
-    def told(self, ended: Ended) -> bool:
+    def ack_notification(self, ended: Ended) -> bool:
         """Say that it was told; False where another notifier has it."""
-        return self.store.told(ended)
+        return self.store.ack_notification(ended)
 
     def close(self) -> None:
         """Let go of the store."""

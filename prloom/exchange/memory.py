@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from prloom.exchange import ids, rules, standing
-from prloom.exchange.claim import Claim, Delivery, Entry, Look, Settled
+from prloom.exchange import ids, rules, transitions
+from prloom.exchange.claim import Availability, Claim, Delivery, MessageEntry, Settled
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
-from prloom.exchange.listening import Pokes
 from prloom.exchange.message import Message
-from prloom.exchange.protocol import PAGE, Listener, Selection, Taken
+from prloom.exchange.notifier import Notifier
+from prloom.exchange.protocol import PAGE, ClaimTaken, Listener, MessageFilter
 from prloom.exchange.rules import Backoff
-from prloom.exchange.tracked import TrackedConversations
+from prloom.exchange.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from prloom.exchange.claim import Ask, Ended, Settlement, TopicStats
+    from prloom.exchange.claim import ClaimRequest, Ended, Settlement, TopicStats
     from prloom.exchange.message import Draft
     from prloom.exchange.rules import Verdict
 
@@ -41,8 +41,8 @@ class MemoryStore:
         self._claims: dict[str, Claim] = {}
         self._replies: dict[str, str] = {}
         self._worked: set[str] = set()
-        self._tracked = TrackedConversations()
-        self._pokes = Pokes()
+        self._tracked = Subscriptions()
+        self._pokes = Notifier()
 
     # ---- publishing
 
@@ -63,9 +63,9 @@ class MemoryStore:
         restarted = draft.track and known is None
         if known is None:
             inherited = None if draft.parent_id is None else self.message(draft.parent_id).conversation_id
-            known = standing.message(draft, inherited, now)
+            known = transitions.message(draft, inherited, now)
             self._messages[draft.id] = known
-            self._deliveries[draft.id] = standing.delivery(draft, now)
+            self._deliveries[draft.id] = transitions.delivery(draft, now)
         if restarted:
             self._tracked.restart(known.conversation_id)
         elif draft.track:
@@ -77,12 +77,12 @@ class MemoryStore:
             return self._messages[draft.id]
         for standing_ in self._deliveries.values():
             if draft.key is not None and (standing_.topic, standing_.key) == (draft.topic, draft.key):
-                return standing.same_body(draft, self._messages[standing_.message_id])
+                return transitions.same_body(draft, self._messages[standing_.message_id])
         return None
 
     # ---- claiming
 
-    def claim(self, ask: Ask) -> Taken | None:
+    def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
         with self._lock:
             self._worked.update(ask.topics)
             self.expire()
@@ -92,10 +92,10 @@ class MemoryStore:
             if delivery is None:
                 return None
             leased = rules.claimed(delivery, ask.max_attempts)
-            claim = standing.claim(leased, ask, now, ids.new())
+            claim = transitions.claim(leased, ask, now, ids.new())
             self._deliveries[claim.message_id] = leased
             self._claims[claim.id] = claim
-            return Taken(claim=claim, message=self._messages[claim.message_id], delivery=leased)
+            return ClaimTaken(claim=claim, message=self._messages[claim.message_id], delivery=leased)
 
     def _make_due(self, topics: Sequence[str], now: datetime) -> None:
         """Have what is due stay so, whatever the clock says later."""
@@ -133,11 +133,11 @@ class MemoryStore:
     def _active(self, claim_id: str) -> Claim:
         claim = self._claims.get(claim_id)
         if claim is None or claim.status != "active" or claim.lease_until <= self.now():
-            raise ClaimOverError(standing.over(claim_id, claim))
+            raise ClaimOverError(transitions.over(claim_id, claim))
         return claim
 
     def _end(self, claim: Claim, verdict: Verdict) -> Settled:
-        ended = standing.ended(claim, verdict, self.now())
+        ended = transitions.ended(claim, verdict, self.now())
         self._claims[claim.id] = ended
         self._deliveries[claim.message_id] = verdict.delivery
         reply = None
@@ -156,7 +156,7 @@ class MemoryStore:
                 self._end(claim, verdict)
             return len(over)
 
-    def look(self, topics: Sequence[str]) -> Look:
+    def look(self, topics: Sequence[str]) -> Availability:
         with self._lock:
             now = self.now()
             leases = [each.lease_until for each in self._claims.values() if each.status == "active"]
@@ -168,7 +168,7 @@ class MemoryStore:
             next_at = min(leases + delays, default=None)
             passed = next_at is not None and next_at <= now
             ready = passed or next(self._ready(topics, now), None) is not None
-            return Look(ready=ready, next_at=next_at)
+            return Availability(ready=ready, next_at=next_at)
 
     # ---- people
 
@@ -176,13 +176,13 @@ class MemoryStore:
         with self._lock:
             self.expire()
             entry = self.entry(message_id)
-            standing.check_cancel(entry)
+            transitions.check_cancel(entry)
             now = self.now()
             verdict = rules.cancelled(entry.delivery, now, reason)
             assert verdict.reply is not None  # noqa: S101 (cancelling always tells)
             for claim in entry.claims:
                 if claim.status == "active":
-                    self._claims[claim.id] = standing.ended(claim, verdict, now)
+                    self._claims[claim.id] = transitions.ended(claim, verdict, now)
             self._deliveries[message_id] = verdict.delivery
             reply = self._publish(verdict.reply)
         self._pokes.poke()
@@ -192,7 +192,7 @@ class MemoryStore:
         with self._lock:
             self.expire()
             entry = self.entry(message_id)
-            standing.check_retry(entry)
+            transitions.check_retry(entry)
             self._deliveries[message_id] = rules.retried(entry.delivery)
             if entry.message.conversation_id in self._tracked:
                 self._tracked.restart(entry.message.conversation_id)
@@ -206,12 +206,12 @@ class MemoryStore:
             conversations = {message.conversation_id for message in self._messages.values()}
             gone = 0
             for entries in map(self.conversation, conversations):
-                if standing.prunable(entries, self._worked, before):
+                if transitions.prunable(entries, self._worked, before):
                     gone += len(entries)
                     self._forget(entries)
             return gone
 
-    def _forget(self, entries: Sequence[Entry]) -> None:
+    def _forget(self, entries: Sequence[MessageEntry]) -> None:
         for entry in entries:
             del self._messages[entry.message.id], self._deliveries[entry.message.id]
             for claim in entry.claims:
@@ -224,24 +224,24 @@ class MemoryStore:
     def message(self, message_id: str) -> Message:
         with self._lock:
             if message_id not in self._messages:
-                raise UnknownMessageError(standing.unknown(message_id))
+                raise UnknownMessageError(transitions.unknown(message_id))
             return self._messages[message_id]
 
-    def read(self, selection: Selection) -> tuple[Message, ...]:
+    def read(self, selection: MessageFilter) -> tuple[Message, ...]:
         with self._lock:
             order = list(self._messages)
             first = 0 if selection.since is None else order.index(self.message(selection.since).id) + 1
             later = (self._messages[each] for each in order[first:])
-            fitting = (each for each in later if standing.fits(each, self._deliveries[each.id], selection))
+            fitting = (each for each in later if transitions.fits(each, self._deliveries[each.id], selection))
             return tuple(islice(fitting, selection.limit))
 
-    def entry(self, message_id: str) -> Entry:
+    def entry(self, message_id: str) -> MessageEntry:
         with self._lock:
             message = self.message(message_id)
             claims = tuple(each for each in self._claims.values() if each.message_id == message_id)
-            return Entry(message=message, delivery=self._deliveries[message_id], claims=claims)
+            return MessageEntry(message=message, delivery=self._deliveries[message_id], claims=claims)
 
-    def conversation(self, conversation_id: str) -> tuple[Entry, ...]:
+    def conversation(self, conversation_id: str) -> tuple[MessageEntry, ...]:
         with self._lock:
             found = [each.id for each in self._messages.values() if each.conversation_id == conversation_id]
             return tuple(self.entry(each) for each in found)
@@ -252,21 +252,21 @@ class MemoryStore:
 
     def stats(self) -> tuple[TopicStats, ...]:
         with self._lock:
-            by_topic: dict[str, list[Entry]] = defaultdict(list)
+            by_topic: dict[str, list[MessageEntry]] = defaultdict(list)
             for message_id in self._messages:
                 entry = self.entry(message_id)
                 by_topic[entry.message.topic].append(entry)
-            return tuple(standing.stats(topic, by_topic[topic], self.now()) for topic in sorted(by_topic))
+            return tuple(transitions.stats(topic, by_topic[topic], self.now()) for topic in sorted(by_topic))
 
     # ---- telling
 
     def track(self, conversation_id: str) -> None:
         with self._lock:
             if not self.conversation(conversation_id):
-                raise UnknownMessageError(standing.unknown(conversation_id, "conversation"))
+                raise UnknownMessageError(transitions.unknown(conversation_id, "conversation"))
             self._tracked.add(conversation_id)
 
-    def take_ended(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
+    def claim_notifications(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
         with self._lock:
             now = self.now()
             taken: list[Ended] = []
@@ -278,9 +278,9 @@ class MemoryStore:
                     taken.append(self._tracked.take(name, outcome, now + lease))
             return tuple(taken)
 
-    def told(self, ended: Ended) -> bool:
+    def ack_notification(self, ended: Ended) -> bool:
         with self._lock:
-            return self._tracked.told(ended)
+            return self._tracked.ack_notification(ended)
 
     # ---- waking
 

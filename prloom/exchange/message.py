@@ -12,11 +12,11 @@ Scalar: TypeAlias = str | int | float | bool | None
 Metadata: TypeAlias = Mapping[str, Scalar]
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ExchangeValue(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A frozen value; as JSON its names are written in camelCase."""
 
 
-class Message(Value, frozen=True, kw_only=True):
+class Message(ExchangeValue, frozen=True, kw_only=True):
     """What was published; `conversation_id` is its own id where it began a conversation."""
 
     id: str
@@ -29,7 +29,7 @@ class Message(Value, frozen=True, kw_only=True):
     metadata: Metadata = msgspec.field(default_factory=dict)
 
 
-class Draft(Value, frozen=True, kw_only=True):
+class Draft(ExchangeValue, frozen=True, kw_only=True):
     """A message to be; its `id` is made with it, so that publishing the same draft again gives the same message."""
 
     id: str

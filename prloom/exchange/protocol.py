@@ -6,13 +6,23 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from prloom.exchange.claim import Ask, Claim, Delivery, Ended, Entry, Look, Settled, Settlement, TopicStats
-from prloom.exchange.message import Draft, Message, Value
+from prloom.exchange.claim import (
+    Availability,
+    Claim,
+    ClaimRequest,
+    Delivery,
+    Ended,
+    MessageEntry,
+    Settled,
+    Settlement,
+    TopicStats,
+)
+from prloom.exchange.message import Draft, ExchangeValue, Message
 
 PAGE = 1000
 
 
-class Selection(Value, frozen=True, kw_only=True):
+class MessageFilter(ExchangeValue, frozen=True, kw_only=True):
     """Which messages to read: those of a topic, of a conversation, or that answer one; after one; at most so many."""
 
     topic: str | None = None
@@ -22,7 +32,7 @@ class Selection(Value, frozen=True, kw_only=True):
     limit: int = PAGE
 
 
-class Taken(Value, frozen=True, kw_only=True):
+class ClaimTaken(ExchangeValue, frozen=True, kw_only=True):
     """What a worker got: the claim, its message, and how that stands."""
 
     claim: Claim
@@ -49,7 +59,7 @@ class Listener(Protocol):
         ...
 
 
-class Store(Protocol):
+class ExchangeStore(Protocol):
     """Messages, deliveries and claims, kept for good; may be used from several threads.
 
     Time is the store's own. Drafts, topics and durations were checked by the caller. Leases that are over are seen to
@@ -67,7 +77,7 @@ class Store(Protocol):
         """
         ...
 
-    def claim(self, ask: Ask) -> Taken | None:
+    def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
         """Claim the next message by publication, or return None.
 
         Where nothing is to be claimed nothing is written, but once that somebody works on the topics; see `worked`.
@@ -100,7 +110,7 @@ class Store(Protocol):
         """See to all leases that are over, and return how many were; writes nothing where none is."""
         ...
 
-    def look(self, topics: Sequence[str]) -> Look:
+    def look(self, topics: Sequence[str]) -> Availability:
         """Look whether something is to be claimed; never writes."""
         ...
 
@@ -108,15 +118,15 @@ class Store(Protocol):
         """Return the message; raises UnknownMessageError."""
         ...
 
-    def read(self, selection: Selection) -> tuple[Message, ...]:
+    def read(self, selection: MessageFilter) -> tuple[Message, ...]:
         """Return messages by publication; raises UnknownMessageError where `since` is none."""
         ...
 
-    def entry(self, message_id: str) -> Entry:
+    def entry(self, message_id: str) -> MessageEntry:
         """Return the message with its claims; raises UnknownMessageError."""
         ...
 
-    def conversation(self, conversation_id: str) -> tuple[Entry, ...]:
+    def conversation(self, conversation_id: str) -> tuple[MessageEntry, ...]:
         """Return a conversation's messages with their claims; empty where there is none."""
         ...
 
@@ -139,11 +149,11 @@ class Store(Protocol):
         """
         ...
 
-    def take_ended(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
+    def claim_notifications(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
         """Take tracked conversations that ended and of which nobody told yet, nor is about to; writes only then."""
         ...
 
-    def told(self, ended: Ended) -> bool:
+    def ack_notification(self, ended: Ended) -> bool:
         """Note that it was told; False where another notifier took it, this one's lease being over."""
         ...
 

@@ -17,10 +17,10 @@ from prloom.exchange.claim import (
     Completed,
     Delivery,
     Ending,
-    Entry,
     Failed,
-    HandedBack,
+    MessageEntry,
     Outcome,
+    Released,
     Settlement,
     TimedOut,
 )
@@ -71,7 +71,7 @@ def settled(settlement: Settlement, delivery: Delivery, now: datetime, policy: B
         case TimedOut():
             reply = _reply(delivery, f"{topic}.timed_out", settlement.error, settlement.metadata, "timed_out")
             return Verdict("timed_out", settlement.error, _over(delivery, "timed_out", now), reply)
-        case HandedBack():
+        case Released():
             ready = msgspec.structs.replace(delivery, state="ready", attempts=delivery.attempts - 1)
             return Verdict("cancelled", settlement.reason, ready, None)
         case _:
@@ -133,7 +133,7 @@ def same(claim: Claim, settlement: Settlement) -> bool:
             return claim.status == "failed" and claim.error == settlement.error
         case TimedOut():
             return claim.status == "timed_out"
-        case HandedBack():
+        case Released():
             return claim.status == "cancelled" and claim.error == settlement.reason
         case _:
             assert_never(settlement)
@@ -147,7 +147,7 @@ _WORST_FIRST: tuple[tuple[Ending, Outcome], ...] = (
 )
 
 
-def outcome(entries: Iterable[Entry], worked: AbstractSet[str]) -> Outcome:
+def outcome(entries: Iterable[MessageEntry], worked: AbstractSet[str]) -> Outcome:
     """Return how a conversation stands; `worked` are the topics for which there ever was a worker.
 
     It is pending while something in it remains to be worked on. The endings that count are those whose reply was not
@@ -167,7 +167,7 @@ def outcome(entries: Iterable[Entry], worked: AbstractSet[str]) -> Outcome:
     return next((name for ending, name in _WORST_FIRST if ending in counted), "success" if counted else "pending")
 
 
-def _is_work(entry: Entry, worked: AbstractSet[str]) -> bool:
+def _is_work(entry: MessageEntry, worked: AbstractSet[str]) -> bool:
     """Whether a message that has not ended remains to be worked on.
 
     A reply or a note, which follows another message, is to be read where its topic never had a worker. A message

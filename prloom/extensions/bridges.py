@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from prloom.api.bridge import Acknowledges, Bridge
 from prloom.config import durations
-from prloom.config.problems import Unfit
+from prloom.config.problems import InvalidValue
 from prloom.errors import ExtensionError
-from prloom.extensions import bridge_shape, discovery, faults, keys, loading
+from prloom.extensions import bridge_shape, discovery, keys, loading, tracebacks
 from prloom.model.action import React
 from prloom.model.event import Event
 from prloom.model.record import Json
@@ -63,7 +63,7 @@ class FailedBridge(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bridges:
+class LoadedBridges:
     """What became of every bridge that was found or configured."""
 
     loaded: tuple[LoadedBridge, ...] = ()
@@ -97,7 +97,7 @@ class _Candidate:
     file: Path | None
 
 
-def load(tables: Mapping[str, Settings], *, repo_root: Path, bundled: Path | None = None) -> Bridges:
+def load(tables: Mapping[str, Settings], *, repo_root: Path, bundled: Path | None = None) -> LoadedBridges:
     """Load every bridge that is not disabled; `tables` are the tables of `[bridges]` by name, defaults included.
 
     A bridge that cannot be loaded is listed as failed and the others go on; of a disabled one nothing is executed.
@@ -117,7 +117,7 @@ def load(tables: Mapping[str, Settings], *, repo_root: Path, bundled: Path | Non
             failed.append(FailedBridge(candidate.name, _one_line(f"bridge {_named(candidate)}: {error}")))
     _refuse_rivals(loaded)
     disabled = tuple(candidate.name for candidate in candidates if candidate not in enabled)
-    return Bridges(tuple(loaded), tuple(failed), disabled)
+    return LoadedBridges(tuple(loaded), tuple(failed), disabled)
 
 
 def _candidates(tables: Mapping[str, Settings], repo_root: Path, bundled: Path | None) -> list[_Candidate]:
@@ -203,7 +203,7 @@ def _guarded(what: str, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - what 
     except (KeyboardInterrupt, ExtensionError):
         raise
     except BaseException as error:
-        raise ExtensionError(f"{what} raised {faults.describe(error)}{_place(error)}") from error
+        raise ExtensionError(f"{what} raised {tracebacks.describe(error)}{_place(error)}") from error
 
 
 def _place(error: BaseException) -> str:
@@ -238,7 +238,7 @@ def _interval(configured: Json, bridge: Bridge) -> timedelta:
     wanted = configured if configured is not None else getattr(bridge, "poll_interval", POLL_INTERVAL)
     try:
         return durations.parse(wanted)
-    except Unfit as error:
+    except InvalidValue as error:
         raise ExtensionError(f"poll_interval {error.what}; {error.now}") from error
 
 

@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from prloom.errors import ExtensionError
-from prloom.extensions import descendants, rpc
-from prloom.extensions.loop_peer import Answer, Hear, LoopPeer
+from prloom.extensions import descendants
+from prloom.extensions.jsonrpc import messages
+from prloom.extensions.jsonrpc.asyncio_peer import Answer, AsyncioPeer, Hear
 from prloom.extensions.plugin_log import LineCutter, PluginLog
 from prloom.model.record import Json
 
-_ARGV = (sys.executable, "-P", "-m", "prloom.extensions.host")  # -P: no module is taken from the repository
+_ARGV = (sys.executable, "-P", "-m", "prloom.extensions.host.main")  # -P: no module is taken from the repository
 _LAST_WORDS = 0.2  # seconds for a process that closed its connection to end, and for its output to be read
 _CHUNK = 16 * 1024
 
@@ -26,7 +27,7 @@ class Child:
     """A living process. Once it is gone, however that was, `how` says how, and requests raise ConnectionLostError."""
 
     def __init__(
-        self, transport: asyncio.SubprocessTransport, pipes: _Pipes, peer: LoopPeer, *, log: PluginLog, mark: str
+        self, transport: asyncio.SubprocessTransport, pipes: _Pipes, peer: AsyncioPeer, *, log: PluginLog, mark: str
     ) -> None:
         self.how: str | None = None
         self.spared = False
@@ -108,7 +109,7 @@ class _Pipes(SubprocessStreamProtocol):
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(limit=rpc.LIMIT, loop=loop)
+        super().__init__(limit=messages.LIMIT, loop=loop)
         self.exited = asyncio.Event()
 
     def process_exited(self) -> None:
@@ -130,7 +131,7 @@ async def spawn(*, environ: Mapping[str, str], cwd: Path, log: PluginLog, answer
     if pipes.stdin is None or pipes.stdout is None:
         transport.close()
         raise ExtensionError("its process could not be started: it has no pipes")
-    peer = LoopPeer(pipes.stdout, pipes.stdin, answer=answer, hear=hear)
+    peer = AsyncioPeer(pipes.stdout, pipes.stdin, answer=answer, hear=hear)
     return Child(transport, pipes, peer, log=log, mark=mark)
 
 

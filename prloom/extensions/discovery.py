@@ -24,7 +24,7 @@ GROUP = "prloom.plugins"
 _DEEPEST = 4  # categories within categories; more is a mistake, or a loop
 
 
-class Found(Record, frozen=True, kw_only=True):
+class DiscoveredPlugin(Record, frozen=True, kw_only=True):
     """A plugin that exists. `path` is its folder or its `.py` file; an installed one has an `entry_point` instead.
 
     Where the plugin cannot be used, `error` says why, and it may have no manifest.
@@ -51,7 +51,7 @@ class Found(Record, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Places:
+class PluginPaths:
     """The folders that are searched, and whether installed packages are asked."""
 
     bundled: Path | None = None
@@ -60,9 +60,11 @@ class Places:
     installed: bool = True
 
 
-def places(repo_root: Path, environ: Mapping[str, str]) -> Places:
+def places(repo_root: Path, environ: Mapping[str, str]) -> PluginPaths:
     """Return where plugins are looked for when prloom is started in this repository."""
-    return Places(bundled=bundled("plugins"), user=home(environ) / "plugins", project=repo_root / "prloom" / "plugins")
+    return PluginPaths(
+        bundled=bundled("plugins"), user=home(environ) / "plugins", project=repo_root / "prloom" / "plugins"
+    )
 
 
 def home(environ: Mapping[str, str]) -> Path:
@@ -84,9 +86,9 @@ def bundled(kind: Literal["plugins", "bridges"]) -> Path | None:
     return beside if (package.parent / "pyproject.toml").is_file() and beside.is_dir() else None
 
 
-def discover(places: Places) -> tuple[Found, ...]:
+def discover(places: PluginPaths) -> tuple[DiscoveredPlugin, ...]:
     """Return every plugin of every source, in the order of the sources and of the keys; a key may come twice."""
-    found: list[Found] = []
+    found: list[DiscoveredPlugin] = []
     folders: tuple[tuple[Source, Path | None], ...] = (
         ("bundled", places.bundled),
         ("user", places.user),
@@ -100,7 +102,7 @@ def discover(places: Places) -> tuple[Found, ...]:
     return tuple(found)
 
 
-def _scan(folder: Path, source: Source, category: tuple[str, ...], above: frozenset[str]) -> Iterator[Found]:
+def _scan(folder: Path, source: Source, category: tuple[str, ...], above: frozenset[str]) -> Iterator[DiscoveredPlugin]:
     """Yield the plugins under a folder; one without a manifest and without code is a category of further ones."""
     try:
         real = os.path.realpath(folder)  # unlike Path.resolve(), it does not raise at a loop
@@ -108,7 +110,7 @@ def _scan(folder: Path, source: Source, category: tuple[str, ...], above: frozen
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        yield Found(
+        yield DiscoveredPlugin(
             key="/".join(category) or folder.name,
             source=source,
             path=str(folder),
@@ -135,24 +137,24 @@ def _is_plugin(folder: Path) -> bool:
         return False  # as a category it will be reported as unreadable
 
 
-def _single(file: Path, source: Source, category: tuple[str, ...]) -> Found:
+def _single(file: Path, source: Source, category: tuple[str, ...]) -> DiscoveredPlugin:
     key = "/".join((*category, file.stem))
     wrong = _bad_part(*category, file.stem)
     if wrong is not None:
-        return Found(key=key, source=source, path=str(file), error=f"{file}: {wrong}")
-    return Found(key=key, source=source, path=str(file), manifest=Manifest(name=file.stem))
+        return DiscoveredPlugin(key=key, source=source, path=str(file), error=f"{file}: {wrong}")
+    return DiscoveredPlugin(key=key, source=source, path=str(file), manifest=Manifest(name=file.stem))
 
 
-def _folder(folder: Path, source: Source, category: tuple[str, ...]) -> Found:
+def _folder(folder: Path, source: Source, category: tuple[str, ...]) -> DiscoveredPlugin:
     by_folder = "/".join((*category, folder.name))
     try:
         read = manifest.read(folder)
     except ExtensionError as error:
-        return Found(key=by_folder, source=source, path=str(folder), error=str(error))
+        return DiscoveredPlugin(key=by_folder, source=source, path=str(folder), error=str(error))
     wrong = _bad_part(*category)
     if wrong is None and not (folder / "__init__.py").is_file():
         wrong = "there is no __init__.py; add one with `def register(ctx):`"
-    return Found(
+    return DiscoveredPlugin(
         key="/".join((*category, read.manifest.name)),
         source=source,
         path=str(folder),
@@ -166,14 +168,14 @@ def _bad_part(*parts: str) -> str | None:
     return next((wrong for part in parts if (wrong := keys.problem(part)) is not None), None)
 
 
-def _installed() -> Iterator[Found]:
+def _installed() -> Iterator[DiscoveredPlugin]:
     """Yield the plugins of installed packages; only the packages' metadata are read."""
     from importlib import metadata  # noqa: PLC0415 - 40 ms, and not every command asks
 
     for entry in metadata.entry_points(group=GROUP):
         version = entry.dist.version if entry.dist is not None else "0"
         wrong = _bad_part(*entry.name.split("/"))
-        yield Found(
+        yield DiscoveredPlugin(
             key=entry.name,
             source="installed",
             entry_point=entry.value,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from prloom.core import bounds
 from prloom.extensions import keys
-from prloom.extensions.discovery import SOURCES, Found
+from prloom.extensions.discovery import SOURCES, DiscoveredPlugin
 from prloom.model import variables
 from prloom.model.record import Json
 
@@ -17,7 +17,7 @@ KINDS = ("standalone",)
 
 
 @dataclass(frozen=True)
-class Wishes:
+class PluginOptions:
     """What the configuration says of plugins: their keys, and their settings by key."""
 
     enabled: Sequence[str] = ()
@@ -27,16 +27,16 @@ class Wishes:
 
 
 @dataclass(frozen=True)
-class Left:
+class SkippedPlugin:
     """A plugin that does not run, and why; `failed` says that it should, and that something is wrong with it."""
 
-    found: Found
+    found: DiscoveredPlugin
     reason: str
     failed: bool = False
 
 
 @dataclass(frozen=True)
-class Failure:
+class PluginFailure:
     """A plugin that is enabled and cannot even be loaded: its name, its source ("" where it was not found), and why."""
 
     name: str
@@ -45,30 +45,30 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Selection:
+class PluginSelection:
     """The plugins to load, in their order; those left out, each with its reason; and warnings for the operator.
 
     `missing` maps the names in `plugins.enabled` that no plugin has to what is to be said of them.
     """
 
-    chosen: tuple[Found, ...] = ()
-    left: tuple[Left, ...] = ()
+    chosen: tuple[DiscoveredPlugin, ...] = ()
+    left: tuple[SkippedPlugin, ...] = ()
     warnings: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def failures(self) -> tuple[Failure, ...]:
+    def failures(self) -> tuple[PluginFailure, ...]:
         """The plugins that are enabled and cannot be loaded; two that disable each other are told once."""
-        broken = [Failure(each.found.key, each.found.source, each.reason) for each in self.left if each.failed]
-        broken += [Failure(name, "", reason) for name, reason in self.missing.items()]
+        broken = [PluginFailure(each.found.key, each.found.source, each.reason) for each in self.left if each.failed]
+        broken += [PluginFailure(name, "", reason) for name, reason in self.missing.items()]
         return tuple(dict.fromkeys(replace(each, reason=bounds.cut(each.reason)) for each in broken))
 
 
-def select(found: Sequence[Found], wishes: Wishes, environ: Mapping[str, str]) -> Selection:
+def select(found: Sequence[DiscoveredPlugin], wishes: PluginOptions, environ: Mapping[str, str]) -> PluginSelection:
     """Return which plugins run: not disabled, of a known kind, enabled, the last of their key, and able to."""
     known = {plugin.key for plugin in found}
     wanted = _resolved(wishes, known)
-    left: list[Left] = []
+    left: list[SkippedPlugin] = []
     able = _sorted_out(found, lambda plugin: _unwanted(plugin, wanted), left)
     able = _sorted_out(able, _of_another_kind, left, failed=_asked_for(wanted, known))
     able = _sorted_out(able, lambda plugin: _not_enabled(plugin, wanted), left)
@@ -76,7 +76,7 @@ def select(found: Sequence[Found], wishes: Wishes, environ: Mapping[str, str]) -
     able = _sorted_out(able, lambda plugin: plugin.error, left, failed=_always)
     able = _sorted_out(able, _clashes(able), left, failed=_always)
     able = _sorted_out(able, lambda plugin: _lacking(plugin, environ), left, failed=_asked_for(wanted, known))
-    return Selection(
+    return PluginSelection(
         _ordered(able, wanted.order),
         tuple(left),
         _unmatched(wishes, known),
@@ -84,7 +84,7 @@ def select(found: Sequence[Found], wishes: Wishes, environ: Mapping[str, str]) -
     )
 
 
-def settings_of(key: str, wishes: Wishes, known: Iterable[str]) -> Mapping[str, Json]:
+def settings_of(key: str, wishes: PluginOptions, known: Iterable[str]) -> Mapping[str, Json]:
     """Return the settings of a plugin: the table of its key, or of the only name that means it."""
     keys_known = set(known)
     for name, table in wishes.settings.items():
@@ -93,40 +93,40 @@ def settings_of(key: str, wishes: Wishes, known: Iterable[str]) -> Mapping[str, 
     return {}
 
 
-def _resolved(wishes: Wishes, known: set[str]) -> Wishes:
+def _resolved(wishes: PluginOptions, known: set[str]) -> PluginOptions:
     """Return the wishes with each name made the key that it means; what means nothing is left out."""
 
     def resolved(names: Sequence[str]) -> tuple[str, ...]:
         return tuple(key for name in names if (key := keys.resolve(name, known)) is not None)
 
-    return Wishes(resolved(wishes.enabled), resolved(wishes.disabled), resolved(wishes.order), wishes.settings)
+    return PluginOptions(resolved(wishes.enabled), resolved(wishes.disabled), resolved(wishes.order), wishes.settings)
 
 
-def _never(_: Found) -> bool:
+def _never(_: DiscoveredPlugin) -> bool:
     return False
 
 
-def _always(_: Found) -> bool:
+def _always(_: DiscoveredPlugin) -> bool:
     return True
 
 
-def _asked_for(wishes: Wishes, known: Collection[str]) -> Callable[[Found], bool]:
+def _asked_for(wishes: PluginOptions, known: Collection[str]) -> Callable[[DiscoveredPlugin], bool]:
     """Tell whether the operator asked for a plugin; bundled ones are on, and are missed once they are configured."""
     configured = {keys.resolve(name, known) for name in wishes.settings}
 
-    def asked_for(plugin: Found) -> bool:
+    def asked_for(plugin: DiscoveredPlugin) -> bool:
         return plugin.key in wishes.enabled or (plugin.source == "bundled" and plugin.key in configured)
 
     return asked_for
 
 
 def _sorted_out(
-    plugins: Iterable[Found],
-    reason: Callable[[Found], str | None],
-    left: list[Left],
+    plugins: Iterable[DiscoveredPlugin],
+    reason: Callable[[DiscoveredPlugin], str | None],
+    left: list[SkippedPlugin],
     *,
-    failed: Callable[[Found], bool] = _never,
-) -> list[Found]:
+    failed: Callable[[DiscoveredPlugin], bool] = _never,
+) -> list[DiscoveredPlugin]:
     """Return the plugins for which there is no reason against; the others are added to `left`."""
     kept = []
     for plugin in plugins:
@@ -134,31 +134,31 @@ def _sorted_out(
         if why is None:
             kept.append(plugin)
         else:
-            left.append(Left(plugin, why, failed(plugin)))
+            left.append(SkippedPlugin(plugin, why, failed(plugin)))
     return kept
 
 
-def _unwanted(plugin: Found, wishes: Wishes) -> str | None:
+def _unwanted(plugin: DiscoveredPlugin, wishes: PluginOptions) -> str | None:
     return "disabled: it is listed in plugins.disabled" if plugin.key in wishes.disabled else None
 
 
-def _of_another_kind(plugin: Found) -> str | None:
+def _of_another_kind(plugin: DiscoveredPlugin) -> str | None:
     kind = plugin.manifest.kind if plugin.manifest else "standalone"
     if kind in KINDS:
         return None
     return f"of kind {kind!r}, which this prloom does not support; it supports {', '.join(KINDS)}"
 
 
-def _not_enabled(plugin: Found, wishes: Wishes) -> str | None:
+def _not_enabled(plugin: DiscoveredPlugin, wishes: PluginOptions) -> str | None:
     if plugin.source == "bundled" or plugin.key in wishes.enabled:
         return None
     return f"not enabled; `prloom plugins enable {plugin.key}` enables it"
 
 
-def _replaced(plugins: Sequence[Found]) -> Callable[[Found], str | None]:
+def _replaced(plugins: Sequence[DiscoveredPlugin]) -> Callable[[DiscoveredPlugin], str | None]:
     last = {plugin.key: plugin for plugin in sorted(plugins, key=_rank)}
 
-    def reason(plugin: Found) -> str | None:
+    def reason(plugin: DiscoveredPlugin) -> str | None:
         winner = last[plugin.key]
         if winner.source == plugin.source:
             return None
@@ -167,13 +167,13 @@ def _replaced(plugins: Sequence[Found]) -> Callable[[Found], str | None]:
     return reason
 
 
-def _clashes(plugins: Sequence[Found]) -> Callable[[Found], str | None]:
+def _clashes(plugins: Sequence[DiscoveredPlugin]) -> Callable[[DiscoveredPlugin], str | None]:
     """Return the reason of two plugins that would be loaded as the same module: neither is."""
-    alike: defaultdict[str, list[Found]] = defaultdict(list)
+    alike: defaultdict[str, list[DiscoveredPlugin]] = defaultdict(list)
     for plugin in plugins:
         alike[keys.slug(plugin.key)].append(plugin)
 
-    def reason(plugin: Found) -> str | None:
+    def reason(plugin: DiscoveredPlugin) -> str | None:
         group = alike[keys.slug(plugin.key)]
         if len(group) == 1:
             return None
@@ -186,7 +186,7 @@ def _clashes(plugins: Sequence[Found]) -> Callable[[Found], str | None]:
     return reason
 
 
-def _lacking(plugin: Found, environ: Mapping[str, str]) -> str | None:
+def _lacking(plugin: DiscoveredPlugin, environ: Mapping[str, str]) -> str | None:
     """Return which variables the plugin asks for and does not get."""
     needs = plugin.manifest.requires_env if plugin.manifest else ()
     secret = [name for name in needs if variables.is_forge_secret(name)]
@@ -196,16 +196,16 @@ def _lacking(plugin: Found, environ: Mapping[str, str]) -> str | None:
     return f"it needs {', '.join(missing)} in the environment" if missing else None
 
 
-def _ordered(plugins: Iterable[Found], order: Sequence[str]) -> tuple[Found, ...]:
+def _ordered(plugins: Iterable[DiscoveredPlugin], order: Sequence[str]) -> tuple[DiscoveredPlugin, ...]:
     places = {key: place for place, key in reversed(list(enumerate(order)))}
     return tuple(sorted(plugins, key=lambda plugin: (places.get(plugin.key, len(order)), _rank(plugin), plugin.key)))
 
 
-def _rank(plugin: Found) -> int:
+def _rank(plugin: DiscoveredPlugin) -> int:
     return SOURCES.index(plugin.source)
 
 
-def _unmatched(wishes: Wishes, known: set[str]) -> tuple[str, ...]:
+def _unmatched(wishes: PluginOptions, known: set[str]) -> tuple[str, ...]:
     """Return a warning for each name in the configuration that means no plugin."""
     named = {
         "plugins.enabled": wishes.enabled,

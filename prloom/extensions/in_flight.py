@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from prloom.api.context import Services
-from prloom.extensions import host_protocol as protocol
-from prloom.extensions import rpc
 from prloom.extensions.deadline import Deadline
-from prloom.extensions.host_protocol import EventsRead, ReadEvents, ReadPlan, RunAgent
-from prloom.extensions.rpc import RpcError
+from prloom.extensions.host import protocol
+from prloom.extensions.host.protocol import EventsRead, ReadEvents, ReadPlan, RunAgent
+from prloom.extensions.jsonrpc import messages
+from prloom.extensions.jsonrpc.messages import RpcError
 from prloom.model import record
 from prloom.model.record import Json
 
@@ -29,7 +29,7 @@ class InFlight:
         except RpcError:
             raise
         except Exception as error:
-            raise RpcError(str(error) or type(error).__name__, rpc.SERVICE_FAILED) from error
+            raise RpcError(str(error) or type(error).__name__, messages.SERVICE_FAILED) from error
 
     async def run_agent(self, asked: RunAgent) -> str:
         """Run an agent; it is ended with the call."""
@@ -60,7 +60,7 @@ class InFlight:
                 asked = record.from_wire(ReadPlan, params)
                 return await asyncio.to_thread(self.services.read_plan, asked.plan_id)
             case _:
-                raise RpcError(f"there is no method {method!r}", rpc.METHOD_NOT_FOUND)
+                raise RpcError(f"there is no method {method!r}", messages.METHOD_NOT_FOUND)
 
     def _read_events(self, asked: ReadEvents) -> EventsRead:
         events, last = self.services.read_events(types=asked.types, since_id=asked.since_id, limit=asked.limit)

@@ -16,13 +16,13 @@ from typing import Any
 from prloom.api import hooks
 from prloom.api.plugin import Manifest, PluginContext, Registrations
 from prloom.errors import ExtensionError
-from prloom.extensions import faults, keys, settings
-from prloom.extensions.discovery import Found
+from prloom.extensions import keys, settings, tracebacks
+from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.model.record import Json
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedPlugin:
     """A plugin after its registration: what it registered, or the error that it ended with."""
 
     key: str
@@ -31,7 +31,7 @@ class Loaded:
     warnings: tuple[str, ...] = ()
 
 
-def load(found: Found, values: Mapping[str, Json]) -> Loaded:
+def load(found: DiscoveredPlugin, values: Mapping[str, Json]) -> LoadedPlugin:
     """Execute the plugin and let it register; `values` are its table of `[plugins.settings.<name>]`.
 
     Whatever the plugin raises, `SystemExit` included, becomes its error; only what a person interrupts is passed on.
@@ -41,14 +41,14 @@ def load(found: Found, values: Mapping[str, Json]) -> Loaded:
         return _registered(found, values)
     except BaseException as error:
         _restore(found, before)
-        if faults.is_interrupt(error):
+        if tracebacks.is_interrupt(error):
             raise
-        text = str(error) if isinstance(error, ExtensionError) else faults.describe(error)
+        text = str(error) if isinstance(error, ExtensionError) else tracebacks.describe(error)
         named = text if text.startswith(f"plugin {found.key}") else f"plugin {found.key} could not be loaded: {text}"
-        return Loaded(found.key, error=named, warnings=found.warnings)
+        return LoadedPlugin(found.key, error=named, warnings=found.warnings)
 
 
-def _registered(found: Found, values: Mapping[str, Json]) -> Loaded:
+def _registered(found: DiscoveredPlugin, values: Mapping[str, Json]) -> LoadedPlugin:
     if found.error is not None:
         raise ExtensionError(found.error)
     module, register = _entry(found)
@@ -63,10 +63,10 @@ def _registered(found: Found, values: Mapping[str, Json]) -> Loaded:
     # A copy: what the plugin registers later, from a thread say, was promised to nobody.
     kept = Registrations(list(made.hooks), list(made.commands), list(made.tools), list(made.skills))
     warned = (*found.warnings, *warnings, *made.warnings, *_broken_promises(found.key, manifest, kept))
-    return Loaded(found.key, kept, warnings=warned)
+    return LoadedPlugin(found.key, kept, warnings=warned)
 
 
-def _entry(found: Found) -> tuple[ModuleType, Callable[[PluginContext], Any]]:
+def _entry(found: DiscoveredPlugin) -> tuple[ModuleType, Callable[[PluginContext], Any]]:
     """Execute the plugin's module and return it with its `register`."""
     if found.entry_point is None:
         module: Any = execute(keys.module_name(found.key), found.code)
@@ -118,11 +118,11 @@ def _nothing_left_beside() -> Iterator[None]:
         sys.dont_write_bytecode = before
 
 
-def _own(found: Found) -> str:
+def _own(found: DiscoveredPlugin) -> str:
     return found.entry_point.partition(":")[0].strip() if found.entry_point else keys.module_name(found.key)
 
 
-def _modules(found: Found) -> dict[str, ModuleType]:
+def _modules(found: DiscoveredPlugin) -> dict[str, ModuleType]:
     """Return what `sys.modules` has of the plugin; what an earlier load left there is taken out, to be loaded anew."""
     name = _own(found)
     # A copy: other threads import meanwhile, and `list(sys.modules.items())` can collect garbage, which may import too.
@@ -133,7 +133,7 @@ def _modules(found: Found) -> dict[str, ModuleType]:
     return there
 
 
-def _restore(found: Found, before: Mapping[str, ModuleType]) -> None:
+def _restore(found: DiscoveredPlugin, before: Mapping[str, ModuleType]) -> None:
     """Leave `sys.modules` as if the plugin had never been loaded."""
     name = _own(found)
     for key in [key for key in sys.modules.copy() if key == name or key.startswith(f"{name}.")]:
@@ -141,13 +141,13 @@ def _restore(found: Found, before: Mapping[str, ModuleType]) -> None:
     sys.modules.update(before)
 
 
-def _folder(found: Found, module: ModuleType) -> Path:
+def _folder(found: DiscoveredPlugin, module: ModuleType) -> Path:
     if found.entry_point is None:
         return found.code.parent
     return Path(module.__file__).parent if module.__file__ else Path()
 
 
-def _written_in(found: Found) -> str:
+def _written_in(found: DiscoveredPlugin) -> str:
     return str(found.code) if found.entry_point is None else found.entry_point
 
 

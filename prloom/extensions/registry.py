@@ -10,13 +10,13 @@ from typing import Literal
 from prloom.api import hooks
 from prloom.api.plugin import Manifest
 from prloom.extensions import discovery, filters
-from prloom.extensions.discovery import Found, Source
-from prloom.extensions.filters import Left, Selection, Wishes
-from prloom.extensions.hosting import OfferedTool, Registered
+from prloom.extensions.discovery import DiscoveredPlugin, Source
+from prloom.extensions.filters import PluginOptions, PluginSelection, SkippedPlugin
+from prloom.extensions.host.interface import OfferedTool, Registered
 
 
 @dataclass(frozen=True)
-class Entry:
+class PluginEntry:
     """A plugin as it is listed. `reason` says why it is off or has failed.
 
     What it offers is what it registered, or, while it has not been loaded, what its manifest announces.
@@ -36,12 +36,14 @@ class Entry:
     warnings: tuple[str, ...] = ()
 
 
-def look(repo_root: Path, wishes: Wishes, environ: Mapping[str, str]) -> Selection:
+def look(repo_root: Path, wishes: PluginOptions, environ: Mapping[str, str]) -> PluginSelection:
     """Return which plugins of this repository, user and machine run, and why the others do not; none is executed."""
     return filters.select(discovery.discover(discovery.places(repo_root, environ)), wishes, environ)
 
 
-def entries(selection: Selection, loaded: Mapping[str, Registered | str] | None = None) -> tuple[Entry, ...]:
+def entries(
+    selection: PluginSelection, loaded: Mapping[str, Registered | str] | None = None
+) -> tuple[PluginEntry, ...]:
     """Return all plugins: those that run, in their order, then those that fail, then those that are off, by key.
 
     `loaded` says of those that were loaded, by key, what they registered, or the error that they ended with.
@@ -65,24 +67,27 @@ def clashes(loaded: Mapping[str, Registered]) -> Mapping[str, tuple[str, ...]]:
     return warnings
 
 
-def _why(left: Left) -> str:
+def _why(left: SkippedPlugin) -> str:
     """Return why a plugin does not run; one that is off is told to be broken before somebody enables it."""
     error = left.found.error
     return f"{left.reason}; it is broken: {error}" if error and not left.failed else left.reason
 
 
-def _chosen(found: Found, loaded: Registered | str | None) -> Entry:
+def _chosen(found: DiscoveredPlugin, loaded: Registered | str | None) -> PluginEntry:
     if isinstance(loaded, str):
         return _entry(found, "failed", loaded)
     return _entry(found, "on", None, loaded)
 
 
 def _entry(
-    found: Found, state: Literal["on", "off", "failed"], reason: str | None, registered: Registered | None = None
-) -> Entry:
+    found: DiscoveredPlugin,
+    state: Literal["on", "off", "failed"],
+    reason: str | None,
+    registered: Registered | None = None,
+) -> PluginEntry:
     manifest = found.manifest or Manifest(name=found.key)
     offered = registered or _announced(manifest)
-    return Entry(
+    return PluginEntry(
         name=found.key,
         source=found.source,
         place=found.place,

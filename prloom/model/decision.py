@@ -109,7 +109,7 @@ class PlanText(Record, frozen=True, kw_only=True):
     text: str
 
 
-class Delivery(Record, frozen=True, kw_only=True, omit_defaults=True):
+class DeliveryChange(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What became of one attempt to deliver an action; `queued` revives one that had failed.
 
     `dropped` ends one that nobody waits for any more: no alarm, and no more tries. `commit` is the commit that the
@@ -149,7 +149,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     todos: tuple[Todo, ...] = ()
     todos_done: tuple[str, ...] = ()
     todos_dropped: tuple[str, ...] = ()
-    deliveries: tuple[Delivery, ...] = ()
+    deliveries: tuple[DeliveryChange, ...] = ()
     plan: PlanText | None = None
     cursor: Cursor | None = None
     fingerprint: int | None = None

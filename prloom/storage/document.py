@@ -6,14 +6,14 @@ from binascii import crc32
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prloom.errors import StorageError
-from prloom.storage import asides, locks, wire
+from prloom.storage import json_codec, locks, quarantine
 from prloom.storage.envelope import SCHEMA_VERSION
-from prloom.storage.folder import READ_LIMIT
+from prloom.storage.safe_dir import READ_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from prloom.storage.folder import Folder
+    from prloom.storage.safe_dir import SafeDir
 
 LABEL = "corrupt"
 
@@ -27,7 +27,7 @@ _CHECKED = b'\n  "$check": "%08x"\n}\n'
 _SIZE = len(_CHECKED % 0)
 
 
-class Loaded(NamedTuple):
+class LoadedDocument(NamedTuple):
     """What a document held; None if it is missing or could not be read, and then `reason` says why it could not.
 
     `aside` is the path that an unreadable file was moved to.
@@ -46,7 +46,7 @@ class Document:
 
     __slots__ = ("folder", "lasting", "limit", "name")
 
-    def __init__(self, folder: Folder, name: str, *, limit: int = READ_LIMIT, lasting: bool = True) -> None:
+    def __init__(self, folder: SafeDir, name: str, *, limit: int = READ_LIMIT, lasting: bool = True) -> None:
         self.folder = folder
         self.name = name
         self.limit = limit
@@ -57,19 +57,19 @@ class Document:
         """The file's path, for messages."""
         return self.folder.where(self.name)
 
-    def peek(self) -> Loaded:
+    def peek(self) -> LoadedDocument:
         """Read the document without a lock and without changing anything."""
         found = self.folder.stat(self.name)
         if found is None:
-            return Loaded(None)
+            return LoadedDocument(None)
         if found.st_size > self.limit:
-            return Loaded(None, f"it has {found.st_size} bytes, more than {self.limit}")
+            return LoadedDocument(None, f"it has {found.st_size} bytes, more than {self.limit}")
         content = self.folder.read_bytes(self.name, limit=self.limit)
         if content is None:
-            return Loaded(None)
+            return LoadedDocument(None)
         return self._read(content)
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedDocument:
         """Read the document; one that cannot be read is set aside as `<name>.corrupt-<UTC time>`."""
         found = self.peek()
         if found.reason is None:
@@ -83,7 +83,7 @@ class Document:
         with locks.held(self.folder):
             self.folder.replace(self.name, content, lasting=self.lasting)
 
-    def update(self, change: Callable[[Loaded], Mapping[str, Any]]) -> Mapping[str, Any]:
+    def update(self, change: Callable[[LoadedDocument], Mapping[str, Any]]) -> Mapping[str, Any]:
         """Load, change and save as one step against all other processes; return what was saved.
 
         `change` must not use other documents or journals of the same folder: they wait for the same lock.
@@ -93,10 +93,10 @@ class Document:
             self.folder.replace(self.name, self._encode(value), lasting=self.lasting)
         return value
 
-    def _read(self, content: bytes) -> Loaded:
-        value = wire.decode(content)
-        if isinstance(value, wire.Unreadable):
-            return Loaded(None, value.reason)
+    def _read(self, content: bytes) -> LoadedDocument:
+        value = json_codec.decode(content)
+        if isinstance(value, json_codec.Unreadable):
+            return LoadedDocument(None, value.reason)
         value.pop(CHECK, None)
         version = value.get("schemaVersion")
         if isinstance(version, int) and version > SCHEMA_VERSION:
@@ -104,17 +104,21 @@ class Document:
                 f"{self.path} has the schemaVersion {version}, and this prloom knows {SCHEMA_VERSION}; "
                 "the file was not changed; update prloom"
             )
-        return Loaded(value) if _is_whole(content) else Loaded(None, f"its content does not match its {CHECK}")
+        return (
+            LoadedDocument(value)
+            if _is_whole(content)
+            else LoadedDocument(None, f"its content does not match its {CHECK}")
+        )
 
-    def _load(self) -> Loaded:
+    def _load(self) -> LoadedDocument:
         found = self.peek()
         if found.reason is None:
             return found
-        aside = asides.move(self.folder, self.name, LABEL)
+        aside = quarantine.move(self.folder, self.name, LABEL)
         return found._replace(aside=self.folder.where(aside))
 
     def _encode(self, value: Mapping[str, Any]) -> bytes:
-        text = wire.encode(value, pretty=True)[: -len(b"\n}\n")] if value else b"{"
+        text = json_codec.encode(value, pretty=True)[: -len(b"\n}\n")] if value else b"{"
         content = text + (b"," if value else b"") + _CHECKED % crc32(text)
         if len(content) > self.limit:
             raise StorageError(f"{self.path} would have {len(content)} bytes, more than {self.limit}; store less in it")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from prloom.storage import wire
-from prloom.storage.wire import Unreadable
+from prloom.storage import json_codec
+from prloom.storage.json_codec import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,12 +41,12 @@ _decoder = msgspec.json.Decoder(Envelope)
 
 def encode(kind: str, data: Mapping[str, Any] | msgspec.Struct, ts: str) -> bytes:
     """Return the line, without its newline; `data` is JSON builtins or a record, `ts` as record.iso writes it."""
-    return wire.encode(_Line(ts, kind, SCHEMA_VERSION, data))
+    return json_codec.encode(_Line(ts, kind, SCHEMA_VERSION, data))
 
 
 def encode_lines(kind: str, values: Sequence[msgspec.Struct], ts: str) -> bytes:
     """Return the lines of several records, each with its newline."""
-    return wire.encode_lines([_Line(ts, kind, SCHEMA_VERSION, value) for value in values])
+    return json_codec.encode_lines([_Line(ts, kind, SCHEMA_VERSION, value) for value in values])
 
 
 def decode(line: bytes) -> Envelope | Unreadable:
@@ -59,7 +59,7 @@ def decode(line: bytes) -> Envelope | Unreadable:
 
 
 def _second_look(line: bytes) -> Envelope | Unreadable:
-    value = wire.decode(line)
+    value = json_codec.decode(line)
     if isinstance(value, Unreadable):
         return value
     version = value.get("schemaVersion")

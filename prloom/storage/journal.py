@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from prloom.errors import StorageError
 from prloom.model.position import Position
 from prloom.storage import disk as disks
-from prloom.storage import failure, lines, locks, tails
-from prloom.storage.reader import Reader
+from prloom.storage import lines, locks, os_errors, torn_tail
+from prloom.storage.reader import JournalReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prloom.storage.folder import Folder
+    from prloom.storage.safe_dir import SafeDir
 
 
-class Journal(Reader):
+class Journal(JournalReader):
     """An append-only file of JSON lines with its closed segments; it keeps no descriptor open between calls.
 
     Appends of all processes that go through this class exclude one another; other programs may append whole lines at
@@ -28,7 +28,7 @@ class Journal(Reader):
 
     __slots__ = ("_broken",)
 
-    def __init__(self, folder: Folder, name: str) -> None:
+    def __init__(self, folder: SafeDir, name: str) -> None:
         super().__init__(folder, name)
         self._broken = False
 
@@ -43,7 +43,7 @@ class Journal(Reader):
         """Append lines that are one block already, each with its newline, as envelope.encode_lines makes them."""
         _check(block)
         with self._writing() as fd:
-            tails.heal(self.folder, self.name, fd)
+            torn_tail.heal(self.folder, self.name, fd)
             found = os.fstat(fd)
             number = self._segments.number(found)
             return Position(number, self._write(fd, block, found.st_size) if block else found.st_size)
@@ -53,7 +53,7 @@ class Journal(Reader):
         if not self.folder.exists(self.name):
             return None
         with self._writing() as fd:
-            return tails.heal(self.folder, self.name, fd)
+            return torn_tail.heal(self.folder, self.name, fd)
 
     def rotate(self, first: Sequence[bytes] = ()) -> Position:
         """Close the live segment and begin a new one with the lines given; return where those stand.
@@ -62,7 +62,7 @@ class Journal(Reader):
         """
         block = _block(first)
         with self._writing() as fd:
-            tails.heal(self.folder, self.name, fd)
+            torn_tail.heal(self.folder, self.name, fd)
             self.folder.disk.fdatasync(fd)
             number = self._segments.number(os.fstat(fd))
             archive = self._segments.archive(number)
@@ -89,7 +89,7 @@ class Journal(Reader):
             try:
                 yield fd
             except OSError as error:
-                raise failure.failed("write to", self.path, error) from error
+                raise os_errors.failed("write to", self.path, error) from error
             finally:
                 os.close(fd)
 

@@ -9,19 +9,19 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from prloom.errors import StorageError
-from prloom.storage import failure
+from prloom.storage import os_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prloom.storage.folder import Folder
+    from prloom.storage.safe_dir import SafeDir
 
 _FIRST_PAUSE = 0.0005
 _LONGEST_PAUSE = 0.01
 
 
 @contextmanager
-def held(folder: Folder, *, exclusive: bool = True, timeout: float | None = None) -> Iterator[None]:
+def held(folder: SafeDir, *, exclusive: bool = True, timeout: float | None = None) -> Iterator[None]:
     """Hold a folder's lock, waiting at most `timeout` seconds; taking too long is a StorageError that names the holder.
 
     Without a time, the patience is that of the folder's disk.
@@ -32,7 +32,7 @@ def held(folder: Folder, *, exclusive: bool = True, timeout: float | None = None
     try:
         fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder.fd)
     except OSError as error:
-        raise failure.failed("lock", folder.path, error) from error
+        raise os_errors.failed("lock", folder.path, error) from error
     try:
         _wait(fd, folder.path, exclusive=exclusive, timeout=folder.disk.patience if timeout is None else timeout)
         yield
@@ -51,7 +51,7 @@ def _wait(fd: int, path: str, *, exclusive: bool, timeout: float) -> None:
             if time.monotonic() >= end:
                 raise _busy(fd, path, timeout) from None
         except OSError as error:
-            raise failure.failed("lock", path, error) from error
+            raise os_errors.failed("lock", path, error) from error
         else:
             return
         time.sleep(pause)

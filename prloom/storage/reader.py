@@ -7,28 +7,28 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from prloom.model.position import Cursor, Position
-from prloom.storage import failure, lines
-from prloom.storage import fingerprint as fingerprints
-from prloom.storage.fingerprint import Look
+from prloom.storage import file_stamp as fingerprints
+from prloom.storage import lines, os_errors
+from prloom.storage.file_stamp import FileStamp
 from prloom.storage.segments import Segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prloom.storage.folder import Folder
+    from prloom.storage.safe_dir import SafeDir
 
 READ_BYTES = 1024 * 1024
 READ_LINES = 10_000
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """A complete line, without its newline, and where it stands."""
 
     position: Position
     line: bytes
 
 
-class Batch(NamedTuple):
+class JournalBatch(NamedTuple):
     """What one read gave; `cursor` is where to go on.
 
     `skipped` counts lines over the size limit. `gap` tells that the file was cut or a segment was taken away beneath
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
     are the segments in which nothing more is looked for, and how far each was read.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
     cursor: Cursor
     skipped: int = 0
     gap: bool = False
@@ -47,16 +47,16 @@ class Batch(NamedTuple):
     left: tuple[tuple[int, int], ...] = ()
 
 
-class Reader:
+class JournalReader:
     """A journal for reading: takes no lock, changes nothing, and keeps no descriptor open between calls."""
 
     __slots__ = ("_looked", "_segments", "_unfinished", "folder", "name")
 
-    def __init__(self, folder: Folder, name: str) -> None:
+    def __init__(self, folder: SafeDir, name: str) -> None:
         self.folder = folder
         self.name = name
         self._segments = Segments(folder, name)
-        self._looked = Look()
+        self._looked = FileStamp()
         self._unfinished = (0, 0, 0)  # segment, offset, size: at that size no newline was found behind the offset
 
     @property
@@ -73,7 +73,7 @@ class Reader:
         live, size = self._segments.live()
         return Cursor(live, self._complete(live, size), self._complete(live - 1, self._segments.size(live - 1) or 0))
 
-    def read(self, cursor: Cursor, *, limit_bytes: int = READ_BYTES, limit_lines: int = READ_LINES) -> Batch:
+    def read(self, cursor: Cursor, *, limit_bytes: int = READ_BYTES, limit_lines: int = READ_LINES) -> JournalBatch:
         """Return the next complete lines, late ones first; `limit_bytes` is soft.
 
         With nothing new it costs three looks at file names, however long the journal is.
@@ -95,7 +95,7 @@ class Reader:
             left += [(cursor.segment, cursor.offset)] if following > cursor.segment + 1 else []
             cursor = Cursor(following, 0, cursor.offset)
         unfinished = size - cursor.offset if cursor.segment == live and not taken.full() else 0
-        return Batch(
+        return JournalBatch(
             tuple(taken.entries),
             cursor,
             taken.skipped,
@@ -126,17 +126,17 @@ class Reader:
         look is not opened.
         """
         before, live = self._looked, self.folder.stat(self.name)
-        if live is not None and before == fingerprints.look(cursor, fingerprint, live):
+        if live is not None and before == fingerprints.stamp(cursor, fingerprint, live):
             return True
         with self._open(cursor.segment) as fd:
             if fd is None:
                 return not cursor.offset
-            now = fingerprints.look(cursor, fingerprint, os.fstat(fd))
+            now = fingerprints.stamp(cursor, fingerprint, os.fstat(fd))
             stands = now.stands(fd, before)
             self._looked = now if stands else now._replace(offset=-1)
             return stands
 
-    def tail(self, room: int) -> Iterator[Entry]:
+    def tail(self, room: int) -> Iterator[JournalEntry]:
         """Yield the complete lines among the journal's last `room` bytes, oldest first, across segments."""
         wanted: list[tuple[int, int]] = []
         live, size = self._segments.live()
@@ -151,7 +151,7 @@ class Reader:
                 if fd is not None:
                     yield from _entries(number, lines.ending(fd, os.fstat(fd).st_size, share))
 
-    def scan(self, since: Position | None = None) -> Iterator[Entry]:
+    def scan(self, since: Position | None = None) -> Iterator[JournalEntry]:
         """Yield all lines from a position (default: the oldest segment's beginning) to the present end."""
         for number in self.segments():
             start = since.offset if since is not None and number == since.segment else 0
@@ -168,7 +168,7 @@ class Reader:
         """Return the name of a closed segment's file."""
         return self._segments.archive(number)
 
-    def part(self, number: int, start: int, stop: int) -> Iterator[Entry]:
+    def part(self, number: int, start: int, stop: int) -> Iterator[JournalEntry]:
         """Yield the lines of one segment that begin from an offset on and before another one."""
         with self._open(number) as fd:
             if fd is not None:
@@ -177,7 +177,7 @@ class Reader:
                         return
                     yield entry
 
-    def containing(self, needle: bytes, before: Position | None = None) -> Iterator[Entry]:
+    def containing(self, needle: bytes, before: Position | None = None) -> Iterator[JournalEntry]:
         """Yield the lines that contain the bytes, oldest first; `before` ends the search. Nothing else is parsed."""
         for number in self.segments():
             if before is not None and number > before.segment:
@@ -186,7 +186,7 @@ class Reader:
             with self._open(number) as fd:
                 if fd is not None:
                     for offset, line in lines.containing(fd, needle, stop):
-                        yield Entry(Position(number, offset), line)
+                        yield JournalEntry(Position(number, offset), line)
 
     def find(self, needle: bytes, before: Position | None = None) -> bool:
         """Whether any line (beginning before a position) contains the bytes: for ids that memory has let go."""
@@ -239,7 +239,7 @@ class Reader:
         try:
             yield fd
         except OSError as error:
-            raise failure.failed("read", self.path, error) from error
+            raise os_errors.failed("read", self.path, error) from error
         finally:
             if fd is not None:
                 os.close(fd)
@@ -251,7 +251,7 @@ class _Taken:
     __slots__ = ("bytes", "entries", "fingerprints", "lines", "skipped")
 
     def __init__(self, limit_bytes: int, limit_lines: int) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
         self.skipped = 0
         self.fingerprints: dict[int, int] = {}  # of what stands before where each segment's reading came to
         self.bytes = limit_bytes
@@ -261,13 +261,13 @@ class _Taken:
         return self.bytes <= 0 or self.lines <= 0
 
     def add(self, segment: int, piece: lines.Cut, size: int) -> None:
-        self.entries += [Entry(Position(segment, offset), line) for offset, line in piece.lines]
+        self.entries += [JournalEntry(Position(segment, offset), line) for offset, line in piece.lines]
         self.skipped += piece.skipped
         self.bytes -= size
         self.lines -= len(piece.lines)
 
 
-def _entries(number: int, pieces: Iterator[lines.Cut]) -> Iterator[Entry]:
+def _entries(number: int, pieces: Iterator[lines.Cut]) -> Iterator[JournalEntry]:
     for piece in pieces:
         for offset, line in piece.lines:
-            yield Entry(Position(number, offset), line)
+            yield JournalEntry(Position(number, offset), line)

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from prloom.storage.folder import Folder
+    from prloom.storage.safe_dir import SafeDir
 
 _DIGITS = 6
 
@@ -26,7 +26,7 @@ class Segments:
 
     __slots__ = ("_live", "folder", "name", "stem", "suffix")
 
-    def __init__(self, folder: Folder, name: str) -> None:
+    def __init__(self, folder: SafeDir, name: str) -> None:
         self.folder = folder
         self.name = name
         self.stem, dot, suffix = name.rpartition(".")

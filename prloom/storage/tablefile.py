@@ -17,8 +17,8 @@ from prloom.storage.index import FAR
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from prloom.storage.folder import Folder
     from prloom.storage.index import Pairs
+    from prloom.storage.safe_dir import SafeDir
 
 BLOCK = 512
 """Pairs whose checksum is looked at together, when one of them is first asked for."""
@@ -138,7 +138,7 @@ def _in_blocks(pieces: Iterable[list[int]]) -> Iterator[array[int]]:
     yield rest
 
 
-def load(folder: Folder, name: str) -> TableFile | None:
+def load(folder: SafeDir, name: str) -> TableFile | None:
     """Return the table that a file holds; None where there is none, or it is not what was written."""
     fd = folder.open_to_read(name)
     if fd is None:

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from prloom.api import Event, Json, iso
-from prloom.core import bounds, intake, projection
+from prloom.core import admission, bounds, projection
 from prloom.core.trust import LEVELS
 from prloom.model.decision import Change, Decision, Scope
 from prloom.model.hook import Writes
@@ -32,7 +32,7 @@ class Values:
         self.values.update(writes.values)
 
 
-class Bus:
+class InMemoryBus:
     """A plan's bus. What it decides is folded as the dispatcher folds its decision log."""
 
     def __init__(self, plan_id: str, shared: Values, text: str = "") -> None:
@@ -58,8 +58,8 @@ class Bus:
                 raise ValueError(
                     f"event {event.id} was shown before; use each id once, and advance() to show deferred events again"
                 )
-            older = intake.superseded(event, self.open, coming)
-            came_in = intake.intake(event, Position(1, len(self.events)))
+            older = admission.superseded(event, self.open, coming)
+            came_in = admission.intake(event, Position(1, len(self.events)))
             verdict = "vouched" if _is_stranger(event) else "admitted"
             changes += [older] if older else []
             changes.append(Change(event_id=event.id, verdict=verdict, state="pending", intake=came_in))

@@ -21,8 +21,8 @@ from msgspec import field
 
 from prloom.api import Json
 from prloom.errors import ExtensionError
-from prloom.extensions import environment, faults
-from prloom.extensions.discovery import Found
+from prloom.extensions import environment, tracebacks
+from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.model import record
 from prloom.model.record import Record
 from prloom.testing.plugin_contract import PluginContract
@@ -33,14 +33,14 @@ LIMIT: Final = timedelta(seconds=45)
 _ARGV = (sys.executable, "-P", "-m", "prloom.testing.contract_trial")
 
 
-class Asked(Record, frozen=True, kw_only=True):
+class TrialCall(Record, frozen=True, kw_only=True):
     """The plugin to try, and its settings."""
 
-    found: Found
+    found: DiscoveredPlugin
     settings: Mapping[str, Json] = field(default_factory=dict)
 
 
-class Broken(Record, frozen=True, kw_only=True):
+class BrokenPromise(Record, frozen=True, kw_only=True):
     """A promise that the plugin does not keep: its name, what it means, and what went wrong."""
 
     name: str
@@ -49,15 +49,15 @@ class Broken(Record, frozen=True, kw_only=True):
 
 
 class _Answer(Record, frozen=True, kw_only=True):
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[BrokenPromise, ...] = ()
 
 
 def broken(
-    found: Found, settings: Mapping[str, Json], environ: Mapping[str, str], limit: timedelta = LIMIT
-) -> tuple[Broken, ...]:
+    found: DiscoveredPlugin, settings: Mapping[str, Json], environ: Mapping[str, str], limit: timedelta = LIMIT
+) -> tuple[BrokenPromise, ...]:
     """Return the promises that a plugin does not keep; a trial that does not come to an end is one more."""
     allowed = environment.allowed(environ, found.manifest.requires_env if found.manifest else ())
-    asked = msgspec.json.encode(Asked(found=found, settings=settings))
+    asked = msgspec.json.encode(TrialCall(found=found, settings=settings))
     with subprocess.Popen(
         _ARGV, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=allowed
     ) as process:
@@ -73,23 +73,23 @@ def broken(
         return (_unfinished(f"the process that ran the tests ended with status {process.returncode}"),)
 
 
-def _unfinished(problem: str) -> Broken:
-    return Broken(name="PluginContract", promise="All promises can be tested.", problem=problem)
+def _unfinished(problem: str) -> BrokenPromise:
+    return BrokenPromise(name="PluginContract", promise="All promises can be tested.", problem=problem)
 
 
-def tried(asked: Asked) -> tuple[Broken, ...]:
+def tried(asked: TrialCall) -> tuple[BrokenPromise, ...]:
     """Try every promise in this process, and return those that are not kept."""
 
     class Contract(PluginContract):
         settings = asked.settings
 
-        def found(self) -> Found:
+        def found(self) -> DiscoveredPlugin:
             return asked.found
 
     promises = {name: method for name, method in inspect.getmembers(Contract()) if name.startswith("test_")}
     problems = {name: _problem(method) for name, method in promises.items()}
     return tuple(
-        Broken(name=name, promise=inspect.getdoc(promises[name]) or "", problem=problem)
+        BrokenPromise(name=name, promise=inspect.getdoc(promises[name]) or "", problem=problem)
         for name, problem in problems.items()
         if problem is not None
     )
@@ -101,7 +101,7 @@ def _problem(promise: Callable[[], None]) -> str | None:
     except (AssertionError, ExtensionError) as error:
         return str(error)
     except BaseException as error:  # noqa: BLE001 - the plugin's code may raise anything
-        return faults.describe(error)
+        return tracebacks.describe(error)
     return None
 
 
@@ -110,7 +110,7 @@ def main() -> None:
     from prloom.extensions import reaper  # noqa: PLC0415 - only this process is split
 
     reaper.split()
-    asked = record.decode(Asked, sys.stdin.buffer.read())
+    asked = record.decode(TrialCall, sys.stdin.buffer.read())
     answer = os.dup(1)
     os.dup2(2, 1)
     with suppress(BrokenPipeError):

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from prloom.api import Event, Json, Target, duration, iso
-from prloom.core import commands, deferral, dispatch, notices, verdicts
+from prloom.core import commands, deferral, dispatch, hook_results, notices
 from prloom.core.backoff import Backoff
-from prloom.core.dispatch import Finish, Obey, Roster, Show, Triage
-from prloom.core.verdicts import OnError
+from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Subscribers
+from prloom.core.hook_results import OnError
 from prloom.errors import ExtensionError
-from prloom.extensions.hosting import Registered
+from prloom.extensions.host.interface import Registered
 from prloom.model.decision import Change, StateWrite
 from prloom.model.hook import HookCall, Limits, Outcome
 from prloom.testing import finding, listening, runners, shown
-from prloom.testing.bus import Bus, Values
+from prloom.testing.bus import InMemoryBus, Values
 from prloom.testing.events import NOW, PLAN
 from prloom.testing.runners import Register, Runner
 from prloom.testing.services import Answer, Playing
@@ -79,7 +79,7 @@ class Harness:
         self._policy = backoff or Backoff()
         self._limits = limits or Limits()
         self._shared = Values()
-        self._buses: dict[str, Bus] = {}
+        self._buses: dict[str, InMemoryBus] = {}
 
     @property
     def key(self) -> str:
@@ -120,7 +120,7 @@ class Harness:
     def fire(self, hook: str, *, plan: str = PLAN) -> Shown:
         """Run a hook point that no event leads to, such as `afterDesign`, and return what it did."""
         bus = self._bus(plan)
-        return self._told(lambda faults: self._run(bus, Show(self.key, hook, ()), faults))
+        return self._told(lambda faults: self._run(bus, RunHook(self.key, hook, ()), faults))
 
     def call(self, hook: str, *events: Event, plan: str = PLAN) -> Outcome:
         """Run one hook and return all that it asks for; nothing of it takes effect. Raises ExtensionError."""
@@ -141,7 +141,7 @@ class Harness:
         made = [each for bus in self._buses.values() for each in bus.decisions[before.get(bus.id, 0) :]]
         return shown.told(made, faults, heard)
 
-    def _take_in(self, bus: Bus, events: tuple[Event, ...], faults: list[Fault]) -> None:
+    def _take_in(self, bus: InMemoryBus, events: tuple[Event, ...], faults: list[Fault]) -> None:
         bus.take_in(events, self.now)
         self._work(bus, faults)
 
@@ -156,39 +156,39 @@ class Harness:
                 self._work(bus, faults)
         self.now = end
 
-    def _work(self, bus: Bus, faults: list[Fault]) -> None:
+    def _work(self, bus: InMemoryBus, faults: list[Fault]) -> None:
         """Do all that can be done now, as the dispatcher does it; what is left is the agent's."""
         while True:
             pending = [(event, commands.parse(bus.events[event.id])) for event in bus.open.values()]
             steps = dispatch.steps(pending, self._roster(bus), busy=(), alone=bus.alone, paused=False, triaging=False)
             for step in steps:
                 match step:
-                    case Show():
+                    case RunHook():
                         self._run(bus, step, faults)
-                    case Obey(event_id=event_id):
+                    case RunCommand(event_id=event_id):
                         _end(bus, (event_id,), "handled", "a built-in command of prloom", self.now)
-                    case Triage(event_ids=event_ids):
+                    case RunTriage(event_ids=event_ids):
                         _end(bus, event_ids, "triaged" if bus.id else "handled", None, self.now)
-                    case Finish(event_ids=event_ids):
+                    case CompleteNotices(event_ids=event_ids):
                         bus.commit("notice", "prloom", self.now, changes=notices.finished(event_ids))
                     case _:
                         assert_never(step)
             if not steps:
                 return
 
-    def _roster(self, bus: Bus) -> Roster:
+    def _roster(self, bus: InMemoryBus) -> Subscribers:
         hooks = self.registered.hooks
         if bus.id == REPOSITORY:
             seeing = (self.key,) if "onGlobalEvent" in hooks else ()
-            return Roster(observers=seeing, observer_hook="onGlobalEvent")
-        return Roster(
+            return Subscribers(observers=seeing, observer_hook="onGlobalEvent")
+        return Subscribers(
             observers=(self.key,) if "onEvent" in hooks else (),
             triagers=(self.key,) if "beforeTriage" in hooks else (),
             commands={name.casefold(): self.key for name in self.registered.commands},
             approved_commands={name.casefold() for name in self.registered.approved_commands},
         )
 
-    def _run(self, bus: Bus, step: Show, faults: list[Fault]) -> None:
+    def _run(self, bus: InMemoryBus, step: RunHook, faults: list[Fault]) -> None:
         """Run a hook, and let all of it take effect, or nothing."""
         events = tuple(bus.events[event_id] for event_id in step.event_ids)
         try:
@@ -200,11 +200,11 @@ class Harness:
             self._settle(bus, step.hook, events, outcome)
             bus.alone -= set(step.event_ids)
 
-    def _outcome(self, bus: Bus, hook: str, events: tuple[Event, ...]) -> Outcome:
+    def _outcome(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...]) -> Outcome:
         services = Playing(bus.events, {each.id: each.text for each in self._buses.values()}, self._agent)
         return self._runner.run(self._call(bus, hook, events), services)
 
-    def _call(self, bus: Bus, hook: str, events: tuple[Event, ...]) -> HookCall:
+    def _call(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...]) -> HookCall:
         opened = {event.id: bus.open[event.id] for event in events if event.id in bus.open}
         worktree = self.repo_root / "prloom" / ".local" / "worktrees" / bus.id
         worktree.mkdir(parents=True, exist_ok=True)
@@ -224,8 +224,8 @@ class Harness:
             limits=self._limits,
         )
 
-    def _settle(self, bus: Bus, hook: str, events: tuple[Event, ...], outcome: Outcome) -> None:
-        settled = verdicts.settle(
+    def _settle(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...], outcome: Outcome) -> None:
+        settled = hook_results.settle(
             self._call(bus, hook, events),
             outcome,
             bus.open,
@@ -243,12 +243,12 @@ class Harness:
         )
         bus.commit(hook, self.key, self.now, changes=settled.changes, actions=settled.actions, writes=writes)
 
-    def _settle_failure(self, bus: Bus, step: Show, reason: str) -> None:
+    def _settle_failure(self, bus: InMemoryBus, step: RunHook, reason: str) -> None:
         """Decide what becomes of the events of a hook that failed; in company, each is shown once more, alone."""
         if len(step.event_ids) > 1:
             bus.alone |= set(step.event_ids)
             return
-        changes = verdicts.settle_failure(
+        changes = hook_results.settle_failure(
             step.event_ids,
             bus.open,
             reason,
@@ -261,13 +261,13 @@ class Harness:
         bus.commit(step.hook, self.key, self.now, changes=changes)
         bus.alone -= set(step.event_ids)
 
-    def _bus(self, plan: str) -> Bus:
+    def _bus(self, plan: str) -> InMemoryBus:
         if plan not in self._buses:
-            self._buses[plan] = Bus(plan, self._shared)
+            self._buses[plan] = InMemoryBus(plan, self._shared)
         return self._buses[plan]
 
 
-def _end(bus: Bus, event_ids: tuple[str, ...], state: Any, reason: str | None, now: datetime) -> None:  # noqa: ANN401
+def _end(bus: InMemoryBus, event_ids: tuple[str, ...], state: Any, reason: str | None, now: datetime) -> None:  # noqa: ANN401
     changes = tuple(Change(event_id=each, verdict=state, state=state, reason=reason) for each in event_ids)
     bus.commit("triage", "prloom", now, changes=changes)
 

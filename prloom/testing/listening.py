@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from prloom.extensions import faults
-from prloom.extensions.rpc import RpcError
+from prloom.extensions import tracebacks
+from prloom.extensions.jsonrpc.messages import RpcError
 
 _LOGS = "prloom.plugin."
 
@@ -51,7 +51,7 @@ def frames(error: BaseException) -> tuple[str, ...]:
     while step is not None:
         if isinstance(step, RpcError) and step.data:
             return tuple(str(line) for line in step.data)
-        if found := faults.frames(step):
+        if found := tracebacks.frames(step):
             return found
         step = step.__cause__
     return ()

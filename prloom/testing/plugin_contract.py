@@ -20,8 +20,8 @@ from typing import Any
 
 from prloom.api import HOOKS, Event, Json, hooks
 from prloom.errors import ExtensionError
-from prloom.extensions.discovery import Found
-from prloom.extensions.process_host import ProcessHost
+from prloom.extensions.discovery import DiscoveredPlugin
+from prloom.extensions.host.process import ProcessHost
 from prloom.model.hook import Limits, Outcome
 from prloom.testing import finding, runners
 from prloom.testing.events import PLAN, a_comment
@@ -51,7 +51,7 @@ class PluginContract:
     settings: Mapping[str, Json] = {}
     events: Mapping[str, Event] = {}
 
-    def found(self) -> Found:
+    def found(self) -> DiscoveredPlugin:
         """Return the plugin as the dispatcher would find it."""
         return finding.at(self.plugin)
 

@@ -17,9 +17,10 @@ from prloom.api import Json, Manifest, PluginContext
 from prloom.api.context import Services
 from prloom.api.plugin import Registrations
 from prloom.errors import ExtensionError
-from prloom.extensions import calling, hosting, loading, settings
-from prloom.extensions.discovery import Found
-from prloom.extensions.hosting import Host, Registered
+from prloom.extensions import calling, loading, settings
+from prloom.extensions.discovery import DiscoveredPlugin
+from prloom.extensions.host import interface
+from prloom.extensions.host.interface import PluginHost, Registered
 from prloom.model import record
 from prloom.model.hook import HookCall, Outcome
 
@@ -55,7 +56,7 @@ class Direct:
 
     def start(self) -> Registered:
         """Load the plugin, if it is not loaded, and return what it registered; raises ExtensionError."""
-        return hosting.registered(self._living(), self._warnings)
+        return interface.registered(self._living(), self._warnings)
 
     def run(self, call: HookCall, services: Services) -> Outcome:
         """Run one hook; raises ExtensionError, whose cause is what the plugin raised."""
@@ -76,7 +77,7 @@ class Direct:
 class Hosted:
     """A plugin in one of the dispatcher's hosts, with an event loop that runs while a call does."""
 
-    def __init__(self, host: Host, limit: timedelta = timedelta(seconds=30)) -> None:
+    def __init__(self, host: PluginHost, limit: timedelta = timedelta(seconds=30)) -> None:
         self.key = host.key
         self._host = host
         self._limit = limit
@@ -108,7 +109,7 @@ async def _heard(work: Awaitable[T]) -> T:
             await asyncio.sleep(0)
 
 
-def of_folder(found: Found, values: Mapping[str, Json]) -> Direct:
+def of_folder(found: DiscoveredPlugin, values: Mapping[str, Json]) -> Direct:
     """Return the runner of a plugin that lies in a folder or a file; `values` are its settings."""
 
     def load() -> tuple[Registrations, tuple[str, ...]]:

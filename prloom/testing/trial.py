@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from prloom.api import Action, Deferral, Event, Json
-from prloom.extensions.hosting import HookFailed
+from prloom.extensions.host.interface import HookFailed
 from prloom.testing.events import PLAN, a_comment, an_event
 from prloom.testing.harness import REPOSITORY, Harness
 from prloom.testing.runners import Runner
@@ -43,7 +43,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Batch:
+class TrialBatch:
     """What it did with all events at once: how many came to which verdict, how many actions it asked for."""
 
     verdicts: Mapping[str, int]
@@ -79,13 +79,13 @@ def elsewhere(runner: Runner, root: Path) -> Iterator[Trial]:
             yield _told(bench, bench.fire(hook), hook)
 
 
-def together(runner: Runner, events: Mapping[str, Event], root: Path) -> Batch:
+def together(runner: Runner, events: Mapping[str, Event], root: Path) -> TrialBatch:
     """Show all events at once."""
     seen = _bench(runner, root).show(*events.values())
     counts: dict[str, int] = {}
     for fate in seen.fates.values():
         counts[fate.verdict] = counts.get(fate.verdict, 0) + 1
-    return Batch(counts, len(seen.actions), seen.faults)
+    return TrialBatch(counts, len(seen.actions), seen.faults)
 
 
 def _bench(runner: Runner, root: Path) -> Harness:

@@ -11,14 +11,14 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from prloom.api.http import Answer, HttpError, HttpNeeds, Trouble
-from prloom.core import turned_back
+from prloom.core import clock_rollback
 from prloom.errors import PrloomError
 from prloom.model.record import Json
-from prloom.transport import content, limits, memory
-from prloom.transport.content import TooLargeError, UnreadableError
-from prloom.transport.count import Count
+from prloom.transport import limits, limits_store
+from prloom.transport.body import ACCEPTED, TooLargeError, UnreadableError, read
 from prloom.transport.limits import Bounds
-from prloom.transport.memory import Memory
+from prloom.transport.limits_store import LimitsStore
+from prloom.transport.usage import RequestUsage
 
 TIMEOUT = timedelta(seconds=30)
 """How long the next piece of an answer may take."""
@@ -52,10 +52,10 @@ class Client:
         *,
         clock: Clock,
         sleep: Sleep = asyncio.sleep,
-        remembers: Memory | None = None,
+        remembers: LimitsStore | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self.count = Count()
+        self.count = RequestUsage()
         self._base = needs.base_url.rstrip("/") + "/"
         self._token = _checked(token)
         self._clock = clock
@@ -65,7 +65,7 @@ class Client:
         )
         self._memory = remembers
         found = remembers.load() if remembers is not None else None
-        self._limits = memory.read(found, self._base, self._clock(), most=needs.writes_per_hour)
+        self._limits = limits_store.read(found, self._base, self._clock(), most=needs.writes_per_hour)
         self._looked_at = clock()
         self._kept = limits.walls(self._limits)
         self._resources: dict[str, str] = {}
@@ -75,7 +75,7 @@ class Client:
             timeout=TIMEOUT.total_seconds(),
             follow_redirects=False,
             transport=transport,
-            headers={"user-agent": "prloom", "accept-encoding": content.ACCEPTED, **needs.headers},
+            headers={"user-agent": "prloom", "accept-encoding": ACCEPTED, **needs.headers},
         )
 
     def renew(self, token: str) -> None:
@@ -133,7 +133,7 @@ class Client:
                 self._http.stream(method, url, json=body, headers=headers) as response,
             ):
                 assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - the client is one
-                whole = await content.read(response.stream, response.headers.get("content-encoding", ""), LARGEST)
+                whole = await read(response.stream, response.headers.get("content-encoding", ""), LARGEST)
         except TooLargeError:
             raise HttpError(f"{_path(url)}: the answer is larger than {LARGEST} bytes", trouble="unknown") from None
         except (
@@ -151,7 +151,7 @@ class Client:
     async def _wait(self, method: str, url: str) -> None:
         """Wait for our turn under the server's limits; where that takes long, say when to come again."""
         now = self._clock()
-        self._limits = limits.turned_back(self._limits, turned_back.by(self._looked_at, now))
+        self._limits = limits.turned_back(self._limits, clock_rollback.by(self._looked_at, now))
         self._looked_at = now
         of = self._resources.get(_path(url), "core")
         at = limits.opens(self._limits, now, self._bounds, write=method not in _READS, of=of)
@@ -175,7 +175,7 @@ class Client:
     def _remember(self) -> None:
         self._kept = limits.walls(self._limits)
         if self._memory is not None:
-            self._memory.save(memory.written(self._limits, self._base, self._clock()))
+            self._memory.save(limits_store.written(self._limits, self._base, self._clock()))
 
     def _next_hop(self, method: str, answer: Answer) -> str:
         where = f"{method} {_path(answer.url)}"

@@ -49,7 +49,7 @@ class Primary:
 
 
 @dataclass(frozen=True)
-class Limits:
+class RateLimits:
     """What is known of a server's limits.
 
     `primary` are its allowances by resource; `closed_until` is when the server may be asked at all; `strikes` counts
@@ -65,7 +65,7 @@ class Limits:
     unanswered: bool = False
 
 
-def sent(limits: Limits, now: datetime, bounds: Bounds, *, write: bool) -> Limits:
+def sent(limits: RateLimits, now: datetime, bounds: Bounds, *, write: bool) -> RateLimits:
     """Return what is known when a request goes out."""
     points = tuple(each for each in limits.points if now - each[0] < MINUTE)
     writes = (*limits.writes, now)[-bounds.writes_per_hour :] if write else limits.writes
@@ -73,12 +73,12 @@ def sent(limits: Limits, now: datetime, bounds: Bounds, *, write: bool) -> Limit
     return replace(limits, points=points, writes=writes, unanswered=write)
 
 
-def ended(limits: Limits, now: datetime) -> Limits:
+def ended(limits: RateLimits, now: datetime) -> RateLimits:
     """Return what is known when a write is over, whatever came of it: the pause counts from here."""
     return replace(limits, writes=(*limits.writes[:-1], now), unanswered=False)
 
 
-def learn(limits: Limits, status: int, headers: Mapping[str, str], now: datetime, *, hit: bool) -> Limits:
+def learn(limits: RateLimits, status: int, headers: Mapping[str, str], now: datetime, *, hit: bool) -> RateLimits:
     """Return what is known after an answer; `hit`: it says that we were too fast."""
     ahead = _ahead(headers, now)
     new = _primary(headers, now, ahead)
@@ -97,7 +97,7 @@ def learn(limits: Limits, status: int, headers: Mapping[str, str], now: datetime
     return replace(limits, strikes=strikes, closed_until=wait)
 
 
-def turned_back(limits: Limits, by: timedelta) -> Limits:
+def turned_back(limits: RateLimits, by: timedelta) -> RateLimits:
     """Return what is known once the clock was turned back: all times go back with it, so that a wait stays as long."""
     if not by:
         return limits
@@ -120,7 +120,7 @@ def limited(status: int, headers: Mapping[str, str], body: bytes) -> bool:
     return "retry-after" in headers or spent or any(words in body[:2000].lower() for words in _WORDS)
 
 
-def opens(limits: Limits, now: datetime, bounds: Bounds, *, write: bool, of: str) -> datetime:
+def opens(limits: RateLimits, now: datetime, bounds: Bounds, *, write: bool, of: str) -> datetime:
     """Return when the next request to a resource may go out: now, or once no limit is in its way."""
     times = [now]
     if limits.closed_until is not None:
@@ -137,12 +137,12 @@ def opens(limits: Limits, now: datetime, bounds: Bounds, *, write: bool, of: str
     return max(times)
 
 
-def remaining(limits: Limits) -> int | None:
+def remaining(limits: RateLimits) -> int | None:
     """Return what is left of the allowance of which least is left."""
     return min((each.remaining for each in limits.primary.values()), default=None)
 
 
-def walls(limits: Limits) -> tuple[datetime | None, int, Mapping[str, datetime]]:
+def walls(limits: RateLimits) -> tuple[datetime | None, int, Mapping[str, datetime]]:
     """Return what keeps a request from going out at all: a later process has to know that."""
     spent = {name: each.reset for name, each in limits.primary.items() if _spent(each)}
     return limits.closed_until, limits.strikes, spent

@@ -90,7 +90,7 @@ _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
 
 @dataclass(frozen=True)
-class Answer:
+class GitResult:
     """How a call ended: its exit code and what it wrote to its standard output."""
 
     code: int
@@ -104,7 +104,7 @@ def run(
     git_dir: Path | None = None,
     codes: Collection[int] = (0,),
     limit: timedelta = LIMIT,
-) -> Answer:
+) -> GitResult:
     """Run one git command, given without the `git`, and return its answer.
 
     With `git_dir` that is the repository and cwd its worktree, whatever a `.git` in cwd says. An exit code that is not
@@ -147,12 +147,12 @@ def _answer(
     off: tuple[drivers.Setting, ...] = (),
     codes: Collection[int] = (0,),
     limit: timedelta = LIMIT,
-) -> Answer:
+) -> GitResult:
     process = _start([*_OPTIONS, *drivers.options(off), *words], f"git {shown(words[0])}", cwd, env)
     code, out, err = _finish(process, f"git {shown(words[0])} in {shown(str(cwd))}", limit)
     if code not in codes:
         raise WorkspaceError(f"git {shown(words[0])} failed in {shown(str(cwd))}: {reason(err, code)}")
-    return Answer(code, out)
+    return GitResult(code, out)
 
 
 def _start(argv: list[str], what: str, cwd: Path, env: dict[str, str]) -> Popen[bytes]:

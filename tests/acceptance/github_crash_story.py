@@ -37,16 +37,16 @@ from stage import FunctionHost, ScriptedTriager  # noqa: E402
 
 from prloom.api import PluginContext, Review, TriageContext, marked  # noqa: E402
 from prloom.config import loading  # noqa: E402
-from prloom.engine.board import Board  # noqa: E402
 from prloom.engine.bus import plans  # noqa: E402
 from prloom.engine.dispatcher import Dispatcher  # noqa: E402
-from prloom.engine.plan.plugins import Crew, Plugin  # noqa: E402
+from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin  # noqa: E402
 from prloom.engine.plan.rules import rules  # noqa: E402
+from prloom.engine.plan_registry import PlanRegistry  # noqa: E402
 from prloom.extensions import bridges  # noqa: E402
-from prloom.extensions.bridges import Bridges  # noqa: E402
+from prloom.extensions.bridges import LoadedBridges  # noqa: E402
 from prloom.model.plan import Plan  # noqa: E402
-from prloom.storage.folder import Folder  # noqa: E402
 from prloom.storage.paths import RepositoryPaths  # noqa: E402
+from prloom.storage.safe_dir import SafeDir  # noqa: E402
 from prloom.transport.client import Client  # noqa: E402
 
 Moment = Literal["before", "after"]
@@ -126,21 +126,21 @@ def answer(ctx: PluginContext) -> None:
 
 
 @cache
-def bridge(api_url: str) -> Bridges:
+def bridge(api_url: str) -> LoadedBridges:
     """Return the bridge, which remembers nothing itself; loaded once, because that takes as long as five tellings."""
     return bridges.load(
         {"github": {"repo": "ada/engine", "api_url": api_url}, "local": {"enabled": False}}, repo_root=ROOT
     )
 
 
-async def one_round(root: Path, token: str, loaded: Bridges, pipe: socket.socket, clock: Clock) -> None:
+async def one_round(root: Path, token: str, loaded: LoadedBridges, pipe: socket.socket, clock: Clock) -> None:
     async def sleep(seconds: float) -> None:
         clock.advance(seconds=seconds)
 
     general = rules(CONFIG)
     dispatcher = Dispatcher(
-        Board(RepositoryPaths(root, root / "prloom/.local/worktrees"), general, clock),
-        crew=Crew([Plugin("note", "test", FunctionHost("note", answer), "defer")]),
+        PlanRegistry(RepositoryPaths(root, root / "prloom/.local/worktrees"), general, clock),
+        plugin_set=PluginSet([RunningPlugin("note", "test", FunctionHost("note", answer), "defer")]),
         bridges=loaded,
         triager=ScriptedTriager(),
         rules=general,
@@ -206,7 +206,7 @@ class World:
         os.waitpid(child, 0)
         self.end()
 
-    def _be_dispatcher(self, pipe: socket.socket, loaded: Bridges) -> None:
+    def _be_dispatcher(self, pipe: socket.socket, loaded: LoadedBridges) -> None:
         code = 1
         try:
             asyncio.run(one_round(self.root, self.token, loaded, pipe, Clock(self.clock.now)))
@@ -281,7 +281,7 @@ def begun() -> World:
     world = World(hub, hub.token("prloom"), new_folder())
     worktree = world.root / "prloom/.local/worktrees" / PLAN
     worktree.mkdir(parents=True)
-    with Folder.make(worktree, "prloom", ".local") as local:
+    with SafeDir.make(worktree, "prloom", ".local") as local:
         local.make_sub("bus").close()
         plans.save(local, Plan(id=PLAN, branch="topic", pr=pull.number, forge="github"))
     world.clock.advance(minutes=1)

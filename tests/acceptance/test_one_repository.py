@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from prloom.cli import main
-from prloom.storage.folder import Folder
-from prloom.storage.owner import DispatcherLock
+from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
 
 
 def prloom(place: Path, *args: str, code: int | None = 0) -> str:
@@ -52,7 +52,7 @@ def test_another_worktree_sees_the_same_plans_and_files(checkout: Path, linked: 
 
 
 def test_a_second_dispatcher_in_another_worktree_says_who_is_at_work(checkout: Path, linked: Path) -> None:
-    with Folder.make(checkout, "prloom", ".local") as local:
+    with SafeDir.make(checkout, "prloom", ".local") as local:
         lock = DispatcherLock(local)
         lock.acquire()
         said = prloom(linked, "start", "--once", code=1)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from prloom.agents import command, runner, runs
-from prloom.agents.agent import Ending, Request
-from prloom.agents.runner import Run
-from prloom.agents.runs import Limits
+from prloom.agents import command, run_folder, runner
+from prloom.agents.agent import Ending, RunRequest
+from prloom.agents.run_folder import RunLimits
+from prloom.agents.runner import AgentRun
 
 DATA = Path(__file__).parents[1] / "data" / "agents"
 
@@ -44,27 +44,27 @@ def ending() -> Callable[..., Ending]:
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Callable[..., Request]:
+def ask(tmp_path: Path) -> Callable[..., RunRequest]:
     """Build a request; with a text, the text is a Python program that plays the agent."""
 
-    def build(program: str = "", prompt: str = "What is wrong?", **more: object) -> Request:
+    def build(program: str = "", prompt: str = "What is wrong?", **more: object) -> RunRequest:
         worktree = tmp_path / "worktree"
         worktree.mkdir(exist_ok=True)
         argv = (sys.executable, "-c", textwrap.dedent(program)) if program else ()
         fields = {"stage": "triage", "cwd": worktree, "root": tmp_path, "argv": argv} | more
-        return Request(prompt=prompt, **fields)  # type: ignore[arg-type]
+        return RunRequest(prompt=prompt, **fields)  # type: ignore[arg-type]
 
     return build
 
 
 @pytest.fixture
-async def launch(tmp_path: Path, ask: Callable[..., Request]) -> AsyncIterator[Callable[..., Run]]:
+async def launch(tmp_path: Path, ask: Callable[..., RunRequest]) -> AsyncIterator[Callable[..., AgentRun]]:
     """Start a Python program as an agent; whatever still runs at the end of the test is stopped."""
-    started: list[Run] = []
+    started: list[AgentRun] = []
 
-    def start(program: str | tuple[str, ...], *, prompt: str = "What is wrong?", **limits: float) -> Run:
-        folder = tmp_path / runs.new_id(datetime.now(tz=UTC), "triage")
-        chosen = Limits(**({"wall_seconds": 20, "silence_seconds": 20, "grace_seconds": 0.3} | limits))  # type: ignore[arg-type]
+    def start(program: str | tuple[str, ...], *, prompt: str = "What is wrong?", **limits: float) -> AgentRun:
+        folder = tmp_path / run_folder.new_id(datetime.now(tz=UTC), "triage")
+        chosen = RunLimits(**({"wall_seconds": 20, "silence_seconds": 20, "grace_seconds": 0.3} | limits))  # type: ignore[arg-type]
         request = ask(program, prompt) if isinstance(program, str) else ask("", prompt, argv=program)
         started.append(runner.start(folder, command, request, environ=os.environ, limits=chosen))
         return started[-1]
@@ -79,10 +79,14 @@ async def launch(tmp_path: Path, ask: Callable[..., Request]) -> AsyncIterator[C
 def up() -> Callable[..., Awaitable[None]]:
     """Wait until a run's agent has said something, and its supervisor has written down who it is; or for more."""
 
-    async def wait(run: Run, more: Callable[[], bool] = lambda: True) -> None:
+    async def wait(run: AgentRun, more: Callable[[], bool] = lambda: True) -> None:
         async with asyncio.timeout(30):
             # Files of another process: there is no event to wait for.
-            while not (runs.read(run.folder, runs.OUTPUT) and runs.read(run.folder, runs.SUPERVISOR) and more()):  # noqa: ASYNC110
+            while not (  # noqa: ASYNC110
+                run_folder.read(run.folder, run_folder.OUTPUT)
+                and run_folder.read(run.folder, run_folder.SUPERVISOR)
+                and more()
+            ):
                 await asyncio.sleep(0.01)
 
     return wait

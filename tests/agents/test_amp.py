@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from prloom.agents import amp
-from prloom.agents.agent import Ending, Request, Usage
+from prloom.agents.agent import Ending, RunRequest, TokenUsage
 
 STREAM = """\
 {"type":"system","subtype":"init","cwd":"/repo","session_id":"T-2775dc92","tools":["oracle","..."],"mcp_servers":[]}
@@ -30,7 +30,7 @@ def test_the_documented_stream_is_read(ending: Callable[..., Ending]) -> None:
         "T-2775dc92",
         1,
     )
-    assert result.usage == Usage(input_tokens=12786, output_tokens=8, cached_tokens=12416)
+    assert result.usage == TokenUsage(input_tokens=12786, output_tokens=8, cached_tokens=12416)
     assert result.cost_usd is None
 
 
@@ -50,7 +50,7 @@ def test_an_error_result_says_why(ending: Callable[..., Ending]) -> None:
     assert (result.trouble, result.error) == ("auth", "401 Unauthorized")
 
 
-def test_a_read_only_run_is_outside_and_without_tools(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_is_outside_and_without_tools(ask: Callable[..., RunRequest]) -> None:
     invocation = amp.invocation(ask(read_only=True))
 
     settings = Path(invocation.argv[invocation.argv.index("--settings-file") + 1])
@@ -58,7 +58,7 @@ def test_a_read_only_run_is_outside_and_without_tools(ask: Callable[..., Request
     assert json.loads(settings.read_text(encoding="utf-8"))["amp.tools.disable"] == ["*"]
 
 
-def test_a_read_only_run_has_none_of_the_operators_mcp_servers(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_has_none_of_the_operators_mcp_servers(ask: Callable[..., RunRequest]) -> None:
     argv = amp.invocation(ask(read_only=True)).argv
 
     settings = json.loads(Path(argv[argv.index("--settings-file") + 1]).read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from prloom.agents import claude
-from prloom.agents.agent import Ending, Request
+from prloom.agents.agent import Ending, RunRequest
 
 RESET = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LIMIT = {
@@ -27,34 +27,34 @@ def lines(*events: dict[str, object]) -> str:
     return "\n".join(json.dumps(event) for event in events)
 
 
-def test_a_read_only_run_has_only_tools_that_read(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_has_only_tools_that_read(ask: Callable[..., RunRequest]) -> None:
     argv = claude.invocation(ask(read_only=True)).argv
 
     assert argv[argv.index("--tools") + 1] == "Read,Grep,Glob"
     assert argv[argv.index("--permission-mode") + 1] == "dontAsk"
 
 
-def test_a_read_only_run_does_not_come_upon_prlooms_own_files(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_does_not_come_upon_prlooms_own_files(ask: Callable[..., RunRequest]) -> None:
     argv = claude.invocation(ask(read_only=True)).argv
 
     assert argv[argv.index("--disallowedTools") + 1] == "Read(./prloom/.local/**)"
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_a_worktrees_settings_and_servers_are_not_obeyed(ask: Callable[..., Request], read_only: bool) -> None:  # noqa: FBT001 - parametrised
+def test_a_worktrees_settings_and_servers_are_not_obeyed(ask: Callable[..., RunRequest], read_only: bool) -> None:  # noqa: FBT001 - parametrised
     argv = claude.invocation(ask(read_only=read_only)).argv
 
     assert argv[argv.index("--setting-sources") + 1] == "user"
     assert "--strict-mcp-config" in argv
 
 
-def test_a_worker_may_edit_without_asking(ask: Callable[..., Request]) -> None:
+def test_a_worker_may_edit_without_asking(ask: Callable[..., RunRequest]) -> None:
     argv = claude.invocation(ask(model="opus")).argv
 
     assert argv[-4:] == ("--permission-mode", "acceptEdits", "--model", "opus")
 
 
-def test_side_traffic_is_switched_off(ask: Callable[..., Request]) -> None:
+def test_side_traffic_is_switched_off(ask: Callable[..., RunRequest]) -> None:
     env = claude.invocation(ask()).env
 
     assert env["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == env["DISABLE_AUTOUPDATER"] == "1"

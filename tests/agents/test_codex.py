@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from prloom.agents import codex
-from prloom.agents.agent import Ending, Request
+from prloom.agents.agent import Ending, RunRequest
 from prloom.errors import AgentError
 
 
-def test_a_read_only_run_is_sandboxed_and_searches_no_web(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_is_sandboxed_and_searches_no_web(ask: Callable[..., RunRequest]) -> None:
     argv = codex.invocation(ask(read_only=True)).argv
 
     assert 'sandbox_mode="read-only"' in argv
     assert 'web_search="disabled"' in argv
 
 
-def test_a_read_only_run_does_not_come_upon_prlooms_own_files(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_does_not_come_upon_prlooms_own_files(ask: Callable[..., RunRequest]) -> None:
     argv = codex.invocation(ask(read_only=True, cwd=Path("/tree"))).argv
 
     assert 'default_permissions="prloom"' in argv
@@ -31,13 +31,13 @@ def test_a_read_only_run_does_not_come_upon_prlooms_own_files(ask: Callable[...,
     assert files == {":root": "read", "/tree/prloom/.local": "deny"}
 
 
-def test_a_read_only_run_takes_no_orders_from_files_of_the_worktree(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_takes_no_orders_from_files_of_the_worktree(ask: Callable[..., RunRequest]) -> None:
     argv = codex.invocation(ask(read_only=True)).argv
 
     assert {"project_doc_max_bytes=0", "skills.include_instructions=false"} <= set(argv)
 
 
-def test_a_worker_may_write_into_its_worktree(ask: Callable[..., Request]) -> None:
+def test_a_worker_may_write_into_its_worktree(ask: Callable[..., RunRequest]) -> None:
     argv = codex.invocation(ask(model="gpt")).argv
 
     assert argv[argv.index("--sandbox") :] == ("--sandbox", "workspace-write", "-m", "gpt", "-")
@@ -49,14 +49,14 @@ SYSTEM = Path("/etc/codex/config.toml")
 MANAGED = Path("/etc/codex/managed_config.toml")
 
 
-def switched_off(request: Request) -> set[str]:
+def switched_off(request: RunRequest) -> set[str]:
     overrides = [part for part in codex.invocation(request).argv if part.startswith("mcp_servers")]
     servers = tomllib.loads("\n".join(overrides)).get("mcp_servers", {})
     assert all(server == {"enabled": False} for server in servers.values())
     return set(servers)
 
 
-def test_a_read_only_run_has_none_of_the_operators_mcp_servers(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_has_none_of_the_operators_mcp_servers(ask: Callable[..., RunRequest]) -> None:
     settings = {
         SYSTEM: '[mcp_servers.shared]\nurl = "https://x"\n',
         CONFIG: '[mcp_servers.mine]\ncommand = "x"\n[mcp_servers."an odd.name"]\ncommand = "y"\nenabled = true\n',
@@ -68,7 +68,7 @@ def test_a_read_only_run_has_none_of_the_operators_mcp_servers(ask: Callable[...
     assert names == {"shared", "mine", "an odd.name", "company"}
 
 
-def test_a_read_only_run_has_none_of_the_mcp_servers_of_a_profile(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_has_none_of_the_mcp_servers_of_a_profile(ask: Callable[..., RunRequest]) -> None:
     text = (
         'profile = "w"\n[profiles.w.mcp_servers.mine]\ncommand = "x"\n[profiles.other.mcp_servers.not]\ncommand = "x"\n'
     )
@@ -76,23 +76,23 @@ def test_a_read_only_run_has_none_of_the_mcp_servers_of_a_profile(ask: Callable[
     assert switched_off(ask(read_only=True, settings={CONFIG: text})) == {"mine"}
 
 
-def test_without_mcp_servers_nothing_is_switched_off(ask: Callable[..., Request]) -> None:
+def test_without_mcp_servers_nothing_is_switched_off(ask: Callable[..., RunRequest]) -> None:
     # codex refuses a name that is not configured.
     assert switched_off(ask(read_only=True, settings={CONFIG: 'model = "x"\n'})) == set()
 
 
-def test_a_read_only_run_has_no_feature_that_brings_mcp_servers(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_has_no_feature_that_brings_mcp_servers(ask: Callable[..., RunRequest]) -> None:
     argv = codex.invocation(ask(read_only=True)).argv
 
     assert {"features.apps=false", "features.plugins=false", "features.multi_agent=false"} <= set(argv)
 
 
-def test_a_read_only_run_with_settings_that_cannot_be_understood_is_refused(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_with_settings_that_cannot_be_understood_is_refused(ask: Callable[..., RunRequest]) -> None:
     with pytest.raises(AgentError, match=r"config\.toml is not valid TOML .*cannot switch off its MCP servers"):
         codex.invocation(ask(read_only=True, settings={CONFIG: "[mcp_servers.mine"}))
 
 
-def test_a_read_only_run_with_a_server_that_cannot_be_switched_off_is_refused(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_with_a_server_that_cannot_be_switched_off_is_refused(ask: Callable[..., RunRequest]) -> None:
     text = '[mcp_servers.mine]\ncommand = "x"\nenabled = true\n'
 
     with pytest.raises(AgentError, match=r"managed_config\.toml enables the MCP server 'mine'"):
@@ -113,7 +113,7 @@ def test_settings_in_a_folder_of_the_worktree_are_refused() -> None:
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_the_shell_does_not_get_the_models_key(ask: Callable[..., Request], read_only: bool) -> None:  # noqa: FBT001 - parametrised
+def test_the_shell_does_not_get_the_models_key(ask: Callable[..., RunRequest], read_only: bool) -> None:  # noqa: FBT001 - parametrised
     argv = codex.invocation(ask(read_only=read_only, run="run-7")).argv
 
     policy = tomllib.loads("\n".join(part for part in argv if part.startswith("shell_environment_policy.")))
@@ -123,7 +123,7 @@ def test_the_shell_does_not_get_the_models_key(ask: Callable[..., Request], read
 @pytest.mark.parametrize(
     "name", ["plain", 'a "quoted" name', "back\\slash", "tab\tname", "ümlaut", "smile \U0001f600", "delete \x7f"]
 )
-def test_the_worktree_is_not_trusted_whatever_its_name(ask: Callable[..., Request], name: str) -> None:
+def test_the_worktree_is_not_trusted_whatever_its_name(ask: Callable[..., RunRequest], name: str) -> None:
     worktree = Path("/work") / name
 
     argv = codex.invocation(ask(cwd=worktree)).argv
@@ -132,7 +132,7 @@ def test_the_worktree_is_not_trusted_whatever_its_name(ask: Callable[..., Reques
     assert tomllib.loads(override) == {"projects": {str(worktree): {"trust_level": "untrusted"}}}
 
 
-def test_the_prompt_is_read_from_stdin(ask: Callable[..., Request]) -> None:
+def test_the_prompt_is_read_from_stdin(ask: Callable[..., RunRequest]) -> None:
     assert codex.invocation(ask()).argv[-1] == "-"
 
 

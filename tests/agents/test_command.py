@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 
 from prloom.agents import command
-from prloom.agents.agent import Ending, Request
+from prloom.agents.agent import Ending, RunRequest
 from prloom.errors import AgentError
 
 
-def test_a_relative_program_is_that_of_the_operators_checkout(ask: Callable[..., Request]) -> None:
+def test_a_relative_program_is_that_of_the_operators_checkout(ask: Callable[..., RunRequest]) -> None:
     request = ask(argv=("./tools/my-agent", "--fast"), root=Path("/operator"), cwd=Path("/worktree"))
 
     assert command.invocation(request).argv == ("/operator/tools/my-agent", "--fast")
 
 
 @pytest.mark.parametrize("program", ["my-agent", "/opt/my-agent"])
-def test_a_program_on_path_or_with_a_whole_path_stays_as_it_is(ask: Callable[..., Request], program: str) -> None:
+def test_a_program_on_path_or_with_a_whole_path_stays_as_it_is(ask: Callable[..., RunRequest], program: str) -> None:
     assert command.invocation(ask(argv=(program,))).argv == (program,)
 
 
-def test_the_program_learns_its_stage_and_whether_it_may_only_read(ask: Callable[..., Request]) -> None:
+def test_the_program_learns_its_stage_and_whether_it_may_only_read(ask: Callable[..., RunRequest]) -> None:
     invocation = command.invocation(ask(argv=("a",), stage="triage", read_only=True, model="m"))
 
     assert invocation.env == {"PRLOOM_STAGE": "triage", "PRLOOM_READ_ONLY": "1", "PRLOOM_MODEL": "m"}
@@ -31,7 +31,7 @@ def test_the_program_learns_its_stage_and_whether_it_may_only_read(ask: Callable
 
 @pytest.mark.parametrize("argv", [(), ("",)])
 def test_a_command_that_is_not_configured_says_where_to_configure_it(
-    ask: Callable[..., Request], argv: tuple[str, ...]
+    ask: Callable[..., RunRequest], argv: tuple[str, ...]
 ) -> None:
     with pytest.raises(AgentError) as raised:
         command.invocation(ask(argv=argv, stage="triage"))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prloom.agents import registry
-from prloom.agents.agent import Agent, Ending, Request
+from prloom.agents.agent import Agent, Ending, RunRequest
 
 AGENTS = tuple(registry.AGENTS.values())
 PROGRAMS = tuple(agent for agent in AGENTS if agent.program)
@@ -23,10 +23,10 @@ every_program = pytest.mark.parametrize("agent", PROGRAMS, ids=lambda agent: age
 SECRET = "the text of a comment --dangerously-skip-permissions"
 
 
-def a_request(agent: Agent, **more: object) -> Request:
+def a_request(agent: Agent, **more: object) -> RunRequest:
     argv = () if agent.program else ("my-agent",)
     fields = {"prompt": SECRET, "stage": "triage", "cwd": Path("/work tree"), "root": Path("/root"), "argv": argv}
-    return Request(**(fields | more))  # type: ignore[arg-type]
+    return RunRequest(**(fields | more))  # type: ignore[arg-type]
 
 
 @every_agent

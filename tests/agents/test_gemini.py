@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from prloom.agents import gemini
-from prloom.agents.agent import Ending, Request
+from prloom.agents.agent import Ending, RunRequest
 
 
 def lines(*events: dict[str, object]) -> str:
     return "\n".join(json.dumps(event) for event in events)
 
 
-def test_a_read_only_run_is_held_by_a_policy_that_comes_with_prloom(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_is_held_by_a_policy_that_comes_with_prloom(ask: Callable[..., RunRequest]) -> None:
     argv = gemini.invocation(ask(read_only=True)).argv
 
     rules = tomllib.loads(Path(argv[argv.index("--admin-policy") + 1]).read_text(encoding="utf-8"))["rule"]
@@ -28,7 +28,7 @@ def test_a_read_only_run_is_held_by_a_policy_that_comes_with_prloom(ask: Callabl
 
 
 def test_a_read_only_run_starts_outside_and_is_not_given_the_worktree_whose_orders_it_would_take(
-    ask: Callable[..., Request],
+    ask: Callable[..., RunRequest],
 ) -> None:
     request = ask(read_only=True)
 
@@ -38,14 +38,14 @@ def test_a_read_only_run_starts_outside_and_is_not_given_the_worktree_whose_orde
     assert not [each for each in invocation.argv if str(request.cwd) in each]
 
 
-def test_a_worker_works_in_its_worktree(ask: Callable[..., Request]) -> None:
+def test_a_worker_works_in_its_worktree(ask: Callable[..., RunRequest]) -> None:
     invocation = gemini.invocation(ask(model="pro"))
 
     assert not invocation.outside
     assert invocation.argv[-4:] == ("--approval-mode", "yolo", "-m", "pro")
 
 
-def test_a_read_only_run_starts_no_mcp_server_and_no_extension_of_the_operators(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_starts_no_mcp_server_and_no_extension_of_the_operators(ask: Callable[..., RunRequest]) -> None:
     argv = gemini.invocation(ask(read_only=True)).argv
 
     assert argv[argv.index("--allowed-mcp-server-names") + 1] == "prloom-allows-none"
@@ -70,7 +70,7 @@ SETTINGS = Path("/home/op/.gemini/settings.json")
     ],
 )
 def test_no_small_model_is_asked_which_model_to_use(
-    model: str | None, environ: dict[str, str], settings: str, used: str, ask: Callable[..., Request]
+    model: str | None, environ: dict[str, str], settings: str, used: str, ask: Callable[..., RunRequest]
 ) -> None:
     environ = {"HOME": "/home/op"} | environ
 
@@ -81,7 +81,7 @@ def test_no_small_model_is_asked_which_model_to_use(
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_no_folder_counts_as_trusted(ask: Callable[..., Request], read_only: bool) -> None:  # noqa: FBT001 - parametrised
+def test_no_folder_counts_as_trusted(ask: Callable[..., RunRequest], read_only: bool) -> None:  # noqa: FBT001 - parametrised
     invocation = gemini.invocation(ask(read_only=read_only))
 
     trusted = Path(invocation.env["GEMINI_CLI_TRUSTED_FOLDERS_PATH"])

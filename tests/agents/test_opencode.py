@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from prloom.agents import opencode
-from prloom.agents.agent import Ending, Request
+from prloom.agents.agent import Ending, RunRequest
 
 
 def lines(*events: dict[str, object]) -> str:
@@ -26,7 +26,7 @@ def an_error(**about: object) -> dict[str, object]:
     return {"type": "error", "error": {"name": "APIError", "data": about}}
 
 
-def test_a_read_only_run_is_an_agent_that_may_only_read(ask: Callable[..., Request]) -> None:
+def test_a_read_only_run_is_an_agent_that_may_only_read(ask: Callable[..., RunRequest]) -> None:
     invocation = opencode.invocation(ask(read_only=True))
 
     agent = invocation.argv[invocation.argv.index("--agent") + 1]
@@ -37,18 +37,18 @@ def test_a_read_only_run_is_an_agent_that_may_only_read(ask: Callable[..., Reque
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_no_small_model_is_asked_for_a_title(ask: Callable[..., Request], read_only: bool) -> None:  # noqa: FBT001 - parametrised
+def test_no_small_model_is_asked_for_a_title(ask: Callable[..., RunRequest], read_only: bool) -> None:  # noqa: FBT001 - parametrised
     argv = opencode.invocation(ask(read_only=read_only)).argv
 
     assert argv[argv.index("--title") + 1] == "prloom triage"
 
 
-def test_a_worker_has_the_usual_agent(ask: Callable[..., Request]) -> None:
+def test_a_worker_has_the_usual_agent(ask: Callable[..., RunRequest]) -> None:
     assert "--agent" not in opencode.invocation(ask()).argv
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_a_worktrees_settings_and_plugins_are_not_obeyed(ask: Callable[..., Request], read_only: bool) -> None:  # noqa: FBT001 - parametrised
+def test_a_worktrees_settings_and_plugins_are_not_obeyed(ask: Callable[..., RunRequest], read_only: bool) -> None:  # noqa: FBT001 - parametrised
     assert opencode.invocation(ask(read_only=read_only)).env["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"
 
 

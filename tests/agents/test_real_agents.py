@@ -21,11 +21,11 @@ from pathlib import Path
 import pytest
 
 from prloom import processes
-from prloom.agents import registry, runner, runs
-from prloom.agents.agent import Request, Result
+from prloom.agents import registry, run_folder, runner
+from prloom.agents.agent import RunRequest, RunResult
 from prloom.agents.environment import RUN_VARIABLE
-from prloom.agents.runner import Run
-from prloom.agents.runs import Limits
+from prloom.agents.run_folder import RunLimits
+from prloom.agents.runner import AgentRun
 
 pytestmark = [pytest.mark.real_agents, pytest.mark.timeout(400)]
 
@@ -188,12 +188,12 @@ def home(tmp_path: Path, worktree: Path) -> Callable[[str], dict[str, str]]:
 class Tried:
     """A run of a real program and what came of it."""
 
-    run: Run
-    result: Result
+    run: AgentRun
+    result: RunResult
     ended_by: str
 
 
-Start = Callable[..., Run]
+Start = Callable[..., AgentRun]
 
 
 @pytest.fixture
@@ -202,28 +202,30 @@ def start(tmp_path: Path, worktree: Path, home: Callable[[str], dict[str, str]])
 
     def begin(
         name: str, url: str, *, read_only: bool = True, env: dict[str, str | None] | None = None, **more: float
-    ) -> Run:
+    ) -> AgentRun:
         agent = registry.get(name)
         if shutil.which(agent.program or "", path=PATH) is None:
             pytest.skip(f"{agent.program} is not installed: neither on PATH nor in node_modules/.bin")
-        request = Request(prompt=PROMPT, stage="triage", cwd=worktree, root=tmp_path, read_only=read_only)
-        limits = Limits(**({"wall_seconds": 300, "silence_seconds": 240} | more))  # type: ignore[arg-type]
+        request = RunRequest(prompt=PROMPT, stage="triage", cwd=worktree, root=tmp_path, read_only=read_only)
+        limits = RunLimits(**({"wall_seconds": 300, "silence_seconds": 240} | more))  # type: ignore[arg-type]
         environ = {key: value for key, value in (home(url) | (env or {})).items() if value is not None}
-        folder = tmp_path / runs.new_id(datetime.now(tz=UTC), name)  # its processes are told by this name
+        folder = tmp_path / run_folder.new_id(datetime.now(tz=UTC), name)  # its processes are told by this name
         return runner.start(folder, agent, request, environ=environ, limits=limits)
 
     return begin
 
 
-async def outcome(name: str, run: Run) -> Tried:
+async def outcome(name: str, run: AgentRun) -> Tried:
     end = await runner.wait(run)
-    assert isinstance(end, runner.Finished)
+    assert isinstance(end, runner.RunFinished)
     return Tried(run, runner.conclude(run, registry.get(name), end), end.exit.ended_by)
 
 
 def explained(tried: Tried) -> str:
     """What to show when a test fails: the run's own files."""
-    parts = [runs.read_end(tried.run.folder, name, 3000) or b"" for name in (runs.OUTPUT, runs.STDERR)]
+    parts = [
+        run_folder.read_end(tried.run.folder, name, 3000) or b"" for name in (run_folder.OUTPUT, run_folder.STDERR)
+    ]
     return f"{tried.result}\n" + b"\n".join(parts).decode("utf-8", "replace")
 
 

@@ -15,15 +15,15 @@ import msgspec
 import pytest
 
 from prloom import processes
-from prloom.agents import claude, codex, command, environment, fate, gemini, runner, runs
-from prloom.agents.agent import Request
-from prloom.agents.fate import CutShort, Finished, Running
-from prloom.agents.runner import Run
-from prloom.agents.runs import Limits
+from prloom.agents import claude, codex, command, environment, gemini, run_folder, run_status, runner
+from prloom.agents.agent import RunRequest
+from prloom.agents.run_folder import RunLimits
+from prloom.agents.run_status import RunFinished, RunInProgress, RunInterrupted
+from prloom.agents.runner import AgentRun
 from prloom.errors import AgentError
 
-Launch = Callable[..., Run]
-Up = Callable[[Run], Awaitable[None]]
+Launch = Callable[..., AgentRun]
+Up = Callable[[AgentRun], Awaitable[None]]
 
 # An agent that goes on once it is told to.
 GATED = "print('up', flush=True); open({gate!r}).readline(); print('done')"
@@ -55,7 +55,7 @@ async def test_a_whole_run_comes_to_its_result(launch: Launch) -> None:
     result = runner.conclude(run, command, await runner.wait(run))
 
     assert (result.status, result.message) == ("ok", "The answer is 3")
-    assert runs.read_result(run.folder) == result
+    assert run_folder.read_result(run.folder) == result
 
 
 async def test_a_result_that_its_folder_does_not_take_is_a_result_all_the_same(
@@ -63,7 +63,7 @@ async def test_a_result_that_its_folder_does_not_take_is_a_result_all_the_same(
 ) -> None:
     run = launch("print('x')")
     end = await runner.wait(run)
-    (run.folder / runs.RESULT).mkdir()
+    (run.folder / run_folder.RESULT).mkdir()
 
     result = runner.conclude(run, command, end)
 
@@ -97,7 +97,7 @@ async def test_a_run_whose_folder_disappears_has_failed_and_is_ended(launch: Lau
 async def test_waiting_for_a_run_whose_supervisor_does_not_end_holds_up_nothing_else(launch: Launch, up: Up) -> None:
     run = launch("import time; print('up', flush=True); time.sleep(600)")
     await up(run)
-    (run.folder / runs.LOCK).unlink()
+    (run.folder / run_folder.LOCK).unlink()
     waiting = asyncio.create_task(runner.wait(run))
 
     others = 0
@@ -106,7 +106,7 @@ async def test_waiting_for_a_run_whose_supervisor_does_not_end_holds_up_nothing_
         await asyncio.sleep(0.01)
 
     assert others > 1
-    assert isinstance(await waiting, CutShort)
+    assert isinstance(await waiting, RunInterrupted)
 
 
 async def test_a_failed_run_says_why(launch: Launch) -> None:
@@ -136,10 +136,10 @@ async def test_cancelling_the_wait_leaves_the_run_alone(launch: Launch, up: Up, 
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert isinstance(fate.inspect(run.folder), Running)
+    assert isinstance(run_status.inspect(run.folder), RunInProgress)
     gate.open()
 
-    assert isinstance(await runner.wait(run), Finished)
+    assert isinstance(await runner.wait(run), RunFinished)
     assert (run.folder / "output.jsonl").read_bytes() == b"up\ndone\n"
 
 
@@ -167,15 +167,15 @@ async def test_a_found_run_can_be_stopped(launch: Launch, up: Up) -> None:
     runner.stop(runner.find(run.folder))
     end = await runner.wait(run)
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, RunFinished)
     assert end.exit.ended_by == "terminated"
 
 
 def test_a_program_that_is_not_there_is_named_before_anything_is_made(
-    tmp_path: Path, ask: Callable[..., Request]
+    tmp_path: Path, ask: Callable[..., RunRequest]
 ) -> None:
     with pytest.raises(AgentError) as raised:
-        runner.start(tmp_path / "run", claude, ask(), environ={"PATH": str(tmp_path)}, limits=Limits())
+        runner.start(tmp_path / "run", claude, ask(), environ={"PATH": str(tmp_path)}, limits=RunLimits())
 
     assert str(raised.value) == (
         "claude is not on PATH, but stage triage uses the agent claude;"
@@ -184,7 +184,9 @@ def test_a_program_that_is_not_there_is_named_before_anything_is_made(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_command_in_the_worktree_is_not_taken_for_the_operators(tmp_path: Path, ask: Callable[..., Request]) -> None:
+def test_a_command_in_the_worktree_is_not_taken_for_the_operators(
+    tmp_path: Path, ask: Callable[..., RunRequest]
+) -> None:
     request = ask(argv=("./my-agent",))
     planted = request.cwd / "my-agent"
     planted.write_text("#!/bin/sh\n", encoding="utf-8")
@@ -193,15 +195,15 @@ def test_a_command_in_the_worktree_is_not_taken_for_the_operators(tmp_path: Path
     with pytest.raises(
         AgentError, match=r"the command '.*/my-agent' of \[agents.command\] is not an executable program"
     ):
-        runner.start(tmp_path / "run", command, request, environ=os.environ, limits=Limits())
+        runner.start(tmp_path / "run", command, request, environ=os.environ, limits=RunLimits())
 
 
-def test_a_folder_that_is_taken_is_refused(tmp_path: Path, ask: Callable[..., Request]) -> None:
+def test_a_folder_that_is_taken_is_refused(tmp_path: Path, ask: Callable[..., RunRequest]) -> None:
     with pytest.raises(AgentError, match="cannot be made"):
-        runner.start(tmp_path, command, ask("print(1)"), environ=os.environ, limits=Limits())
+        runner.start(tmp_path, command, ask("print(1)"), environ=os.environ, limits=RunLimits())
 
 
-async def test_a_worktree_is_distrusted_by_its_real_path(tmp_path: Path, ask: Callable[..., Request]) -> None:
+async def test_a_worktree_is_distrusted_by_its_real_path(tmp_path: Path, ask: Callable[..., RunRequest]) -> None:
     program = tmp_path / "bin" / "codex"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
@@ -215,7 +217,7 @@ async def test_a_worktree_is_distrusted_by_its_real_path(tmp_path: Path, ask: Ca
         codex,
         msgspec.structs.replace(request, cwd=linked),
         environ={"PATH": f"{program.parent}:{os.environ['PATH']}"},
-        limits=Limits(),
+        limits=RunLimits(),
     )
     await runner.wait(run)
 
@@ -223,7 +225,7 @@ async def test_a_worktree_is_distrusted_by_its_real_path(tmp_path: Path, ask: Ca
 
 
 async def test_a_program_that_obeys_its_folder_is_started_in_an_empty_one(
-    tmp_path: Path, ask: Callable[..., Request]
+    tmp_path: Path, ask: Callable[..., RunRequest]
 ) -> None:
     program = tmp_path / "bin" / "gemini"
     program.parent.mkdir()
@@ -231,7 +233,7 @@ async def test_a_program_that_obeys_its_folder_is_started_in_an_empty_one(
     program.chmod(0o755)
     environ = {"PATH": f"{program.parent}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
-    run = runner.start(tmp_path / "run", gemini, ask(read_only=True), environ=environ, limits=Limits())
+    run = runner.start(tmp_path / "run", gemini, ask(read_only=True), environ=environ, limits=RunLimits())
     await runner.wait(run)
 
     started_in = Path((run.folder / "output.jsonl").read_text(encoding="utf-8").strip())
@@ -254,7 +256,7 @@ import os, sys, time
 from pathlib import Path
 from prloom.agents import command, runner
 from prloom.agents.agent import Request
-from prloom.agents.runs import Limits
+from prloom.agents.run_folder import Limits
 
 folder, gate = Path(sys.argv[1]), sys.argv[2]
 argv = (sys.executable, "-c", f"print('up', flush=True); open({gate!r}).readline(); print('done')")
@@ -278,11 +280,11 @@ async def test_a_run_outlives_its_dispatcher_and_is_found_afterwards(tmp_path: P
     await asyncio.to_thread(killed_dispatcher, folder, gate)
 
     run = runner.find(folder)
-    assert isinstance(fate.inspect(folder), Running)
+    assert isinstance(run_status.inspect(folder), RunInProgress)
     gate.open()
     end = await runner.wait(run)
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, RunFinished)
     assert runner.conclude(run, command, end).message == "up\ndone"
 
 
@@ -293,13 +295,13 @@ async def test_a_run_that_went_down_with_its_dispatcher_is_no_failed_attempt(
     await asyncio.to_thread(killed_dispatcher, folder, gate)
     run = runner.find(folder)
     await up(run)
-    watch = runs.load(folder, runs.SUPERVISOR, runs.Watch)
+    watch = run_folder.load(folder, run_folder.SUPERVISOR, run_folder.ProcessWatch)
     assert watch is not None
     os.kill(watch.supervisor.pid, signal.SIGKILL)
 
     end = await runner.wait(run)
 
-    assert isinstance(end, CutShort)
+    assert isinstance(end, RunInterrupted)
     result = runner.conclude(run, command, end)
     assert (result.status, result.trouble) == ("interrupted", "lost")
 
@@ -327,14 +329,14 @@ def codex_like(tmp_path: Path) -> dict[str, str]:
 
 
 async def test_an_agent_sees_the_operators_settings_that_it_asks_for(
-    ask: Callable[..., Request], codex_like: dict[str, str], tmp_path: Path
+    ask: Callable[..., RunRequest], codex_like: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / ".codex" / "config.toml").write_text('[mcp_servers.mine]\ncommand = "x"\n', encoding="utf-8")
 
-    run = runner.start(tmp_path / "run", codex, ask(read_only=True), environ=codex_like, limits=Limits())
+    run = runner.start(tmp_path / "run", codex, ask(read_only=True), environ=codex_like, limits=RunLimits())
     await runner.wait(run)
 
-    spec = runs.load(run.folder, runs.INVOCATION, runs.Spec)
+    spec = run_folder.load(run.folder, run_folder.INVOCATION, run_folder.RunSpec)
     assert spec is not None
     assert 'mcp_servers={"mine"={enabled=false}}' in spec.argv
 
@@ -345,20 +347,20 @@ async def test_an_agent_sees_the_operators_settings_that_it_asks_for(
         (lambda path: path.mkdir(), "is not an ordinary file"),
         (lambda path: path.write_bytes(b"\xff\xfe"), "is not UTF-8 text"),
         (lambda path: path.symlink_to(path), "cannot be read"),
-        (lambda path: path.write_bytes(b"#" * (runs.SMALL + 1)), "at most 1 MiB"),
+        (lambda path: path.write_bytes(b"#" * (run_folder.SMALL + 1)), "at most 1 MiB"),
     ],
 )
 def test_settings_that_cannot_be_read_are_no_reason_to_start_without_them(
     spoil: Callable[[Path], object],
     problem: str,
-    ask: Callable[..., Request],
+    ask: Callable[..., RunRequest],
     codex_like: dict[str, str],
     tmp_path: Path,
 ) -> None:
     spoil(tmp_path / ".codex" / "config.toml")
 
     with pytest.raises(AgentError, match=problem):
-        runner.start(tmp_path / "run", codex, ask(read_only=True), environ=codex_like, limits=Limits())
+        runner.start(tmp_path / "run", codex, ask(read_only=True), environ=codex_like, limits=RunLimits())
 
     assert not (tmp_path / "run").exists()
 
@@ -379,15 +381,15 @@ def gemini_like(tmp_path: Path) -> Callable[[str], dict[str, str]]:
 
 
 async def test_a_usage_limit_on_stderr_ends_the_run_at_once(
-    ask: Callable[..., Request], gemini_like: Callable[[str], dict[str, str]], stderr: Path, tmp_path: Path
+    ask: Callable[..., RunRequest], gemini_like: Callable[[str], dict[str, str]], stderr: Path, tmp_path: Path
 ) -> None:
     environ = gemini_like((stderr / "gemini-words.txt").read_text(encoding="utf-8"))
 
-    run = runner.start(tmp_path / "run", gemini, ask(), environ=environ, limits=Limits(grace_seconds=0.3))
+    run = runner.start(tmp_path / "run", gemini, ask(), environ=environ, limits=RunLimits(grace_seconds=0.3))
     end = await runner.wait(run)
     result = runner.conclude(run, gemini, end)
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, RunFinished)
     assert end.exit.ended_by == "limit"
     assert (result.status, result.trouble) == ("limited", "usage_limit")
     assert result.error == "the usage limit is reached: usage limit reached, resets at 5:48pm (UTC)"
@@ -395,16 +397,16 @@ async def test_a_usage_limit_on_stderr_ends_the_run_at_once(
 
 
 async def test_a_rate_limit_that_does_not_end_ends_the_run(
-    ask: Callable[..., Request], gemini_like: Callable[[str], dict[str, str]], stderr: Path, tmp_path: Path
+    ask: Callable[..., RunRequest], gemini_like: Callable[[str], dict[str, str]], stderr: Path, tmp_path: Path
 ) -> None:
     environ = gemini_like((stderr / "gemini-long.txt").read_text(encoding="utf-8"))
-    limits = Limits(grace_seconds=0.3, refused_seconds=0.2)
+    limits = RunLimits(grace_seconds=0.3, refused_seconds=0.2)
 
     run = runner.start(tmp_path / "run", gemini, ask(), environ=environ, limits=limits)
     end = await runner.wait(run)
     result = runner.conclude(run, gemini, end)
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, RunFinished)
     assert end.exit.ended_by == "limit"
     assert (result.status, result.retry_at) == ("limited", None)
     assert result.error == "the model's server refused every request for a while: Too many requests"

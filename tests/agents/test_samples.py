@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from prloom.agents import registry
-from prloom.agents.agent import Ending, Result, Usage
+from prloom.agents.agent import Ending, RunResult, TokenUsage
 
 DONE = "Done: the file is written. <verdict>pass</verdict>"
 NONE = (0, 0, 0)
@@ -258,13 +258,13 @@ def agent_of(case: Case) -> str:
     return case.file.removeprefix("sample-").partition("-")[0]
 
 
-def read(case: Case, samples: Path, ending: Callable[..., Ending]) -> Result:
+def read(case: Case, samples: Path, ending: Callable[..., Ending]) -> RunResult:
     output = (samples / f"{case.file}.jsonl").read_text(encoding="utf-8")
     return registry.get(agent_of(case)).read(output, ending(case.code, case.ended_by))
 
 
-def usage(case: Case) -> Usage | None:
+def usage(case: Case) -> TokenUsage | None:
     if case.usage is None:
         return None
     tokens_in, tokens_out, cached = case.usage
-    return Usage(input_tokens=tokens_in, output_tokens=tokens_out, cached_tokens=cached)
+    return TokenUsage(input_tokens=tokens_in, output_tokens=tokens_out, cached_tokens=cached)

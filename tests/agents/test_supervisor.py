@@ -16,13 +16,13 @@ import psutil
 import pytest
 
 from prloom import processes
-from prloom.agents import runner, runs
+from prloom.agents import run_folder, runner
 from prloom.agents.environment import RUN_VARIABLE
-from prloom.agents.fate import CutShort, Finished
-from prloom.agents.runner import Run
-from prloom.agents.runs import Exit
+from prloom.agents.run_folder import ProcessExit
+from prloom.agents.run_status import RunFinished, RunInterrupted
+from prloom.agents.runner import AgentRun
 
-Launch = Callable[..., Run]
+Launch = Callable[..., AgentRun]
 
 # A program that starts another one in a session of its own, orphans it, and says its id.
 ORPHAN = """
@@ -42,13 +42,13 @@ print(os.read(read, 100).decode(), flush=True)
 """
 
 
-async def ended(run: Run) -> Exit:
+async def ended(run: AgentRun) -> ProcessExit:
     fate = await runner.wait(run)
-    assert isinstance(fate, Finished), (run.folder / "supervisor.log").read_text(encoding="utf-8")
+    assert isinstance(fate, RunFinished), (run.folder / "supervisor.log").read_text(encoding="utf-8")
     return fate.exit
 
 
-def output(run: Run) -> str:
+def output(run: AgentRun) -> str:
     return (run.folder / "output.jsonl").read_text(encoding="utf-8")
 
 
@@ -87,7 +87,7 @@ async def test_what_is_still_in_the_pipe_when_the_program_is_gone_is_kept(
         """
     )
     await up(run)
-    watch = runs.load(run.folder, runs.SUPERVISOR, runs.Watch)
+    watch = run_folder.load(run.folder, run_folder.SUPERVISOR, run_folder.ProcessWatch)
     assert watch is not None
 
     os.kill(watch.supervisor.pid, signal.SIGSTOP)
@@ -238,7 +238,7 @@ async def test_a_background_process_that_holds_the_output_open_delays_nothing(la
     assert gone(int(output(run)))
 
 
-async def test_stopping_a_run_ends_all_of_it(launch: Launch, up: Callable[[Run], Awaitable[None]]) -> None:
+async def test_stopping_a_run_ends_all_of_it(launch: Launch, up: Callable[[AgentRun], Awaitable[None]]) -> None:
     run = launch("import time; print('up', flush=True); time.sleep(600)")
     await up(run)
 
@@ -269,16 +269,18 @@ async def test_a_program_that_cannot_be_started_is_an_end_as_well(launch: Launch
     assert end.error.startswith(f"{broken}: No such file or directory")
 
 
-async def test_a_killed_supervisor_leaves_no_agent_behind(launch: Launch, up: Callable[[Run], Awaitable[None]]) -> None:
+async def test_a_killed_supervisor_leaves_no_agent_behind(
+    launch: Launch, up: Callable[[AgentRun], Awaitable[None]]
+) -> None:
     run = launch(ORPHAN + "\ntime.sleep(600)")
     await up(run)
-    watch = runs.load(run.folder, runs.SUPERVISOR, runs.Watch)
+    watch = run_folder.load(run.folder, run_folder.SUPERVISOR, run_folder.ProcessWatch)
     assert watch is not None
 
     os.kill(watch.supervisor.pid, signal.SIGKILL)
     fate = await runner.wait(run)
 
-    assert isinstance(fate, CutShort)
+    assert isinstance(fate, RunInterrupted)
     assert gone(watch.agent.pid)
     assert gone(int(output(run)))
     assert not processes.tagged(RUN_VARIABLE, run.id)
@@ -286,25 +288,25 @@ async def test_a_killed_supervisor_leaves_no_agent_behind(launch: Launch, up: Ca
 
 def test_the_supervisor_can_be_started_by_hand(tmp_path: Path) -> None:
     folder = tmp_path / "by-hand"
-    runs.create(folder)
-    runs.write_new(folder, "prompt.md", b"abc")
+    run_folder.create(folder)
+    run_folder.write_new(folder, "prompt.md", b"abc")
     argv = (sys.executable, "-c", "print(input())")
-    spec = runs.Spec(argv=argv, cwd=str(tmp_path), environment=(), limits=runs.Limits())
-    runs.write_new(folder, "invocation.json", runs.encode(spec))
+    spec = run_folder.RunSpec(argv=argv, cwd=str(tmp_path), environment=(), limits=run_folder.RunLimits())
+    run_folder.write_new(folder, "invocation.json", run_folder.encode(spec))
 
     done = subprocess.run([sys.executable, "-P", "-m", "prloom.agents.supervisor", folder], check=False, timeout=30)
 
-    end = runs.load(folder, runs.EXIT, Exit)
+    end = run_folder.load(folder, run_folder.EXIT, ProcessExit)
     assert (done.returncode, end and end.code) == (0, 0)
     assert (folder / "output.jsonl").read_bytes() == b"abc\n"
 
 
 def test_a_supervisor_without_instructions_says_so(tmp_path: Path) -> None:
     folder = tmp_path / "empty"
-    runs.create(folder)
+    run_folder.create(folder)
 
     subprocess.run([sys.executable, "-P", "-m", "prloom.agents.supervisor", folder], check=True, timeout=30)
 
-    end = runs.load(folder, runs.EXIT, Exit)
+    end = run_folder.load(folder, run_folder.EXIT, ProcessExit)
     assert end is not None
     assert (end.code, end.error) == (127, f"{folder / 'invocation.json'} cannot be read")

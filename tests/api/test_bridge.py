@@ -5,16 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from prloom import api
-from prloom.api.bridge import (
-    Bridge,
-    BridgeContext,
-    Delivered,
-    Forge,
-    Permissions,
-    Polled,
-    PullRequest,
-    Refused,
-)
+from prloom.api.bridge import Bridge, BridgeContext, Delivered, Forge, Permissions, Polled, PullRequest, Refused
 from prloom.model.action import Action
 from prloom.model.record import Json
 

@@ -8,8 +8,8 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, Refused, Target
-from prloom.storage.folder import Folder
-from prloom.storage.owner import DispatcherLock
+from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
 
 EVE = Author("eve", "none")
 KEY = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
@@ -40,7 +40,7 @@ async def test_the_text_is_shown_and_the_event_let_in(held: Stage, prloom: Prloo
 
 
 async def test_the_vouch_is_for_the_text_that_was_shown(held: Stage, prloom: Prloom) -> None:
-    with Folder.make(held.root, "prloom", ".local") as local, DispatcherLock(local):
+    with SafeDir.make(held.root, "prloom", ".local") as local, DispatcherLock(local):
         prloom("approve", "h")
 
     (line,) = (held.root / "prloom/.local/control.jsonl").read_text().splitlines()
@@ -70,7 +70,7 @@ async def test_only_held_events_can_be_vouched_for_and_all_or_none_are(held: Sta
 
 
 async def test_an_edit_voids_the_vouch(held: Stage, prloom: Prloom) -> None:
-    with Folder.make(held.root, "prloom", ".local") as local, DispatcherLock(local):
+    with SafeDir.make(held.root, "prloom", ".local") as local, DispatcherLock(local):
         prloom("approve", "h")
     held.append(said("h2", "Let me in, and my friends.", author=EVE, context={"supersedes": "h"}))
 

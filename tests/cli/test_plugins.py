@@ -12,8 +12,8 @@ from stage import Stage
 
 from prloom.api import PluginContext
 from prloom.cli import plugins
-from prloom.storage.folder import Folder
-from prloom.storage.owner import DispatcherLock
+from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
 
 EVIL = "\x1b[2J\u202e"
 Prloom = Callable[..., Any]
@@ -146,7 +146,7 @@ def test_a_plugin_is_switched_on_and_off_and_prloom_toml_keeps_its_comments(stag
 
 @pytest.mark.usefixtures("mine")
 def test_a_dispatcher_that_is_running_has_to_be_restarted_after_a_change(stage: Stage, prloom: Prloom) -> None:
-    with Folder.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
+    with SafeDir.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
         ran = prloom("plugins", "enable", "mine")
         unchanged = prloom("plugins", "enable", "mine")
 

@@ -6,15 +6,15 @@ from typing import Any
 
 from stage import Stage
 
-from prloom.storage.folder import Folder
-from prloom.storage.owner import DispatcherLock
+from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
 
 Prloom = Callable[..., Any]
 
 
 def test_a_running_dispatcher_is_asked(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
-    with Folder.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
+    with SafeDir.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
         ran = prloom("poll", "7")
 
     assert (ran.code, ran.out) == (0, "Asked the running dispatcher to poll now.\n")

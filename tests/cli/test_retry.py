@@ -7,8 +7,8 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
-from prloom.storage.folder import Folder
-from prloom.storage.owner import DispatcherLock
+from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
 
 Prloom = Callable[..., Any]
 
@@ -72,7 +72,7 @@ async def test_a_failed_action_is_tried_again_by_its_id_or_its_events(waiting: S
 
 
 async def test_a_running_dispatcher_is_handed_the_request(waiting: Stage, prloom: Prloom) -> None:
-    with Folder.make(waiting.root, "prloom", ".local") as local, DispatcherLock(local):
+    with SafeDir.make(waiting.root, "prloom", ".local") as local, DispatcherLock(local):
         assert prloom("retry", "d1").out == "Sent to the running dispatcher, to retry: d1.\n"
         assert states(waiting)["d1"] == "deferred"
 

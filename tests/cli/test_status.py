@@ -22,8 +22,8 @@ from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.cli import config_check
 from prloom.cli.options import Options
 from prloom.model import record
-from prloom.storage.folder import Folder
-from prloom.storage.owner import DispatcherLock
+from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red][bold]\nDispatcher running"
 Prloom = Callable[..., Any]
@@ -170,7 +170,7 @@ def test_a_plan_where_nothing_waits_says_so(stage: Stage, prloom: Prloom) -> Non
 
 
 def test_a_running_dispatcher_is_shown_with_its_process(stage: Stage, prloom: Prloom) -> None:
-    with Folder.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
+    with SafeDir.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
         assert f"Dispatcher running, process {os.getpid()}, last tick " in prloom("status").out
 
 

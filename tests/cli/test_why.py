@@ -224,7 +224,7 @@ async def test_an_event_that_waits_for_an_agents_slot_says_so(stage: Stage, prlo
 
 async def test_an_event_of_a_plan_that_is_not_worked_on_says_why(stage: Stage, prloom: Prloom) -> None:
     class Buggy(type(stage.triager)):  # type: ignore[misc]
-        async def triage(self, desk: Any, step: Any) -> None:
+        async def triage(self, runtime: Any, step: Any) -> None:
             raise StorageError("the disk does not answer")
 
     stage.triager = Buggy()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prloom.config import durations
-from prloom.config.problems import Unfit
+from prloom.config.problems import InvalidValue
 
 MILLISECOND = timedelta(milliseconds=1)
 
@@ -20,31 +20,31 @@ def test_a_duration_is_a_number_and_a_unit_or_several_from_large_to_small(text: 
 
 @pytest.mark.parametrize("text", ["", "s", "5", "5 m", "1.5h", "30m1h", "5m5m", "-5s", "5M", "٣s", "5s\n", "1w"])
 def test_anything_else_is_no_duration(text: str) -> None:
-    with pytest.raises(Unfit, match="which is not a duration; write a number and a unit"):
+    with pytest.raises(InvalidValue, match="which is not a duration; write a number and a unit"):
         durations.parse(text)
 
 
 @pytest.mark.parametrize("value", [1, 30])
 def test_a_bare_number_is_refused_with_what_to_write(value: object) -> None:
-    with pytest.raises(Unfit, match=f'is {value}, which has no unit; write "{value}s" for seconds'):
+    with pytest.raises(InvalidValue, match=f'is {value}, which has no unit; write "{value}s" for seconds'):
         durations.parse(value)
 
 
 @pytest.mark.parametrize("value", [True, None, ["5s"], {}])
 def test_other_kinds_of_value_are_no_duration(value: object) -> None:
-    with pytest.raises(Unfit, match="which is not a duration"):
+    with pytest.raises(InvalidValue, match="which is not a duration"):
         durations.parse(value)
 
 
 @pytest.mark.parametrize("text", ["0s", "0ms"])
 def test_no_time_at_all_is_refused(text: str) -> None:
-    with pytest.raises(Unfit, match="not longer than zero"):
+    with pytest.raises(InvalidValue, match="not longer than zero"):
         durations.parse(text)
 
 
 @pytest.mark.parametrize("text", ["3651d", "999999999d", "999999999d999999999h"])
 def test_a_duration_beyond_reason_is_refused_and_does_not_overflow(text: str) -> None:
-    with pytest.raises(Unfit, match="longer than ten years"):
+    with pytest.raises(InvalidValue, match="longer than ten years"):
         durations.parse(text)
 
 
@@ -62,5 +62,5 @@ def test_durations_are_spelled_as_people_write_them(text: str) -> None:
 
 @pytest.mark.parametrize("value", [0, -1, 1.5])
 def test_a_bare_number_that_no_unit_would_save_is_not_offered_with_one(value: float) -> None:
-    with pytest.raises(Unfit, match="which is not a duration; write a number and a unit"):
+    with pytest.raises(InvalidValue, match="which is not a duration; write a number and a unit"):
         durations.parse(value)

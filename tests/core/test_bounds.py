@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from prloom.core import bounds
-from prloom.model.decision import Change, Decision, Deferral, Delivery
+from prloom.model.decision import Change, Decision, Deferral, DeliveryChange
 
 LONG = "x" * 5_000_000
 CUT = "x" * (bounds.REASON - 1) + "…"
@@ -33,7 +33,7 @@ def test_every_reason_and_error_of_a_decision_is_cut() -> None:
             Change(event_id="b", verdict="deferred", state="deferred", deferral=waiting(LONG)),
             Change(event_id="c", verdict="passed", state="pending"),
         ),
-        deliveries=(Delivery(action_id="x", state="failed", attempts=1, error=LONG),),
+        deliveries=(DeliveryChange(action_id="x", state="failed", attempts=1, error=LONG),),
         note=LONG,
     )
 

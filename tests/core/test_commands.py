@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prloom.core import commands, intake
-from prloom.core.commands import BUILT_IN, Command
+from prloom.core import admission, commands
+from prloom.core.commands import BUILT_IN, SlashCommand
 from prloom.model.decision import Deferral
 from prloom.model.event import Author, Event
 from prloom.model.position import Position
@@ -24,12 +24,12 @@ MakeDeferral = Callable[..., Deferral]
 @pytest.mark.parametrize(
     ("body", "command"),
     [
-        ("/prloom status", Command("prloom", ("status",))),
-        ("  \n\t/prloom   retry  now \r\nplease", Command("prloom", ("retry", "now"))),
-        ("/prloom", Command("prloom", ())),
-        ("/note keep this\nand this", Command("note", ("keep", "this"))),
-        ("/etc/passwd is world-readable", Command("etc/passwd", ("is", "world-readable"))),
-        ("/prloom's docs are wrong", Command("prloom's", ("docs", "are", "wrong"))),
+        ("/prloom status", SlashCommand("prloom", ("status",))),
+        ("  \n\t/prloom   retry  now \r\nplease", SlashCommand("prloom", ("retry", "now"))),
+        ("/prloom", SlashCommand("prloom", ())),
+        ("/note keep this\nand this", SlashCommand("note", ("keep", "this"))),
+        ("/etc/passwd is world-readable", SlashCommand("etc/passwd", ("is", "world-readable"))),
+        ("/prloom's docs are wrong", SlashCommand("prloom's", ("docs", "are", "wrong"))),
         ("please /prloom status", None),
         ("> /prloom status", None),
         ("`/prloom status`", None),
@@ -39,7 +39,7 @@ MakeDeferral = Callable[..., Deferral]
         ("   ", None),
     ],
 )
-def test_a_command_is_a_first_word_with_a_slash(an_event: MakeEvent, body: str, command: Command | None) -> None:
+def test_a_command_is_a_first_word_with_a_slash(an_event: MakeEvent, body: str, command: SlashCommand | None) -> None:
     assert commands.parse(an_event(body=body)) == command
 
 
@@ -96,7 +96,7 @@ def test_any_text_is_a_command_or_not_and_never_an_error(body: str, an_event: Ma
 def test_built_in_commands_are_told_from_plugins_and_from_mistakes(
     name: str, words: tuple[str, ...], built_in: str | None
 ) -> None:
-    assert Command(name, words).built_in == built_in
+    assert SlashCommand(name, words).built_in == built_in
 
 
 # ---- whom an approval vouches for
@@ -166,7 +166,7 @@ def test_an_approval_does_not_vouch_for_what_a_comment_became_after_it(
     an_event: MakeEvent, by: OpenEvent, command: Event, an_open_event: Make
 ) -> None:
     edit = an_event("a2", created_at=EARLY, context={"supersedes": "a", "updatedAt": LATE})
-    came_in = intake.intake(edit, Position(1, 50))
+    came_in = admission.intake(edit, Position(1, 50))
     edited = held(an_open_event, "a2", came_in.written_at, created_at=came_in.created_at)
 
     assert approved([edited], by=by, command=command) == []
@@ -176,7 +176,7 @@ def test_an_approval_does_not_vouch_for_what_a_comment_became_after_it(
 def test_an_edit_that_does_not_say_when_it_was_made_is_vouched_for_by_its_id_only(
     an_event: MakeEvent, by: OpenEvent, command: Event, an_open_event: Make
 ) -> None:
-    came_in = intake.intake(an_event("a2", created_at=EARLY, context={"supersedes": "a"}), Position(1, 50))
+    came_in = admission.intake(an_event("a2", created_at=EARLY, context={"supersedes": "a"}), Position(1, 50))
     edited = held(an_open_event, "a2", came_in.written_at, created_at=came_in.created_at)
 
     assert approved([edited], by=by, command=command) == []

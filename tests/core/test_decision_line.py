@@ -6,7 +6,7 @@ import pytest
 
 from prloom.core import decision_line
 from prloom.model.action import Action, Comment
-from prloom.model.decision import Change, Decision, Deferral, Delivery, StateWrite, Todo
+from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, StateWrite, Todo
 from prloom.model.event import Target
 
 UNTIL = "2026-01-01T12:01:00.000Z"
@@ -60,15 +60,18 @@ def test_a_run_names_its_actions_and_todos() -> None:
 @pytest.mark.parametrize(
     ("delivery", "expected"),
     [
-        (Delivery(action_id="a-1", state="delivered", attempts=1, url="https://f/1"), "delivered a-1 https://f/1"),
         (
-            Delivery(action_id="a-1", state="retrying", attempts=1, error="busy", next_try=UNTIL),
+            DeliveryChange(action_id="a-1", state="delivered", attempts=1, url="https://f/1"),
+            "delivered a-1 https://f/1",
+        ),
+        (
+            DeliveryChange(action_id="a-1", state="retrying", attempts=1, error="busy", next_try=UNTIL),
             f"retrying a-1, next try {UNTIL} (busy)",
         ),
-        (Delivery(action_id="a-1", state="failed", attempts=1, error="locked"), "failed a-1 (locked)"),
+        (DeliveryChange(action_id="a-1", state="failed", attempts=1, error="locked"), "failed a-1 (locked)"),
     ],
 )
-def test_a_delivery_names_its_action_and_its_outcome(delivery: Delivery, expected: str) -> None:
+def test_a_delivery_names_its_action_and_its_outcome(delivery: DeliveryChange, expected: str) -> None:
     assert line("deliver", "github", deliveries=(delivery,)) == f"plan pr-7: deliver by github: {expected}"
 
 
@@ -76,7 +79,9 @@ def test_actions_that_went_the_same_way_are_named_together() -> None:
     told = line(
         "deliver",
         "local",
-        deliveries=tuple(Delivery(action_id=f"a-{number}", state="delivered", attempts=1) for number in range(100)),
+        deliveries=tuple(
+            DeliveryChange(action_id=f"a-{number}", state="delivered", attempts=1) for number in range(100)
+        ),
     )
 
     assert told.startswith("plan pr-7: deliver by local: delivered a-0, a-1, a-2,")

@@ -11,7 +11,7 @@ from prloom.core import outbox
 from prloom.core.backoff import Backoff
 from prloom.core.outbox import RECEIPTS
 from prloom.model import record
-from prloom.model.decision import Delivery
+from prloom.model.decision import DeliveryChange
 from prloom.model.state import Attempt, DeliveryState, DispatchState, QueuedAction, Receipt
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -29,7 +29,7 @@ def refused(
     retry_after: timedelta | None = None,
     now: datetime = NOW,
     policy: Backoff = POLICY,
-) -> Delivery:
+) -> DeliveryChange:
     return outbox.refused(action, "502", retryable=retryable, retry_after=retry_after, now=now, policy=policy)
 
 
@@ -76,13 +76,13 @@ def test_the_next_due_time_is_that_of_the_first_action_that_waits(a_queued_actio
 def test_a_delivered_action_keeps_what_its_receipt_says(a_queued_action: Make) -> None:
     receipt = Receipt("a-1", AT, url="https://x/1", remote_id="c1")
 
-    assert outbox.delivered(a_queued_action(attempts=2), receipt) == Delivery(
+    assert outbox.delivered(a_queued_action(attempts=2), receipt) == DeliveryChange(
         action_id="a-1", state="delivered", attempts=3, url="https://x/1", remote_id="c1"
     )
 
 
 def test_a_permanent_refusal_is_a_visible_failure_at_once(a_queued_action: Make) -> None:
-    assert refused(a_queued_action(), retryable=False) == Delivery(
+    assert refused(a_queued_action(), retryable=False) == DeliveryChange(
         action_id="a-1", state="failed", attempts=1, error="502"
     )
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from prloom.core import projection
 from prloom.model import record
 from prloom.model.action import Action
-from prloom.model.decision import DONE, OPEN, Change, Decision, Deferral, Delivery, State, Thread, Todo
+from prloom.model.decision import DONE, OPEN, Change, Decision, Deferral, DeliveryChange, State, Thread, Todo
 from prloom.model.event import Target
 from prloom.model.position import Cursor, Position
 from prloom.model.state import DispatchState, OpenEvent
@@ -208,17 +208,17 @@ def test_the_actions_of_a_decision_that_ends_their_event_are_queued_all_the_same
 @pytest.mark.parametrize(
     ("delivery", "queued", "delivered"),
     [
-        (Delivery(action_id="a-1", state="delivered", attempts=1), None, 1),
-        (Delivery(action_id="a-1", state="retrying", attempts=2, next_try=T2, error="x"), (2, T2, "x", False), 0),
-        (Delivery(action_id="a-1", state="failed", attempts=3, error="no"), (3, None, "no", True), 0),
-        (Delivery(action_id="a-1", state="queued", attempts=0), (0, None, None, False), 0),
-        (Delivery(action_id="gone", state="delivered", attempts=1), (0, None, None, False), 0),
+        (DeliveryChange(action_id="a-1", state="delivered", attempts=1), None, 1),
+        (DeliveryChange(action_id="a-1", state="retrying", attempts=2, next_try=T2, error="x"), (2, T2, "x", False), 0),
+        (DeliveryChange(action_id="a-1", state="failed", attempts=3, error="no"), (3, None, "no", True), 0),
+        (DeliveryChange(action_id="a-1", state="queued", attempts=0), (0, None, None, False), 0),
+        (DeliveryChange(action_id="gone", state="delivered", attempts=1), (0, None, None, False), 0),
     ],
 )
 def test_a_delivery_ends_its_action_or_says_what_is_next(
     folded: Fold,
     an_action: Callable[..., Action],
-    delivery: Delivery,
+    delivery: DeliveryChange,
     queued: tuple[int, str | None, str | None, bool] | None,
     delivered: int,
 ) -> None:
@@ -284,7 +284,7 @@ CHANGES = st.builds(
     alone=st.booleans(),
 )
 DELIVERIES = st.builds(
-    Delivery,
+    DeliveryChange,
     action_id=st.integers(0, 12).map(lambda number: f"a-{number}"),
     state=st.sampled_from(["delivered", "retrying", "failed", "queued"]),
     attempts=st.integers(0, 3),

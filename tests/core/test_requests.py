@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from prloom.core import requests
-from prloom.core.requests import Request
+from prloom.core.requests import OperatorRequest
 from prloom.model.decision import Change
 from prloom.model.event import Event
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
@@ -40,7 +40,7 @@ TEXTS = st.lists(st.text(), max_size=3).map(tuple)
 
 @given(
     request=st.builds(
-        Request,
+        OperatorRequest,
         id=st.text(min_size=1),
         verb=st.sampled_from(["retry", "approve", "drop", "poll"]),
         ids=TEXTS,
@@ -49,7 +49,7 @@ TEXTS = st.lists(st.text(), max_size=3).map(tuple)
         digests=st.dictionaries(st.text(), st.text(), max_size=3),
     )
 )
-def test_a_request_comes_out_of_the_file_as_it_went_in(request: Request) -> None:
+def test_a_request_comes_out_of_the_file_as_it_went_in(request: OperatorRequest) -> None:
     assert requests.from_event(requests.to_event(request, AT)) == request
 
 
@@ -57,7 +57,7 @@ def test_a_request_comes_out_of_the_file_as_it_went_in(request: Request) -> None
     "values", [{"source": "github"}, {"type": "pr_comment"}, {"type": "rm -rf"}, {"source": "", "type": ""}]
 )
 def test_what_is_no_request_is_not_carried_out(values: dict[str, str]) -> None:
-    event = requests.to_event(Request("r1", "retry"), AT)
+    event = requests.to_event(OperatorRequest("r1", "retry"), AT)
 
     assert requests.from_event(replace(event, **values)) is None
 
@@ -67,28 +67,28 @@ def test_a_request_with_junk_in_it_asks_for_nothing(junk: object) -> None:
     context = {"ids": junk, "states": junk, "reason": [junk], "digests": [junk]}
     event = Event(id="r1", source=requests.SOURCE, type="drop", context=context)
 
-    assert requests.from_event(event) == Request("r1", "drop")
+    assert requests.from_event(event) == OperatorRequest("r1", "drop")
 
 
 @pytest.mark.parametrize(
     ("request_", "changes"),
     [
-        (Request("r", "retry", ids=("deferred",)), [("deferred", "retried", "pending")]),
-        (Request("r", "retry", ids=("parked", "gone")), [("parked", "retried", "pending")]),
-        (Request("r", "retry", ids=("pending", "held")), []),
-        (Request("r", "retry", states=("deferred",)), [("deferred", "retried", "pending")]),
-        (Request("r", "retry", states=("parked",), ids=("parked",)), [("parked", "retried", "pending")]),
-        (Request("r", "retry", states=("held", "pending")), []),
-        (Request("r", "approve", ids=("held",)), [("held", "vouched", "pending")]),
-        (Request("r", "approve", ids=("pending", "deferred", "parked", "gone")), []),
-        (Request("r", "drop", ids=("held",)), [("held", "dropped", "dropped")]),
-        (Request("r", "drop", ids=("pending", "gone")), [("pending", "dropped", "dropped")]),
-        (Request("r", "drop"), []),
-        (Request("r", "poll", ids=("held",)), []),
+        (OperatorRequest("r", "retry", ids=("deferred",)), [("deferred", "retried", "pending")]),
+        (OperatorRequest("r", "retry", ids=("parked", "gone")), [("parked", "retried", "pending")]),
+        (OperatorRequest("r", "retry", ids=("pending", "held")), []),
+        (OperatorRequest("r", "retry", states=("deferred",)), [("deferred", "retried", "pending")]),
+        (OperatorRequest("r", "retry", states=("parked",), ids=("parked",)), [("parked", "retried", "pending")]),
+        (OperatorRequest("r", "retry", states=("held", "pending")), []),
+        (OperatorRequest("r", "approve", ids=("held",)), [("held", "vouched", "pending")]),
+        (OperatorRequest("r", "approve", ids=("pending", "deferred", "parked", "gone")), []),
+        (OperatorRequest("r", "drop", ids=("held",)), [("held", "dropped", "dropped")]),
+        (OperatorRequest("r", "drop", ids=("pending", "gone")), [("pending", "dropped", "dropped")]),
+        (OperatorRequest("r", "drop"), []),
+        (OperatorRequest("r", "poll", ids=("held",)), []),
     ],
 )
 def test_a_request_moves_what_it_names_and_what_can_be_moved(
-    state: DispatchState, request_: Request, changes: list[tuple[str, str, str]]
+    state: DispatchState, request_: OperatorRequest, changes: list[tuple[str, str, str]]
 ) -> None:
     assert ends(requests.changes(request_, state)) == changes
 
@@ -97,7 +97,7 @@ def test_a_request_moves_what_it_names_and_what_can_be_moved(
 def test_an_approval_is_void_where_the_event_has_another_text_than_was_vouched_for(
     state: DispatchState, digest: str, *, vouched: bool
 ) -> None:
-    request = Request("r", "approve", ids=("held",), digests={"held": digest})
+    request = OperatorRequest("r", "approve", ids=("held",), digests={"held": digest})
 
     assert bool(requests.changes(request, state)) is vouched
 
@@ -112,7 +112,7 @@ def test_an_approval_is_void_where_the_event_has_another_text_than_was_vouched_f
     ],
 )
 def test_a_request_says_why(state: DispatchState, verb: str, reason: str | None, said: str) -> None:
-    request = Request("r", verb, ids=("held",), reason=reason)  # type: ignore[arg-type]
+    request = OperatorRequest("r", verb, ids=("held",), reason=reason)  # type: ignore[arg-type]
 
     (change,) = requests.changes(request, state)
 
@@ -122,16 +122,16 @@ def test_a_request_says_why(state: DispatchState, verb: str, reason: str | None,
 @pytest.mark.parametrize(
     ("request_", "revived"),
     [
-        (Request("r", "retry", ids=("failed",)), ["failed"]),
-        (Request("r", "retry", ids=("waiting",)), ["waiting"]),
-        (Request("r", "retry", ids=("deferred",)), ["failed"]),
-        (Request("r", "retry", ids=("gone",)), []),
-        (Request("r", "retry", states=("parked",)), []),
-        (Request("r", "drop", ids=("failed",)), []),
+        (OperatorRequest("r", "retry", ids=("failed",)), ["failed"]),
+        (OperatorRequest("r", "retry", ids=("waiting",)), ["waiting"]),
+        (OperatorRequest("r", "retry", ids=("deferred",)), ["failed"]),
+        (OperatorRequest("r", "retry", ids=("gone",)), []),
+        (OperatorRequest("r", "retry", states=("parked",)), []),
+        (OperatorRequest("r", "drop", ids=("failed",)), []),
     ],
 )
 def test_a_retry_revives_the_actions_that_it_names_and_the_failed_ones_of_its_events(
-    state: DispatchState, request_: Request, revived: list[str]
+    state: DispatchState, request_: OperatorRequest, revived: list[str]
 ) -> None:
     assert [delivery.action_id for delivery in requests.deliveries(request_, state)] == revived
 
@@ -140,7 +140,7 @@ def test_a_retry_revives_the_actions_that_it_names_and_the_failed_ones_of_its_ev
 def test_a_request_that_is_carried_out_twice_changes_nothing_the_second_time(
     state: DispatchState, verb: str, folded: Callable[..., DispatchState]
 ) -> None:
-    request = Request("r", verb, ids=("deferred", "held", "parked"))  # type: ignore[arg-type]
+    request = OperatorRequest("r", verb, ids=("deferred", "held", "parked"))  # type: ignore[arg-type]
 
     after = folded(state, *requests.changes(request, state))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from prloom.core import marker, triage
 from prloom.core.backoff import Backoff
-from prloom.core.triage import LONGEST_ANSWER, Answer, Item, NewTodo, Settled
+from prloom.core.triage import LONGEST_ANSWER, AnswerItem, NewTodo, TriageAnswer, TriageResult
 from prloom.model import record
 from prloom.model.action import Comment
 from prloom.model.decision import Thread
@@ -136,7 +136,7 @@ def test_no_text_is_an_error(text: str) -> None:
 # ---- reading the answer
 
 
-def read(*items: object, todos: object = (), **more: object) -> Answer:
+def read(*items: object, todos: object = (), **more: object) -> TriageAnswer:
     return triage.read({"items": list(items), "todos": todos, **more}, BATCH)
 
 
@@ -152,7 +152,9 @@ def a_todo(*event_ids: object, **values: object) -> dict[str, object]:
 def test_an_item_says_what_becomes_of_its_event(verdict: str) -> None:
     answer = read(an_item(verdict=verdict, reply="Because."))
 
-    assert answer == Answer({"e1": Item("e1", verdict, "Because.")}, (), rebase_requested=False, problems={})  # type: ignore[arg-type]
+    assert answer == TriageAnswer(
+        {"e1": AnswerItem("e1", verdict, "Because.")}, (), rebase_requested=False, problems={}
+    )  # type: ignore[arg-type]
 
 
 def test_a_change_request_becomes_a_todo() -> None:
@@ -264,7 +266,7 @@ def test_a_rebase_is_asked_for_by_true_alone(value: object, *, asked: bool) -> N
 
 
 def settled(
-    answer: Answer,
+    answer: TriageAnswer,
     opened: Mapping[str, OpenEvent] | None = None,
     *,
     make: Make,
@@ -273,7 +275,7 @@ def settled(
     policy: Backoff = POLICY,
     rebase_open: bool = False,
     **values: object,
-) -> Settled:
+) -> TriageResult:
     return triage.settle(
         answer,
         tuple(make_event(event_id, **values) for event_id in batch),
@@ -286,15 +288,15 @@ def settled(
 
 
 @pytest.fixture
-def settle(an_open_event: Make, an_event: MakeEvent) -> Callable[..., Settled]:
-    def call(answer: Answer, opened: Mapping[str, OpenEvent] | None = None, **values: object) -> Settled:
+def settle(an_open_event: Make, an_event: MakeEvent) -> Callable[..., TriageResult]:
+    def call(answer: TriageAnswer, opened: Mapping[str, OpenEvent] | None = None, **values: object) -> TriageResult:
         return settled(answer, opened, make=an_open_event, make_event=an_event, **values)  # type: ignore[arg-type]
 
     return call
 
 
 def test_events_that_the_answer_settles_are_triaged_and_answered_where_they_belong(
-    settle: Callable[..., Settled],
+    settle: Callable[..., TriageResult],
 ) -> None:
     thread = Target("github", {"thread": 1})
     answer = read(an_item("e1", "answered", reply=" Because. \n"), an_item("e2", "acknowledged"))
@@ -311,7 +313,7 @@ def test_events_that_the_answer_settles_are_triaged_and_answered_where_they_belo
 
 
 def test_an_event_that_belongs_to_no_thread_is_answered_on_the_plans_pull_request(
-    settle: Callable[..., Settled],
+    settle: Callable[..., TriageResult],
 ) -> None:
     (action,) = settle(read(an_item(reply="Yes.")), reply_to=None, batch=("e1",)).actions
 
@@ -319,12 +321,12 @@ def test_an_event_that_belongs_to_no_thread_is_answered_on_the_plans_pull_reques
 
 
 @pytest.mark.parametrize("reply", [None, "", " \n\t"])
-def test_an_empty_reply_is_none(settle: Callable[..., Settled], reply: str | None) -> None:
+def test_an_empty_reply_is_none(settle: Callable[..., TriageResult], reply: str | None) -> None:
     assert settle(read(an_item(reply=reply)), batch=("e1",)).actions == ()
 
 
 def test_a_replys_ordinal_goes_on_behind_the_actions_of_plugins(
-    settle: Callable[..., Settled], an_open_event: Make
+    settle: Callable[..., TriageResult], an_open_event: Make
 ) -> None:
     opened = {"e1": an_open_event("e1", actions=3)}
 
@@ -333,7 +335,7 @@ def test_a_replys_ordinal_goes_on_behind_the_actions_of_plugins(
     assert action.id == marker.action_id("e1", "triage", 3)
 
 
-def test_what_the_answer_leaves_out_is_tried_again_alone(settle: Callable[..., Settled]) -> None:
+def test_what_the_answer_leaves_out_is_tried_again_alone(settle: Callable[..., TriageResult]) -> None:
     _, left = settle(read(an_item("e1"))).changes
 
     assert (left.event_id, left.verdict, left.state, left.alone) == ("e2", "failed", "deferred", True)
@@ -352,7 +354,7 @@ def test_what_the_answer_leaves_out_is_tried_again_alone(settle: Callable[..., S
     ],
 )
 def test_an_event_that_is_tried_again_says_what_was_wrong(
-    settle: Callable[..., Settled], items: list[object], reason: str
+    settle: Callable[..., TriageResult], items: list[object], reason: str
 ) -> None:
     (change,) = settle(read(*items), batch=("e1",)).changes
 
@@ -361,7 +363,7 @@ def test_an_event_that_is_tried_again_says_what_was_wrong(
 
 @pytest.mark.parametrize("state", [None, "deferred", "held", "parked"])
 def test_an_event_that_left_while_the_agent_worked_keeps_its_end_and_asks_for_nothing(
-    settle: Callable[..., Settled], an_open_event: Make, state: str | None
+    settle: Callable[..., TriageResult], an_open_event: Make, state: str | None
 ) -> None:
     opened = {"e2": an_open_event("e2")} | ({"e1": an_open_event("e1", state=state)} if state else {})
     answer = read(
@@ -378,7 +380,7 @@ def test_an_event_that_left_while_the_agent_worked_keeps_its_end_and_asks_for_no
     assert result.todos == ()
 
 
-def test_a_rebase_that_nobody_is_left_to_have_asked_for_is_not_made(settle: Callable[..., Settled]) -> None:
+def test_a_rebase_that_nobody_is_left_to_have_asked_for_is_not_made(settle: Callable[..., TriageResult]) -> None:
     answer = read(an_item("e1"), rebaseRequested=True)
 
     assert settle(answer).rebase_requested
@@ -389,7 +391,7 @@ def test_a_rebase_that_nobody_is_left_to_have_asked_for_is_not_made(settle: Call
 @pytest.mark.parametrize("verdict", ["acknowledged", "answered", "declined"])
 @pytest.mark.parametrize("reply", [None, "I see."])
 def test_a_rebase_that_is_asked_for_is_a_todo_and_its_event_says_so(
-    settle: Callable[..., Settled], verdict: str, reply: str | None
+    settle: Callable[..., TriageResult], verdict: str, reply: str | None
 ) -> None:
     answer = read(an_item("e1", verdict, reply=reply), rebaseRequested=True)
 
@@ -401,7 +403,7 @@ def test_a_rebase_that_is_asked_for_is_a_todo_and_its_event_says_so(
     assert change.reason == "the agent requests a rebase of the branch; the plan has a TODO for it"
 
 
-def test_the_rebase_is_that_of_the_event_of_which_nothing_else_would_come(settle: Callable[..., Settled]) -> None:
+def test_the_rebase_is_that_of_the_event_of_which_nothing_else_would_come(settle: Callable[..., TriageResult]) -> None:
     items = [an_item("e1", "todo", reply="On it."), an_item("e2", "acknowledged", reply=None)]
     answer = read(*items, todos=[a_todo("e1")], rebaseRequested=True)
 
@@ -411,7 +413,7 @@ def test_the_rebase_is_that_of_the_event_of_which_nothing_else_would_come(settle
     assert (rebase.event_ids, rebase.rebase) == (("e2",), True)
 
 
-def test_a_rebase_for_which_the_agent_wrote_a_todo_itself_is_one_todo(settle: Callable[..., Settled]) -> None:
+def test_a_rebase_for_which_the_agent_wrote_a_todo_itself_is_one_todo(settle: Callable[..., TriageResult]) -> None:
     answer = read(an_item("e1", "todo"), todos=[a_todo("e1", title="Rebase onto main")], rebaseRequested=True)
 
     (todo,) = settle(answer, batch=("e1",)).todos
@@ -419,14 +421,14 @@ def test_a_rebase_for_which_the_agent_wrote_a_todo_itself_is_one_todo(settle: Ca
     assert (todo.title, todo.rebase) == ("Rebase onto main", True)
 
 
-def test_a_rebase_that_is_asked_for_twice_is_one_todo(settle: Callable[..., Settled]) -> None:
+def test_a_rebase_that_is_asked_for_twice_is_one_todo(settle: Callable[..., TriageResult]) -> None:
     result = settle(read(an_item("e1", reply=None), rebaseRequested=True), batch=("e1",), rebase_open=True)
 
     assert result.todos == ()
     assert result.changes[0].reason == "the agent requests a rebase of the branch; the plan has a TODO for it"
 
 
-def test_a_conversation_that_asked_for_a_rebase_waits_for_it(settle: Callable[..., Settled]) -> None:
+def test_a_conversation_that_asked_for_a_rebase_waits_for_it(settle: Callable[..., TriageResult]) -> None:
     answer = read(an_item("e1", reply=None), rebaseRequested=True)
 
     (todo,) = settle(answer, batch=("e1",), type="pr_review_comment", reply_to=Target("github", 1)).todos
@@ -434,7 +436,7 @@ def test_a_conversation_that_asked_for_a_rebase_waits_for_it(settle: Callable[..
     assert todo.threads == (Thread("e1", Target("github", 1)),)
 
 
-def test_a_todo_comes_with_the_events_that_were_settled_only(settle: Callable[..., Settled]) -> None:
+def test_a_todo_comes_with_the_events_that_were_settled_only(settle: Callable[..., TriageResult]) -> None:
     answer = read(an_item("e1", "todo"), an_item("e2", "maybe"), todos=[a_todo("e2", "e1"), a_todo("e2", title="No")])
 
     (todo,) = settle(answer).todos
@@ -442,7 +444,7 @@ def test_a_todo_comes_with_the_events_that_were_settled_only(settle: Callable[..
     assert (todo.title, todo.context, todo.event_ids) == ("Rename it", "in a.py", ("e1",))
 
 
-def test_todos_have_ids_of_their_own_and_the_same_on_every_run(settle: Callable[..., Settled]) -> None:
+def test_todos_have_ids_of_their_own_and_the_same_on_every_run(settle: Callable[..., TriageResult]) -> None:
     answer = read(an_item("e1", "todo"), todos=[a_todo(), a_todo(), a_todo(title="Other")])
 
     todos = settle(answer).todos
@@ -456,7 +458,7 @@ def test_todos_have_ids_of_their_own_and_the_same_on_every_run(settle: Callable[
     [("pr_review_comment", True), ("review_feedback", True), ("pr_comment", False), ("check_failed", False)],
 )
 def test_a_conversation_that_can_be_resolved_waits_for_its_todo(
-    settle: Callable[..., Settled], kind: str, *, waits: bool
+    settle: Callable[..., TriageResult], kind: str, *, waits: bool
 ) -> None:
     answer = read(an_item("e1", "todo"), todos=[a_todo()])
 

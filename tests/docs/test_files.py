@@ -10,9 +10,9 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from prloom.agents import registry, runs
+from prloom.agents import registry, run_folder
 from prloom.agents.agent import Trouble
-from prloom.engine.bus import ledger
+from prloom.engine.bus import event_store
 from prloom.model.action import Action, Payload
 from prloom.model.decision import (
     DONE,
@@ -20,7 +20,7 @@ from prloom.model.decision import (
     Change,
     Decision,
     Deferral,
-    Delivery,
+    DeliveryChange,
     Intake,
     OnExpire,
     StateWrite,
@@ -30,13 +30,13 @@ from prloom.model.event import Author, Event, Target
 from prloom.model.plan import Plan
 from prloom.model.record import Record
 from prloom.model.state import DeliveryState, DispatchState, Receipt
-from prloom.storage import asides, document, lines, owner, paths, tails
-from prloom.transport.memory import Allowance, Known
+from prloom.storage import document, lines, lock_owner, paths, quarantine, torn_tail
+from prloom.transport.limits_store import Allowance, StoredLimits
 
 PAGE = "docs/files.md"
 RECORDS = (
-    *(Event, Author, Target, Action, Decision, Change, Deferral, Intake, StateWrite, Todo, Delivery),
-    *(DispatchState, DeliveryState, Receipt, Plan, Known, Allowance),
+    *(Event, Author, Target, Action, Decision, Change, Deferral, Intake, StateWrite, Todo, DeliveryChange),
+    *(DispatchState, DeliveryState, Receipt, Plan, StoredLimits, Allowance),
 )
 
 
@@ -58,10 +58,10 @@ def test_the_names_that_are_made_of_others_are_in_the_page(named: Callable[[str]
     assert paths.bridge_limits("<bridge>") in text
     assert paths.plugin_file("<plugin>") in text
     assert paths.plugin_file("image/openai") in text
-    assert owner.OWNER in text
+    assert lock_owner.OWNER in text
     assert f"<name>.{document.LABEL}-<UTC time>" in text
-    assert f"<name>.{tails.LABEL}-<UTC time>" in text
-    assert callable(asides.move)
+    assert f"<name>.{torn_tail.LABEL}-<UTC time>" in text
+    assert callable(quarantine.move)
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
@@ -96,7 +96,7 @@ def test_the_limits_that_the_page_names_are_those_of_the_code(named: Callable[[s
     text = named(PAGE).text
 
     assert f"{lines.LINE_LIMIT >> 20} MiB" in text
-    assert f"over {ledger.ROTATE_AT >> 20} MiB" in text
+    assert f"over {event_store.ROTATE_AT >> 20} MiB" in text
 
 
 def test_every_state_has_its_row(named: Callable[[str], Any]):
@@ -114,7 +114,7 @@ def test_every_agent_is_held_to_reading_by_a_row_of_the_page(named: Callable[[st
 def test_every_file_of_a_run_is_in_the_page(named: Callable[[str], Any]):
     text = named("docs/agents.md").section("The folder of a run")
 
-    assert [name for name in constants(runs).values() if f"`{name}`" not in text] == []
+    assert [name for name in constants(run_folder).values() if f"`{name}`" not in text] == []
 
 
 def test_the_troubles_that_the_page_names_exist(named: Callable[[str], Any]):

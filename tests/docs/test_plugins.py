@@ -12,14 +12,14 @@ import pytest
 
 from prloom.config import reference
 from prloom.extensions import discovery, loading
-from prloom.extensions.discovery import Found, Places
+from prloom.extensions.discovery import DiscoveredPlugin, PluginPaths
 
-BUNDLED = discovery.discover(Places(bundled=discovery.bundled("plugins"), installed=False))
+BUNDLED = discovery.discover(PluginPaths(bundled=discovery.bundled("plugins"), installed=False))
 
 
 @pytest.mark.parametrize("plugin", BUNDLED, ids=lambda plugin: plugin.key)
 def test_a_bundled_plugin_has_its_section_with_every_setting_and_its_default(
-    plugin: Found, named: Callable[[str], Any]
+    plugin: DiscoveredPlugin, named: Callable[[str], Any]
 ):
     text = named("docs/plugins.md").section(plugin.key)
     config = loading.execute(f"prloom_plugins.docs_{plugin.code.parent.name}", Path(plugin.code)).Config

@@ -38,25 +38,25 @@ from prloom.api import (
 from prloom.api.context import Services
 from prloom.config import loading
 from prloom.core import triage
-from prloom.core.dispatch import Triage
-from prloom.engine.board import Board
+from prloom.core.dispatch import RunTriage
 from prloom.engine.bus import plans
-from prloom.engine.bus.ledger import Ledger
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.plan.desk import Desk
-from prloom.engine.plan.plugins import Crew, Plugin
+from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan_registry import PlanRegistry
 from prloom.extensions import calling
-from prloom.extensions.bridges import Bridges, LoadedBridge
-from prloom.extensions.hosting import Registered
+from prloom.extensions.bridges import LoadedBridge, LoadedBridges
+from prloom.extensions.host.interface import Registered
 from prloom.model.decision import Change
 from prloom.model.hook import HookCall, Outcome
 from prloom.model.plan import Plan
 from prloom.storage.disk import REAL, Disk
 from prloom.storage.faulty import WatchedDisk, kill
-from prloom.storage.folder import Folder
 from prloom.storage.journal import Journal
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
 
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 PLAN = "story"
@@ -202,25 +202,27 @@ class StoryTriager:
     def turn(self) -> asyncio.Semaphore:
         return asyncio.Semaphore()
 
-    def sweep(self, desk: Desk) -> None:
+    def sweep(self, runtime: PlanRuntime) -> None:
         return
 
-    def services(self, desk: Desk) -> Services:
+    def services(self, runtime: PlanRuntime) -> Services:
         return NoServices()
 
-    async def triage(self, desk: Desk, step: Triage) -> None:
-        opened = desk.ledger.state.open
+    async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:
+        opened = runtime.event_store.state.open
         changes = tuple(Change(event_id=i, verdict="started", state="pending") for i in step.event_ids if i in opened)
-        desk.ledger.commit("triage", "agent", changes=changes, run=f"run-{'-'.join(step.event_ids)}")
+        runtime.event_store.commit("triage", "agent", changes=changes, run=f"run-{'-'.join(step.event_ids)}")
         await asyncio.sleep(0)
-        self._settle(desk, step.event_ids)
+        self._settle(runtime, step.event_ids)
 
-    async def recover(self, desk: Desk, run: str, event_ids: tuple[str, ...]) -> None:
-        self._settle(desk, event_ids)
+    async def recover(self, runtime: PlanRuntime, run: str, event_ids: tuple[str, ...]) -> None:
+        self._settle(runtime, event_ids)
 
-    def _settle(self, desk: Desk, ids: tuple[str, ...]) -> None:
-        state = desk.ledger.state.open
-        batch = tuple(event for i in ids if i in state and (event := desk.ledger.texts.of(state[i])) is not None)
+    def _settle(self, runtime: PlanRuntime, ids: tuple[str, ...]) -> None:
+        state = runtime.event_store.state.open
+        batch = tuple(
+            event for i in ids if i in state and (event := runtime.event_store.texts.of(state[i])) is not None
+        )
         answer = {
             "items": [
                 {"eventId": e.id, "verdict": "todo" if "TODO" in e.body else "answered", "reply": f"On {e.id}."}
@@ -232,11 +234,11 @@ class StoryTriager:
             triage.read(answer, ids),
             batch,
             state,
-            now=desk.clock(),
-            policy=desk.rules.backoff,
-            plan_target=desk.plan_target,
+            now=runtime.clock(),
+            policy=runtime.rules.backoff,
+            plan_target=runtime.plan_target,
         )
-        desk.ledger.commit(
+        runtime.event_store.commit(
             "triage", "agent", changes=settled.changes, actions=settled.actions, todos=settled.todos, duration_ms=1
         )
 
@@ -248,7 +250,7 @@ def prepare() -> Path:
     where = RepositoryPaths(root, root / "prloom/.local/worktrees")
     worktree = where.worktree(PLAN)
     worktree.mkdir(parents=True)
-    with Folder.make(worktree, "prloom", ".local") as local:
+    with SafeDir.make(worktree, "prloom", ".local") as local:
         plans.save(local, Plan(id=PLAN, branch=PLAN, pr=7, forge="story"))
         data = {"id": "appended", "source": "ci", "type": "note", "body": "hm"}
         line = json.dumps({"ts": "", "kind": "event", "schemaVersion": 1, "data": data}).encode()
@@ -278,12 +280,12 @@ def local_of(root: Path) -> Path:
 
 async def _round(root: Path, disk: Disk, now: datetime) -> None:
     general = rules(CONFIG)
-    board = Board(RepositoryPaths(root, root / "prloom/.local/worktrees"), general, lambda: now, disk=disk)
+    board = PlanRegistry(RepositoryPaths(root, root / "prloom/.local/worktrees"), general, lambda: now, disk=disk)
     bridge = LoadedBridge("story", "test", StoryBridge(root / "remote"), ("story",), timedelta(seconds=1))
     dispatcher = Dispatcher(
         board,
-        crew=Crew([Plugin(StoryHost.key, "test", StoryHost(), "defer")]),
-        bridges=Bridges((bridge,)),
+        plugin_set=PluginSet([RunningPlugin(StoryHost.key, "test", StoryHost(), "defer")]),
+        bridges=LoadedBridges((bridge,)),
         triager=StoryTriager(),
         rules=general,
         clock=lambda: now,
@@ -344,8 +346,8 @@ def wrong(root: Path) -> list[str]:
 def rebuilt(local: Path, state: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is different when the projection is rebuilt from the decision log alone."""
     (local / "bus/state/dispatcher.json").unlink()
-    with Folder.make(local) as folder:
-        Ledger.open(folder.make_sub("bus"), lambda: START).save()
+    with SafeDir.make(local) as folder:
+        EventStore.open(folder.make_sub("bus"), lambda: START).save()
     again = json.loads((local / "bus/state/dispatcher.json").read_text())
     if again != state:
         yield f"rebuilt: {again} is not {state}"

@@ -11,9 +11,9 @@ from stage import ListBridge, Stage, said
 
 from prloom.api import Action, BridgeContext, Delivered, Event, HookContext, PluginContext, Refused, TriageContext
 from prloom.core import outbox
-from prloom.core.requests import Request
-from prloom.engine.operator import control, errands
-from prloom.engine.plan import delivery, handout, intake, work
+from prloom.core.requests import OperatorRequest
+from prloom.engine.operator import control, requests
+from prloom.engine.plan import admission, delivery, reconcile, scheduler
 from prloom.model.event import Author
 from prloom.storage.faulty import NotingDisk
 
@@ -161,12 +161,12 @@ async def test_what_is_withdrawn_while_a_bridge_fails_on_many_at_once_is_not_sen
     async with stage.running() as dispatcher:
 
         def withdraw(action: Action) -> None:
-            desk = dispatcher.board.desks["pr-7"]
-            (other,) = [each for each in desk.ledger.state.queue.values() if each.event_id == "a2"]
-            desk.ledger.commit("operator", "operator", deliveries=(outbox.dropped(other, "withdrawn"),))
+            runtime = dispatcher.board.runtimes["pr-7"]
+            (other,) = [each for each in runtime.event_store.state.queue.values() if each.event_id == "a2"]
+            runtime.event_store.commit("operator", "operator", deliveries=(outbox.dropped(other, "withdrawn"),))
 
         bridge.refuse = lambda action: withdraw(action) if len(bridge.actions_seen) == 1 else None
-        await stage.until(lambda: bridge.said != [] and not dispatcher.board.desks["pr-7"].delivering)
+        await stage.until(lambda: bridge.said != [] and not dispatcher.board.runtimes["pr-7"].delivering)
 
     assert bridge.said == ["re a1"]
 
@@ -205,7 +205,7 @@ async def test_built_in_commands_are_carried_out_a_few_at_a_time(stage: Stage):
 
     await stage.tick()
 
-    assert done[0] <= 1 + 2 * handout.COMMANDS
+    assert done[0] <= 1 + 2 * scheduler.COMMANDS
     assert stage.state()["done"] == {"handled": 100}
 
 
@@ -226,12 +226,12 @@ async def test_only_so_many_hook_calls_of_one_plan_are_under_way(stage: Stage):
 
     host.meets = meets
     stage.adopt()
-    stage.append(*(said(f"c{number}", "/go") for number in range(3 * handout.HOOKS)))
+    stage.append(*(said(f"c{number}", "/go") for number in range(3 * scheduler.HOOKS)))
 
     await stage.tick()
 
-    assert most[0] == handout.HOOKS
-    assert stage.state()["done"] == {"handled": 3 * handout.HOOKS}
+    assert most[0] == scheduler.HOOKS
+    assert stage.state()["done"] == {"handled": 3 * scheduler.HOOKS}
 
 
 async def test_only_so_many_permissions_are_looked_up_for_one_plan_at_a_time(stage: Stage):
@@ -247,33 +247,33 @@ async def test_only_so_many_permissions_are_looked_up_for_one_plan_at_a_time(sta
 
     stage.bridge.waits = waits
     stage.adopt()
-    people = [Author(f"person-{number}") for number in range(3 * work.LOOKUPS)]
+    people = [Author(f"person-{number}") for number in range(3 * reconcile.LOOKUPS)]
     stage.append(*(said(person.login, author=person) for person in people))
 
     await stage.tick()
 
-    assert len(stage.bridge.asked) == 3 * work.LOOKUPS
-    assert most[0] == work.LOOKUPS
+    assert len(stage.bridge.asked) == 3 * reconcile.LOOKUPS
+    assert most[0] == reconcile.LOOKUPS
 
 
 async def test_a_request_takes_in_only_so_much_of_a_backlog_in_one_tick_and_is_carried_out_when_all_is_taken_in(
     stage: Stage,
 ):
     stage.adopt()
-    backlog = errands.BATCHES * intake.LINES
+    backlog = requests.BATCHES * admission.LINES
     stage.append(*(said(f"e{number}", author=Author("eve", "none")) for number in range(backlog + 1)))
     dispatcher = stage.dispatcher()
     board = dispatcher.board
-    control.ask(board.local, Request("r-1", "drop", (f"e{backlog}",), reason="spam"), stage.clock())
+    control.ask(board.local, OperatorRequest("r-1", "drop", (f"e{backlog}",), reason="spam"), stage.clock())
     box = control.Control(board.local)
     board.take_up(dispatcher._rules)
 
-    errands.run(box, board, lambda event: None)
+    requests.run(box, board, lambda event: None)
 
-    desk = board.desks["pr-7"]
-    assert len(desk.ledger.state.open) == backlog
-    errands.run(box, board, lambda event: None)
-    assert desk.ledger.state.done == {"dropped": 1}
+    runtime = board.runtimes["pr-7"]
+    assert len(runtime.event_store.state.open) == backlog
+    requests.run(box, board, lambda event: None)
+    assert runtime.event_store.state.done == {"dropped": 1}
     board.close()
 
 

@@ -13,8 +13,8 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
-from prloom.engine.board import GoneError
 from prloom.engine.dispatcher import Dispatcher
+from prloom.engine.plan_registry import GoneError
 from prloom.errors import PrloomError
 
 LONG = timedelta(hours=1)
@@ -255,7 +255,7 @@ async def test_a_run_that_cannot_be_settled_is_not_tried_without_a_pause(stage: 
     tries = []
 
     class Stuck(type(stage.triager)):
-        async def recover(self, desk: Any, run: str, event_ids: tuple[str, ...]) -> None:
+        async def recover(self, runtime: Any, run: str, event_ids: tuple[str, ...]) -> None:
             tries.append(stage.clock())
 
     stage.triager = Stuck()

@@ -14,7 +14,7 @@ from stage import Stage, said
 
 from prloom.api import PluginContext, TriageContext
 from prloom.engine.bus import plans
-from prloom.engine.plan import intake
+from prloom.engine.plan import admission
 
 PLANS = [f"plan-{number:02}" for number in range(12)]
 Round = Callable[[], Awaitable[None]]
@@ -127,7 +127,7 @@ def test_a_listing_sees_a_plan_whose_state_comes_after_its_worktree(stage: Stage
     state = (local / "state.json").read_bytes()
     (local / "state.json").unlink()
     os.utime(stage.paths.worktrees, (1, 1))
-    listing = plans.Listing(stage.paths)
+    listing = plans.PlanListing(stage.paths)
     assert listing.ids() == tuple(PLANS)
     (local / "state.json").write_bytes(state)
 
@@ -138,7 +138,7 @@ def test_a_listing_sees_within_so_many_looks_that_a_plan_lost_its_state(stage: S
     for number, plan_id in enumerate(PLANS):
         stage.adopt(plan_id, pr=number)
     os.utime(stage.paths.worktrees, (1, 1))
-    listing = plans.Listing(stage.paths)
+    listing = plans.PlanListing(stage.paths)
     listing.ids()
     (stage.local(PLANS[0]) / "state.json").unlink()
 
@@ -162,12 +162,12 @@ async def test_more_events_than_memory_is_meant_for_are_taken_in_bit_by_bit(stag
     shown: list[int] = []
     stage.plugin("p", handler(shown))
     stage.adopt()
-    stage.append(*(said(f"e{number}") for number in range(intake.MOST + 1500)))
+    stage.append(*(said(f"e{number}") for number in range(admission.MOST + 1500)))
 
     await stage.tick()
 
-    assert stage.state()["done"] == {"handled": intake.MOST + 1500}
-    assert max(shown) <= intake.MOST
+    assert stage.state()["done"] == {"handled": admission.MOST + 1500}
+    assert max(shown) <= admission.MOST
 
 
 async def test_a_command_is_found_behind_more_events_than_memory_is_meant_for(stage: Stage):
@@ -175,9 +175,9 @@ async def test_a_command_is_found_behind_more_events_than_memory_is_meant_for(st
     stage.adopt()
     stage.append(said("pause", "/prloom pause"))
     await stage.tick()
-    stage.append(*(said(f"e{number}") for number in range(intake.MOST + 10)), said("resume", "/prloom resume"))
+    stage.append(*(said(f"e{number}") for number in range(admission.MOST + 10)), said("resume", "/prloom resume"))
 
     await stage.tick()
 
     assert not stage.open()
-    assert stage.state()["done"]["handled"] >= intake.MOST + 10
+    assert stage.state()["done"]["handled"] >= admission.MOST + 10

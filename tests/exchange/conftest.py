@@ -17,7 +17,7 @@ import pytest
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.memory import MemoryStore
 from prloom.exchange.postgres.store import PostgresStore
-from prloom.exchange.protocol import Store
+from prloom.exchange.protocol import ExchangeStore
 from prloom.exchange.sqlite.store import SqliteStore
 
 
@@ -37,13 +37,13 @@ class Clock:
 class Stores:
     """Opens stores on one exchange, and closes them at the end."""
 
-    def __init__(self, opener: Callable[[Path, Clock], Store], folder: Path, clock: Clock) -> None:
+    def __init__(self, opener: Callable[[Path, Clock], ExchangeStore], folder: Path, clock: Clock) -> None:
         self._opener = opener
         self._folder = folder
         self._clock = clock
-        self._opened: list[Store] = []
+        self._opened: list[ExchangeStore] = []
 
-    def open(self) -> Store:
+    def open(self) -> ExchangeStore:
         store = self._opener(self._folder, self._clock)
         self._opened.append(store)
         return store
@@ -53,21 +53,21 @@ class Stores:
             store.close()
 
 
-def _memory() -> Callable[[Path, Clock], Store]:
+def _memory() -> Callable[[Path, Clock], ExchangeStore]:
     kept: dict[Path, MemoryStore] = {}
     return lambda folder, clock: kept.setdefault(folder, MemoryStore(clock=clock))
 
 
-def _sqlite(folder: Path, clock: Clock) -> Store:
+def _sqlite(folder: Path, clock: Clock) -> ExchangeStore:
     return SqliteStore(folder / "exchange.db", clock=clock)
 
 
-def _postgres() -> Callable[[Path, Clock], Store]:
+def _postgres() -> Callable[[Path, Clock], ExchangeStore]:
     url = postgres_server.url()
     return lambda folder, clock: PostgresStore(postgres_server.at(url, folder), clock=clock)
 
 
-STORES: dict[str, Callable[[], Callable[[Path, Clock], Store]]] = {
+STORES: dict[str, Callable[[], Callable[[Path, Clock], ExchangeStore]]] = {
     "memory": _memory,
     "postgres": _postgres,
     "sqlite": lambda: _sqlite,

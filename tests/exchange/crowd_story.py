@@ -11,7 +11,7 @@ from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
-from prloom.exchange import drafting
+from prloom.exchange import validation
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.sqlite.store import SqliteStore
 
@@ -42,7 +42,7 @@ def forked(path: Path, name: str) -> int:
 def main() -> None:
     path = Path(sys.argv[1]) / "exchange.db"
     with Exchange(SqliteStore(path)) as exchange:
-        exchange.publish_all([drafting.draft("work", str(number)) for number in range(JOBS)])
+        exchange.publish_all([validation.draft("work", str(number)) for number in range(JOBS)])
     pids = [forked(path, f"w{number}") for number in range(WORKERS)]
     failed = sum(os.waitpid(pid, 0)[1] != 0 for pid in pids)
     db = sqlite3.connect(path)

@@ -47,7 +47,7 @@ WAYS = (
     lambda held: held.fail("broke"),
     lambda held: held.fail("again", retry=True),
     lambda held: held.time_out("late"),
-    lambda held: held.hand_back(),
+    lambda held: held.release(),
     lambda held: held.renew(),
 )
 

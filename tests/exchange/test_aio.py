@@ -11,11 +11,11 @@ import pytest
 
 from prloom.exchange import connect_async
 from prloom.exchange.aio import AsyncExchange
-from prloom.exchange.claim import Ask
+from prloom.exchange.claim import ClaimRequest
 from prloom.exchange.errors import ClaimOverError, StoreError
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.memory import MemoryStore
-from prloom.exchange.protocol import Listener, Taken
+from prloom.exchange.protocol import ClaimTaken, Listener
 
 NOTHING = timedelta(0)
 LONG = timedelta(minutes=1)
@@ -40,8 +40,8 @@ async def test_a_request_is_answered_by_a_worker_of_another_connection(tmp_path:
         assert (await here.inspect(reply.parent_id)).delivery.state == "done"
         assert await here.message(reply.id) == reply
         assert [each.topic for each in await here.stats()] == ["work", "work.completed"]
-        (ended,) = await here.take_ended()
-        assert await here.told(ended)
+        (ended,) = await here.claim_notifications()
+        assert await here.ack_notification(ended)
         assert await here.prune(NOTHING) == 2
 
 
@@ -63,7 +63,7 @@ async def test_waiting_lets_other_tasks_run_and_ends_when_cancelled():
 
 async def test_a_claim_that_is_made_while_its_worker_is_cancelled_is_handed_back():
     class SlowStore(MemoryStore):
-        def claim(self, ask: Ask) -> Taken | None:
+        def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
             begun.set()
             assert go_on.wait(60)
             return super().claim(ask)
@@ -102,10 +102,10 @@ async def test_each_ending_can_be_awaited():
     topics = []
     for _ in range(4):
         await exchange.publish("work", "x")
-    for how in ("fail", "time_out", "hand_back"):
+    for how in ("fail", "time_out", "release"):
         claim = await exchange.claim("work")
         assert claim is not None
-        settled = await (claim.hand_back() if how == "hand_back" else getattr(claim, how)("why"))
+        settled = await (claim.release() if how == "release" else getattr(claim, how)("why"))
         topics.append(settled.reply and settled.reply.topic)
     assert topics == ["work.failed", "work.timed_out", None]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from prloom.exchange import drafting
+from prloom.exchange import validation
 from prloom.exchange.claim import Completed, Ended
 from prloom.exchange.errors import ClaimOverError, ExchangeError, KeyTakenError, UnknownMessageError
 from prloom.exchange.exchange import Exchange
@@ -63,7 +63,7 @@ def test_an_unknown_parent_is_an_error_and_nothing_is_published(exchange: Exchan
 
 
 def test_of_several_drafts_all_are_published_or_none(exchange: Exchange):
-    good, bad = drafting.draft("work", "x"), drafting.draft("work", "y", parent="nobody")
+    good, bad = validation.draft("work", "x"), validation.draft("work", "y", parent="nobody")
 
     with pytest.raises(UnknownMessageError):
         exchange.publish_all([good, bad])
@@ -93,7 +93,7 @@ def test_a_name_that_no_message_can_have_is_an_unknown_one(exchange: Exchange, n
     assert exchange.read(topic=name) == exchange.read(conversation=name) == ()
     with pytest.raises(ClaimOverError):
         exchange.store.settle(f"1-{name}", Completed(body=""))
-    assert not exchange.told(Ended(conversation_id=name, outcome="success", token=name))
+    assert not exchange.ack_notification(Ended(conversation_id=name, outcome="success", token=name))
 
 
 def test_reading_since_an_unknown_message_is_an_error(exchange: Exchange):
@@ -128,7 +128,7 @@ def test_a_key_is_of_its_topic(exchange: Exchange):
 
 
 def test_a_draft_that_is_published_again_is_the_same_message(exchange: Exchange):
-    draft = drafting.draft("work", "x")
+    draft = validation.draft("work", "x")
 
     assert exchange.publish_all([draft]) == exchange.publish_all([draft])
     assert bodies(exchange.read()) == ["x"]
@@ -253,7 +253,7 @@ def test_a_message_that_is_handed_back_is_ready_at_once_and_the_attempt_does_not
     held = exchange.claim("work")
     assert held is not None
 
-    assert held.hand_back("stopping").reply is None
+    assert held.release("stopping").reply is None
 
     again = exchange.claim("work")
     assert again is not None
@@ -572,12 +572,12 @@ def test_a_note_that_nobody_works_on_does_not_keep_its_conversation_from_ending(
     assert held is not None
     exchange.publish("progress", "half", parent=published.id)
     assert exchange.check(published.id).outcome == "pending"
-    assert exchange.take_ended() == ()
+    assert exchange.claim_notifications() == ()
 
     held.complete("y")
 
     assert exchange.check(published.id).outcome == "success"
-    assert [ended.conversation_id for ended in exchange.take_ended()] == [published.id]
+    assert [ended.conversation_id for ended in exchange.claim_notifications()] == [published.id]
     clock.pass_(days=2)
     assert exchange.prune(timedelta(days=1)) == 3
 
@@ -590,7 +590,7 @@ def test_a_note_on_a_topic_that_has_workers_is_work(exchange: Exchange, another:
     clock.pass_(days=2)
 
     assert exchange.check(published.id).outcome == "pending"
-    assert exchange.take_ended() == ()
+    assert exchange.claim_notifications() == ()
     assert exchange.prune(timedelta(days=1)) == 0
 
 
@@ -601,7 +601,7 @@ def test_a_request_in_a_conversation_waits_for_its_first_worker(exchange: Exchan
     clock.pass_(days=2)
 
     assert exchange.check(published.id).outcome == "pending"
-    assert exchange.take_ended() == ()
+    assert exchange.claim_notifications() == ()
     assert exchange.prune(timedelta(days=1)) == 0
 
 
@@ -615,31 +615,31 @@ def test_an_unknown_conversation_is_an_error(exchange: Exchange):
 
 def test_the_end_of_a_tracked_conversation_is_told_once(exchange: Exchange, another: Exchange):
     published = exchange.publish("work", "x", track=True)
-    assert exchange.take_ended() == ()
+    assert exchange.claim_notifications() == ()
     drained(exchange)
 
-    (ended,) = exchange.take_ended()
+    (ended,) = exchange.claim_notifications()
 
     assert (ended.conversation_id, ended.outcome) == (published.id, "success")
-    assert another.take_ended() == ()
-    assert exchange.told(ended)
-    assert another.take_ended() == ()
+    assert another.claim_notifications() == ()
+    assert exchange.ack_notification(ended)
+    assert another.claim_notifications() == ()
 
 
 def test_what_a_notifier_did_not_tell_is_told_by_the_next(exchange: Exchange, another: Exchange, clock: Any):
     published = exchange.publish("work", "x")
     exchange.track(published.id)
     drained(exchange)
-    (first,) = exchange.take_ended(MINUTE)
+    (first,) = exchange.claim_notifications(MINUTE)
     clock.pass_(minutes=2)
 
-    (second,) = another.take_ended(MINUTE)
+    (second,) = another.claim_notifications(MINUTE)
 
     assert second.conversation_id == published.id
-    assert not exchange.told(first)
-    assert another.told(second)
+    assert not exchange.ack_notification(first)
+    assert another.ack_notification(second)
     clock.pass_(minutes=2)
-    assert exchange.take_ended() == ()
+    assert exchange.claim_notifications() == ()
 
 
 def test_a_conversation_that_goes_on_after_its_end_was_told_is_told_again(exchange: Exchange, another: Exchange):
@@ -647,23 +647,23 @@ def test_a_conversation_that_goes_on_after_its_end_was_told_is_told_again(exchan
     held = exchange.claim("work")
     assert held is not None
     held.fail("broken")
-    (first,) = exchange.take_ended()
-    exchange.told(first)
+    (first,) = exchange.claim_notifications()
+    exchange.ack_notification(first)
 
     exchange.retry(published.id)
     drained(exchange)
-    (second,) = another.take_ended()
-    another.told(second)
+    (second,) = another.claim_notifications()
+    another.ack_notification(second)
     exchange.publish("work", "y", parent=published.id, track=True)
     drained(exchange)
-    (third,) = exchange.take_ended()
-    exchange.told(third)
+    (third,) = exchange.claim_notifications()
+    exchange.ack_notification(third)
     exchange.publish("work", "x", key="k", track=True)
     exchange.publish("work", "z", parent=published.id)
     drained(exchange)
 
     assert [each.outcome for each in (first, second, third)] == ["failure", "success", "success"]
-    assert another.take_ended() == ()
+    assert another.claim_notifications() == ()
 
 
 def test_a_conversation_that_goes_on_while_its_end_is_told_is_told_again(exchange: Exchange):
@@ -671,13 +671,13 @@ def test_a_conversation_that_goes_on_while_its_end_is_told_is_told_again(exchang
     held = exchange.claim("work")
     assert held is not None
     held.fail("broken")
-    (first,) = exchange.take_ended()
+    (first,) = exchange.claim_notifications()
 
     exchange.retry(published.id)
 
-    assert not exchange.told(first)
+    assert not exchange.ack_notification(first)
     drained(exchange)
-    assert [each.outcome for each in exchange.take_ended()] == ["success"]
+    assert [each.outcome for each in exchange.claim_notifications()] == ["success"]
 
 
 def test_of_many_that_are_tracked_those_are_told_that_have_ended(exchange: Exchange):
@@ -692,11 +692,11 @@ def test_of_many_that_are_tracked_those_are_told_that_have_ended(exchange: Excha
     further = exchange.claim("next")
     assert further is not None
 
-    assert [each.conversation_id for each in exchange.take_ended()] == [asked["done"].id]
+    assert [each.conversation_id for each in exchange.claim_notifications()] == [asked["done"].id]
 
     further.complete("y")
     exchange.cancel(waiting.id)
-    told = {each.conversation_id: each.outcome for each in exchange.take_ended()}
+    told = {each.conversation_id: each.outcome for each in exchange.claim_notifications()}
     assert told == {asked["goes on"].id: "success", waiting.id: "cancelled"}
 
 
@@ -704,7 +704,7 @@ def test_what_is_not_tracked_is_not_told(exchange: Exchange):
     exchange.publish("work", "x")
     drained(exchange)
 
-    assert exchange.take_ended() == ()
+    assert exchange.claim_notifications() == ()
     with pytest.raises(UnknownMessageError, match="there is no conversation 'nobody' here"):
         exchange.track("nobody")
 
@@ -727,7 +727,7 @@ def test_pruning_removes_what_ended_long_ago_and_nothing_else(exchange: Exchange
         exchange.message(old.id)
     assert exchange.inspect(waiting.id).delivery.state == "ready"
     assert exchange.check(new.id).outcome == "success"
-    assert exchange.take_ended() == ()
+    assert exchange.claim_notifications() == ()
 
 
 def test_a_conversation_that_went_on_lately_is_not_pruned(exchange: Exchange, clock: Any):

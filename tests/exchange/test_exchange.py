@@ -7,8 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from prloom.exchange.exchange import DEAF_RECHECK, RECHECK, Exchange
-from prloom.exchange.listening import Pokes
 from prloom.exchange.memory import MemoryStore
+from prloom.exchange.notifier import Notifier
 from prloom.exchange.sqlite.store import SqliteStore
 
 NOTHING = timedelta(0)
@@ -140,7 +140,7 @@ def test_one_looks_more_often_where_nothing_can_be_heard():
 
 
 def test_a_poke_that_nobody_takes_is_kept_and_many_are_one():
-    pokes = Pokes()
+    pokes = Notifier()
     listener = pokes.listen()
     for _ in range(70_000):
         pokes.poke()
@@ -163,7 +163,7 @@ def test_an_idle_worker_writes_nothing(tmp_path: Path):
 
         assert list(here.claims(["work", "later"], patience=NOTHING)) == []
         here.store.expire()
-        here.take_ended()
+        here.claim_notifications()
         here.stats()
 
         assert db.execute("PRAGMA data_version").fetchone() == before

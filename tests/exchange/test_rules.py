@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from prloom.exchange import rules
-from prloom.exchange.claim import Delivery, Ending, Entry
+from prloom.exchange.claim import Delivery, Ending, MessageEntry
 from prloom.exchange.message import Message
 from prloom.exchange.rules import Backoff
 
@@ -21,11 +21,11 @@ def an_entry(
     reply_to: str | None = None,
     parent: str | None = None,
     leased: bool = False,
-) -> Entry:
+) -> MessageEntry:
     message = Message(id=name, topic=topic, body="", created_at=NOW, parent_id=parent or reply_to, conversation_id="c")
     state = "dead" if ending == "dead" else "done" if ending else "leased" if leased else "ready"
     stands = Delivery(message_id=name, topic=topic, state=state, ending=ending, reply=reply_to is not None)
-    return Entry(message=message, delivery=stands)
+    return MessageEntry(message=message, delivery=stands)
 
 
 def test_waits_double_up_to_the_longest_and_are_a_little_shorter_by_the_key():
@@ -73,7 +73,7 @@ def test_waits_double_up_to_the_longest_and_are_a_little_shorter_by_the_key():
         ([], "pending"),
     ],
 )
-def test_a_conversation_stands_as_its_work_does(entries: list[Entry], outcome: str):
+def test_a_conversation_stands_as_its_work_does(entries: list[MessageEntry], outcome: str):
     assert rules.outcome(entries, {"work"}) == outcome
 
 

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from prloom.api.plugin import Manifest
-from prloom.extensions.discovery import Found, Source
-from prloom.extensions.process_host import ProcessHost
+from prloom.extensions.discovery import DiscoveredPlugin, Source
+from prloom.extensions.host.process import ProcessHost
 from prloom.model.event import Author, Event, Target
 from prloom.model.hook import HookCall
 from prloom.model.record import Json
@@ -79,12 +79,12 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def plugin(folder: Callable[..., Path]) -> Callable[..., Found]:
+def plugin(folder: Callable[..., Path]) -> Callable[..., DiscoveredPlugin]:
     """Write a plugin and return it as discovery would."""
 
-    def write(code: str, name: str = "noted", source: Source = "project", **files: str) -> Found:
+    def write(code: str, name: str = "noted", source: Source = "project", **files: str) -> DiscoveredPlugin:
         path = folder(name, code, **files)
-        return Found(key=name, source=source, path=str(path), manifest=Manifest(name=name))
+        return DiscoveredPlugin(key=name, source=source, path=str(path), manifest=Manifest(name=name))
 
     return write
 
@@ -114,7 +114,7 @@ async def process_host(tmp_path: Path, environ: Mapping[str, str]) -> AsyncItera
     """Open hosts that are processes; they are stopped when the test ends."""
     opened: list[ProcessHost] = []
 
-    def open_host(found: Found, settings: Mapping[str, Json] | None = None, **more: object) -> ProcessHost:
+    def open_host(found: DiscoveredPlugin, settings: Mapping[str, Json] | None = None, **more: object) -> ProcessHost:
         usual: dict[str, Any] = {"repo_root": tmp_path, "environ": {**os.environ, **environ}}
         opened.append(ProcessHost(found, settings or {}, **{**usual, **more}))
         return opened[-1]

@@ -12,7 +12,7 @@ import pytest
 
 from prloom.errors import ExtensionError
 from prloom.extensions import bridges
-from prloom.extensions.bridges import Bridges, LoadedBridge
+from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 
 A_BRIDGE = """
 from prloom.api import Delivered, Polled
@@ -53,18 +53,18 @@ def write(file: Path, code: str) -> Path:
     return file
 
 
-def load(repo: Path, bundled: Path, **tables: Mapping[str, Any]) -> Bridges:
+def load(repo: Path, bundled: Path, **tables: Mapping[str, Any]) -> LoadedBridges:
     named = {name.replace("__", "-"): table for name, table in tables.items()}
     return bridges.load(named, repo_root=repo, bundled=bundled)
 
 
-def only(found: Bridges) -> LoadedBridge:
+def only(found: LoadedBridges) -> LoadedBridge:
     assert found.failed == ()
     (loaded,) = found.loaded
     return loaded
 
 
-def the_error(found: Bridges) -> str:
+def the_error(found: LoadedBridges) -> str:
     assert found.loaded == ()
     ((_, error),) = found.failed
     return error
@@ -118,12 +118,12 @@ def test_nothing_of_a_disabled_bridge_is_executed(repo: Path, bundled: Path) -> 
 
     found = load(repo, bundled, acme={"module": "./tools/acme.py", "enabled": False})
 
-    assert found == Bridges(disabled=("acme",))
+    assert found == LoadedBridges(disabled=("acme",))
     assert not trace.exists()
 
 
 def test_the_built_in_bridges_may_be_missing(repo: Path, bundled: Path) -> None:
-    assert load(repo, bundled, github={"enabled": True, "repo": ""}, local={"enabled": True}) == Bridges()
+    assert load(repo, bundled, github={"enabled": True, "repo": ""}, local={"enabled": True}) == LoadedBridges()
 
 
 def test_any_other_bridge_without_a_module_is_an_error(repo: Path, bundled: Path) -> None:

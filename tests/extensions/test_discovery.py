@@ -7,13 +7,13 @@ import pytest
 
 from prloom.api.plugin import Manifest
 from prloom.extensions import discovery
-from prloom.extensions.discovery import Found, Places
+from prloom.extensions.discovery import DiscoveredPlugin, PluginPaths
 
 BOOM = "raise SystemExit('executed')\n"
 
 
-def project(root: Path) -> tuple[Found, ...]:
-    return discovery.discover(Places(project=root, installed=False))
+def project(root: Path) -> tuple[DiscoveredPlugin, ...]:
+    return discovery.discover(PluginPaths(project=root, installed=False))
 
 
 def test_a_folder_and_a_single_file_are_plugins(tmp_path: Path, folder: Callable[..., Path]) -> None:
@@ -21,8 +21,8 @@ def test_a_folder_and_a_single_file_are_plugins(tmp_path: Path, folder: Callable
     (tmp_path / "ping.py").write_text(BOOM)
 
     assert project(tmp_path) == (
-        Found(key="notes", source="project", path=str(path), manifest=Manifest(name="notes", version="2")),
-        Found(key="ping", source="project", path=str(tmp_path / "ping.py"), manifest=Manifest(name="ping")),
+        DiscoveredPlugin(key="notes", source="project", path=str(path), manifest=Manifest(name="notes", version="2")),
+        DiscoveredPlugin(key="ping", source="project", path=str(tmp_path / "ping.py"), manifest=Manifest(name="ping")),
     )
 
 
@@ -103,7 +103,7 @@ def test_a_folder_that_cannot_be_read_is_reported_and_the_others_are_found(
     folder("project/good")
     (tmp_path / "user").symlink_to(tmp_path / "user")
 
-    found = discovery.discover(Places(user=tmp_path / "user", project=tmp_path / "project", installed=False))
+    found = discovery.discover(PluginPaths(user=tmp_path / "user", project=tmp_path / "project", installed=False))
 
     assert [plugin.key for plugin in found] == ["user", "good"]
     assert found[0].error == f"{tmp_path / 'user'} cannot be read: Too many levels of symbolic links"
@@ -112,7 +112,7 @@ def test_a_folder_that_cannot_be_read_is_reported_and_the_others_are_found(
 def test_the_sources_come_in_their_order_whatever_the_keys(tmp_path: Path, folder: Callable[..., Path]) -> None:
     for name in ("bundled/z", "user/y", "user/a", "project/x", "project/z"):
         folder(name)
-    places = Places(tmp_path / "bundled", tmp_path / "user", tmp_path / "project", installed=False)
+    places = PluginPaths(tmp_path / "bundled", tmp_path / "user", tmp_path / "project", installed=False)
 
     assert [(plugin.source, plugin.key) for plugin in discovery.discover(places)] == [
         ("bundled", "z"),
@@ -135,9 +135,9 @@ def test_an_installed_package_offers_plugins_by_entry_points_and_is_not_imported
     (tmp_path / "acme_plugin.py").write_text(BOOM)
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    found = {plugin.key: plugin for plugin in discovery.discover(Places())}
+    found = {plugin.key: plugin for plugin in discovery.discover(PluginPaths())}
 
-    assert found["acme"] == Found(
+    assert found["acme"] == DiscoveredPlugin(
         key="acme",
         source="installed",
         entry_point="acme_plugin:register",

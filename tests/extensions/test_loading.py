@@ -9,9 +9,9 @@ import pytest
 
 from prloom.api.plugin import Manifest
 from prloom.extensions import loading
-from prloom.extensions.discovery import Found
+from prloom.extensions.discovery import DiscoveredPlugin
 
-Plugin = Callable[..., Found]
+Plugin = Callable[..., DiscoveredPlugin]
 
 
 Loaded = Callable[[], set[str]]
@@ -78,7 +78,7 @@ def test_a_nested_key_is_one_module(plugin: Plugin, loaded_modules: Loaded) -> N
 
 def test_a_single_file_is_a_plugin(tmp_path: Path) -> None:
     (tmp_path / "ping.py").write_text("def register(ctx): ctx.register_hook('onEvent', lambda e, c: None)")
-    found = Found(key="ping", source="user", path=str(tmp_path / "ping.py"), manifest=Manifest(name="ping"))
+    found = DiscoveredPlugin(key="ping", source="user", path=str(tmp_path / "ping.py"), manifest=Manifest(name="ping"))
 
     registrations = loading.load(found, {}).registrations
 
@@ -262,7 +262,7 @@ def test_an_installed_plugin_is_loaded_by_its_entry_point(
         "def register(ctx): ctx.register_hook('onEvent', lambda event, ctx: None)"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    found = Found(key="acme", source="installed", entry_point=value)
+    found = DiscoveredPlugin(key="acme", source="installed", entry_point=value)
 
     loaded = loading.load(found, {})
     for name in [name for name in sys.modules if name.startswith("acme_tools")]:
@@ -279,7 +279,7 @@ def test_an_installed_plugin_that_fails_is_not_left_half_imported(
     (tmp_path / "acme_broken.py").write_text("def register(ctx): raise ValueError('no')")
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    loaded = loading.load(Found(key="acme", source="installed", entry_point="acme_broken"), {})
+    loaded = loading.load(DiscoveredPlugin(key="acme", source="installed", entry_point="acme_broken"), {})
 
     assert loaded.error == "plugin acme could not be loaded: ValueError: no"
     assert "acme_broken" not in sys.modules

@@ -8,11 +8,11 @@ import pytest
 
 from prloom.api.plugin import Manifest
 from prloom.extensions import registry
-from prloom.extensions.discovery import Found
-from prloom.extensions.filters import Left, Selection, Wishes
-from prloom.extensions.hosting import Registered
-from prloom.extensions.process_host import ProcessHost
-from prloom.extensions.registry import Entry
+from prloom.extensions.discovery import DiscoveredPlugin
+from prloom.extensions.filters import PluginOptions, PluginSelection, SkippedPlugin
+from prloom.extensions.host.interface import Registered
+from prloom.extensions.host.process import ProcessHost
+from prloom.extensions.registry import PluginEntry
 
 SPY = """
     from pathlib import Path
@@ -27,15 +27,15 @@ SPY = """
 @pytest.mark.parametrize(
     ("manifest", "wishes"),
     [
-        ("", Wishes()),
-        ("", Wishes(enabled=["spy"], disabled=["spy"])),
-        ('kind = "backend"', Wishes(enabled=["spy"])),
-        ('requires_env = ["SPY_KEY"]', Wishes(enabled=["spy"])),
-        ("name = ", Wishes(enabled=["spy"])),
+        ("", PluginOptions()),
+        ("", PluginOptions(enabled=["spy"], disabled=["spy"])),
+        ('kind = "backend"', PluginOptions(enabled=["spy"])),
+        ('requires_env = ["SPY_KEY"]', PluginOptions(enabled=["spy"])),
+        ("name = ", PluginOptions(enabled=["spy"])),
     ],
 )
 def test_a_plugin_that_is_not_enabled_is_listed_but_not_chosen_and_none_of_its_code_runs(
-    folder: Callable[..., Path], tmp_path: Path, environ: Mapping[str, str], manifest: str, wishes: Wishes
+    folder: Callable[..., Path], tmp_path: Path, environ: Mapping[str, str], manifest: str, wishes: PluginOptions
 ) -> None:
     spy = folder("prloom/plugins/spy", SPY, manifest)
 
@@ -54,7 +54,7 @@ async def test_the_code_of_a_plugin_that_is_enabled_runs_when_its_host_starts_an
 ) -> None:
     spy = folder("prloom/plugins/spy", SPY)
 
-    selection = registry.look(tmp_path, Wishes(enabled=["spy"]), environ)
+    selection = registry.look(tmp_path, PluginOptions(enabled=["spy"]), environ)
     (found,) = [found for found in selection.chosen if found.key == "spy"]
     host = process_host(found)
     assert not (spy / "executed").exists()
@@ -64,25 +64,28 @@ async def test_the_code_of_a_plugin_that_is_enabled_runs_when_its_host_starts_an
 
 
 def test_bundled_plugins_are_on_by_themselves(tmp_path: Path, environ: Mapping[str, str]) -> None:
-    selection = registry.look(tmp_path, Wishes(), environ)
+    selection = registry.look(tmp_path, PluginOptions(), environ)
 
     assert {found.source for found in selection.chosen} <= {"bundled"}
 
 
-def a_plugin(key: str, **manifest: object) -> Found:
+def a_plugin(key: str, **manifest: object) -> DiscoveredPlugin:
     described = msgspec.structs.replace(Manifest(name=key), **manifest)
-    return Found(key=key, source="project", path=f"/p/{key}", manifest=described)
+    return DiscoveredPlugin(key=key, source="project", path=f"/p/{key}", manifest=described)
 
 
 def test_plugins_are_listed_in_their_order_then_those_that_fail_then_those_that_are_off() -> None:
-    selection = Selection(
+    selection = PluginSelection(
         chosen=(a_plugin("z", version="2", description="Zed"), a_plugin("b"), a_plugin("c")),
-        left=(Left(a_plugin("a"), "not enabled"), Left(a_plugin("y"), "its manifest is bad", failed=True)),
+        left=(
+            SkippedPlugin(a_plugin("a"), "not enabled"),
+            SkippedPlugin(a_plugin("y"), "its manifest is bad", failed=True),
+        ),
     )
     loaded = {"z": Registered(hooks=("onEvent",), commands={"note": "help"}, warnings=("beware",)), "b": "it raised"}
 
     assert registry.entries(selection, loaded) == (
-        Entry(
+        PluginEntry(
             "z",
             "project",
             "/p/z",
@@ -93,25 +96,25 @@ def test_plugins_are_listed_in_their_order_then_those_that_fail_then_those_that_
             commands=("note",),
             warnings=("beware",),
         ),
-        Entry("b", "project", "/p/b", "failed", "it raised", version="0"),
-        Entry("c", "project", "/p/c", "on", version="0"),
-        Entry("y", "project", "/p/y", "failed", "its manifest is bad", version="0"),
-        Entry("a", "project", "/p/a", "off", "not enabled", version="0"),
+        PluginEntry("b", "project", "/p/b", "failed", "it raised", version="0"),
+        PluginEntry("c", "project", "/p/c", "on", version="0"),
+        PluginEntry("y", "project", "/p/y", "failed", "its manifest is bad", version="0"),
+        PluginEntry("a", "project", "/p/a", "off", "not enabled", version="0"),
     )
 
 
 def test_of_a_plugin_that_is_not_loaded_the_list_shows_what_its_manifest_announces() -> None:
     announced = a_plugin("a", provides_hooks=("on_event",), provides_commands=("/note",), provides_tools=("look",))
 
-    (entry,) = registry.entries(Selection(left=(Left(announced, "not enabled"),)))
+    (entry,) = registry.entries(PluginSelection(left=(SkippedPlugin(announced, "not enabled"),)))
 
     assert (entry.hooks, entry.commands, entry.tools) == (("onEvent",), ("note",), ("look",))
 
 
 def test_a_plugin_that_is_off_and_broken_is_told_to_be_both() -> None:
-    broken = Left(msgspec.structs.replace(a_plugin("a"), error="no manifest", manifest=None), "not enabled")
+    broken = SkippedPlugin(msgspec.structs.replace(a_plugin("a"), error="no manifest", manifest=None), "not enabled")
 
-    (entry,) = registry.entries(Selection(left=(broken,)))
+    (entry,) = registry.entries(PluginSelection(left=(broken,)))
 
     assert (entry.state, entry.reason) == ("off", "not enabled; it is broken: no manifest")
 
@@ -131,7 +134,7 @@ def test_a_command_belongs_to_the_first_plugin_that_has_it_and_the_other_is_warn
 def test_a_hook_point_that_a_manifest_announces_and_that_does_not_fire_yet_is_a_warning() -> None:
     announced = a_plugin("a", provides_hooks=("after_todo", "on_event", "pre_tool"))
 
-    (entry,) = registry.entries(Selection(chosen=(announced,)))
+    (entry,) = registry.entries(PluginSelection(chosen=(announced,)))
 
     assert entry.warnings == (
         "plugin a: prloom does not call afterTodo yet, so its function does not run",

@@ -16,14 +16,14 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext, marked
-from prloom.core.requests import Request
+from prloom.core.requests import OperatorRequest
 from prloom.engine.operator import control
 from prloom.engine.views import doctor, events, journals, snapshot, status, why
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.decision import DONE
-from prloom.storage.folder import Folder
-from prloom.storage.reader import Reader
+from prloom.storage.reader import JournalReader
+from prloom.storage.safe_dir import SafeDir
 
 ALL = os.environ.get("PRLOOM_ALL_DAMAGE", "0") not in {"", "0"}
 LOOKED_AT, PLAYED = 41, 211
@@ -75,8 +75,8 @@ async def tell(root: Path) -> Stage:
     ]
     await stage.tick()
     stage.append(said("fresh", "please"))
-    with Folder.make(root, "prloom", ".local") as local:
-        control.ask(local, Request("cli-1", "retry", ("waits",)), stage.clock())
+    with SafeDir.make(root, "prloom", ".local") as local:
+        control.ask(local, OperatorRequest("cli-1", "retry", ("waits",)), stage.clock())
     return stage
 
 
@@ -184,10 +184,10 @@ def wrong(stage: Stage, waiting: set[str], case: Case, caplog: pytest.LogCapture
         if not noticed and found:
             yield "the plan is left alone, and nobody is told"
         return
-    with Folder.make(stage.local(), "bus") as bus:
+    with SafeDir.make(stage.local(), "bus") as bus:
         told_of = {
             change.event_id
-            for said_so in journals.decisions(Reader(bus, "decisions.jsonl").scan())
+            for said_so in journals.decisions(JournalReader(bus, "decisions.jsonl").scan())
             for change in said_so.decision.changes
             if change.state in DONE
         }

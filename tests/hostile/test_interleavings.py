@@ -19,11 +19,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from stage import Stage, said
 
 from prloom.api import PluginContext, TriageContext, marked
-from prloom.engine.bus.ledger import Ledger
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import doctor, events, status
 from prloom.model.decision import DONE
 from prloom.storage.faulty import WatchedDisk, kill
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 HANDLED, DEFERRED, TRIAGED = "!handle", "!defer", "please"
@@ -188,8 +188,8 @@ def test_any_bytes_in_a_journal_crash_no_reader(name: str, content: bytes):
         events.every(stage.paths)
         list(doctor.findings(stage.paths, stage.clock()))
         asyncio.run(stage.tick())
-        with Folder.make(local, "bus") as bus, suppress(Exception):
-            Ledger.open(bus, stage.clock)
+        with SafeDir.make(local, "bus") as bus, suppress(Exception):
+            EventStore.open(bus, stage.clock)
         status.read(stage.paths, stage.clock())
     finally:
         shutil.rmtree(root)

@@ -10,8 +10,8 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext
-from prloom.engine.bus.known import REMEMBERED
-from prloom.engine.plan import intake
+from prloom.engine.bus.seen_ids import REMEMBERED
+from prloom.engine.plan import admission
 from prloom.engine.views import status
 
 
@@ -146,7 +146,7 @@ async def test_what_is_appended_to_a_bus_that_was_replaced_meanwhile_is_taken_in
 
 
 async def test_a_replaced_bus_whose_reading_is_cut_short_is_read_on_and_nobody_is_asked_twice(stage: Stage):
-    ids = [f"e{number:04}" for number in range(intake.LINES + 100)]
+    ids = [f"e{number:04}" for number in range(admission.LINES + 100)]
     stage.adopt()
     stage.append(*map(said, ids))
     await stage.tick()
@@ -155,9 +155,9 @@ async def test_a_replaced_bus_whose_reading_is_cut_short_is_read_on_and_nobody_i
 
     dispatcher = stage.dispatcher()
     dispatcher._take_up()
-    desk = next(desk for desk in dispatcher.board.all() if desk.id)
-    intake.take_in(desk, lambda _: None)
-    assert desk.ledger.state.rereading is not None
+    runtime = next(runtime for runtime in dispatcher.board.all() if runtime.id)
+    admission.take_in(runtime, lambda _: None)
+    assert runtime.event_store.state.rereading is not None
     await dispatcher._stop()
     await stage.tick()
 

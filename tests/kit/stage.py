@@ -32,26 +32,26 @@ from prloom.api.context import Services
 from prloom.config import loading
 from prloom.config.models import Config
 from prloom.core import triage
-from prloom.core.dispatch import Triage
-from prloom.engine.board import Board
+from prloom.core.dispatch import RunTriage
 from prloom.engine.bus import plans
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.plan.desk import Desk
-from prloom.engine.plan.plugins import Crew, Plugin
+from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import ExtensionError
 from prloom.extensions import calling
-from prloom.extensions.bridges import Bridges, LoadedBridge
-from prloom.extensions.hosting import HookFailed, Registered
+from prloom.extensions.bridges import LoadedBridge, LoadedBridges
+from prloom.extensions.host.interface import HookFailed, Registered
 from prloom.model import record
 from prloom.model.decision import Change
 from prloom.model.hook import HookCall, Outcome
 from prloom.model.plan import Plan
 from prloom.storage import envelope
 from prloom.storage.disk import REAL, Disk
-from prloom.storage.folder import Folder
 from prloom.storage.journal import Journal
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
 
 NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
@@ -200,36 +200,40 @@ class ScriptedTriager:
     def turn(self) -> asyncio.Semaphore:
         return self.slots
 
-    def sweep(self, desk: Desk) -> None:
+    def sweep(self, runtime: PlanRuntime) -> None:
         return
 
-    def services(self, desk: Desk) -> Services:
+    def services(self, runtime: PlanRuntime) -> Services:
         return NoServices()
 
-    async def triage(self, desk: Desk, step: Triage) -> None:
+    async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:
         self.batches.append(step.event_ids)
         run = f"run-{len(self.batches)}"
         changes = tuple(Change(event_id=event_id, verdict="started", state="pending") for event_id in step.event_ids)
-        desk.ledger.commit("triage", "scripted", changes=changes, run=run)
+        runtime.event_store.commit("triage", "scripted", changes=changes, run=run)
         if self.before is not None:
             await self.before()
-        self._settle(desk, step.event_ids)
+        self._settle(runtime, step.event_ids)
 
-    async def recover(self, desk: Desk, run: str, event_ids: tuple[str, ...]) -> None:
-        self._settle(desk, event_ids)
+    async def recover(self, runtime: PlanRuntime, run: str, event_ids: tuple[str, ...]) -> None:
+        self._settle(runtime, event_ids)
 
-    def _settle(self, desk: Desk, ids: tuple[str, ...]) -> None:
-        opened = desk.ledger.state.open
-        batch = tuple(event for i in ids if i in opened and (event := desk.ledger.texts.of(opened[i])) is not None)
+    def _settle(self, runtime: PlanRuntime, ids: tuple[str, ...]) -> None:
+        opened = runtime.event_store.state.open
+        batch = tuple(
+            event for i in ids if i in opened and (event := runtime.event_store.texts.of(opened[i])) is not None
+        )
         settled = triage.settle(
             triage.read(self.answer(batch), ids),
             batch,
             opened,
-            now=desk.clock(),
-            policy=desk.rules.backoff,
-            plan_target=desk.plan_target,
+            now=runtime.clock(),
+            policy=runtime.rules.backoff,
+            plan_target=runtime.plan_target,
         )
-        desk.ledger.commit("triage", "scripted", changes=settled.changes, actions=settled.actions, todos=settled.todos)
+        runtime.event_store.commit(
+            "triage", "scripted", changes=settled.changes, actions=settled.actions, todos=settled.todos
+        )
 
 
 def answered(batch: Sequence[Event]) -> dict[str, Any]:
@@ -264,7 +268,7 @@ class Stage:
         worktree.mkdir(parents=True)
         if (self.root / ".git").is_dir():
             git_folder.add_worktree(self.root / ".git", worktree)
-        with Folder.make(worktree, "prloom", ".local") as local:
+        with SafeDir.make(worktree, "prloom", ".local") as local:
             local.make_sub("bus").close()
             plans.save(local, Plan(id=plan_id, **{"branch": plan_id, "pr": 7, "forge": "forge", **fields}))
         return worktree / "prloom" / ".local"
@@ -279,7 +283,7 @@ class Stage:
     def append(self, *events: Event, plan_id: str = "pr-7") -> None:
         """Append events to a plan's bus, as another program would."""
         bus = self.local(plan_id) / "bus"
-        with Folder.make(bus) as folder:
+        with SafeDir.make(bus) as folder:
             now = record.iso(self.clock())
             Journal(folder, "events.jsonl").append(
                 [envelope.encode("event", record.to_wire(event), now) for event in events]
@@ -293,9 +297,11 @@ class Stage:
             for bridge in self.bridges
         )
         return Dispatcher(
-            Board(self.paths, general, self.clock, disk=self.disk),
-            crew=Crew([Plugin(host.key, "test", host, self.on_error[host.key]) for host in self.hosts]),
-            bridges=Bridges(loaded),
+            PlanRegistry(self.paths, general, self.clock, disk=self.disk),
+            plugin_set=PluginSet(
+                [RunningPlugin(host.key, "test", host, self.on_error[host.key]) for host in self.hosts]
+            ),
+            bridges=LoadedBridges(loaded),
             triager=self.triager,
             rules=general,
             clock=self.clock,

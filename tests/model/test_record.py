@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from prloom.model import action, decision, event, hook, plan, record, state
 from prloom.model.action import Action, Comment
-from prloom.model.decision import Change, Decision, Deferral, Delivery, Intake, PlanText, StateWrite, Thread, Todo
+from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, Intake, PlanText, StateWrite, Thread, Todo
 from prloom.model.event import Author, Event, Target
 from prloom.model.hook import HookCall, Limits, Mark, Outcome, Writes
 from prloom.model.plan import Plan
@@ -69,7 +69,7 @@ SAMPLES: list[Record] = [
         actions=(ACTION,),
         writes=(StateWrite(plugin="quiet", scope="global", version=2, values={"n": [1]}, deleted=("m",)),),
         todos=(Todo(id="t-1", title="x", event_ids=("e1",), threads=(Thread("e1", Target("github")),)),),
-        deliveries=(Delivery(action_id="a-1", state="retrying", attempts=1, next_try=AT, error="502"),),
+        deliveries=(DeliveryChange(action_id="a-1", state="retrying", attempts=1, next_try=AT, error="502"),),
         plan=PlanText(base="d", text="# T"),
         cursor=Cursor(2, 3, 4),
         duration_ms=5,

@@ -6,7 +6,7 @@ import pytest
 
 from prloom.agents import environment as agents
 from prloom.config import values
-from prloom.config.problems import Unfit
+from prloom.config.problems import InvalidValue
 from prloom.extensions import environment as plugins
 from prloom.model import variables
 
@@ -23,7 +23,7 @@ def test_a_forges_secret_reaches_neither_an_agent_nor_a_plugin_nor_is_it_configu
     assert variables.is_forge_secret(name)
     assert name not in agents.allowed({name: "x"}, [name])
     assert name not in plugins.allowed({name: "x"}, [name])
-    with pytest.raises(Unfit, match="a forge's token"):
+    with pytest.raises(InvalidValue, match="a forge's token"):
         values._variable(name)
 
 

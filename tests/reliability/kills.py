@@ -27,11 +27,11 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "kit"), str(HERE.parents[1])]
 
 from prloom.engine.bus import entries
-from prloom.engine.bus.ledger import Ledger
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import doctor
 from prloom.model import record
 from prloom.model.event import Event, Target
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 from prloom.storage.journal import Journal
 from prloom.storage.paths import RepositoryPaths
 from forge import ANSWER, Forge
@@ -123,7 +123,7 @@ class Load:
             Event(id=f"ci:{len(self.sent)}", source="ci", type="note", body=self._something(), reply_to=target)
             for _ in range(count)
         ]
-        with Folder.make(self.local, "bus") as bus:
+        with SafeDir.make(self.local, "bus") as bus:
             entries.append(Journal(bus, "events.jsonl"), events, now)
 
     def write(self) -> None:
@@ -261,8 +261,8 @@ def _left_behind(load: Load) -> Iterator[str]:
 def _rebuilt(local: Path) -> Iterator[str]:
     state = state_of(local)
     (local / "bus/state/dispatcher.json").unlink()
-    with Folder.make(local) as folder:
-        wire = record.to_wire(Ledger.open(folder.make_sub("bus"), lambda: datetime.now(UTC)).state)
+    with SafeDir.make(local) as folder:
+        wire = record.to_wire(EventStore.open(folder.make_sub("bus"), lambda: datetime.now(UTC)).state)
     state.pop("$check", None)
     if json.loads(json.dumps(wire)) != state:
         yield f"rebuilt: {wire} is not {state}"

@@ -27,30 +27,30 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "engine"), str(HERE.parents[1])]
 
 import crash_story as old
-from prloom.agents import runner, runs
-from prloom.agents.agent import Agent, Request
-from prloom.agents.runs import Exit, Limits, Spec
+from prloom.agents import runner, run_folder
+from prloom.agents.agent import Agent, RunRequest
+from prloom.agents.run_folder import ProcessExit, RunLimits, RunSpec
 from prloom.cli import main as cli
 from prloom.config import loading
-from prloom.core.requests import Request as Asked
-from prloom.engine.board import Board
+from prloom.core.requests import OperatorRequest as Asked
+from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.bus import entries
-from prloom.engine.bus.ledger import Ledger
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.operator import control
 from prloom.engine.plan.agents import AgentTriager
-from prloom.engine.plan.desk import Desk
-from prloom.engine.plan.plugins import Crew, Plugin
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.rules import rules
 from prloom.engine.views import doctor
 from prloom.errors import AgentError, AlreadyRunningError, PrloomError
-from prloom.extensions.bridges import Bridges, LoadedBridge
+from prloom.extensions.bridges import LoadedBridges, LoadedBridge
 from prloom.model import record
 from prloom.model.event import Author, Event
 from prloom.storage import locks
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 from prloom.storage.journal import Journal
-from prloom.storage.owner import DispatcherLock
+from prloom.storage.lock_owner import DispatcherLock
 from prloom.storage.paths import RepositoryPaths
 
 ROTATE_AT = 2500
@@ -90,14 +90,14 @@ class InTurn(ThreadPoolExecutor):
 class SwiftTriager(AgentTriager):
     """Real runs in real folders; supervisor and agent are a few lines here, for their processes cost too much."""
 
-    def _prepare(self, desk: Desk, agent: Agent, run_id: str, request: Request) -> runner.Prepared:
-        desk.local.make_sub("runs").close()
-        folder = desk.worktree / "prloom/.local/runs" / run_id
-        runs.create(folder)
+    def _prepare(self, runtime: PlanRuntime, agent: Agent, run_id: str, request: RunRequest) -> runner.Prepared:
+        runtime.local.make_sub("runs").close()
+        folder = runtime.worktree / "prloom/.local/runs" / run_id
+        run_folder.create(folder)
         try:
-            runs.write_new(folder, runs.PROMPT, request.prompt.encode())
-            spec = Spec(argv=("true",), cwd=str(request.cwd), environment=(), limits=Limits())
-            runs.write_new(folder, runs.INVOCATION, runs.encode(spec))
+            run_folder.write_new(folder, run_folder.PROMPT, request.prompt.encode())
+            spec = RunSpec(argv=("true",), cwd=str(request.cwd), environment=(), limits=RunLimits())
+            run_folder.write_new(folder, run_folder.INVOCATION, run_folder.encode(spec))
         except OSError as error:
             raise AgentError(f"run {run_id} could not be started in {folder}: {error.strerror}; see to it") from error
         return SwiftRun(folder, {"PROMPT": request.prompt})
@@ -106,7 +106,7 @@ class SwiftTriager(AgentTriager):
 class SwiftRun(runner.Prepared):
     """A run that is over when it was started."""
 
-    def start(self) -> runner.Run:
+    def start(self) -> runner.AgentRun:
         try:
             _supervise(self.folder, self.env["PROMPT"])
         except OSError as error:
@@ -115,15 +115,15 @@ class SwiftRun(runner.Prepared):
 
 
 def _supervise(folder: Path, prompt: str) -> None:
-    lock = runs.open_new(folder, runs.LOCK)
+    lock = run_folder.open_new(folder, run_folder.LOCK)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         ids = [json.loads(found) for found in re.findall(r"BEGIN facts of event .*\nid: (.*)", prompt)]
         items = [{"eventId": i, "verdict": "todo" if i == "change" else "answered", "reply": f"On {i}."} for i in ids]
         todos = [{"title": "TODO rename it", "eventIds": [i]} for i in ids if i == "change"]
-        runs.write_new(folder, runs.ANSWER, json.dumps({"items": items, "todos": todos}).encode())
-        exited = Exit(code=0, ended_by="exit", started_at=old.START, ended_at=old.START, duration_ms=1)
-        runs.replace(folder, runs.EXIT, runs.encode(exited))
+        run_folder.write_new(folder, run_folder.ANSWER, json.dumps({"items": items, "todos": todos}).encode())
+        exited = ProcessExit(code=0, ended_by="exit", started_at=old.START, ended_at=old.START, duration_ms=1)
+        run_folder.replace(folder, run_folder.EXIT, run_folder.encode(exited))
     finally:
         os.close(lock)
 
@@ -134,7 +134,7 @@ def _supervise(folder: Path, prompt: str) -> None:
 def _prepare() -> Path:
     root = old.prepare()
     junk = Event(id="junk", source="ci", type="note", body="junk", author=Author("stranger", "none"))
-    with Folder.make(old.local_of(root), "bus") as bus:
+    with SafeDir.make(old.local_of(root), "bus") as bus:
         entries.append(Journal(bus, "events.jsonl"), [junk], old.START)
     return root
 
@@ -158,19 +158,19 @@ def _ask(root: Path, now: datetime) -> None:
     state = _json(old.local_of(root) / "bus/state/dispatcher.json")
     if "dropped" in state.get("done", {}):
         return
-    with Folder.make(root, "prloom", ".local") as local:
+    with SafeDir.make(root, "prloom", ".local") as local:
         control.ask(local, Asked(id=control.request_id(now), verb="drop", ids=("junk",)), now)
 
 
 async def _round(root: Path, now: datetime) -> None:
     general = rules(CONFIG)
     where = RepositoryPaths(root, root / "prloom/.local/worktrees")
-    board = Board(where, general, lambda: now, rotate_at=ROTATE_AT)
+    board = PlanRegistry(where, general, lambda: now, rotate_at=ROTATE_AT)
     bridge = LoadedBridge("story", "test", old.StoryBridge(root / "remote"), ("story",), timedelta(seconds=1))
     dispatcher = Dispatcher(
         board,
-        crew=Crew([Plugin(old.StoryHost.key, "test", old.StoryHost(), "defer")]),
-        bridges=Bridges((bridge,)),
+        plugin_set=PluginSet([RunningPlugin(old.StoryHost.key, "test", old.StoryHost(), "defer")]),
+        bridges=LoadedBridges((bridge,)),
         triager=SwiftTriager(root=root, environ=os.environ, parallel=1, read_plan=board.read_plan),
         rules=general,
         clock=lambda: now,
@@ -274,8 +274,8 @@ def _left_behind(root: Path) -> Iterator[str]:
 def _rebuilt(local: Path, state: Mapping[str, Any]) -> Iterator[str]:
     """The projection is what the log alone says; where the outbox ends, which the log does not say, aside."""
     (local / "bus/state/dispatcher.json").unlink(missing_ok=True)
-    with Folder.make(local) as folder:
-        wire = record.to_wire(Ledger.open(folder.make_sub("bus"), lambda: old.START).state)
+    with SafeDir.make(local) as folder:
+        wire = record.to_wire(EventStore.open(folder.make_sub("bus"), lambda: old.START).state)
     again = json.loads(json.dumps(wire))
     before = {key: value for key, value in state.items() if key != "$check"}
     if again != before:
@@ -327,7 +327,7 @@ def _wrong_init(root: Path) -> list[str]:
 
 def _prepare_lock() -> Path:
     root = old.prepare()
-    with Folder.make(root, "prloom", ".local"):
+    with SafeDir.make(root, "prloom", ".local"):
         return root
 
 
@@ -340,10 +340,10 @@ def _wrong_lock(root: Path) -> list[str]:
     found = []
     where = RepositoryPaths(root, root / "prloom/.local/worktrees")
     refused = contextlib.suppress(AlreadyRunningError)
-    with Folder.make(root, "prloom", ".local") as local, DispatcherLock(local), refused:
-        Board(where, rules(CONFIG), lambda: old.START)
+    with SafeDir.make(root, "prloom", ".local") as local, DispatcherLock(local), refused:
+        PlanRegistry(where, rules(CONFIG), lambda: old.START)
         found.append("P9: a second dispatcher has the repository")
-    with Folder.make(old.local_of(root), "bus") as bus, locks.held(bus):
+    with SafeDir.make(old.local_of(root), "bus") as bus, locks.held(bus):
         try:
             with locks.held(bus, timeout=0.01):
                 found.append("two writers have one folder's lock")

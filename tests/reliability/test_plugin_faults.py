@@ -19,8 +19,8 @@ from stage import Stage, said
 
 from prloom.api import Manifest
 from prloom.engine.views import status, why
-from prloom.extensions.discovery import Found
-from prloom.extensions.process_host import ProcessHost
+from prloom.extensions.discovery import DiscoveredPlugin
+from prloom.extensions.host.process import ProcessHost
 
 MEMORY = 200 * 1024 * 1024
 LIMIT = timedelta(seconds=3)
@@ -161,7 +161,7 @@ def host(root: Path, name: str, code: str) -> ProcessHost:
     file = root / "code" / f"{name.replace('-', '_')}.py"
     file.parent.mkdir(exist_ok=True)
     file.write_text(code)
-    found = Found(key=name, source="project", path=str(file), manifest=Manifest(name=name))
+    found = DiscoveredPlugin(key=name, source="project", path=str(file), manifest=Manifest(name=name))
     return ProcessHost(found, {}, repo_root=root, environ=os.environ, memory=MEMORY)
 
 

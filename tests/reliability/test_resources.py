@@ -25,9 +25,9 @@ from stage import Clock, Stage, said
 from stage import until as until_true
 
 from prloom.api import PluginContext, TriageContext
+from prloom.engine.file_watcher import FileWatcher
 from prloom.engine.views import status
-from prloom.engine.views.document import Status
-from prloom.engine.watch import Watcher
+from prloom.engine.views.status_schema import StatusDocument
 from prloom.model import record
 from prloom.storage import envelope
 from prloom.storage.disk import Disk
@@ -81,7 +81,7 @@ def noting(ctx: PluginContext) -> None:
         return plan
 
 
-def shown(stage: Stage) -> Status:
+def shown(stage: Stage) -> StatusDocument:
     return status.read(stage.paths, stage.clock())
 
 
@@ -308,9 +308,9 @@ def test_the_real_command_takes_as_many_open_files_as_it_may(tmp_path: Path):
 
 
 async def test_a_watch_that_the_system_refused_is_said_and_had_as_soon_as_there_is_one(tmp_path: Path):
-    Watcher().close()  # what is imported once needs no file any more
+    FileWatcher().close()  # what is imported once needs no file any more
     with open_files_limited(0):
-        watcher = Watcher(again=0.01)
+        watcher = FileWatcher(again=0.01)
     told = watcher.trouble
 
     notices = watcher.notices()

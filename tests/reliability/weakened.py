@@ -36,7 +36,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "the order of writes swapped: the effects of a decision before the decision",
-        "prloom/engine/bus/ledger.py",
+        "prloom/engine/bus/event_store.py",
         """            position = self._decisions.append([line])
             self._take_effect(decision, now, _behind(position, line, self.state.log))
 """,
@@ -56,14 +56,14 @@ WEAKENINGS = (
     ),
     Weakening(
         "a flush left out: of a new file before it takes the place of the old one",
-        "prloom/storage/folder.py",
+        "prloom/storage/safe_dir.py",
         "                self.disk.fsync(fd)\n            except BaseException:\n",
         "                pass\n            except BaseException:\n",
         ("power", "--protocol", "plan and status", "--fault", "cut 1", "--each", "12"),
     ),
     Weakening(
         "a flush left out: of the name that a new journal has in its folder",
-        "prloom/storage/folder.py",
+        "prloom/storage/safe_dir.py",
         "            self.sync()  # or a crash of the machine could take the name away, and with it what was flushed\n",
         "            pass\n",
         ("power", "--protocol", "decision", "--fault", "cut 0", "--each", "6"),
@@ -77,7 +77,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "the repair of torn lines turned off",
-        "prloom/storage/tails.py",
+        "prloom/storage/torn_tail.py",
         "    if start == size:\n",
         "    if start <= size:\n",
         ("once", "--protocol", "decision", "--fault", "torn", "--each", "6"),
@@ -91,7 +91,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "the lock of a repository off: two dispatchers at once",
-        "prloom/engine/board.py",
+        "prloom/engine/plan_registry.py",
         "        self._lock.acquire()\n",
         "",
         ("once", "--protocol", "locks"),

@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prloom.model.position import START, Cursor
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
-    from prloom.storage.reader import Entry, Reader
+    from prloom.storage.reader import JournalEntry, JournalReader
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Folder]:
-    with Folder.make(tmp_path, "bus") as made:
+def folder(tmp_path: Path) -> Iterator[SafeDir]:
+    with SafeDir.make(tmp_path, "bus") as made:
         yield made
 
 
 @pytest.fixture
-def foreign() -> Callable[[Folder, str, bytes], None]:
+def foreign() -> Callable[[SafeDir, str, bytes], None]:
     """Append as a program does that knows nothing of our lock."""
 
-    def append(folder: Folder, name: str, block: bytes) -> None:
+    def append(folder: SafeDir, name: str, block: bytes) -> None:
         with (Path(folder.path) / name).open("ab", buffering=0) as file:
             file.write(block)
 
@@ -38,11 +38,11 @@ def foreign() -> Callable[[Folder, str, bytes], None]:
 
 
 @pytest.fixture
-def drain() -> Callable[..., tuple[list[Entry], Cursor]]:
+def drain() -> Callable[..., tuple[list[JournalEntry], Cursor]]:
     """Read on until nothing new comes."""
 
-    def read_all(journal: Reader, cursor: Cursor = START, **limits: int) -> tuple[list[Entry], Cursor]:
-        entries: list[Entry] = []
+    def read_all(journal: JournalReader, cursor: Cursor = START, **limits: int) -> tuple[list[JournalEntry], Cursor]:
+        entries: list[JournalEntry] = []
         while True:
             batch = journal.read(cursor, **limits)
             entries += batch.entries

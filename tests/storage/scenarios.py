@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prloom.model.position import START
-from prloom.storage import asides, faulty
+from prloom.storage import faulty, quarantine
 from prloom.storage.disk import Disk
 from prloom.storage.document import Document
 from prloom.storage.faulty import Crash, CrashingDisk, NotingDisk
-from prloom.storage.folder import Folder
 from prloom.storage.journal import Journal
+from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,12 +40,12 @@ MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 class Scenario:
     """A write: what was there, what is done, and what may be there after crashes."""
 
-    prepare: Callable[[Folder], object]
-    act: Callable[[Folder], object]
-    check: Callable[[Folder], None]
+    prepare: Callable[[SafeDir], object]
+    act: Callable[[SafeDir], object]
+    check: Callable[[SafeDir], None]
 
 
-def lines(folder: Folder) -> list[bytes]:
+def lines(folder: SafeDir) -> list[bytes]:
     """Read all lines by cursor, and hold them against a scan."""
     journal = Journal(folder, NAME)
     batch = journal.read(START)
@@ -56,7 +56,7 @@ def lines(folder: Folder) -> list[bytes]:
     return found
 
 
-def append_old(folder: Folder, *, tail: bytes = b"") -> None:
+def append_old(folder: SafeDir, *, tail: bytes = b"") -> None:
     """Fill a journal, perhaps with a torn tail."""
     Journal(folder, NAME).append(OLD)
     if tail:
@@ -64,7 +64,7 @@ def append_old(folder: Folder, *, tail: bytes = b"") -> None:
             file.write(tail)
 
 
-def check_append(folder: Folder, *, torn: bytes = b"") -> None:
+def check_append(folder: SafeDir, *, torn: bytes = b"") -> None:
     """Old lines, then the new one as often as it was tried, at most; the next append goes well."""
     attempts = lines(folder)[len(OLD) :]
     assert lines(folder)[: len(OLD)] == OLD
@@ -79,7 +79,7 @@ def check_append(folder: Folder, *, torn: bytes = b"") -> None:
         assert torn in kept
 
 
-def check_whole_tail(folder: Folder) -> None:
+def check_whole_tail(folder: SafeDir) -> None:
     """A tail that is a whole object only lacked its newline."""
     Journal(folder, NAME).append([LAST])
     found = lines(folder)
@@ -88,11 +88,11 @@ def check_whole_tail(folder: Folder) -> None:
     assert not [name for name in folder.names() if b".torn-" in name.encode() and not _is_half(folder, name)]
 
 
-def _is_half(folder: Folder, name: str) -> bool:
+def _is_half(folder: SafeDir, name: str) -> bool:
     return NEW.startswith((Path(folder.path) / name).read_bytes())
 
 
-def check_rotate(folder: Folder) -> None:
+def check_rotate(folder: SafeDir) -> None:
     """Every old line once, then one snapshot for each rotation that came through; appending and rotating go on."""
     journal = Journal(folder, NAME)
     rotations = len(journal.segments()) - 1
@@ -105,7 +105,7 @@ def check_rotate(folder: Folder) -> None:
     check_swept(folder)
 
 
-def check_save(folder: Folder, *, first: bool = False) -> None:
+def check_save(folder: SafeDir, *, first: bool = False) -> None:
     """The old document or the new one, whole; and no litter."""
     found = Document(folder, "state.json").load()
     assert found.reason is None
@@ -113,7 +113,7 @@ def check_save(folder: Folder, *, first: bool = False) -> None:
     check_swept(folder)
 
 
-def check_corrupt(folder: Folder) -> None:
+def check_corrupt(folder: SafeDir) -> None:
     """What could not be read is kept, in place or aside, exactly once."""
     kept = [name for name in folder.names() if (Path(folder.path) / name).read_bytes() == b'{"n":']
     found = Document(folder, "state.json").load()
@@ -121,18 +121,18 @@ def check_corrupt(folder: Folder) -> None:
     assert len(kept) == 1
 
 
-def check_swept(folder: Folder) -> None:
+def check_swept(folder: SafeDir) -> None:
     """Temporary files of crashes can be told and removed."""
-    asides.sweep(folder, older_than=-1)
+    quarantine.sweep(folder, older_than=-1)
     assert not [name for name in folder.names() if name.endswith(".tmp")]
 
 
-def count_up(folder: Folder) -> None:
+def count_up(folder: SafeDir) -> None:
     """Add one to the number in the document."""
     Document(folder, "state.json").update(lambda found: {"n": (found.value or {"n": 0})["n"] + 1})
 
 
-def nothing(_: Folder) -> None:
+def nothing(_: SafeDir) -> None:
     """Begin with an empty folder."""
 
 
@@ -163,22 +163,22 @@ class Step:
     torn: bool = False
 
 
-def survived(act: Callable[[Folder], object], root: str, step: Step) -> bool:
+def survived(act: Callable[[SafeDir], object], root: str, step: Step) -> bool:
     """Act on a disk that crashes, by an exception; tell whether there was no crash."""
     try:
-        with Folder.make(root, "bus", disk=CrashingDisk(step.before, torn=step.torn)) as folder:
+        with SafeDir.make(root, "bus", disk=CrashingDisk(step.before, torn=step.torn)) as folder:
             act(folder)
     except Crash:
         return False
     return True
 
 
-def survived_kill(act: Callable[[Folder], object], root: str, step: Step) -> bool:
+def survived_kill(act: Callable[[SafeDir], object], root: str, step: Step) -> bool:
     """Act in a forked child that is killed for real; tell whether it was not."""
     pid = os.fork()
     if pid == 0:
         disk: Disk = CrashingDisk(step.before, torn=step.torn, crash=faulty.kill)
-        act(Folder.make(root, "bus", disk=disk))
+        act(SafeDir.make(root, "bus", disk=disk))
         os._exit(0)
     _, status = os.waitpid(pid, 0)
     if os.WIFSIGNALED(status):
@@ -191,7 +191,7 @@ def steps(scenario: Scenario, root: str) -> tuple[list[Step], list[Step]]:
     """Return the steps at which the write can be crashed, and those of a second try, which has to mend things too."""
     begin(scenario, root)
     disk = NotingDisk()
-    with Folder.make(root, "bus", disk=disk) as folder:
+    with SafeDir.make(root, "bus", disk=disk) as folder:
         scenario.act(folder)
     first = [Step(number) for number, _ in enumerate(disk.done, 1)]
     first += [Step(number, torn=True) for number, change in enumerate(disk.done, 1) if change == "write"]
@@ -202,7 +202,7 @@ def steps(scenario: Scenario, root: str) -> tuple[list[Step], list[Step]]:
 def begin(scenario: Scenario, root: str) -> None:
     """Make the folder as it is before the write."""
     shutil.rmtree(Path(root) / "bus", ignore_errors=True)
-    with Folder.make(root, "bus") as folder:
+    with SafeDir.make(root, "bus") as folder:
         scenario.prepare(folder)
 
 
@@ -217,7 +217,7 @@ def crash_everywhere(scenario: Scenario, survives: Callable[..., bool] = survive
             if second is not None:
                 survives(scenario.act, root, second)
             crashes += 1 if second is None else 2
-            with Folder.make(root, "bus") as folder:
+            with SafeDir.make(root, "bus") as folder:
                 scenario.check(folder)
     return crashes
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from prloom.errors import StorageError, UnsafePathError
-from prloom.storage import wire
-from prloom.storage.document import CHECK, Document, Loaded
+from prloom.storage import json_codec
+from prloom.storage.document import CHECK, Document, LoadedDocument
 from prloom.storage.faulty import FullDisk
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 NAME = "dispatcher.json"
 
 
-def put(folder: Folder, content: bytes) -> None:
+def put(folder: SafeDir, content: bytes) -> None:
     (Path(folder.path) / NAME).write_bytes(content)
 
 
-def test_what_is_saved_is_loaded(folder: Folder) -> None:
+def test_what_is_saved_is_loaded(folder: SafeDir) -> None:
     document = Document(folder, NAME)
     document.save({"cursor": [1, 20, 0], "text": "ä ☃ \u0000"})
 
-    assert document.load() == Loaded({"cursor": [1, 20, 0], "text": "ä ☃ \u0000"})
+    assert document.load() == LoadedDocument({"cursor": [1, 20, 0], "text": "ä ☃ \u0000"})
     assert document.peek() == document.load()
 
 
-def test_a_document_is_readable_by_people(folder: Folder) -> None:
+def test_a_document_is_readable_by_people(folder: SafeDir) -> None:
     Document(folder, NAME).save({"a": 1, "b": [2]})
 
     assert folder.read_bytes(NAME) == b'{\n  "a": 1,\n  "b": [\n    2\n  ],\n  "$check": "66ec6d38"\n}\n'
 
 
-def test_a_missing_document_is_none_and_no_error(folder: Folder) -> None:
-    assert Document(folder, NAME).load() == Loaded(None)
+def test_a_missing_document_is_none_and_no_error(folder: SafeDir) -> None:
+    assert Document(folder, NAME).load() == LoadedDocument(None)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_missing_document_is_none_and_no_error(folder: Folder) -> None:
         (b"{} {}", "trailing characters"),
     ],
 )
-def test_a_document_that_does_not_parse_is_set_aside_and_reported(folder: Folder, content: bytes, reason: str) -> None:
+def test_a_document_that_does_not_parse_is_set_aside_and_reported(folder: SafeDir, content: bytes, reason: str) -> None:
     put(folder, content)
 
     found = Document(folder, NAME).load()
@@ -66,10 +66,10 @@ def test_a_document_that_does_not_parse_is_set_aside_and_reported(folder: Folder
     assert found.aside is not None
     assert found.aside.startswith(f"{folder.path}/{NAME}.corrupt-")
     assert Path(found.aside).read_bytes() == content
-    assert Document(folder, NAME).load() == Loaded(None)
+    assert Document(folder, NAME).load() == LoadedDocument(None)
 
 
-def test_peeking_changes_nothing(folder: Folder) -> None:
+def test_peeking_changes_nothing(folder: SafeDir) -> None:
     put(folder, b"{")
 
     found = Document(folder, NAME).peek()
@@ -79,7 +79,7 @@ def test_peeking_changes_nothing(folder: Folder) -> None:
     assert folder.names() == (NAME,)
 
 
-def test_corrupt_documents_never_replace_one_another(folder: Folder) -> None:
+def test_corrupt_documents_never_replace_one_another(folder: SafeDir) -> None:
     asides = []
     for content in (b"1", b"2", b"3"):
         put(folder, content)
@@ -88,7 +88,7 @@ def test_corrupt_documents_never_replace_one_another(folder: Folder) -> None:
     assert [Path(aside or "").read_bytes() for aside in asides] == [b"1", b"2", b"3"]
 
 
-def test_a_document_over_its_limit_is_not_loaded_but_set_aside(folder: Folder) -> None:
+def test_a_document_over_its_limit_is_not_loaded_but_set_aside(folder: SafeDir) -> None:
     put(folder, b'{"a": "' + b"x" * 100 + b'"}')
 
     found = Document(folder, NAME, limit=50).load()
@@ -97,17 +97,17 @@ def test_a_document_over_its_limit_is_not_loaded_but_set_aside(folder: Folder) -
     assert found.aside is not None
 
 
-def test_a_document_that_would_be_over_its_limit_is_not_saved(folder: Folder) -> None:
+def test_a_document_that_would_be_over_its_limit_is_not_saved(folder: SafeDir) -> None:
     document = Document(folder, NAME, limit=50)
     document.save({"a": 1})
 
     with pytest.raises(StorageError, match=r"dispatcher.json would have \d+ bytes, more than 50; store less in it"):
         document.save({"a": "x" * 100})
 
-    assert document.load() == Loaded({"a": 1})
+    assert document.load() == LoadedDocument({"a": 1})
 
 
-def test_a_document_is_only_a_regular_file(folder: Folder, intruder: Callable[[Path], str]) -> None:
+def test_a_document_is_only_a_regular_file(folder: SafeDir, intruder: Callable[[Path], str]) -> None:
     kind = intruder(Path(folder.path) / NAME)
     document = Document(folder, NAME)
 
@@ -116,7 +116,7 @@ def test_a_document_is_only_a_regular_file(folder: Folder, intruder: Callable[[P
             use()
 
 
-def test_a_full_disk_leaves_the_old_document(folder: Folder) -> None:
+def test_a_full_disk_leaves_the_old_document(folder: SafeDir) -> None:
     document = Document(folder, NAME)
     document.save({"a": 1})
     folder.disk = FullDisk(10)
@@ -124,23 +124,23 @@ def test_a_full_disk_leaves_the_old_document(folder: Folder) -> None:
     with pytest.raises(StorageError, match="No space left on device"):
         document.save({"a": "x" * 100})
 
-    assert document.load() == Loaded({"a": 1})
+    assert document.load() == LoadedDocument({"a": 1})
     assert folder.names() == (NAME,)
 
 
-def test_an_update_sees_what_was_there_and_returns_what_is_there_now(folder: Folder) -> None:
+def test_an_update_sees_what_was_there_and_returns_what_is_there_now(folder: SafeDir) -> None:
     document = Document(folder, NAME)
     document.save({"n": 1})
 
     assert document.update(lambda found: {"n": (found.value or {})["n"] + 1}) == {"n": 2}
-    assert document.load() == Loaded({"n": 2})
+    assert document.load() == LoadedDocument({"n": 2})
 
 
-def test_an_update_is_told_that_the_document_was_corrupt_and_does_not_take_it_for_empty(folder: Folder) -> None:
+def test_an_update_is_told_that_the_document_was_corrupt_and_does_not_take_it_for_empty(folder: SafeDir) -> None:
     put(folder, b"{")
-    told: list[Loaded] = []
+    told: list[LoadedDocument] = []
 
-    def begin_anew(found: Loaded) -> dict[str, int]:
+    def begin_anew(found: LoadedDocument) -> dict[str, int]:
         told.append(found)
         return {"n": 0}
 
@@ -150,28 +150,28 @@ def test_an_update_is_told_that_the_document_was_corrupt_and_does_not_take_it_fo
     assert Path(told[0].aside).read_bytes() == b"{"
 
 
-def test_an_update_that_fails_changes_nothing(folder: Folder) -> None:
+def test_an_update_that_fails_changes_nothing(folder: SafeDir) -> None:
     document = Document(folder, NAME)
     document.save({"n": 1})
 
-    def fail(_: Loaded) -> dict[str, int]:
+    def fail(_: LoadedDocument) -> dict[str, int]:
         raise KeyError("n")
 
     with pytest.raises(KeyError):
         document.update(fail)
 
-    assert document.load() == Loaded({"n": 1})
+    assert document.load() == LoadedDocument({"n": 1})
     document.save({"n": 2})
 
 
 def _count(path: str, times: int, together: Barrier) -> None:
-    with Folder.make(path) as folder:
+    with SafeDir.make(path) as folder:
         together.wait(60)
         for _ in range(times):
             Document(folder, NAME).update(lambda found: {"n": (found.value or {"n": 0})["n"] + 1})
 
 
-def test_updates_of_several_processes_are_never_lost(folder: Folder) -> None:
+def test_updates_of_several_processes_are_never_lost(folder: SafeDir) -> None:
     spawn = multiprocessing.get_context("spawn")
     together = spawn.Barrier(2)
     writers = [spawn.Process(target=_count, args=(folder.path, 40, together)) for _ in range(2)]
@@ -180,42 +180,42 @@ def test_updates_of_several_processes_are_never_lost(folder: Folder) -> None:
     for writer in writers:
         writer.join(60)
 
-    assert Document(folder, NAME).load() == Loaded({"n": 80})
+    assert Document(folder, NAME).load() == LoadedDocument({"n": 80})
 
 
-def test_half_an_emoji_does_not_stop_a_save(folder: Folder) -> None:
+def test_half_an_emoji_does_not_stop_a_save(folder: SafeDir) -> None:
     document = Document(folder, NAME)
     document.save({"cut\ud83d": ["\udc00", {"whole": "\U0001f600"}]})
 
-    assert document.load() == Loaded({"cut\ufffd": ["\ufffd", {"whole": "\U0001f600"}]})
+    assert document.load() == LoadedDocument({"cut\ufffd": ["\ufffd", {"whole": "\U0001f600"}]})
 
 
-def test_half_an_emoji_of_another_program_is_read_as_a_replacement(folder: Folder) -> None:
+def test_half_an_emoji_of_another_program_is_read_as_a_replacement(folder: SafeDir) -> None:
     put(folder, rb'{"a": "cut \ud83d", "b": "\ud83d\ude00", "c": "\\ud83d"}')
 
-    assert Document(folder, NAME).load() == Loaded({"a": "cut \ufffd", "b": "\U0001f600", "c": "\\ud83d"})
+    assert Document(folder, NAME).load() == LoadedDocument({"a": "cut \ufffd", "b": "\U0001f600", "c": "\\ud83d"})
 
 
 @pytest.mark.parametrize("content", [rb'{"a": NaN, "b": "\ud83d"}', rb'{"a": "\ud83d"', rb'{"a": "\ud83d"} x'])
 def test_what_is_no_json_stays_unreadable_whatever_else_is_in_it(content: bytes) -> None:
-    assert isinstance(wire.decode(content), wire.Unreadable)
+    assert isinstance(json_codec.decode(content), json_codec.Unreadable)
 
 
-def test_numbers_beyond_64_bits_are_kept(folder: Folder) -> None:
+def test_numbers_beyond_64_bits_are_kept(folder: SafeDir) -> None:
     document = Document(folder, NAME)
     document.save({"n": 2**70})
 
-    assert document.load() == Loaded({"n": 2**70})
+    assert document.load() == LoadedDocument({"n": 2**70})
 
 
-def test_what_is_not_json_is_an_error_of_the_caller(folder: Folder) -> None:
+def test_what_is_not_json_is_an_error_of_the_caller(folder: SafeDir) -> None:
     with pytest.raises(TypeError):
         Document(folder, NAME).save({"a": object()})
 
     assert folder.names() == ()
 
 
-def test_a_saved_document_is_json_to_everybody(folder: Folder) -> None:
+def test_a_saved_document_is_json_to_everybody(folder: SafeDir) -> None:
     Document(folder, NAME).save({"a": "</script>\u2028\x7f\x1b["})
 
     read = msgspec.json.decode(folder.read_bytes(NAME) or b"")
@@ -225,7 +225,7 @@ def test_a_saved_document_is_json_to_everybody(folder: Folder) -> None:
 @pytest.mark.parametrize(
     "value", [{}, {"a": 1}, {"cursor": [1, 20, 0], "text": "ä ☃ \u0000", "deep": {"b": [None, 1.5]}}]
 )
-def test_no_flipped_byte_goes_unnoticed_and_no_cut(folder: Folder, value: dict[str, object]) -> None:
+def test_no_flipped_byte_goes_unnoticed_and_no_cut(folder: SafeDir, value: dict[str, object]) -> None:
     document = Document(folder, NAME)
     document.save(value)
     sound = folder.read_bytes(NAME) or b""
@@ -240,16 +240,16 @@ def test_no_flipped_byte_goes_unnoticed_and_no_cut(folder: Folder, value: dict[s
         assert document.peek().value is None or sound[:at] == sound.rstrip()
 
 
-def test_what_another_program_wrote_in_its_own_form_needs_no_check(folder: Folder) -> None:
+def test_what_another_program_wrote_in_its_own_form_needs_no_check(folder: SafeDir) -> None:
     Document(folder, NAME).save({"a": 1, "b": 2})
     written = json.loads(folder.read_bytes(NAME) or b"")
 
     for form in (json.dumps({**written, "a": 3}), json.dumps({**written, "a": 3}, indent=2), '{"a": 3, "b": 2}\n'):
         put(folder, form.encode())
-        assert Document(folder, NAME).load() == Loaded({"a": 3, "b": 2})
+        assert Document(folder, NAME).load() == LoadedDocument({"a": 3, "b": 2})
 
 
-def test_a_newer_schema_is_refused_and_left_as_it_is(folder: Folder) -> None:
+def test_a_newer_schema_is_refused_and_left_as_it_is(folder: SafeDir) -> None:
     content = b'{"schemaVersion": 2, "anything": {}}'
     put(folder, content)
 

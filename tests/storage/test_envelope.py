@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from prloom.storage import envelope
 from prloom.storage.envelope import Envelope
-from prloom.storage.wire import Unreadable
+from prloom.storage.json_codec import Unreadable
 
 TS = "2026-11-21T06:54:50.288Z"
 texts = st.text(st.characters(), max_size=20)  # lone surrogates too

@@ -9,7 +9,7 @@ import pytest
 
 from prloom.storage.disk import Disk
 from prloom.storage.faulty import Crash, CrashingDisk, FailingDisk, NotingDisk, WatchedDisk
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ def test_no_change_of_the_real_disk_goes_unwatched() -> None:
     assert {name for name in changes if name not in vars(WatchedDisk)} == set()
 
 
-def test_a_crashed_process_changes_nothing_ever_after(folder: Folder) -> None:
+def test_a_crashed_process_changes_nothing_ever_after(folder: SafeDir) -> None:
     folder.disk = CrashingDisk(before=2)
 
     for _ in range(2):
@@ -33,7 +33,7 @@ def test_a_crashed_process_changes_nothing_ever_after(folder: Folder) -> None:
     assert [name for name in folder.names() if not name.endswith(".tmp")] == []
 
 
-def test_a_torn_write_leaves_half_of_its_bytes(folder: Folder) -> None:
+def test_a_torn_write_leaves_half_of_its_bytes(folder: SafeDir) -> None:
     folder.disk = CrashingDisk(before=2, torn=True)
 
     with pytest.raises(Crash):
@@ -43,7 +43,7 @@ def test_a_torn_write_leaves_half_of_its_bytes(folder: Folder) -> None:
     assert folder.read_bytes(leftover) == b"01234"
 
 
-def test_only_the_named_operation_fails_and_only_once(folder: Folder) -> None:
+def test_only_the_named_operation_fails_and_only_once(folder: SafeDir) -> None:
     folder.disk = FailingDisk("touch", errno.EROFS, nth=2)
     folder.replace("file", b"")
 
@@ -55,7 +55,7 @@ def test_only_the_named_operation_fails_and_only_once(folder: Folder) -> None:
 
 def test_changes_are_noted_in_their_order(tmp_path: Path) -> None:
     disk = NotingDisk()
-    with Folder.make(tmp_path, "a", disk=disk) as folder:
+    with SafeDir.make(tmp_path, "a", disk=disk) as folder:
         fd = folder.open_to_append("log")
         disk.write(fd, b"x")
         disk.truncate(fd, 0)

@@ -15,9 +15,9 @@ from prloom.errors import StorageError, UnsafePathError
 from prloom.model.position import START, Cursor, Position
 from prloom.storage import lines as cutting
 from prloom.storage.faulty import DribblingDisk, FailingDisk, FullDisk, NotingDisk
-from prloom.storage.folder import Folder
 from prloom.storage.journal import Journal
-from prloom.storage.reader import Entry, Reader
+from prloom.storage.reader import JournalEntry, JournalReader
+from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,23 +29,23 @@ NAME = "events.jsonl"
 A, B, C = b'{"id":"a"}', b'{"id":"b"}', b'{"id":"c"}'
 
 
-def on(disk: Disk, folder: Folder) -> Journal:
+def on(disk: Disk, folder: SafeDir) -> Journal:
     folder.disk = disk
     return Journal(folder, NAME)
 
 
-def lines(journal: Reader, cursor: Cursor = START) -> list[bytes]:
+def lines(journal: JournalReader, cursor: Cursor = START) -> list[bytes]:
     return [entry.line for entry in journal.read(cursor).entries]
 
 
-def content(folder: Folder) -> bytes:
+def content(folder: SafeDir) -> bytes:
     return (Path(folder.path) / NAME).read_bytes()
 
 
 # ---- appending and reading
 
 
-def test_lines_come_back_in_order_each_with_its_place(folder: Folder) -> None:
+def test_lines_come_back_in_order_each_with_its_place(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
 
     assert journal.append([A, B]) == Position(1, 0)
@@ -54,17 +54,17 @@ def test_lines_come_back_in_order_each_with_its_place(folder: Folder) -> None:
     assert lines(journal) == [A, B, C]
 
 
-def test_a_reader_goes_on_where_it_stopped_also_in_another_process(folder: Folder) -> None:
+def test_a_reader_goes_on_where_it_stopped_also_in_another_process(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     journal.append([A])
     cursor = journal.read(START).cursor
     journal.append([B])
 
     kept = Cursor(*json.loads(json.dumps(cursor)))
-    assert lines(Reader(folder, NAME), kept) == [B]
+    assert lines(JournalReader(folder, NAME), kept) == [B]
 
 
-def test_a_journal_that_does_not_exist_yet_is_empty(folder: Folder) -> None:
+def test_a_journal_that_does_not_exist_yet_is_empty(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
 
     assert journal.read(START) == ((), START, 0, False, 0, None, ())
@@ -80,7 +80,7 @@ def test_places_in_a_journal_are_ordered() -> None:
     assert Position(1, 900) < Position(2, 0) < Position(2, 1)
 
 
-def test_limits_cut_a_read_and_nothing_is_lost_between_two_reads(folder: Folder) -> None:
+def test_limits_cut_a_read_and_nothing_is_lost_between_two_reads(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     journal.append([A] * 10)
 
@@ -91,7 +91,7 @@ def test_limits_cut_a_read_and_nothing_is_lost_between_two_reads(folder: Folder)
     assert [len(batch.entries) for batch in (first, second, rest)] == [3, 3, 4]
 
 
-def test_one_append_is_one_write_and_one_flush(folder: Folder) -> None:
+def test_one_append_is_one_write_and_one_flush(folder: SafeDir) -> None:
     disk = NotingDisk()
     journal = on(disk, folder)
     journal.append([A])
@@ -102,7 +102,7 @@ def test_one_append_is_one_write_and_one_flush(folder: Folder) -> None:
     assert disk.done == ["write", "fdatasync"]
 
 
-def test_appending_nothing_writes_nothing(folder: Folder) -> None:
+def test_appending_nothing_writes_nothing(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     journal.append([A])
 
@@ -111,19 +111,19 @@ def test_appending_nothing_writes_nothing(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("line", [b"", b"  ", b'{"a":\n1}', b"{}\n"])
-def test_a_line_that_would_not_be_one_line_is_refused_before_anything_is_written(folder: Folder, line: bytes) -> None:
+def test_a_line_that_would_not_be_one_line_is_refused_before_anything_is_written(folder: SafeDir, line: bytes) -> None:
     with pytest.raises(StorageError, match="a journal's line is one line with something in it"):
         Journal(folder, NAME).append([A, line])
 
     assert folder.names() == ()
 
 
-def test_a_line_that_no_reader_would_take_is_refused(folder: Folder) -> None:
+def test_a_line_that_no_reader_would_take_is_refused(folder: SafeDir) -> None:
     with pytest.raises(StorageError, match="a line of 16777217 bytes is over the limit of 16777216; shorten its text"):
         Journal(folder, NAME).append([b"x" * (cutting.LINE_LIMIT + 1)])
 
 
-def test_a_block_of_lines_is_appended_as_its_lines_are(folder: Folder) -> None:
+def test_a_block_of_lines_is_appended_as_its_lines_are(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     journal.append([A])
 
@@ -131,12 +131,12 @@ def test_a_block_of_lines_is_appended_as_its_lines_are(folder: Folder) -> None:
     assert lines(journal, START) == [A, B, C]
 
 
-def test_a_block_whose_last_line_is_unfinished_is_refused(folder: Folder) -> None:
+def test_a_block_whose_last_line_is_unfinished_is_refused(folder: SafeDir) -> None:
     with pytest.raises(StorageError, match="a journal's line is one line with something in it"):
         Journal(folder, NAME).append_block(A + b"\n" + B)
 
 
-def test_a_block_may_be_longer_than_a_line_but_none_of_its_lines_may(folder: Folder) -> None:
+def test_a_block_may_be_longer_than_a_line_but_none_of_its_lines_may(folder: SafeDir) -> None:
     half = b"x" * (cutting.LINE_LIMIT // 2) + b"\n"
 
     Journal(folder, NAME).append_block(3 * half)
@@ -144,7 +144,7 @@ def test_a_block_may_be_longer_than_a_line_but_none_of_its_lines_may(folder: Fol
         Journal(folder, NAME).append_block(half + 3 * half[:-1] + b"\n")
 
 
-def test_blank_lines_and_windows_line_ends_are_no_obstacle(folder: Folder, foreign: Callable[..., None]) -> None:
+def test_blank_lines_and_windows_line_ends_are_no_obstacle(folder: SafeDir, foreign: Callable[..., None]) -> None:
     foreign(folder, NAME, A + b"\r\n\n  \n" + B + b"\n")
 
     batch = Journal(folder, NAME).read(START)
@@ -154,7 +154,7 @@ def test_blank_lines_and_windows_line_ends_are_no_obstacle(folder: Folder, forei
 
 
 def test_a_line_over_the_limit_is_skipped_and_counted_and_its_neighbours_are_read(
-    folder: Folder, foreign: Callable[..., None]
+    folder: SafeDir, foreign: Callable[..., None]
 ) -> None:
     journal = Journal(folder, NAME)
     longest = b"x" * cutting.LINE_LIMIT
@@ -169,7 +169,7 @@ def test_a_line_over_the_limit_is_skipped_and_counted_and_its_neighbours_are_rea
 
 
 def test_a_line_far_over_the_limit_does_not_stop_the_reader(
-    folder: Folder, foreign: Callable[..., None], drain: Callable[..., tuple[list[Entry], Cursor]]
+    folder: SafeDir, foreign: Callable[..., None], drain: Callable[..., tuple[list[JournalEntry], Cursor]]
 ) -> None:
     foreign(folder, NAME, A + b"\n" + b"x" * (3 * cutting.LINE_LIMIT) + b"\n" + B + b"\n")
     journal = Journal(folder, NAME)
@@ -181,7 +181,7 @@ def test_a_line_far_over_the_limit_does_not_stop_the_reader(
 
 @pytest.mark.parametrize("size", [63, 64, 65, 511, 512, 513, 1023, 1024, 1025, 5000])
 def test_a_line_longer_than_what_is_read_at_once_is_read_whole(
-    folder: Folder, drain: Callable[..., tuple[list[Entry], Cursor]], size: int
+    folder: SafeDir, drain: Callable[..., tuple[list[JournalEntry], Cursor]], size: int
 ) -> None:
     journal = Journal(folder, NAME)
     long = b"x" * size * 1024
@@ -192,7 +192,7 @@ def test_a_line_longer_than_what_is_read_at_once_is_read_whole(
     assert [entry.line for entry in journal.scan()] == [A, long, B]
 
 
-def test_a_line_by_its_place(folder: Folder) -> None:
+def test_a_line_by_its_place(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     journal.append([A, B])
     journal.rotate()
@@ -203,7 +203,7 @@ def test_a_line_by_its_place(folder: Folder) -> None:
     assert [journal.read_at(Position(*at)) for at in ((1, 5), (1, 22), (2, 99), (3, 0), (0, 0))] == [None] * 5
 
 
-def test_only_regular_files_are_journals(folder: Folder, intruder: Callable[[Path], str]) -> None:
+def test_only_regular_files_are_journals(folder: SafeDir, intruder: Callable[[Path], str]) -> None:
     kind = intruder(Path(folder.path) / NAME)
 
     for use in (
@@ -216,7 +216,7 @@ def test_only_regular_files_are_journals(folder: Folder, intruder: Callable[[Pat
             use()
 
 
-def test_an_archive_that_is_a_link_is_refused(folder: Folder, tmp_path: Path) -> None:
+def test_an_archive_that_is_a_link_is_refused(folder: SafeDir, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_bytes(A + b"\n")
     (Path(folder.path) / "events-000001.jsonl").symlink_to(tmp_path / "elsewhere")
 
@@ -227,7 +227,7 @@ def test_an_archive_that_is_a_link_is_refused(folder: Folder, tmp_path: Path) ->
 # ---- torn tails
 
 
-def test_a_torn_tail_is_not_consumed_and_the_reader_is_told(folder: Folder, foreign: Callable[..., None]) -> None:
+def test_a_torn_tail_is_not_consumed_and_the_reader_is_told(folder: SafeDir, foreign: Callable[..., None]) -> None:
     journal = Journal(folder, NAME)
     journal.append([A])
     foreign(folder, NAME, b'{"id":')
@@ -241,7 +241,7 @@ def test_a_torn_tail_is_not_consumed_and_the_reader_is_told(folder: Folder, fore
     assert lines(journal, again.cursor) == [B]
 
 
-def test_the_next_append_moves_a_torn_tail_aside(folder: Folder, foreign: Callable[..., None]) -> None:
+def test_the_next_append_moves_a_torn_tail_aside(folder: SafeDir, foreign: Callable[..., None]) -> None:
     journal = Journal(folder, NAME)
     journal.append([A])
     foreign(folder, NAME, b'{"id":"to')
@@ -253,7 +253,7 @@ def test_the_next_append_moves_a_torn_tail_aside(folder: Folder, foreign: Callab
     assert [folder.read_bytes(name) for name in aside] == [b'{"id":"to']
 
 
-def test_a_tail_that_only_lacks_its_newline_gets_it(folder: Folder, foreign: Callable[..., None]) -> None:
+def test_a_tail_that_only_lacks_its_newline_gets_it(folder: SafeDir, foreign: Callable[..., None]) -> None:
     foreign(folder, NAME, A)
     journal = Journal(folder, NAME)
 
@@ -263,7 +263,7 @@ def test_a_tail_that_only_lacks_its_newline_gets_it(folder: Folder, foreign: Cal
 
 
 @pytest.mark.parametrize("tail", [b"null", b"[1]", b"\0\0\0\0", b"\xff", b"[" * 100_000, b"7"])
-def test_a_tail_that_is_no_object_is_moved_aside(folder: Folder, foreign: Callable[..., None], tail: bytes) -> None:
+def test_a_tail_that_is_no_object_is_moved_aside(folder: SafeDir, foreign: Callable[..., None], tail: bytes) -> None:
     foreign(folder, NAME, A + b"\n" + tail)
 
     aside = Journal(folder, NAME).heal()
@@ -273,7 +273,7 @@ def test_a_tail_that_is_no_object_is_moved_aside(folder: Folder, foreign: Callab
     assert content(folder) == A + b"\n"
 
 
-def test_a_torn_tail_longer_than_any_line_is_moved_aside_too(folder: Folder, foreign: Callable[..., None]) -> None:
+def test_a_torn_tail_longer_than_any_line_is_moved_aside_too(folder: SafeDir, foreign: Callable[..., None]) -> None:
     tail = b'{"id":"' + b"x" * (cutting.LINE_LIMIT + 5)
     foreign(folder, NAME, A + b"\n" + tail)
     journal = Journal(folder, NAME)
@@ -287,7 +287,7 @@ def test_a_torn_tail_longer_than_any_line_is_moved_aside_too(folder: Folder, for
 
 
 def test_what_a_foreign_program_appends_while_a_tail_is_mended_is_not_cut_off(
-    folder: Folder, foreign: Callable[..., None]
+    folder: SafeDir, foreign: Callable[..., None]
 ) -> None:
     class Interrupted(NotingDisk):
         def create(self, name: str, folder_fd: int, flags: int, mode: int) -> int:
@@ -306,7 +306,7 @@ def test_what_a_foreign_program_appends_while_a_tail_is_mended_is_not_cut_off(
 
 
 @pytest.mark.parametrize("sip", [1, 7])
-def test_a_short_write_is_completed(folder: Folder, sip: int) -> None:
+def test_a_short_write_is_completed(folder: SafeDir, sip: int) -> None:
     journal = on(DribblingDisk(sip), folder)
     journal.append([A, B])
 
@@ -315,7 +315,7 @@ def test_a_short_write_is_completed(folder: Folder, sip: int) -> None:
 
 
 @pytest.mark.parametrize("room", range(11))
-def test_a_full_disk_takes_nothing_away_and_leaves_no_half_line(folder: Folder, room: int) -> None:
+def test_a_full_disk_takes_nothing_away_and_leaves_no_half_line(folder: SafeDir, room: int) -> None:
     Journal(folder, NAME).append([A])
     journal = on(FullDisk(room), folder)
 
@@ -326,7 +326,7 @@ def test_a_full_disk_takes_nothing_away_and_leaves_no_half_line(folder: Folder, 
     assert on(FullDisk(1000), folder).append([C]) == Position(1, 11)
 
 
-def test_after_a_full_disk_the_same_journal_goes_on_when_there_is_room_again(folder: Folder) -> None:
+def test_after_a_full_disk_the_same_journal_goes_on_when_there_is_room_again(folder: SafeDir) -> None:
     disk = FullDisk(5)
     journal = on(disk, folder)
     with pytest.raises(StorageError):
@@ -338,7 +338,7 @@ def test_after_a_full_disk_the_same_journal_goes_on_when_there_is_room_again(fol
     assert lines(journal) == [B]
 
 
-def test_the_limit_of_file_sizes_takes_nothing_away(folder: Folder) -> None:
+def test_the_limit_of_file_sizes_takes_nothing_away(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     journal.append([A])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -356,7 +356,7 @@ def test_the_limit_of_file_sizes_takes_nothing_away(folder: Folder) -> None:
     assert lines(journal) == [A, C]
 
 
-def test_what_could_not_be_flushed_is_taken_as_lost_until_the_journal_is_opened_anew(folder: Folder) -> None:
+def test_what_could_not_be_flushed_is_taken_as_lost_until_the_journal_is_opened_anew(folder: SafeDir) -> None:
     Journal(folder, NAME).append([A])
     journal = on(FailingDisk("fdatasync", errno.EIO), folder)
 
@@ -371,7 +371,7 @@ def test_what_could_not_be_flushed_is_taken_as_lost_until_the_journal_is_opened_
 
 
 def test_a_failed_write_does_not_cut_off_what_a_foreign_program_appended_behind_it(
-    folder: Folder, foreign: Callable[..., None]
+    folder: SafeDir, foreign: Callable[..., None]
 ) -> None:
     class Crowded(FullDisk):
         def write(self, fd: int, block: bytes | memoryview) -> int:
@@ -392,7 +392,7 @@ def test_a_failed_write_does_not_cut_off_what_a_foreign_program_appended_behind_
 
 
 def _append_many(path: str, who: str, count: int, together: Barrier) -> None:
-    with Folder.make(path) as folder:
+    with SafeDir.make(path) as folder:
         journal = Journal(folder, NAME)
         together.wait(60)
         for number in range(count):
@@ -401,7 +401,7 @@ def _append_many(path: str, who: str, count: int, together: Barrier) -> None:
                 journal.rotate()
 
 
-def test_processes_that_append_and_rotate_at_once_mix_nothing_and_lose_nothing(folder: Folder) -> None:
+def test_processes_that_append_and_rotate_at_once_mix_nothing_and_lose_nothing(folder: SafeDir) -> None:
     spawn = multiprocessing.get_context("spawn")
     together = spawn.Barrier(2)
     writers = [spawn.Process(target=_append_many, args=(folder.path, who, 30, together)) for who in "ab"]
@@ -421,7 +421,7 @@ def test_processes_that_append_and_rotate_at_once_mix_nothing_and_lose_nothing(f
 # ---- rotation
 
 
-def test_rotation_closes_the_segment_and_begins_one_with_a_snapshot(folder: Folder) -> None:
+def test_rotation_closes_the_segment_and_begins_one_with_a_snapshot(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     journal.append([A])
 
@@ -433,7 +433,7 @@ def test_rotation_closes_the_segment_and_begins_one_with_a_snapshot(folder: Fold
     assert journal.segments() == (1, 2)
 
 
-def test_an_archives_name_is_flushed_before_the_live_name_moves_on(folder: Folder) -> None:
+def test_an_archives_name_is_flushed_before_the_live_name_moves_on(folder: SafeDir) -> None:
     disk = NotingDisk()
     journal = on(disk, folder)
     journal.append([A])
@@ -444,7 +444,7 @@ def test_an_archives_name_is_flushed_before_the_live_name_moves_on(folder: Folde
     assert disk.done == ["fdatasync", "create", "write", "fsync", "link", "fsync", "rename", "fsync"]
 
 
-def test_a_reader_goes_through_all_segments(folder: Folder) -> None:
+def test_a_reader_goes_through_all_segments(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     for line in (A, B, C):
         journal.append([line])
@@ -457,7 +457,7 @@ def test_a_reader_goes_through_all_segments(folder: Folder) -> None:
     assert batch.cursor == Cursor(4, 0, 11)
 
 
-def test_a_journal_learns_of_the_rotations_of_another_process(folder: Folder) -> None:
+def test_a_journal_learns_of_the_rotations_of_another_process(folder: SafeDir) -> None:
     ours, theirs = Journal(folder, NAME), Journal(folder, NAME)
     ours.append([A])
     cursor = ours.read(START).cursor
@@ -470,7 +470,7 @@ def test_a_journal_learns_of_the_rotations_of_another_process(folder: Folder) ->
     assert ours.end() == Cursor(4, 11, 11)
 
 
-def test_a_line_that_comes_late_to_a_closed_segment_is_read(folder: Folder) -> None:
+def test_a_line_that_comes_late_to_a_closed_segment_is_read(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     journal.append([A])
     with (Path(folder.path) / NAME).open("ab", buffering=0) as program:
@@ -478,7 +478,7 @@ def test_a_line_that_comes_late_to_a_closed_segment_is_read(folder: Folder) -> N
         passed = journal.read(START).cursor
         program.write(B + b"\n")
 
-    late = Reader(folder, NAME).read(passed)
+    late = JournalReader(folder, NAME).read(passed)
 
     assert list(late.entries) == [((1, 11), B)]
     assert lines(journal, late.cursor) == []
@@ -486,7 +486,7 @@ def test_a_line_that_comes_late_to_a_closed_segment_is_read(folder: Folder) -> N
     assert lines(journal, late.cursor) == [C]
 
 
-def test_a_late_line_that_is_still_unfinished_is_waited_for(folder: Folder) -> None:
+def test_a_late_line_that_is_still_unfinished_is_waited_for(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     journal.append([A])
     with (Path(folder.path) / NAME).open("ab", buffering=0) as program:
@@ -498,7 +498,7 @@ def test_a_late_line_that_is_still_unfinished_is_waited_for(folder: Folder) -> N
     assert lines(journal, cursor) == [B]
 
 
-def test_a_reader_at_the_end_sees_only_what_comes_after(folder: Folder) -> None:
+def test_a_reader_at_the_end_sees_only_what_comes_after(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     journal.append([A])
     journal.rotate()
@@ -509,13 +509,13 @@ def test_a_reader_at_the_end_sees_only_what_comes_after(folder: Folder) -> None:
     assert lines(journal, end) == [B]
 
 
-def test_the_end_is_before_a_torn_tail(folder: Folder, foreign: Callable[..., None]) -> None:
+def test_the_end_is_before_a_torn_tail(folder: SafeDir, foreign: Callable[..., None]) -> None:
     foreign(folder, NAME, A + b"\n" + B[:5])
 
     assert Journal(folder, NAME).end() == Cursor(1, 11)
 
 
-def test_a_file_beneath_the_cursor_that_was_cut_is_read_again_and_the_reader_is_told(folder: Folder) -> None:
+def test_a_file_beneath_the_cursor_that_was_cut_is_read_again_and_the_reader_is_told(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     journal.append([A, B, C])
     cursor = journal.read(START).cursor
@@ -528,7 +528,7 @@ def test_a_file_beneath_the_cursor_that_was_cut_is_read_again_and_the_reader_is_
     assert not journal.read(batch.cursor).gap
 
 
-def test_segments_that_were_taken_away_are_passed_over_and_the_reader_is_told(folder: Folder) -> None:
+def test_segments_that_were_taken_away_are_passed_over_and_the_reader_is_told(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     for line in (A, B, C, A):
         journal.append([line])
@@ -545,7 +545,7 @@ def test_segments_that_were_taken_away_are_passed_over_and_the_reader_is_told(fo
     assert [entry.line for entry in Journal(folder, NAME).scan()] == [B, A]
 
 
-def test_a_cursor_from_before_all_archives_were_taken_away_begins_anew(folder: Folder) -> None:
+def test_a_cursor_from_before_all_archives_were_taken_away_begins_anew(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     for line in (A, B):
         journal.append([line])
@@ -560,7 +560,7 @@ def test_a_cursor_from_before_all_archives_were_taken_away_begins_anew(folder: F
     assert (batch.gap, [entry.line for entry in batch.entries]) == (True, [C])
 
 
-def test_files_with_similar_names_are_no_segments(folder: Folder) -> None:
+def test_files_with_similar_names_are_no_segments(folder: SafeDir) -> None:
     for name in (
         "events-1.jsonl",
         "events-000000.jsonl",
@@ -574,13 +574,13 @@ def test_files_with_similar_names_are_no_segments(folder: Folder) -> None:
     assert Journal(folder, NAME).segments() == (1,)
 
 
-def test_the_millionth_segment_is_found(folder: Folder) -> None:
+def test_the_millionth_segment_is_found(folder: SafeDir) -> None:
     folder.replace("events-1000000.jsonl", A + b"\n")
 
     assert Journal(folder, NAME).append([B]) == Position(1_000_001, 0)
 
 
-def test_a_file_system_without_links_leaves_the_journal_as_it_was(folder: Folder) -> None:
+def test_a_file_system_without_links_leaves_the_journal_as_it_was(folder: SafeDir) -> None:
     Journal(folder, NAME).append([A])
     journal = on(FailingDisk("link", errno.EPERM), folder)
 
@@ -595,7 +595,7 @@ def test_a_file_system_without_links_leaves_the_journal_as_it_was(folder: Folder
 # ---- looking back
 
 
-def a_long_journal(folder: Folder) -> Journal:
+def a_long_journal(folder: SafeDir) -> Journal:
     journal = Journal(folder, NAME)
     for first in range(0, 60, 20):
         journal.append([b'{"n":"%03d"}' % number for number in range(first, first + 20)])
@@ -605,7 +605,7 @@ def a_long_journal(folder: Folder) -> Journal:
 
 
 @pytest.mark.parametrize("room", [0, 1, 11, 12, 13, 239, 240, 241, 500, 719, 720, 100_000])
-def test_the_tail_is_the_complete_lines_of_the_last_bytes_across_segments(folder: Folder, room: int) -> None:
+def test_the_tail_is_the_complete_lines_of_the_last_bytes_across_segments(folder: SafeDir, room: int) -> None:
     journal = a_long_journal(folder)
     everything = list(journal.scan())
 
@@ -616,14 +616,14 @@ def test_the_tail_is_the_complete_lines_of_the_last_bytes_across_segments(folder
     assert len(found) == min(room // 12, 60)
 
 
-def test_what_memory_has_forgotten_is_found_in_any_segment(folder: Folder) -> None:
+def test_what_memory_has_forgotten_is_found_in_any_segment(folder: SafeDir) -> None:
     journal = a_long_journal(folder)
 
     assert all(journal.find(b'"%03d"' % number) for number in range(60))
     assert not journal.find(b'"060"')
 
 
-def test_a_search_ends_before_a_place(folder: Folder) -> None:
+def test_a_search_ends_before_a_place(folder: SafeDir) -> None:
     journal = a_long_journal(folder)
     places = {entry.line: entry.position for entry in journal.scan()}
     at = places[b'{"n":"025"}']
@@ -634,7 +634,7 @@ def test_a_search_ends_before_a_place(folder: Folder) -> None:
     assert not journal.find(b'"041"', before=at)
 
 
-def test_a_search_sees_what_lies_across_its_blocks(folder: Folder) -> None:
+def test_a_search_sees_what_lies_across_its_blocks(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     for pad in (1024 * 1024 - 40, 1024 * 1024 + 10, 30):
         journal.append([b'{"pad":"' + b"x" * pad + b'","id":"needle-%d"}' % pad])
@@ -643,14 +643,14 @@ def test_a_search_sees_what_lies_across_its_blocks(folder: Folder) -> None:
     assert len(list(journal.containing(b"needle"))) == 3
 
 
-def test_a_search_yields_each_line_once_and_whole(folder: Folder) -> None:
+def test_a_search_yields_each_line_once_and_whole(folder: SafeDir) -> None:
     journal = Journal(folder, NAME)
     journal.append([A + A, B, A])
 
     assert list(journal.containing(b'"a"')) == [((1, 0), A + A), ((1, 32), A)]
 
 
-def test_a_torn_tail_is_in_no_search_and_no_scan(folder: Folder, foreign: Callable[..., None]) -> None:
+def test_a_torn_tail_is_in_no_search_and_no_scan(folder: SafeDir, foreign: Callable[..., None]) -> None:
     foreign(folder, NAME, A + b"\n" + B)
     journal = Journal(folder, NAME)
 
@@ -658,7 +658,7 @@ def test_a_torn_tail_is_in_no_search_and_no_scan(folder: Folder, foreign: Callab
     assert [entry.line for entry in journal.scan()] == [entry.line for entry in journal.tail(1000)] == [A]
 
 
-def test_a_scan_can_begin_anywhere(folder: Folder) -> None:
+def test_a_scan_can_begin_anywhere(folder: SafeDir) -> None:
     journal = a_long_journal(folder)
     everything = list(journal.scan())
 
@@ -667,7 +667,7 @@ def test_a_scan_can_begin_anywhere(folder: Folder) -> None:
 
 
 def test_an_idle_reader_opens_nothing_however_long_the_journal_is(tmp_path: Path, foreign: Callable[..., None]) -> None:
-    class Counting(Folder):
+    class Counting(SafeDir):
         opened = 0
 
         def open_to_read(self, name: str) -> int | None:
@@ -686,9 +686,9 @@ def test_an_idle_reader_opens_nothing_however_long_the_journal_is(tmp_path: Path
         journal.append([A])
         end = journal.end()
         before = Counting.opened
-        assert Reader(folder, NAME).read(end).entries == ()
+        assert JournalReader(folder, NAME).read(end).entries == ()
         assert Counting.opened == before
 
 
-def test_positions_only_grow(folder: Folder) -> None:
+def test_positions_only_grow(folder: SafeDir) -> None:
     assert all(one.position < next_.position for one, next_ in pairwise(a_long_journal(folder).scan()))

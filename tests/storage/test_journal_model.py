@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from prloom.model.position import START, Position
-from prloom.storage.folder import Folder
 from prloom.storage.journal import Journal
-from prloom.storage.reader import Entry, Reader
+from prloom.storage.reader import JournalEntry, JournalReader
+from prloom.storage.safe_dir import SafeDir
 
 NAME = "events.jsonl"
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -37,11 +37,11 @@ class JournalMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.root = tempfile.mkdtemp(dir=MEMORY)
-        self.folder = Folder.make(self.root, "bus")
+        self.folder = SafeDir.make(self.root, "bus")
         self.journal = Journal(self.folder, NAME)
-        self.reader = Reader(self.folder, NAME)
+        self.reader = JournalReader(self.folder, NAME)
         self.segments = [b""]
-        self.seen: list[Entry] = []
+        self.seen: list[JournalEntry] = []
         self.cursor = START
         self.closed_fd: int | None = None
 
@@ -58,13 +58,13 @@ class JournalMachine(RuleBasedStateMachine):
             os.close(self.closed_fd)
         shutil.rmtree(self.root)
 
-    def expected(self) -> list[Entry]:
-        found: list[Entry] = []
+    def expected(self) -> list[JournalEntry]:
+        found: list[JournalEntry] = []
         for number, content in enumerate(self.segments, 1):
             offset = 0
             for line in content.split(b"\n")[:-1]:
                 if line.strip():
-                    found.append(Entry(Position(number, offset), line))
+                    found.append(JournalEntry(Position(number, offset), line))
                 offset += len(line) + 1
         return found
 
@@ -142,7 +142,7 @@ class JournalMachine(RuleBasedStateMachine):
     @rule()
     def open_anew(self) -> None:
         self.journal = Journal(self.folder, NAME)
-        self.reader = Reader(self.folder, NAME)
+        self.reader = JournalReader(self.folder, NAME)
 
     @rule(room=st.integers(0, 200))
     def look_at_the_tail(self, room: int) -> None:

@@ -12,19 +12,19 @@ import pytest
 
 from prloom.errors import StorageError
 from prloom.storage import locks
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 
 def _hold(path: str, ready: Connection) -> None:
-    with Folder.make(path) as folder, locks.held(folder):
+    with SafeDir.make(path) as folder, locks.held(folder):
         ready.send("held")
         ready.recv()
 
 
-def test_a_second_holder_waits_for_a_bounded_time_and_is_told_who_holds_it(folder: Folder) -> None:
+def test_a_second_holder_waits_for_a_bounded_time_and_is_told_who_holds_it(folder: SafeDir) -> None:
     with (
         locks.held(folder),
         pytest.raises(
@@ -35,14 +35,14 @@ def test_a_second_holder_waits_for_a_bounded_time_and_is_told_who_holds_it(folde
         pytest.fail("held twice")
 
 
-def test_a_lock_can_be_taken_again_after_it_was_given_back(folder: Folder) -> None:
+def test_a_lock_can_be_taken_again_after_it_was_given_back(folder: SafeDir) -> None:
     for _ in range(2):
         with pytest.raises(KeyError), locks.held(folder, timeout=0):
             raise KeyError
     assert folder.names() == ()
 
 
-def test_readers_share_and_writers_do_not(folder: Folder) -> None:
+def test_readers_share_and_writers_do_not(folder: SafeDir) -> None:
     with (
         locks.held(folder, exclusive=False),
         locks.held(folder, exclusive=False, timeout=0),
@@ -52,7 +52,7 @@ def test_readers_share_and_writers_do_not(folder: Folder) -> None:
         pytest.fail("a writer among readers")
 
 
-def test_a_waiter_gets_the_lock_as_soon_as_its_holder_is_killed(folder: Folder) -> None:
+def test_a_waiter_gets_the_lock_as_soon_as_its_holder_is_killed(folder: SafeDir) -> None:
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe()
     holder = spawn.Process(target=_hold, args=(folder.path, theirs))
@@ -68,7 +68,7 @@ def test_a_waiter_gets_the_lock_as_soon_as_its_holder_is_killed(folder: Folder) 
     assert holder.exitcode == -signal.SIGKILL
 
 
-def test_threads_exclude_one_another_through_the_same_folder(folder: Folder) -> None:
+def test_threads_exclude_one_another_through_the_same_folder(folder: SafeDir) -> None:
     inside: list[str] = []
 
     def work(name: str) -> None:
@@ -88,7 +88,7 @@ def test_threads_exclude_one_another_through_the_same_folder(folder: Folder) -> 
     assert inside[::2] == inside[1::2]
 
 
-def test_a_program_started_meanwhile_does_not_inherit_the_lock(folder: Folder) -> None:
+def test_a_program_started_meanwhile_does_not_inherit_the_lock(folder: SafeDir) -> None:
     with locks.held(folder):
         inheritable = [int(fd.name) for fd in Path("/dev/fd").iterdir() if _inheritable(int(fd.name))]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from prloom.storage import modes
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 
 @pytest.fixture(params=[0, 0o022])
@@ -48,7 +48,7 @@ def test_prlooms_own_is_told_from_a_branchs(path: str, folder: bool, files: bool
 
 @pytest.mark.usefixtures("_umask")
 def test_what_is_made_is_its_owners_alone(tmp_path: Path):
-    with Folder.make(tmp_path, "prloom", ".local", "bus") as bus:
+    with SafeDir.make(tmp_path, "prloom", ".local", "bus") as bus:
         bus.replace("whole.json", b"{}")
         os.close(bus.open_to_append("events.jsonl"))
 
@@ -63,7 +63,7 @@ def test_what_an_earlier_version_left_open_to_others_is_closed_when_it_is_opened
     bus.mkdir(parents=True)
     (bus / "events.jsonl").touch()
 
-    with Folder.make(tmp_path, "prloom", ".local", "bus") as folder:
+    with SafeDir.make(tmp_path, "prloom", ".local", "bus") as folder:
         os.close(folder.open_to_append("events.jsonl"))
 
     assert [mode(each) for each in (bus.parent, bus, bus / "events.jsonl")] == [0o700, 0o700, 0o600]
@@ -76,7 +76,7 @@ def test_a_plans_worktree_is_closed_when_it_is_opened_and_the_branchs_files_are_
     for each in (worktree, worktree / "src", worktree / "src/app.py"):
         each.chmod(0o777)
 
-    with Folder.make(worktree, "prloom", ".local"), Folder.make(worktree, "src") as source:
+    with SafeDir.make(worktree, "prloom", ".local"), SafeDir.make(worktree, "src") as source:
         source.read_bytes("app.py")
 
     assert mode(worktree) == 0o700
@@ -90,7 +90,7 @@ def test_what_people_edit_keeps_its_mode(tmp_path: Path, name: str):
     (local / name).touch()
     (local / name).chmod(0o640)
 
-    with Folder.make(tmp_path, "prloom", ".local") as folder:
+    with SafeDir.make(tmp_path, "prloom", ".local") as folder:
         folder.read_bytes(name)
 
     assert mode(local / name) == 0o640

@@ -9,16 +9,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prloom.storage import index, tablefile
-from prloom.storage.folder import Folder
 from prloom.storage.index import FAR, Table
+from prloom.storage.safe_dir import SafeDir
 from prloom.storage.tablefile import BLOCK, DamagedError, TableFile
 
 NAME = "events-000001.index"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Folder]:
-    with Folder.make(tmp_path, "state") as made:
+def folder(tmp_path: Path) -> Iterator[SafeDir]:
+    with SafeDir.make(tmp_path, "state") as made:
         yield made
 
 
@@ -26,7 +26,7 @@ def of(keys: Sequence[str], covered: int) -> Table:
     return index.made(((key, 10 * number) for number, key in enumerate(keys)), covered)
 
 
-def saved(folder: Folder, *tables: Table) -> TableFile:
+def saved(folder: SafeDir, *tables: Table) -> TableFile:
     moved = [(table.pairs, sum(each.covered for each in tables[:at])) for at, table in enumerate(tables)]
     folder.replace(NAME, tablefile.content(7, moved, [table.covered for table in tables]), lasting=False)
     found = tablefile.load(folder, NAME)
@@ -35,7 +35,7 @@ def saved(folder: Folder, *tables: Table) -> TableFile:
 
 
 @pytest.mark.parametrize("count", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 50_000])
-def test_each_key_is_found_where_it_stands_and_no_other(folder: Folder, count: int):
+def test_each_key_is_found_where_it_stands_and_no_other(folder: SafeDir, count: int):
     keys = [f"key {number}" for number in range(count)]
 
     table = saved(folder, of(keys, 10 * count))
@@ -46,7 +46,7 @@ def test_each_key_is_found_where_it_stands_and_no_other(folder: Folder, count: i
     assert sum(len(table.find(index.checksum(f"other {number}"))) for number in range(1000)) <= 1
 
 
-def test_of_several_files_it_tells_in_which_one_a_key_stands(folder: Folder):
+def test_of_several_files_it_tells_in_which_one_a_key_stands(folder: SafeDir):
     tables = of(["a", "b"], 20), of([], 0), of(["c"], 10), of(["b", "d"], 20)
 
     table = saved(folder, *tables)
@@ -56,7 +56,7 @@ def test_of_several_files_it_tells_in_which_one_a_key_stands(folder: Folder):
     assert sorted(table.find(index.checksum("b"))) == [(0, 10), (3, 0)]
 
 
-def test_a_key_that_stands_at_more_places_than_a_block_has_pairs_is_found_at_all_of_them(folder: Folder):
+def test_a_key_that_stands_at_more_places_than_a_block_has_pairs_is_found_at_all_of_them(folder: SafeDir):
     places = [("many", 10 * number) for number in range(3 * BLOCK)]
     more = [(f"key {number}", 5) for number in range(BLOCK)]
 
@@ -65,7 +65,7 @@ def test_a_key_that_stands_at_more_places_than_a_block_has_pairs_is_found_at_all
     assert [offset for _, offset in table.find(index.checksum("many"))] == [offset for _, offset in places]
 
 
-def test_a_place_behind_four_gibibytes_is_told_as_far(folder: Folder):
+def test_a_place_behind_four_gibibytes_is_told_as_far(folder: SafeDir):
     table = saved(folder, index.made([("near", FAR - 1), ("far", FAR + 7)], FAR + 100))
 
     assert table.find(index.checksum("near")) == ((0, FAR - 1),)
@@ -91,7 +91,7 @@ def test_many_places_make_the_same_table_as_few_do_bit_by_bit():
     assert whole.pairs == array("Q", sorted(pair for part in parts for pair in part.pairs))
 
 
-def test_a_damaged_table_is_never_believed(folder: Folder, tmp_path: Path):
+def test_a_damaged_table_is_never_believed(folder: SafeDir, tmp_path: Path):
     keys = [f"key {number}" for number in range(2 * BLOCK + 100)]
     saved(folder, of(keys, 99_999))
     file = tmp_path / "state" / NAME
@@ -108,7 +108,7 @@ def test_a_damaged_table_is_never_believed(folder: Folder, tmp_path: Path):
             assert all((0, 10 * number) in found.find(index.checksum(key)) for number, key in enumerate(keys))
 
 
-def test_a_table_that_was_cut_is_none(folder: Folder, tmp_path: Path):
+def test_a_table_that_was_cut_is_none(folder: SafeDir, tmp_path: Path):
     saved(folder, of(["a", "b", "c"], 30))
     file = tmp_path / "state" / NAME
     whole = file.read_bytes()
@@ -120,7 +120,7 @@ def test_a_table_that_was_cut_is_none(folder: Folder, tmp_path: Path):
     assert tablefile.load(folder, NAME) is None
 
 
-def test_there_is_no_table_where_there_is_no_file_or_one_of_another_form(folder: Folder, tmp_path: Path):
+def test_there_is_no_table_where_there_is_no_file_or_one_of_another_form(folder: SafeDir, tmp_path: Path):
     assert tablefile.load(folder, NAME) is None
     (tmp_path / "state" / NAME).write_bytes(b"prloom\x01i" + bytes(100))
     assert tablefile.load(folder, NAME) is None

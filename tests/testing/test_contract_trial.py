@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.extensions.discovery import Found
+from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.testing import contract_trial, finding
 
 KEEPS = """
@@ -25,7 +25,7 @@ KEEPS = """
 """
 
 
-def a_plugin(folder: Path, code: str) -> Found:
+def a_plugin(folder: Path, code: str) -> DiscoveredPlugin:
     path = folder / "noted.py"
     path.write_text(textwrap.dedent(code))
     return finding.at(path)

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from prloom.api import Author, Comment, Event, ExtensionError, HookContext, PluginContext, Target, TriageContext
-from prloom.extensions.process_host import ProcessHost
+from prloom.extensions.host.process import ProcessHost
 from prloom.testing import (
     GOLDEN_EVENTS,
     NOW,

@@ -12,7 +12,7 @@ import pytest
 
 from prloom.api import HttpNeeds
 from prloom.transport.client import Client
-from prloom.transport.memory import Memory
+from prloom.transport.limits_store import LimitsStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 Answers = Callable[[httpx.Request], httpx.Response]
@@ -25,7 +25,7 @@ class Wire:
     answers: Answers = lambda request: httpx.Response(200, json={})
     token: str | None = "secret-token"
     needs: HttpNeeds = field(default_factory=lambda: HttpNeeds("https://api.example/v3", headers={"accept": "x/y"}))
-    remembers: Memory | None = None
+    remembers: LimitsStore | None = None
     now: datetime = NOON
 
     def __post_init__(self) -> None:

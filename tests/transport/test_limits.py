@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from prloom.transport import limits
-from prloom.transport.limits import Bounds, Limits, Primary
+from prloom.transport.limits import Bounds, Primary, RateLimits
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ONE = NOON + timedelta(hours=1)
@@ -15,16 +15,16 @@ BOUNDS = Bounds(timedelta(seconds=1), 800, 80, 500)
 SECOND = timedelta(seconds=1)
 
 
-NOTHING = Limits()
+NOTHING = RateLimits()
 
 
-def after(status: int, before: Limits = NOTHING, body: bytes = b"", **headers: str) -> Limits:
+def after(status: int, before: RateLimits = NOTHING, body: bytes = b"", **headers: str) -> RateLimits:
     named = {name.replace("_", "-"): text for name, text in headers.items()}
     hit = limits.limited(status, named, body)
     return limits.learn(before, status, named, NOON, hit=hit)
 
 
-def opens(known: Limits, *, now: datetime = NOON, write: bool = False, of: str = "core") -> timedelta:
+def opens(known: RateLimits, *, now: datetime = NOON, write: bool = False, of: str = "core") -> timedelta:
     return limits.opens(known, now, BOUNDS, write=write, of=of) - now
 
 
@@ -51,7 +51,7 @@ def test_a_server_is_left_alone_for_as_long_as_it_says_or_a_minute(
 
 
 def test_a_limit_without_a_time_is_waited_for_longer_each_time() -> None:
-    known, waits = Limits(), []
+    known, waits = RateLimits(), []
     for _ in range(8):
         known = after(429, known)
         waits.append(opens(known) // SECOND)
@@ -76,7 +76,7 @@ def test_a_403_that_is_no_limit_stops_nothing() -> None:
 
 @pytest.mark.parametrize(("remaining", "wait"), [(4000, 0), (251, 0), (250, 3600), (0, 3600)])
 def test_before_the_allowance_is_spent_it_stops(remaining: int, wait: int) -> None:
-    known = Limits({"core": Primary(5000, remaining, ONE)})
+    known = RateLimits({"core": Primary(5000, remaining, ONE)})
 
     assert opens(known) == wait * SECOND
     assert opens(known, now=ONE) == timedelta()
@@ -109,7 +109,7 @@ def test_a_time_that_cannot_be_meant_is_as_none(date: str) -> None:
 
 
 def test_each_resource_has_its_own_allowance() -> None:
-    known = Limits({"graphql": Primary(5000, 0, ONE), "core": Primary(5000, 4000, ONE)})
+    known = RateLimits({"graphql": Primary(5000, 0, ONE), "core": Primary(5000, 4000, ONE)})
 
     assert (opens(known), opens(known, of="graphql")) == (timedelta(), timedelta(hours=1))
     assert limits.remaining(known) == 0
@@ -123,14 +123,14 @@ def test_a_number_that_is_none_tells_nothing(odd: str) -> None:
 
 
 def test_a_write_waits_for_the_one_before_it_and_a_read_does_not() -> None:
-    known = limits.sent(Limits(), NOON, BOUNDS, write=True)
+    known = limits.sent(RateLimits(), NOON, BOUNDS, write=True)
 
     assert (opens(known, write=True), opens(known)) == (SECOND, timedelta())
 
 
 def test_a_write_costs_five_points() -> None:
     bounds = Bounds(timedelta(), 12, 80, 500)
-    known = Limits()
+    known = RateLimits()
     for second, write in enumerate((True, False, True)):
         known = limits.sent(known, NOON + second * SECOND, bounds, write=write)
     now = NOON + 3 * SECOND
@@ -140,7 +140,7 @@ def test_a_write_costs_five_points() -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    known = Limits()
+    known = RateLimits()
     for minute in range(2000):
         known = limits.sent(known, NOON + timedelta(minutes=minute), BOUNDS, write=True)
 

@@ -46,7 +46,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P1: a ledger that failed writes nothing past what it does not know",
-        "prloom/engine/bus/ledger.py",
+        "prloom/engine/bus/event_store.py",
         "        self._closed = self._closed or reason\n",
         "        log.warning(reason)\n",
         "engine/bus/test_ledger.py",
@@ -54,7 +54,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P1: an id is known however long ago it came in",
-        "prloom/engine/bus/known.py",
+        "prloom/engine/bus/seen_ids.py",
         "        for place in self._candidates(event_id):\n",
         "        for place in ():\n",
         "engine/plan/test_intake.py",
@@ -62,7 +62,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "damage: a replaced bus whose reading was cut short asks nobody twice",
-        "prloom/engine/plan/desk.py",
+        "prloom/engine/plan/runtime.py",
         "        self.know(self.ledger.state.cursor, self.ledger.state.rereading)\n",
         "        self.know(self.ledger.state.cursor, None)\n",
         "hostile/test_replaced.py",
@@ -70,7 +70,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "damage: what was read again of a replaced bus stays known",
-        "prloom/engine/bus/known.py",
+        "prloom/engine/bus/seen_ids.py",
         "        if event_id in self._told:\n",
         "        if event_id not in self._told:\n",
         "hostile/test_replaced.py",
@@ -102,7 +102,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P1: half an emoji does not keep a page of events from the bus",
-        "prloom/storage/wire.py",
+        "prloom/storage/json_codec.py",
         '        return b"".join(encode(value) + b"\\n" for value in values)\n',
         "        raise\n",
         "engine/bus/test_entries.py",
@@ -126,7 +126,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P1: a run that nobody has in hand is found again",
-        "prloom/engine/plan/work.py",
+        "prloom/engine/plan/reconcile.py",
         "        if desk.busy.isdisjoint(ids):\n",
         "        if not ids:\n",
         "engine/test_dispatcher.py",
@@ -134,7 +134,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P1: a request that a plan cannot carry out now waits for it",
-        "prloom/engine/operator/errands.py",
+        "prloom/engine/operator/requests.py",
         "    box.settle(each._replace(plans=plans) for each, plans in owed if plans)\n",
         "    box.settle()\n",
         "engine/operator/test_control.py",
@@ -142,7 +142,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P2: the decision is appended before anything else is written",
-        "prloom/engine/bus/ledger.py",
+        "prloom/engine/bus/event_store.py",
         """            position = self._decisions.append([line])
             self._take_effect(decision, now, _behind(position, line, self.state.log))
 """,
@@ -228,7 +228,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P5: a run that prloom's own end cut short counts as no attempt",
-        "prloom/engine/plan/settling.py",
+        "prloom/engine/plan/triage_results.py",
         '    if result.status == "interrupted":\n',
         "    if not live:\n",
         "engine/plan/test_agents.py",
@@ -236,7 +236,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P5: a full tick does not go on with what comes due meanwhile",
-        "prloom/engine/plan/work.py",
+        "prloom/engine/plan/reconcile.py",
         "    now = hands.horizon or desk.clock()\n",
         "    now = desk.clock()\n",
         "engine/test_dispatcher.py",
@@ -244,7 +244,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P6: prloom's own posts are known by their mark where the receipt was lost",
-        "prloom/core/intake.py",
+        "prloom/core/admission.py",
         "    return delivered(event, ledger) or own_action(event, ledger) is not None\n",
         "    return delivered(event, ledger)\n",
         "engine/test_promises.py",
@@ -252,7 +252,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P7: a stranger's text is held before any hook sees it",
-        "prloom/engine/plan/intake.py",
+        "prloom/engine/plan/admission.py",
         '            return Change(event_id=event.id, verdict="held", state="held", reason=reason, intake=came_in)\n'
         "        case Unknown",
         '            return Change(event_id=event.id, verdict="held", state="pending", reason=reason, intake=came_in)\n'
@@ -262,7 +262,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P7: a stranger's text is held also where nobody would be shown it",
-        "prloom/engine/plan/intake.py",
+        "prloom/engine/plan/admission.py",
         '        if changes[-1].state == "pending" and unseen(event):\n',
         "        if unseen(event):\n",
         "engine/plan/test_intake.py",
@@ -286,7 +286,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P7: a stranger is not acknowledged before somebody vouches",
-        "prloom/engine/plan/intake.py",
+        "prloom/engine/plan/admission.py",
         '        if changes[-1].state == "pending" and acknowledgement is not None:\n',
         "        if acknowledgement is not None:\n",
         "engine/plan/test_acknowledging.py",
@@ -302,7 +302,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P8: what a branch commits does not pass for prloom's own files",
-        "prloom/engine/bus/guard.py",
+        "prloom/engine/bus/worktree_guard.py",
         "    if committed is None:\n        return None\n",
         '    if committed != "":\n        return None\n',
         "engine/bus/test_guard.py",
@@ -310,7 +310,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P9: opening a repository takes its lock",
-        "prloom/engine/board.py",
+        "prloom/engine/plan_registry.py",
         "        self._lock.acquire()\n",
         "",
         "engine/test_board.py",
@@ -318,7 +318,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P10: what has not changed is not saved",
-        "prloom/engine/bus/ledger.py",
+        "prloom/engine/bus/event_store.py",
         "        if self._closed is None and self.state != self._saved:\n",
         "        if self._closed is None:\n",
         "engine/test_promises.py",
@@ -366,7 +366,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "GitHub: a plan made anew between two polls hears what was said before",
-        "bridges/github/knowledge/cursor.py",
+        "bridges/github/sansio/cursor.py",
         "if tracked.get(number) == seen.plan}",
         "if number in tracked}",
         "bridges/github/test_incoming.py",
@@ -431,7 +431,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "exchange: what was made while the connection was lost is there once",
-        "prloom/exchange/repeating.py",
+        "prloom/exchange/retry_idempotent.py",
         "            unknown = error\n",
         "            raise\n",
         "exchange/test_held.py",
@@ -452,7 +452,7 @@ WEAKENINGS = (
         "",
         "exchange/sqlite/test_store.py",
         "waits_for_nobodys_turn",
-        ("prloom/exchange/sqlite/turn.py", "PATIENCE = 30.0  # seconds\n", "PATIENCE = 0.2  # seconds\n"),
+        ("prloom/exchange/sqlite/writer_lock.py", "PATIENCE = 30.0  # seconds\n", "PATIENCE = 0.2  # seconds\n"),
     ),
     Weakening(
         "exchange: what was acknowledged is flushed",
@@ -496,7 +496,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "exchange: the end of a conversation is told once",
-        "prloom/exchange/sqlite/telling.py",
+        "prloom/exchange/sqlite/notifications.py",
         "told = 0 AND (taken_until IS NULL OR taken_until <= ?)",
         "told = 0 OR taken_until <= ?",
         "exchange/test_conformance.py",
@@ -520,7 +520,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "exchange: what a command prints that is no UTF-8 is replaced",
-        "prloom/exchange/worker/kept.py",
+        "prloom/exchange/worker/bounded_buffer.py",
         'return whole.decode("utf-8", "replace")',
         "return whole.decode()",
         "exchange/worker/test_command.py",
@@ -536,7 +536,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "exchange: a time-out ends the command with all that it started",
-        "prloom/exchange/worker/leftovers.py",
+        "prloom/exchange/worker/process_reaper.py",
         "        return not left or since >= _LINGER + _GRACE + processes.ENDLESS\n",
         "        return True\n",
         "exchange/worker/test_command.py",
@@ -552,7 +552,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "exchange: a command that cannot be started is the machine's fault, and tried again",
-        "prloom/exchange/replies.py",
+        "prloom/exchange/command_result.py",
         'stderr=""), retry=True)',
         'stderr=""))',
         "exchange/worker/test_command.py",
@@ -608,7 +608,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "hostile: a marker counts where prloom puts it, and not where it is quoted",
-        "prloom/core/intake.py",
+        "prloom/core/admission.py",
         "        if found and line.strip() == marker.marker(found[0]):\n",
         "        if found:\n",
         "hostile/test_people.py",
@@ -800,7 +800,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "secrets: a known one is found in disguise",
-        "prloom/core/leaks.py",
+        "prloom/core/secret_scan.py",
         "    return any(each in letters for each in _disguises(value)) or value.encode().hex() in letters.lower()\n",
         "    return value in text\n",
         "core/test_leaks.py",
@@ -816,7 +816,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "damage: a decision log that was cut makes no decision twice",
-        "prloom/engine/bus/ledger.py",
+        "prloom/engine/bus/event_store.py",
         "            if cut and decision.seq <= self.state.seq:\n                continue\n",
         "",
         "hostile/test_replaced.py",
@@ -824,7 +824,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "damage: events of a bus that was replaced are taken in",
-        "prloom/engine/plan/intake.py",
+        "prloom/engine/plan/admission.py",
         "    if replaced:\n        rereading",
         "    if replaced and desk is None:\n        rereading",
         "hostile/test_replaced.py",
@@ -832,7 +832,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "damage: a bus that was replaced while nobody was at work is noticed",
-        "prloom/engine/plan/intake.py",
+        "prloom/engine/plan/admission.py",
         "desk.ledger.events.stands(state.cursor, state.fingerprint)",
         "desk.ledger.events.stands(state.cursor)",
         "hostile/test_replaced.py",
@@ -840,7 +840,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "damage: a bus that was replaced but for its end is noticed",
-        "prloom/storage/fingerprint.py",
+        "prloom/storage/file_stamp.py",
         "    for start in range(0, rest, -(-rest // _SAMPLES) or 1):\n",
         "    for start in ():\n",
         "hostile/test_replaced.py",
@@ -848,7 +848,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "damage: a newer prloom's decisions are left alone",
-        "prloom/engine/bus/ledger.py",
+        "prloom/engine/bus/event_store.py",
         "        if newer is not None:\n",
         "        if newer is None:\n            newer = None\n        elif not newer:\n",
         "hostile/test_replaced.py",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prloom.cli import terminal
-from prloom.cli.exchange import outcomes, places
+from prloom.cli.exchange import context, exit_codes
 from prloom.cli.options import Options, json_option, pass_options
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command("check", epilog="Example:  prloom exchange check 01m805j8em2w6qz6mjew && echo done")
 @click.argument("conversation")
-@places.database_option
+@context.database_option
 @json_option
 @pass_options
 def command(given: Options, /, conversation: str, database: str | None, *, as_json: bool) -> None:
@@ -24,14 +24,14 @@ def command(given: Options, /, conversation: str, database: str | None, *, as_js
 
     Exit codes: 0 success, 5 pending, 3 failure, 4 timed out, 6 dead (out of attempts), 7 cancelled.
     """
-    with places.opened(given, database) as exchange:
+    with context.open_exchange(given, database) as exchange:
         checked = _checked(exchange, conversation)
     if as_json:
         terminal.echo_json(_document(checked))
     else:
-        told = terminal.paint(checked.outcome.replace("_", " "), outcomes.ROLES[checked.outcome])
+        told = terminal.paint(checked.outcome.replace("_", " "), exit_codes.ROLES[checked.outcome])
         click.echo(f"{told}  {checked.conversation_id}  {_count(checked)}")
-    raise click.exceptions.Exit(outcomes.CODES[checked.outcome])
+    raise click.exceptions.Exit(exit_codes.CODES[checked.outcome])
 
 
 def _checked(exchange: Exchange, name: str) -> Checked:

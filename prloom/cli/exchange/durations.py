@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prloom.config import durations
-from prloom.config.problems import Unfit
+from prloom.config.problems import InvalidValue
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -17,5 +17,5 @@ def duration(value: object) -> timedelta:
     """Return the duration that a word spells, as the `type` of an option."""
     try:
         return durations.parse(value)
-    except Unfit as error:
+    except InvalidValue as error:
         raise click.BadParameter(f"it {error}") from None

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from prloom.cli import terminal
-from prloom.cli.exchange import outcomes, places
+from prloom.cli.exchange import context, exit_codes
 from prloom.cli.options import Options, json_option, pass_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from prloom.exchange.claim import Claim, Delivery, Entry
+    from prloom.exchange.claim import Claim, Delivery, MessageEntry
     from prloom.exchange.message import Message
 
 _SHOWN = 60  # characters of a body or a value; --json has all
@@ -23,7 +23,7 @@ _SHOWN = 60  # characters of a body or a value; --json has all
 @click.command("inspect", epilog="Example:  prloom exchange inspect --conversation 01m805j8em2w6qz6mjew")
 @click.argument("message", required=False)
 @click.option("--conversation", metavar="C", help="Show all messages of this conversation.")
-@places.database_option
+@context.database_option
 @json_option
 @pass_options
 def command(
@@ -32,7 +32,7 @@ def command(
     """Show a MESSAGE, its state, and every claim on it: the worker, the times, and the result."""
     if (message is None) == (conversation is None):
         raise click.UsageError("give a MESSAGE or --conversation C")
-    with places.opened(given, database) as exchange:
+    with context.open_exchange(given, database) as exchange:
         entries = (exchange.inspect(message),) if message else exchange.check(conversation or "").entries
         now = exchange.store.now()
     if as_json:
@@ -41,7 +41,7 @@ def command(
         click.echo("\n\n".join("\n".join(_lines(entry, now)) for entry in entries))
 
 
-def _lines(entry: Entry, now: datetime) -> Iterator[str]:
+def _lines(entry: MessageEntry, now: datetime) -> Iterator[str]:
     message = entry.message
     yield f"{terminal.paint(message.id, 'strong')}  {terminal.paint(message.topic, 'name')}  {_stands(entry.delivery)}"
     yield from (f"  {line}" for line in terminal.table([[terminal.paint(k, "dim"), v] for k, v in _about(entry, now)]))
@@ -51,10 +51,10 @@ def _lines(entry: Entry, now: datetime) -> Iterator[str]:
 
 def _stands(delivery: Delivery) -> str:
     word = delivery.ending or delivery.state
-    return terminal.paint(word.replace("_", " "), outcomes.ROLES.get(word, "warn"))
+    return terminal.paint(word.replace("_", " "), exit_codes.ROLES.get(word, "warn"))
 
 
-def _about(entry: Entry, now: datetime) -> Iterator[tuple[str, str]]:
+def _about(entry: MessageEntry, now: datetime) -> Iterator[tuple[str, str]]:
     message, delivery = entry.message, entry.delivery
     yield "published", _published(message, now)
     if message.conversation_id != message.id:
@@ -88,5 +88,5 @@ def _claim(claim: Claim, now: datetime) -> str:
     if claim.completed_at is None:
         return f"{who}  {began}  {terminal.paint('active', 'warn')}, lease ends {terminal.when(claim.lease_until, now)}"
     took = terminal.duration(claim.completed_at - claim.claimed_at)
-    how = terminal.paint(claim.status.replace("_", " "), outcomes.ROLES.get(claim.status, "warn"))
+    how = terminal.paint(claim.status.replace("_", " "), exit_codes.ROLES.get(claim.status, "warn"))
     return f"{who}  {began}  {how} after {took}{f': {terminal.clean(claim.error)}' if claim.error else ''}"

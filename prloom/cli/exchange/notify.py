@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prloom.cli import terminal
-from prloom.cli.exchange import outcomes, places
+from prloom.cli.exchange import context, exit_codes
 from prloom.cli.options import Options, pass_options
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _SECONDS = 60  # that a command for one conversation may take
 @click.argument("conversations", nargs=-1, metavar="[CONVERSATION]...")
 @click.option("--once", is_flag=True, help="Report the conversations that have ended, and exit.")
 @click.option("--command", "line", metavar="CMD", help="Run this for each, instead of printing a line.")
-@places.database_option
+@context.database_option
 @pass_options
 def command(
     given: Options, /, conversations: tuple[str, ...], line: str | None, database: str | None, *, once: bool
@@ -36,7 +36,7 @@ def command(
     PRLOOM_CONVERSATION_ID and PRLOOM_OUTCOME. If it fails, it is run again two minutes later.
     """
     argv = _argv(line)
-    with places.opened(given, database) as exchange:
+    with context.open_exchange(given, database) as exchange:
         for name in conversations:
             exchange.track(name)
         failed = _tell_of_all(exchange, argv) if once else _go_on(exchange, argv)
@@ -58,12 +58,12 @@ def _argv(line: str | None) -> Sequence[str]:
 def _go_on(exchange: Exchange, argv: Sequence[str]) -> bool:
     from contextlib import closing  # noqa: PLC0415 - `--help` needs none
 
-    from prloom.exchange import listening  # noqa: PLC0415
+    from prloom.exchange import notifier  # noqa: PLC0415
 
     with closing(exchange.store.listen()) as listener:
         while True:
             _tell_of_all(exchange, argv)
-            listening.wait(listener, exchange.pause(listener, ()))
+            notifier.wait(listener, exchange.pause(listener, ()))
 
 
 def _tell_of_all(exchange: Exchange, argv: Sequence[str]) -> bool:
@@ -72,9 +72,9 @@ def _tell_of_all(exchange: Exchange, argv: Sequence[str]) -> bool:
 
     failed = False
     # One at a time: each is told before its lease is over, however long the ones before it take.
-    while taken := exchange.take_ended(timedelta(seconds=2 * _SECONDS), 1):
+    while taken := exchange.claim_notifications(timedelta(seconds=2 * _SECONDS), 1):
         if _told(taken[0], argv):
-            exchange.told(taken[0])
+            exchange.ack_notification(taken[0])
         else:
             failed = True
     return failed
@@ -83,7 +83,7 @@ def _tell_of_all(exchange: Exchange, argv: Sequence[str]) -> bool:
 def _told(ended: Ended, argv: Sequence[str]) -> bool:
     if argv:
         return _run(ended, argv)
-    how = terminal.paint(ended.outcome.replace("_", " "), outcomes.ROLES[ended.outcome])
+    how = terminal.paint(ended.outcome.replace("_", " "), exit_codes.ROLES[ended.outcome])
     bell = "\a" if sys.stderr.isatty() else ""
     click.echo(f"{bell}{terminal.clean(ended.conversation_id)}  {how}", err=True)
     return True

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from prloom.cli.exchange import places
+from prloom.cli.exchange import context
 from prloom.cli.exchange.durations import duration
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 def of_a_message(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command what makes a message: its topic, its body, what more may be said about it, and where it goes."""
-    command = places.database_option(command)
+    command = context.database_option(command)
     for option in reversed(_OPTIONS):
         command = option(command)
     return click.argument("topic")(click.argument("body", required=False)(command))

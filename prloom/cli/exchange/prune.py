@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli.exchange import places
+from prloom.cli.exchange import context
 from prloom.cli.exchange.durations import duration
 from prloom.cli.options import Options, pass_options
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @click.command("prune", epilog="Example:  prloom exchange prune --older-than 30d")
 @click.option("--older-than", type=duration, required=True, help="How long nothing must have happened in them.")
-@places.database_option
+@context.database_option
 @pass_options
 def command(given: Options, /, older_than: timedelta, database: str | None) -> None:
     """Remove conversations that have ended and in which nothing has happened since.
 
     A conversation in which something remains to be worked on stays. The keys go with the messages.
     """
-    with places.opened(given, database) as exchange:
+    with context.open_exchange(given, database) as exchange:
         removed = exchange.prune(older_than)
     click.echo(f"{removed} {'message' if removed == 1 else 'messages'} removed.")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from prloom.cli import terminal
-from prloom.cli.exchange import bodies, options, places
+from prloom.cli.exchange import context, message_body, options
 from prloom.cli.options import Options, json_option, pass_options
 
 
@@ -31,8 +31,8 @@ def command(
     **about: Any,  # noqa: ANN401 - click's options, which are the draft's
 ) -> None:
     """Publish a message on a TOPIC, and print its id. Without BODY, or with `-`, stdin is the body."""
-    text = bodies.given(body, ctx)
-    with places.opened(given, database) as exchange:
+    text = message_body.given(body, ctx)
+    with context.open_exchange(given, database) as exchange:
         message = exchange.publish(topic, text, **about)
     if as_json:
         terminal.echo_json(message)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prloom.cli import terminal
-from prloom.cli.exchange import bodies, places
+from prloom.cli.exchange import context, message_body
 from prloom.cli.options import Options, json_option, pass_options
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _PAGE = 100  # messages at a time: bodies may be long
 @click.option("--since", metavar="ID", help="Only messages that were published after this one.")
 @click.option("--follow", is_flag=True, help="Continue with new messages until interrupted.")
 @click.option("--body", "only_bodies", is_flag=True, help="Print only the bodies.")
-@places.database_option
+@context.database_option
 @json_option
 @pass_options
 def command(
@@ -50,13 +50,13 @@ def command(
     In a pipe, bodies are printed unchanged; on a terminal, control characters in them have no effect. --json prints one
     document; with --follow, one for each message, on its own line.
     """
-    from prloom.exchange import drafting  # noqa: PLC0415 - `--help` needs none
+    from prloom.exchange import validation  # noqa: PLC0415 - `--help` needs none
 
     if topic is not None and conversation is not None:
         raise click.UsageError("give --topic or --conversation, not both")
     if topic is not None:
-        drafting.checked_topic(topic)
-    with places.opened(given, database) as exchange:
+        validation.checked_topic(topic)
+    with context.open_exchange(given, database) as exchange:
         if since is not None:
             exchange.message(since)  # a mistyped one is told before anything is waited for
         reading = exchange.follow if follow else partial(_there, exchange)
@@ -107,8 +107,8 @@ def _for_people(message: Message) -> None:
     about += [f"by {terminal.clean(message.producer)}"] if message.producer else []
     about += [f"answers {terminal.clean(message.parent_id)}"] if message.parent_id else []
     click.echo("  ".join(about))
-    bodies.show(message.body, whole_lines=True)
+    message_body.show(message.body, whole_lines=True)
 
 
 def _body(message: Message) -> None:
-    bodies.show(message.body)
+    message_body.show(message.body)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from prloom.cli.exchange import bodies, options, outcomes, places, replying
+from prloom.cli.exchange import context, exit_codes, message_body, options, wait_reply
 from prloom.cli.exchange.durations import duration
 from prloom.cli.options import Options, pass_options
 
@@ -42,17 +42,17 @@ def command(
     The exit codes are those of `check`: 0 if the work succeeded, 3 failed, 4 timed out, 6 dead, 7 cancelled, and 5 if
     no reply came in time. The work continues then, and stderr says how to check later.
     """
-    text = bodies.given(body, ctx)
-    with places.opened(given, database) as exchange:
+    text = message_body.given(body, ctx)
+    with context.open_exchange(given, database) as exchange:
         message = exchange.publish(topic, text, **about)
         try:
             click.echo(f"message {message.id}  conversation {message.conversation_id}", err=True)
-            reply = replying.wait(exchange, message, success_topic, failure_topic, patience)
+            reply = wait_reply.wait(exchange, message, success_topic, failure_topic, patience)
         except KeyboardInterrupt:
-            click.echo(replying.later(message, database), err=True)
+            click.echo(wait_reply.later(message, database), err=True)
             raise
     if reply is None:
-        click.echo(f"no reply yet; {replying.later(message, database)}", err=True)
-        raise click.exceptions.Exit(outcomes.CODES["pending"])
-    bodies.show(reply.body)
-    raise click.exceptions.Exit(outcomes.CODES[replying.outcome(reply, failure_topic)])
+        click.echo(f"no reply yet; {wait_reply.later(message, database)}", err=True)
+        raise click.exceptions.Exit(exit_codes.CODES["pending"])
+    message_body.show(reply.body)
+    raise click.exceptions.Exit(exit_codes.CODES[wait_reply.outcome(reply, failure_topic)])

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli.exchange import outcomes, places, reporting
+from prloom.cli.exchange import context, exit_codes, worker_log
 from prloom.cli.exchange.durations import duration
 from prloom.cli.options import Options, pass_options
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from prloom.exchange.worker.news import Told
+    from prloom.exchange.worker.progress import Progress
 
 _FAILED = 1
 
@@ -46,7 +46,7 @@ _FAILED = 1
 @click.option(
     "--grace", type=duration, default="5s", show_default=True, help="How long a command may continue after a stop."
 )
-@places.database_option
+@context.database_option
 @pass_options
 def command(
     given: Options,
@@ -68,13 +68,13 @@ def command(
     """
     if once and concurrency > 1:
         raise click.UsageError("--once handles one message; leave out --concurrency")
-    from prloom.exchange.worker.host import Host  # noqa: PLC0415 - `--help` needs none
-    from prloom.exchange.worker.terms import Terms, checked  # noqa: PLC0415
+    from prloom.exchange.worker.config import WorkerConfig, checked  # noqa: PLC0415
+    from prloom.exchange.worker.pool import WorkerPool  # noqa: PLC0415 - `--help` needs none
 
-    terms = checked(Terms(topics=(topic, *more_topics), command=argv, **limits))  # type: ignore[arg-type]
-    with places.opened(given, database) as exchange:
-        name = places.name_of(exchange, database)
-    host = Host(terms, lambda: places.opened(given, name), name=name, tell=reporting.tell)
+    terms = checked(WorkerConfig(topics=(topic, *more_topics), command=argv, **limits))  # type: ignore[arg-type]
+    with context.open_exchange(given, database) as exchange:
+        name = context.name_of(exchange, database)
+    host = WorkerPool(terms, lambda: context.open_exchange(given, name), name=name, tell=worker_log.tell)
     if concurrency > 1:
         host.work_with(concurrency)
         raise KeyboardInterrupt
@@ -84,6 +84,6 @@ def command(
     raise click.exceptions.Exit(_code(told))
 
 
-def _code(told: Told) -> int:
+def _code(told: Progress) -> int:
     """Return the exit code of `--once`; what is to be tried again, or is in other hands, did not end here."""
-    return outcomes.CODES.get(outcomes.of_status(told.how), _FAILED)
+    return exit_codes.CODES.get(exit_codes.of_status(told.how), _FAILED)

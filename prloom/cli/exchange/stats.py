@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prloom.cli import layout, terminal
-from prloom.cli.exchange import places
+from prloom.cli.exchange import context
 from prloom.cli.options import Options, json_option, pass_options
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ _HEADS = ("TOPIC", "READY", "DELAYED", "LEASED", "DONE", "DEAD", "OLDEST READY",
 
 
 @click.command("stats", epilog="Example:  prloom exchange stats --json")
-@places.database_option
+@context.database_option
 @json_option
 @pass_options
 def command(given: Options, /, database: str | None, *, as_json: bool) -> None:
     """Show each topic: messages by state, the age of the oldest ready one, and rates over five minutes."""
-    with places.opened(given, database) as exchange:
+    with context.open_exchange(given, database) as exchange:
         topics = exchange.stats()
     if as_json:
         terminal.echo_json({"topics": [_document(each) for each in topics]})

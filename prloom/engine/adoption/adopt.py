@@ -9,17 +9,17 @@ from prloom.config import peek
 from prloom.config.models import Config
 from prloom.core import naming, plan_file, todos
 from prloom.engine.bus import adopted, plans, registered
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.ledger import Ledger
 from prloom.engine.bus.plan_text import PlanFile
 from prloom.errors import PrloomError, StorageError, UnsafePathError
 from prloom.model.adopted import Adopted
 from prloom.model.plan import Plan
 from prloom.model.record import iso, moment
-from prloom.storage import asides, paths
+from prloom.storage import paths, quarantine
 from prloom.storage.document import LABEL
-from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import repository, root, worktree
 from prloom.workspace.repository import Repository
 
@@ -42,7 +42,7 @@ def prepare(repo: Repository) -> None:
     """Keep all that prloom writes out of git, for every worktree of the repository, and in this checkout."""
     root.claim(repository.main_checkout(repo))
     repository.exclude(repo, repo.root.joinpath(*paths.LOCAL))
-    with Folder.make(repo.root, *paths.LOCAL) as local:
+    with SafeDir.make(repo.root, *paths.LOCAL) as local:
         _keep_from_git_clean(repo, repo.root, local)
 
 
@@ -79,14 +79,14 @@ def adopt(repo: Repository, config: Config, plan: Plan, *, body: str) -> Plan:
     prepare(repo)
     path = where.worktree(plan.id)
     worktree.create(repo, path, plan.branch)
-    with Folder.make(path, *paths.LOCAL) as local:
+    with SafeDir.make(path, *paths.LOCAL) as local:
         # A branch's own .gitignore may let this folder in again, and beats .git/info/exclude; nothing beats this one.
         _write(local, ".gitignore", "*\n")
         _write(local, paths.PLAN_TEXT, plan_file.new_plan(plan.title, body, plan.branch, plan.pr))
         _write(local, paths.REVIEW, REVIEW)
         local.make_sub(paths.BUS).close()
         _keep_from_git_clean(repo, path, local)
-        with Folder.make(repo.root, *paths.LOCAL) as top:
+        with SafeDir.make(repo.root, *paths.LOCAL) as top:
             _restore_todos(top, local, plan)
             adopted.remember(top, Adopted(plan=plan, worktree=str(path)))
             plans.save(local, plan)
@@ -96,7 +96,7 @@ def adopt(repo: Repository, config: Config, plan: Plan, *, body: str) -> Plan:
     return plan
 
 
-def _restore_todos(top: Folder, local: Folder, plan: Plan) -> None:
+def _restore_todos(top: SafeDir, local: SafeDir, plan: Plan) -> None:
     """Write the TODOs that were open when the plan's files were lost: the comments that asked for them were answered.
 
     A plan that has a decision log still has what it had; it is left alone.
@@ -110,13 +110,13 @@ def _restore_todos(top: Folder, local: Folder, plan: Plan) -> None:
     with local.make_sub(paths.BUS) as bus:
         if not found or bus.exists(paths.DECISIONS):
             return
-        ledger = Ledger.open(bus, clock, (PlanFile(local), kept))
+        event_store = EventStore.open(bus, clock, (PlanFile(local), kept))
         asked = todos.rebase(None, (), found)
-        ledger.commit("todo", "prloom", todos=found, rebase_requested=asked, note="they were open before")
-        ledger.save()
+        event_store.commit("todo", "prloom", todos=found, rebase_requested=asked, note="they were open before")
+        event_store.save()
 
 
-def _keep_from_git_clean(repo: Repository, path: Path, local: Folder) -> None:
+def _keep_from_git_clean(repo: Repository, path: Path, local: SafeDir) -> None:
     """Keep `git clean -fdx` from removing prloom's folder below a checkout: git leaves alone what holds a repository.
 
     Where git does not ignore the folder, because the branch says so, `git add -A` would fail at that repository; it
@@ -125,7 +125,7 @@ def _keep_from_git_clean(repo: Repository, path: Path, local: Folder) -> None:
     with local.make_sub(paths.CLEAN_GUARD) as inner:
         for name in ("objects", "refs"):
             inner.make_sub(name).close()
-        asides.tidy(inner)
+        quarantine.tidy(inner)
         _write(inner, "HEAD", "ref: refs/heads/nothing\n")
         if repository.is_visible(repo, path, paths.LOCAL):
             inner.remove("HEAD")
@@ -143,7 +143,7 @@ def _lost(where: RepositoryPaths, plan: Plan) -> tuple[str, ...]:
     return tuple(each.plan.id for each in found if each.plan.branch == plan.branch and each.plan.id != plan.id)
 
 
-def _write(local: Folder, name: str, text: str) -> None:
+def _write(local: SafeDir, name: str, text: str) -> None:
     """Write a file that is not there yet; what somebody wrote is left alone."""
     if not local.exists(name):
         local.replace(name, text.encode("utf-8", "replace"))
@@ -163,7 +163,7 @@ def _refuse_twice(where: RepositoryPaths, branch: str, chosen: str) -> None:
 def _other(where: RepositoryPaths, plan_id: str) -> Plan | None:
     """Return another plan; one that cannot be read is no reason against this one."""
     try:
-        local = Folder.open(where.worktree(plan_id), *paths.LOCAL)
+        local = SafeDir.open(where.worktree(plan_id), *paths.LOCAL)
         return None if local is None else plans.load(local)
     except StorageError:
         return None
@@ -171,7 +171,7 @@ def _other(where: RepositoryPaths, plan_id: str) -> Plan | None:
 
 def _present(where: RepositoryPaths, plan_id: str) -> Plan | None:
     """Return the plan of this id; a `state.json` that cannot be used is set aside, so that a new one can be written."""
-    local = Folder.open(where.worktree(plan_id), *paths.LOCAL)
+    local = SafeDir.open(where.worktree(plan_id), *paths.LOCAL)
     if local is None:
         return None
     try:
@@ -179,5 +179,5 @@ def _present(where: RepositoryPaths, plan_id: str) -> Plan | None:
     except UnsafePathError:
         raise
     except StorageError:
-        asides.move(local, paths.PLAN_STATE, LABEL)
+        quarantine.move(local, paths.PLAN_STATE, LABEL)
         return None

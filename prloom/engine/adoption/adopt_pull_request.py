@@ -13,11 +13,11 @@ from prloom.engine import assembly
 from prloom.engine.adoption import adopt
 from prloom.engine.polling.network import Network
 from prloom.errors import PrloomError
-from prloom.extensions.bridges import Bridges, LoadedBridge
+from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model.plan import Plan
 from prloom.model.record import iso
 from prloom.storage import paths
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import fetching
 from prloom.workspace.repository import Repository
 
@@ -55,7 +55,7 @@ async def adopt_pull_request(
     return await asyncio.to_thread(adopt.adopt, repo, config, plan, body=found.body)
 
 
-def _forge(loaded: Bridges) -> LoadedBridge:
+def _forge(loaded: LoadedBridges) -> LoadedBridge:
     """Return the bridge to the forge; raises PrloomError where there is none, or several."""
     forges = [bridge for bridge in loaded.loaded if isinstance(bridge.bridge, Forge)]
     if len(forges) == 1:
@@ -67,10 +67,16 @@ def _forge(loaded: Bridges) -> LoadedBridge:
 
 
 async def _asked(
-    repo: Repository, loaded: Bridges, forge: LoadedBridge, number: int, *, environ: Mapping[str, str], now: datetime
+    repo: Repository,
+    loaded: LoadedBridges,
+    forge: LoadedBridge,
+    number: int,
+    *,
+    environ: Mapping[str, str],
+    now: datetime,
 ) -> PullRequest:
     """Ask the forge for the pull request; raises PrloomError where it cannot be looked after."""
-    state = Folder.open(repo.root, *paths.LOCAL, paths.BUS, paths.BUS_STATE)
+    state = SafeDir.open(repo.root, *paths.LOCAL, paths.BUS, paths.BUS_STATE)
     network = Network(loaded, environ, lambda: now, state)
     context = BridgeContext(repo_root=repo.root, plans=(), now=now, http=network.client(forge.name))
     assert isinstance(forge.bridge, Forge)  # noqa: S101 - it was chosen for that

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from prloom.core import plan_file, todos
-from prloom.core.requests import Request
+from prloom.core.requests import OperatorRequest
 from prloom.engine.bus import adopted, plans, registered
 from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plan_text import PlanFile
@@ -20,9 +20,9 @@ from prloom.model.adopted import Adopted
 from prloom.model.plan import Plan
 from prloom.model.state import OpenEvent
 from prloom.storage import paths
-from prloom.storage.folder import Folder
-from prloom.storage.owner import DispatcherLock
+from prloom.storage.lock_owner import DispatcherLock
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import worktree
 from prloom.workspace.repository import Repository
 
@@ -45,10 +45,10 @@ def forget(
     path = where.worktree(plan_id)
     worktree.refuse_to_lose_work(repo, path)
     _refuse_while_an_agent_works(where, plan_id)
-    own = Folder.open(path, *paths.LOCAL)
+    own = SafeDir.open(path, *paths.LOCAL)
     if own is None:
         raise PrloomError(f"there is no {path.joinpath(*paths.LOCAL)}; remove the worktree with `git worktree remove`")
-    with own, Folder.make(where.root, *paths.LOCAL) as local, _alone(local) as alone:
+    with own, SafeDir.make(where.root, *paths.LOCAL) as local, _alone(local) as alone:
         plan = _loaded(own)
         own.rename(paths.PLAN_STATE, _ASIDE)
         try:
@@ -73,19 +73,19 @@ def forget_lost(repo: Repository, where: RepositoryPaths, found: Adopted) -> Non
     else:
         worktree.forget_gone(repo, path)
         registered.give_up(where, path)
-    with Folder.make(where.root, *paths.LOCAL) as local:
+    with SafeDir.make(where.root, *paths.LOCAL) as local:
         adopted.forget(local, found.plan.id)
         _forget_todos(local, found.plan)
 
 
-def _loaded(own: Folder) -> Plan | None:
+def _loaded(own: SafeDir) -> Plan | None:
     try:
         return plans.load(own)
     except StorageError:
         return None
 
 
-def _end_todos(top: Folder, own: Folder, plan: Plan) -> None:
+def _end_todos(top: SafeDir, own: SafeDir, plan: Plan) -> None:
     """Remember which TODOs were done or taken out since a dispatcher last looked."""
     text = PlanFile(own).read()
     if text.strip():
@@ -95,13 +95,13 @@ def _end_todos(top: Folder, own: Folder, plan: Plan) -> None:
         kept.end_todos({*done, *dropped})
 
 
-def _forget_todos(top: Folder, plan: Plan | None) -> None:
+def _forget_todos(top: SafeDir, plan: Plan | None) -> None:
     """Forget the TODOs of a branch without a pull request, for nothing that asked for them is left."""
     if plan is not None and plan.pr is None:
         _kept(top, plan).forget()
 
 
-def _kept(top: Folder, plan: Plan) -> IssuedPosts:
+def _kept(top: SafeDir, plan: Plan) -> IssuedPosts:
     return IssuedPosts(top, plan, lambda: datetime.now(UTC))
 
 
@@ -126,7 +126,7 @@ def _event(event: OpenEvent) -> str:
 
 
 def _open_todos(where: RepositoryPaths, plan_id: str) -> tuple[str, ...]:
-    local = Folder.open(where.worktree(plan_id), *paths.LOCAL)
+    local = SafeDir.open(where.worktree(plan_id), *paths.LOCAL)
     if local is None:
         return ()
     with local:
@@ -135,7 +135,7 @@ def _open_todos(where: RepositoryPaths, plan_id: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def _alone(local: Folder) -> Iterator[bool]:
+def _alone(local: SafeDir) -> Iterator[bool]:
     """Keep dispatchers from starting; tell whether there is none."""
     lock = DispatcherLock(local, quiet=True)
     try:
@@ -149,10 +149,10 @@ def _alone(local: Folder) -> Iterator[bool]:
         lock.release()
 
 
-def _have_let_go(local: Folder, plan_id: str, patience: timedelta, pause: Pause) -> None:
+def _have_let_go(local: SafeDir, plan_id: str, patience: timedelta, pause: Pause) -> None:
     """Wait until the running dispatcher has looked which plans there are: it does so before it reads requests."""
     now = datetime.now(UTC)
-    asked = control.ask(local, Request(control.request_id(now), "forget", reason=plan_id), now)
+    asked = control.ask(local, OperatorRequest(control.request_id(now), "forget", reason=plan_id), now)
     end = time.monotonic() + patience.total_seconds()
     while not control.was_read(local, asked):
         if time.monotonic() > end:

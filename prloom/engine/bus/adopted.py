@@ -19,8 +19,8 @@ from prloom.model.plan import Plan
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.document import Document
-from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
 
 PAUSE = timedelta(seconds=10)
 """The least time between two writes of one plan's counts while a dispatcher runs."""
@@ -44,12 +44,12 @@ class _Worked(Protocol):
 
     plan: Plan
     worktree: Path
-    local: Folder
+    local: SafeDir
 
     @property
     def id(self) -> str: ...
     @property
-    def ledger(self) -> _Ledger: ...
+    def event_store(self) -> _Ledger: ...
     @property
     def text(self) -> _Text: ...
 
@@ -57,7 +57,7 @@ class _Worked(Protocol):
 class AdoptedPlans:
     """Keeps the last known counts of the plans that a dispatcher works on; `top` is the checkout's `prloom/.local`."""
 
-    def __init__(self, top: Folder) -> None:
+    def __init__(self, top: SafeDir) -> None:
         self._top = top
         self._noted: dict[str, tuple[int, datetime]] = {}
 
@@ -69,16 +69,16 @@ class AdoptedPlans:
         for each in worked:
             seq, at = self._noted.get(each.id, (None, now - PAUSE))
             is_early = not last and timedelta(0) <= now - at < PAUSE
-            if not each.id or is_early or seq == each.ledger.state.seq or each.local.gone():
+            if not each.id or is_early or seq == each.event_store.state.seq or each.local.gone():
                 continue
-            self._noted[each.id] = each.ledger.state.seq, now
+            self._noted[each.id] = each.event_store.state.seq, now
             try:
                 self._write(each, now)
             except StorageError as error:  # it is only for the case that the worktree is lost
                 log.warning("plan %s: %s", each.id, error)
 
     def _write(self, of: _Worked, now: datetime) -> None:
-        found, counted = read(self._top, of.id), counts(of.ledger.state, of.text.read())
+        found, counted = read(self._top, of.id), counts(of.event_store.state, of.text.read())
         noted = Adopted(plan=of.plan, worktree=str(of.worktree), counts=counted, counted_at=record.iso(now))
         if found is None or (found.plan, found.worktree, found.counts) != (noted.plan, noted.worktree, noted.counts):
             remember(self._top, noted)
@@ -102,20 +102,20 @@ def counts(state: DispatchState, text: str) -> Counts:
     )
 
 
-def remember(top: Folder, adopted: Adopted) -> None:
+def remember(top: SafeDir, adopted: Adopted) -> None:
     """Write what is to be remembered of a plan."""
     with top.make_sub(paths.ADOPTED) as folder:
         Document(folder, adopted.plan.id + _SUFFIX).save(record.to_wire(adopted))
 
 
-def forget(top: Folder, plan_id: str) -> None:
+def forget(top: SafeDir, plan_id: str) -> None:
     """Remember a plan no more; one that is not remembered is no error."""
     with top.make_sub(paths.ADOPTED) as folder:
         if folder.exists(plan_id + _SUFFIX):
             folder.remove(plan_id + _SUFFIX)
 
 
-def read(top: Folder, plan_id: str) -> Adopted | None:
+def read(top: SafeDir, plan_id: str) -> Adopted | None:
     """Return what is remembered of a plan; None if that is nothing, or cannot be read."""
     folder = top.sub(paths.ADOPTED)
     if folder is None:
@@ -131,7 +131,7 @@ def lost(repository: RepositoryPaths) -> tuple[Adopted, ...]:
     """
     present = set(plans.ids(repository))
     remembered, found = set[str](), list[Adopted]()
-    top = Folder.open(repository.root, *paths.LOCAL, paths.ADOPTED)
+    top = SafeDir.open(repository.root, *paths.LOCAL, paths.ADOPTED)
     if top is not None:
         with top:
             remembered = {name.removesuffix(_SUFFIX) for name in top.names() if name.endswith(_SUFFIX)}
@@ -141,7 +141,7 @@ def lost(repository: RepositoryPaths) -> tuple[Adopted, ...]:
     return tuple(sorted(found, key=lambda each: each.plan.id))
 
 
-def _read(folder: Folder, plan_id: str) -> Adopted | None:
+def _read(folder: SafeDir, plan_id: str) -> Adopted | None:
     with suppress(StorageError, msgspec.ValidationError):
         value = Document(folder, plan_id + _SUFFIX).peek().value
         found = None if value is None else record.from_wire(Adopted, value)

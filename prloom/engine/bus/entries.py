@@ -15,8 +15,8 @@ from prloom.model.issued import IssuedPost, IssuedTodo
 from prloom.model.state import OpenEvent
 from prloom.storage import envelope
 from prloom.storage.journal import Journal
-from prloom.storage.reader import Reader
-from prloom.storage.wire import Unreadable
+from prloom.storage.json_codec import Unreadable
+from prloom.storage.reader import JournalReader
 
 
 def event(line: bytes | None) -> Event | None:
@@ -48,7 +48,7 @@ def issued(line: bytes | None) -> IssuedPost | IssuedTodo | None:
     return _read(IssuedTodo, line, "todo") if post is None else post
 
 
-def find(journal: Reader, opened: OpenEvent) -> Event | None:
+def find(journal: JournalReader, opened: OpenEvent) -> Event | None:
     """Return an open event as it came in, to the letter: where it stood, or wherever a changed file has it."""
     found = event(journal.read_at(opened.position))
     if _is(found, opened):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
-from prloom.storage.folder import FILE_MODE, Folder
+from prloom.storage.safe_dir import FILE_MODE, SafeDir
 
 SETTLED = timedelta(seconds=3)
 """After which a second change shows in a file's times, whatever file system it is on: FAT's go by two seconds."""
@@ -16,7 +16,7 @@ SETTLED = timedelta(seconds=3)
 class PlanFolder:
     """Implements `prloom.api.Files` over `<worktree>/prloom/.local`."""
 
-    def __init__(self, folder: Folder, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, folder: SafeDir, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._clock = clock
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from prloom.core import issued
 from prloom.core.issued import Posts
 from prloom.engine.bus import entries
-from prloom.engine.bus.ledger import Clock
+from prloom.engine.bus.event_store import Clock
 from prloom.model import record
 from prloom.model.decision import Decision, Todo
 from prloom.model.event import Event
@@ -16,8 +16,8 @@ from prloom.model.issued import IssuedPost, IssuedTodo
 from prloom.model.plan import Plan
 from prloom.model.position import START
 from prloom.storage import envelope, paths
-from prloom.storage.folder import Folder
 from prloom.storage.journal import Journal
+from prloom.storage.safe_dir import SafeDir
 
 
 class IssuedPosts:
@@ -29,7 +29,7 @@ class IssuedPosts:
     of which nothing is remembered.
     """
 
-    def __init__(self, top: Folder, plan: Plan, clock: Clock, plugins: Sequence[str] = ()) -> None:
+    def __init__(self, top: SafeDir, plan: Plan, clock: Clock, plugins: Sequence[str] = ()) -> None:
         self._top = top
         self._clock = clock
         self._plugins = plugins

@@ -8,8 +8,8 @@ from hashlib import sha256
 from prloom.core import plan_file
 from prloom.core.plan_file import PlanTodo
 from prloom.model.decision import Decision, PlanText
-from prloom.storage import asides, paths
-from prloom.storage.folder import FILE_MODE, Folder
+from prloom.storage import paths, quarantine
+from prloom.storage.safe_dir import FILE_MODE, SafeDir
 
 _EXACTLY = "surrogateescape"  # bytes that are no UTF-8 stay what they are where only a TODO is added
 
@@ -17,7 +17,7 @@ _EXACTLY = "surrogateescape"  # bytes that are no UTF-8 stay what they are where
 class PlanFile:
     """`plan.md` of one plan. People edit it too, so a decision adds to what is there, and never takes away."""
 
-    def __init__(self, local: Folder) -> None:
+    def __init__(self, local: SafeDir) -> None:
         self._local = local
 
     def read(self) -> str:
@@ -53,7 +53,7 @@ class PlanFile:
         if fingerprint(text) == plan.base:
             return plan.text.encode("utf-8", "replace").decode("utf-8")
         if text != plan.text:
-            asides.copy(self._local, paths.PLAN_TEXT, "hook", [plan.text.encode("utf-8", "replace")])
+            quarantine.copy(self._local, paths.PLAN_TEXT, "hook", [plan.text.encode("utf-8", "replace")])
         return content.decode("utf-8", _EXACTLY)
 
 

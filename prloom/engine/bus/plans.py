@@ -13,8 +13,8 @@ from prloom.model import record
 from prloom.model.plan import Plan
 from prloom.storage import paths
 from prloom.storage.document import Document
-from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
 
 _FEW = 8
 """Plans that are listed each time: it costs next to nothing."""
@@ -37,7 +37,7 @@ def ids(repository: RepositoryPaths) -> tuple[str, ...]:
     return tuple(name for name in names if os.path.lexists(f"{home}/{name}/{state}"))
 
 
-class Listing:
+class PlanListing:
     """The ids of the adopted plans, listed anew when the folder of the worktrees has changed, or after a while."""
 
     def __init__(self, repository: RepositoryPaths) -> None:
@@ -74,7 +74,7 @@ def _subfolders(home: str) -> int:
         return sum(entry.is_dir(follow_symlinks=False) for entry in entries)
 
 
-def load(local: Folder) -> Plan:
+def load(local: SafeDir) -> Plan:
     """Return the plan of a worktree's `prloom/.local`; raises StorageError where `state.json` cannot be used."""
     document = Document(local, paths.PLAN_STATE)
     found = document.peek()
@@ -89,12 +89,12 @@ def load(local: Folder) -> Plan:
         ) from error
 
 
-def save(local: Folder, plan: Plan) -> None:
+def save(local: SafeDir, plan: Plan) -> None:
     """Write a plan's `state.json`."""
     Document(local, paths.PLAN_STATE).save(record.to_wire(plan))
 
 
-def change(local: Folder, plan: Plan, edit: Callable[[Plan], Plan]) -> Plan:
+def change(local: SafeDir, plan: Plan, edit: Callable[[Plan], Plan]) -> Plan:
     """Return the plan as edited; it is written only where that changes it."""
     changed = edit(plan)
     if changed != plan:

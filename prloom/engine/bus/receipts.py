@@ -10,9 +10,9 @@ import msgspec
 
 from prloom.model import record
 from prloom.model.state import Attempt, DeliveryState, QueuedAction, Receipt
-from prloom.storage import asides, paths
+from prloom.storage import paths, quarantine
 from prloom.storage.document import LABEL, Document
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
 
@@ -21,12 +21,12 @@ _ALL = "*"
 _PREFIX, _SUFFIX = "bridge.", ".actions.json"
 
 
-def document(local: Folder, bridge: str) -> Document:
+def document(local: SafeDir, bridge: str) -> Document:
     """Return the file of one bridge's attempts and receipts for the plan."""
     return Document(local.make_sub(paths.BUS, paths.BUS_STATE), paths.bridge_deliveries(bridge))
 
 
-def load(local: Folder, bridge: str, now: datetime) -> DeliveryState:
+def load(local: SafeDir, bridge: str, now: datetime) -> DeliveryState:
     """Return a bridge's attempts and receipts; what is damaged is set aside.
 
     Which attempts were begun is not known then, so all that was queued by that time is in doubt, and looked for by its
@@ -38,7 +38,7 @@ def load(local: Folder, bridge: str, now: datetime) -> DeliveryState:
         if found.value is not None:
             return record.from_wire(DeliveryState, found.value)
     except msgspec.ValidationError:
-        asides.move(file.folder, file.name, LABEL)
+        quarantine.move(file.folder, file.name, LABEL)
     else:
         if found.reason is None:
             return DeliveryState()
@@ -57,12 +57,12 @@ def in_doubt(state: DeliveryState, queued: QueuedAction) -> bool:
     return lost is not None and queued.since <= lost.started_at
 
 
-def save(local: Folder, bridge: str, state: DeliveryState) -> None:
+def save(local: SafeDir, bridge: str, state: DeliveryState) -> None:
     """Write a bridge's attempts and receipts."""
     document(local, bridge).save(record.to_wire(state))
 
 
-def all_of(local: Folder, now: datetime) -> Mapping[str, Receipt]:
+def all_of(local: SafeDir, now: datetime) -> Mapping[str, Receipt]:
     """Return the latest receipts of all bridges for the plan, by action."""
     folder = local.sub(paths.BUS, paths.BUS_STATE)
     if folder is None:

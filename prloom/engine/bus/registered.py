@@ -15,7 +15,7 @@ from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.adopted import Adopted
 from prloom.model.plan import Plan
-from prloom.storage import wire
+from prloom.storage import json_codec
 from prloom.storage.paths import RepositoryPaths
 from prloom.workspace import checkout, root
 from prloom.workspace.checkout import Checkout
@@ -76,8 +76,8 @@ def _plan(worktree: Checkout) -> Plan | None:
 
 def _noted(noted: str, plan_id: str) -> Plan | None:
     """Return the plan that the note holds; None if it holds none, as while it is adopted, and in earlier versions."""
-    value = wire.decode(noted.encode("utf-8", "replace"))
-    if isinstance(value, wire.Unreadable):
+    value = json_codec.decode(noted.encode("utf-8", "replace"))
+    if isinstance(value, json_codec.Unreadable):
         return None
     with suppress(msgspec.ValidationError):
         plan = record.from_wire(Plan, value)

@@ -15,8 +15,8 @@ from prloom.errors import StorageError
 from prloom.model.position import Cursor
 from prloom.storage import paths
 from prloom.storage.document import Document
-from prloom.storage.folder import Folder
-from prloom.storage.reader import Entry, Reader
+from prloom.storage.reader import JournalEntry, JournalReader
+from prloom.storage.safe_dir import SafeDir
 
 _KEY = "events"
 _FIRST_TO_END = 1
@@ -27,13 +27,13 @@ class Late(NamedTuple):
 
     segment: int
     end: int
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
 
 
 class SegmentEnds:
     """The recorded ends of the closed segments that are not read any more."""
 
-    def __init__(self, journal: Reader, state: Folder) -> None:
+    def __init__(self, journal: JournalReader, state: SafeDir) -> None:
         self._journal = journal
         self._document = Document(state, paths.SEGMENT_ENDS, lasting=False)
         self._ends: dict[int, int] | None = None
@@ -84,7 +84,7 @@ class SegmentEnds:
         return self._ends
 
 
-def lost(bus: Folder) -> Iterator[tuple[str, int]]:
+def lost(bus: SafeDir) -> Iterator[tuple[str, int]]:
     """Yield the name of each closed segment with events behind its recorded end, and their number; only reads."""
     with suppress(StorageError):
         state = bus.sub(paths.BUS_STATE)
@@ -92,7 +92,7 @@ def lost(bus: Folder) -> Iterator[tuple[str, int]]:
             return
         with state:
             ends = _ends(Document(state, paths.SEGMENT_ENDS))
-        journal = Reader(bus, paths.EVENTS)
+        journal = JournalReader(bus, paths.EVENTS)
         for number, end in ends.items():
             behind = journal.part(number, end, journal.size(number) or 0)
             if count := sum(entries.event(entry.line) is not None for entry in behind):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
-from prloom.engine.bus.ledger import Ledger
+from prloom.engine.bus.event_store import EventStore
 from prloom.model.plan import Plan
 from prloom.model.state import DispatchState
 from prloom.storage import paths, segments
@@ -15,21 +15,21 @@ Stamp = tuple[int, int, int] | None
 """A file's number, size and time of change; None where there is none."""
 
 
-class Plain(Protocol):
+class IdleCandidate(Protocol):
     """As much of a desk as tells whether it is at rest."""
 
-    ledger: Ledger
+    event_store: EventStore
     plan: Plan
 
 
-class Seen(NamedTuple):
+class PlanStamp(NamedTuple):
     """The files that can bring work to a plan, as they were before it was worked through."""
 
     files: tuple[str, ...]
     stamps: tuple[Stamp, ...]
 
 
-def see(local: str, state: DispatchState) -> Seen:
+def see(local: str, state: DispatchState) -> PlanStamp:
     """Look at the files of a plan whose `prloom/.local` is there.
 
     Those are its journal of events, the segment before where that one was closed (a line may still come there), and
@@ -41,35 +41,35 @@ def see(local: str, state: DispatchState) -> Seen:
         files.append(f"{bus}/{segments.archive(paths.EVENTS, state.cursor.segment - 1)}")
     if state.todos:
         files.append(f"{local}/{paths.PLAN_TEXT}")
-    return Seen(tuple(files), tuple(map(_stamp, files)))
+    return PlanStamp(tuple(files), tuple(map(_stamp, files)))
 
 
-class Still(NamedTuple):
+class IdlePlan(NamedTuple):
     """A plan that there was nothing left to do for, until something happens to it or, at `until`, something is due.
 
     Whatever this process does to a plan makes it another state, or another plan: values that never change.
     """
 
-    desk: Plain
+    runtime: IdleCandidate
     state: DispatchState
     plan: Plan
     until: float
     file: str
     stamp: Stamp
-    more: Seen
+    more: PlanStamp
 
 
-def still(desk: Plain, seen: Seen, until: float) -> Still:
+def still(runtime: IdleCandidate, seen: PlanStamp, until: float) -> IdlePlan:
     """Return a plan that was worked through, for as long as nothing changes; seconds are since the epoch."""
-    more = Seen(seen.files[1:], seen.stamps[1:])
-    return Still(desk, desk.ledger.state, desk.plan, until, seen.files[0], seen.stamps[0], more)
+    more = PlanStamp(seen.files[1:], seen.stamps[1:])
+    return IdlePlan(runtime, runtime.event_store.state, runtime.plan, until, seen.files[0], seen.stamps[0], more)
 
 
-def stirred(plans: Mapping[str, Still], now: float) -> Iterator[str]:
+def stirred(plans: Mapping[str, IdlePlan], now: float) -> Iterator[str]:
     """Yield the ids of those that something may have happened to; one loop, for hundreds are at rest in each tick."""
     look = os.lstat
-    for plan_id, (desk, state, plan, until, file, stamp, more) in plans.items():
-        if desk.ledger.state is state and desk.plan is plan and now < until:
+    for plan_id, (runtime, state, plan, until, file, stamp, more) in plans.items():
+        if runtime.event_store.state is state and runtime.plan is plan and now < until:
             try:
                 found = look(file)
             except OSError:

@@ -11,7 +11,7 @@ from prloom.model.decision import Decision, Scope, StateWrite
 from prloom.model.record import Json, Record
 from prloom.storage import paths
 from prloom.storage.document import Document
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
 
@@ -22,14 +22,14 @@ Rebuild = Callable[[str], Iterable[StateWrite]]
 """Finds all writes that a plugin ever made in the scope."""
 
 
-class Store(Record, frozen=True):
+class PluginStore(Record, frozen=True):
     """One plugin's values in one scope, after `version` writes."""
 
     version: int = 0
     values: Mapping[str, Json] = msgspec.field(default_factory=dict)
 
 
-class Stores:
+class PluginStores:
     """The stores of all plugins in one scope, one file for each.
 
     A write carries the version that it makes, so one that a file has had already is not made again, and writes of
@@ -37,15 +37,15 @@ class Stores:
     is made again from what `rebuild` finds in the decision logs.
     """
 
-    def __init__(self, folder: Folder, scope: Scope, rebuild: Rebuild) -> None:
+    def __init__(self, folder: SafeDir, scope: Scope, rebuild: Rebuild) -> None:
         self._folder = folder
         self._scope = scope
         self._rebuild = rebuild
-        self._stores: dict[str, Store] = {}
+        self._stores: dict[str, PluginStore] = {}
         self._early: dict[str, dict[int, StateWrite]] = {}
         self._unsaved: set[str] = set()
 
-    def get(self, plugin: str) -> Store:
+    def get(self, plugin: str) -> PluginStore:
         """Return a plugin's store."""
         if plugin not in self._stores:
             self._stores[plugin] = self._load(plugin)
@@ -91,13 +91,13 @@ class Stores:
             self._document(plugin).save({**store.values, BOOKKEEPING: {"version": store.version}})
             self._unsaved.discard(plugin)
 
-    def _load(self, plugin: str) -> Store:
+    def _load(self, plugin: str) -> PluginStore:
         """Read a plugin's file. One that is missing was never written, or taken away to begin anew."""
         loaded = self._document(plugin).load()
         if loaded.value is not None:
             return _read(loaded.value)
         if loaded.reason is None:
-            return Store()
+            return PluginStore()
         log.warning("%s could not be read (%s) and is now %s", self._document(plugin).path, loaded.reason, loaded.aside)
         self._stores[plugin] = rebuilt(self._rebuild(plugin))
         self._unsaved.add(plugin)
@@ -108,22 +108,22 @@ class Stores:
         return Document(self._folder, paths.plugin_file(plugin))
 
 
-def written(store: Store, write: StateWrite) -> Store:
+def written(store: PluginStore, write: StateWrite) -> PluginStore:
     """Return the store after one write."""
     values = {key: value for key, value in store.values.items() if key not in write.deleted}
-    return Store(write.version, values | dict(write.values))
+    return PluginStore(write.version, values | dict(write.values))
 
 
-def rebuilt(writes: Iterable[StateWrite]) -> Store:
+def rebuilt(writes: Iterable[StateWrite]) -> PluginStore:
     """Return the store after all these writes, which may come in any order."""
-    store = Store()
+    store = PluginStore()
     for write in sorted(writes, key=lambda write: write.version):
         store = written(store, write)
     return store
 
 
-def _read(value: Mapping[str, Json]) -> Store:
+def _read(value: Mapping[str, Json]) -> PluginStore:
     own = value.get(BOOKKEEPING)
     version = own.get("version") if isinstance(own, dict) else 0
     values = {key: item for key, item in value.items() if key != BOOKKEEPING}
-    return Store(version if isinstance(version, int) else 0, values)
+    return PluginStore(version if isinstance(version, int) else 0, values)

@@ -9,9 +9,9 @@ from functools import partial
 from prloom.errors import StorageError
 from prloom.model.position import START, Cursor, Position
 from prloom.storage import paths, tablefile
-from prloom.storage.folder import Folder
 from prloom.storage.index import FAR, Pairs, Table
 from prloom.storage.journal import Journal
+from prloom.storage.safe_dir import SafeDir
 from prloom.storage.tablefile import DamagedError, TableFile
 
 _WIDTHS = (64, 32, 16, 8, 4, 2)
@@ -24,7 +24,7 @@ Scan = Callable[[int, int, int], Table]
 """Makes the table of a segment's events, from an offset on and before another one."""
 
 
-class Tables:
+class SegmentTables:
     """The tables of a journal's segments up to a cursor, each in a file that is made when it is first needed.
 
     A table is no truth, only a way to it: one that is missing or damaged is made again, and one that ends too early is
@@ -117,7 +117,7 @@ class Tables:
             covered += table_of.covered
         return self._written(segments, pieces, covered)
 
-    def _sweep(self, state: Folder, segments: range) -> None:
+    def _sweep(self, state: SafeDir, segments: range) -> None:
         """Remove the tables that the one of these segments was made of; where that cannot be, they are in no way."""
         with suppress(StorageError):
             for part in _parts(segments):

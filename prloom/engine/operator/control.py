@@ -10,18 +10,18 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from prloom.core import acknowledging, requests
-from prloom.core.requests import OPERATOR, Request
+from prloom.core import acknowledgements, requests
+from prloom.core.requests import OPERATOR, OperatorRequest
 from prloom.engine.bus import entries
-from prloom.engine.bus.ledger import ROTATE_AT, Ledger
+from prloom.engine.bus.event_store import ROTATE_AT, EventStore
 from prloom.model import record
 from prloom.model.event import Event
 from prloom.model.position import Cursor
 from prloom.model.record import Json
 from prloom.storage import paths
 from prloom.storage.document import Document
-from prloom.storage.folder import Folder
 from prloom.storage.journal import Journal
+from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ PATIENCE = timedelta(days=1)
 """How long a request waits for a plan that cannot be used."""
 
 
-def ask(local: Folder, request: Request, now: datetime) -> Cursor:
+def ask(local: SafeDir, request: OperatorRequest, now: datetime) -> Cursor:
     """Append a request to `prloom/.local/control.jsonl`; the dispatcher carries it out, now or when it starts.
 
     Return a place behind it.
@@ -40,7 +40,7 @@ def ask(local: Folder, request: Request, now: datetime) -> Cursor:
     return journal.end()
 
 
-def was_read(local: Folder, asked: Cursor) -> bool:
+def was_read(local: SafeDir, asked: Cursor) -> bool:
     """Whether the dispatcher has read, and carried out, what stands before a place."""
     told = Document(local.make_sub(paths.BUS, paths.BUS_STATE), _FILE).peek().value or {}
     return _cursor(told.get("cursor")) >= asked
@@ -51,7 +51,7 @@ def request_id(now: datetime) -> str:
     return f"cli-{now:%Y%m%dT%H%M%S%f}-{os.getpid()}-{os.urandom(3).hex()}"
 
 
-class Addressee(Protocol):
+class RequestedPlan(Protocol):
     """A plan that a request may be about; as little of one as that takes, for other commands carry out requests too."""
 
     @property
@@ -59,14 +59,14 @@ class Addressee(Protocol):
         """The plan's id."""
 
     @property
-    def ledger(self) -> Ledger:
+    def event_store(self) -> EventStore:
         """The plan's bus."""
 
 
-class Asked(NamedTuple):
+class PendingRequest(NamedTuple):
     """A request that is to be carried out: by these plans, or by all where none are named; read first at `since`."""
 
-    request: Request
+    request: OperatorRequest
     since: datetime
     plans: frozenset[str] | None = None
 
@@ -79,13 +79,13 @@ class Control:
     plan could not carry out waits until it can.
     """
 
-    def __init__(self, local: Folder) -> None:
+    def __init__(self, local: SafeDir) -> None:
         self._journal = Journal(local, paths.CONTROL)
         self._document = Document(local.make_sub(paths.BUS, paths.BUS_STATE), _FILE)
         self._told = self._document.load().value or {}
         self._cursor = self._read_to = _cursor(self._told.get("cursor"))
 
-    def read(self, now: datetime) -> tuple[Asked, ...]:
+    def read(self, now: datetime) -> tuple[PendingRequest, ...]:
         """Return what is to be carried out: what waits for a plan, and what is new.
 
         What has waited for a day is given up: its plan has been of no use for so long.
@@ -94,11 +94,11 @@ class Control:
         self._read_to = batch.cursor
         events = [entries.event(entry.line) for entry in batch.entries]
         found = [requests.from_event(event) for event in events if event is not None]
-        new = [Asked(request, now) for request in found if request is not None]
+        new = [PendingRequest(request, now) for request in found if request is not None]
         waiting = [asked for asked in _waiting(self._told.get("waiting")) if not _too_old(asked, now)]
         return (*waiting, *new)
 
-    def settle(self, left: Iterable[Asked] = ()) -> None:
+    def settle(self, left: Iterable[PendingRequest] = ()) -> None:
         """Remember that all requests that were read are carried out, but for what is left of them."""
         waiting = [
             {"request": record.to_wire(requests.to_event(each.request, record.iso(each.since))), "plans": sorted(plans)}
@@ -113,15 +113,15 @@ class Control:
             self._journal.rotate()
 
 
-def carry_out(request: Request, plans: Iterable[Addressee]) -> None:
+def carry_out(request: OperatorRequest, plans: Iterable[RequestedPlan]) -> None:
     """Do what a request asks of these plans; events and actions that they do not have are not theirs."""
     for plan in plans:
-        changes = requests.changes(request, plan.ledger.state)
-        deliveries = requests.deliveries(request, plan.ledger.state)
-        paused = requests.paused(request, plan.id, plan.ledger.state)
+        changes = requests.changes(request, plan.event_store.state)
+        deliveries = requests.deliveries(request, plan.event_store.state)
+        paused = requests.paused(request, plan.id, plan.event_store.state)
         if changes or deliveries or paused is not None:
-            signs = acknowledging.owed(changes, plan.ledger.state)
-            plan.ledger.commit(
+            signs = acknowledgements.owed(changes, plan.event_store.state)
+            plan.event_store.commit(
                 "operator",
                 OPERATOR,
                 changes=changes,
@@ -133,7 +133,7 @@ def carry_out(request: Request, plans: Iterable[Addressee]) -> None:
             )
 
 
-def _waiting(told: Json) -> Iterator[Asked]:
+def _waiting(told: Json) -> Iterator[PendingRequest]:
     for each in told if isinstance(told, list) else ():
         try:
             event = record.from_wire(Event, each["request"])
@@ -142,10 +142,10 @@ def _waiting(told: Json) -> Iterator[Asked]:
         except (msgspec.ValidationError, KeyError, TypeError, ValueError):
             continue
         if request is not None:
-            yield Asked(request, since, plans)
+            yield PendingRequest(request, since, plans)
 
 
-def _too_old(asked: Asked, now: datetime) -> bool:
+def _too_old(asked: PendingRequest, now: datetime) -> bool:
     if now - asked.since <= PATIENCE:
         return False
     log.warning("the request %s to %s is more than a day old; prloom ignores it", asked.request.id, asked.request.verb)

@@ -9,17 +9,17 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from prloom.agents import registry, runner, runs
-from prloom.agents.agent import Agent, Request, Result
-from prloom.agents.runs import Limits
+from prloom.agents import registry, run_folder, runner
+from prloom.agents.agent import Agent, RunRequest, RunResult
+from prloom.agents.run_folder import RunLimits
 from prloom.api.context import Services
 from prloom.config import stages
 from prloom.config.models import Config
 from prloom.core import prompt, usage_limits
-from prloom.core.dispatch import Triage
+from prloom.core.dispatch import RunTriage
 from prloom.core.usage_limits import UsageLimit
-from prloom.engine.plan import settling
-from prloom.engine.plan.desk import Desk
+from prloom.engine.plan import triage_results
+from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan.services import HookServices
 from prloom.errors import AgentError, StorageError
 from prloom.model import record
@@ -55,30 +55,34 @@ class AgentTriager:
         """Return what is held by whoever lets an agent run; it is got in the order in which it was asked for."""
         return self._slots
 
-    async def triage(self, desk: Desk, step: Triage) -> None:
+    async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:
         """Run the triage agent on these events, and commit what it says."""
-        opened = desk.ledger.state.open
-        texts = [desk.ledger.texts.of(opened[event_id]) for event_id in step.event_ids if event_id in opened]
+        opened = runtime.event_store.state.open
+        texts = [runtime.event_store.texts.of(opened[event_id]) for event_id in step.event_ids if event_id in opened]
         batch = tuple(text for text in texts if text is not None)
         if batch:
-            await self._triage(desk, batch)
+            await self._triage(runtime, batch)
 
-    async def recover(self, desk: Desk, run: str, event_ids: tuple[str, ...]) -> None:
+    async def recover(self, runtime: PlanRuntime, run: str, event_ids: tuple[str, ...]) -> None:
         """Find out what became of a run that is in nobody's hands, wait for it if it goes on, and settle it."""
-        opened = [desk.ledger.state.open[event_id] for event_id in event_ids if event_id in desk.ledger.state.open]
-        folder = _folder(desk, run)
+        opened = [
+            runtime.event_store.state.open[event_id]
+            for event_id in event_ids
+            if event_id in runtime.event_store.state.open
+        ]
+        folder = _folder(runtime, run)
         agent = registry.AGENTS.get(opened[0].by or "") if opened else None
         if agent is not None:
-            await self._finish(desk, agent, runner.find(folder))
+            await self._finish(runtime, agent, runner.find(folder))
             return
         runner.stop(runner.find(folder))
-        unknown = Result(status="interrupted", error="this prloom does not know its agent")
-        settling.settle(desk, run, "prloom", unknown, None)
+        unknown = RunResult(status="interrupted", error="this prloom does not know its agent")
+        triage_results.settle(runtime, run, "prloom", unknown, None)
 
-    def sweep(self, desk: Desk) -> None:
+    def sweep(self, runtime: PlanRuntime) -> None:
         """End what still runs of the latest runs and is not about events, which are recovered."""
-        own = {event.run for event in desk.ledger.state.open.values()}
-        folder = desk.worktree.joinpath(*paths.LOCAL, paths.RUNS)
+        own = {event.run for event in runtime.event_store.state.open.values()}
+        folder = runtime.worktree.joinpath(*paths.LOCAL, paths.RUNS)
         try:
             latest = sorted(os.listdir(folder))[-LATEST:]  # noqa: PTH208 - the names are times
         except OSError:
@@ -87,99 +91,101 @@ class AgentTriager:
             if name not in own:
                 runner.stop(runner.find(folder / name))
 
-    def services(self, desk: Desk) -> Services:
+    def services(self, runtime: PlanRuntime) -> Services:
         """Return what a hook of this plan may ask for."""
-        return HookServices(desk, run=self.run, read_plan=self._read_plan)
+        return HookServices(runtime, run=self.run, read_plan=self._read_plan)
 
-    async def run(self, desk: Desk, stage: str, text: str, model: str | None) -> str:
+    async def run(self, runtime: PlanRuntime, stage: str, text: str, model: str | None) -> str:
         """Run a stage's agent in the plan's worktree, for a hook, and return its final message; raises AgentError."""
-        agent, chosen = _agent(desk.rules.config, stage, model, self._environ)
+        agent, chosen = _agent(runtime.rules.config, stage, model, self._environ)
         async with self._slots:
             limit = self._limits.get(agent.name)
-            if limit is not None and usage_limits.holds(limit, (), desk.clock()):
+            if limit is not None and usage_limits.holds(limit, (), runtime.clock()):
                 raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
-            run_id = runs.new_id(desk.clock(), stage)
-            run = self._prepare(desk, agent, run_id, self._request(desk, stage, text, chosen, run_id)).start()
-            log.info("plan %s: run %s of %s starts for a hook (%s)", desk.id, run_id, agent.name, stage)
-            result = await _outcome(desk, run, agent)
-            self._note_limit(desk, agent, run, result)
+            run_id = run_folder.new_id(runtime.clock(), stage)
+            run = self._prepare(runtime, agent, run_id, self._request(runtime, stage, text, chosen, run_id)).start()
+            log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
+            result = await _outcome(runtime, run, agent)
+            self._note_limit(runtime, agent, run, result)
         if result.status != "ok":
             raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble}")
         return result.message
 
-    async def _triage(self, desk: Desk, batch: tuple[Event, ...]) -> None:
-        run_id = runs.new_id(desk.clock(), STAGE)
+    async def _triage(self, runtime: PlanRuntime, batch: tuple[Event, ...]) -> None:
+        run_id = run_folder.new_id(runtime.clock(), STAGE)
         try:
-            agent, model = _agent(desk.rules.config, STAGE, None, self._environ)
+            agent, model = _agent(runtime.rules.config, STAGE, None, self._environ)
         except AgentError as error:
-            settling.fail(desk, run_id, batch, str(error))
+            triage_results.fail(runtime, run_id, batch, str(error))
             return
         limit = self._limits.get(agent.name)
-        opened = desk.ledger.state.open
+        opened = runtime.event_store.state.open
         waiting = [opened[event.id] for event in batch if event.id in opened]
-        if limit is not None and usage_limits.holds(limit, waiting, desk.clock()):
-            settling.hold(desk, run_id, agent.name, batch, limit)
+        if limit is not None and usage_limits.holds(limit, waiting, runtime.clock()):
+            triage_results.hold(runtime, run_id, agent.name, batch, limit)
             return
         # The folder is made first: that it is missing means from then on that something removed it.
         try:
-            request = self._request(desk, STAGE, self._prompt(desk, batch, run_id), model, run_id)
-            prepared = self._prepare(desk, agent, run_id, request)
+            request = self._request(runtime, STAGE, self._prompt(runtime, batch, run_id), model, run_id)
+            prepared = self._prepare(runtime, agent, run_id, request)
         except AgentError as error:
-            settling.fail(desk, run_id, batch, str(error), by=agent.name)
+            triage_results.fail(runtime, run_id, batch, str(error), by=agent.name)
             return
         changes = tuple(Change(event_id=event.id, verdict="started", state="pending") for event in batch)
-        desk.ledger.commit(STAGE, agent.name, changes=changes, run=run_id)
+        runtime.event_store.commit(STAGE, agent.name, changes=changes, run=run_id)
         try:
             run = prepared.start()
         except AgentError as error:
-            settling.fail(desk, run_id, batch, str(error), by=agent.name)
+            triage_results.fail(runtime, run_id, batch, str(error), by=agent.name)
             return
-        await self._finish(desk, agent, run)
+        await self._finish(runtime, agent, run)
 
-    async def _finish(self, desk: Desk, agent: Agent, run: runner.Run) -> None:
-        result = await _outcome(desk, run, agent)
-        answer = await asyncio.to_thread(runs.read_answer, run.folder)
-        self._note_limit(desk, agent, run, result)
-        settling.settle(desk, run.id, agent.name, result, answer)
+    async def _finish(self, runtime: PlanRuntime, agent: Agent, run: runner.AgentRun) -> None:
+        result = await _outcome(runtime, run, agent)
+        answer = await asyncio.to_thread(run_folder.read_answer, run.folder)
+        self._note_limit(runtime, agent, run, result)
+        triage_results.settle(runtime, run.id, agent.name, result, answer)
 
-    def _note_limit(self, desk: Desk, agent: Agent, run: runner.Run, result: Result) -> None:
+    def _note_limit(self, runtime: PlanRuntime, agent: Agent, run: runner.AgentRun, result: RunResult) -> None:
         """Note the usage limit that a run has met; a run that went well shows that there is none any more."""
         if result.status == "limited":
             reason = f"{agent.name}: {result.error} (run {run.id})"
-            self._limits[agent.name] = usage_limits.met(reason, result.retry_at, desk.clock())
+            self._limits[agent.name] = usage_limits.met(reason, result.retry_at, runtime.clock())
         elif result.status == "ok":
             self._limits.pop(agent.name, None)
 
-    def _prompt(self, desk: Desk, batch: tuple[Event, ...], run_id: str) -> str:
+    def _prompt(self, runtime: PlanRuntime, batch: tuple[Event, ...], run_id: str) -> str:
         return prompt.triage_prompt(
-            plan=desk.plan,
-            plan_text=desk.text.read(),
+            plan=runtime.plan,
+            plan_text=runtime.text.read(),
             events=batch,
-            answer_path=str(_folder(desk, run_id) / runs.ANSWER),
+            answer_path=str(_folder(runtime, run_id) / run_folder.ANSWER),
             fence=secrets.token_hex(12),
             repository_context=_context(self._root),
         )
 
-    def _request(self, desk: Desk, stage: str, text: str, model: str | None, run_id: str) -> Request:
-        return Request(
+    def _request(self, runtime: PlanRuntime, stage: str, text: str, model: str | None, run_id: str) -> RunRequest:
+        return RunRequest(
             prompt=text,
             stage=stage,
-            cwd=desk.worktree,
+            cwd=runtime.worktree,
             root=self._root,
             model=model,
             read_only=stage == STAGE,
-            answer_path=_folder(desk, run_id) / runs.ANSWER,
-            argv=desk.rules.config.agents.command.argv,
+            answer_path=_folder(runtime, run_id) / run_folder.ANSWER,
+            argv=runtime.rules.config.agents.command.argv,
         )
 
-    def _prepare(self, desk: Desk, agent: Agent, run_id: str, request: Request) -> runner.Prepared:
+    def _prepare(self, runtime: PlanRuntime, agent: Agent, run_id: str, request: RunRequest) -> runner.Prepared:
         try:
-            desk.local.make_sub(paths.RUNS).close()
+            runtime.local.make_sub(paths.RUNS).close()
         except StorageError as error:  # something else stands in its place: the run fails, and not the plan
             raise AgentError(f"run {run_id} could not be started: {error}") from error
-        config = desk.rules.config
+        config = runtime.rules.config
         allowing = Allowing(agent, config.agents.env)
-        return runner.prepare(_folder(desk, run_id), allowing, request, environ=self._environ, limits=_limits(config))
+        return runner.prepare(
+            _folder(runtime, run_id), allowing, request, environ=self._environ, limits=_limits(config)
+        )
 
 
 class Allowing:
@@ -195,13 +201,13 @@ class Allowing:
         self.read = agent.read
 
 
-def _folder(desk: Desk, run_id: str) -> Path:
-    return desk.worktree.joinpath(*paths.LOCAL, paths.RUNS, run_id)
+def _folder(runtime: PlanRuntime, run_id: str) -> Path:
+    return runtime.worktree.joinpath(*paths.LOCAL, paths.RUNS, run_id)
 
 
-def _limits(config: Config) -> Limits:
+def _limits(config: Config) -> RunLimits:
     agents = config.agents
-    return Limits(
+    return RunLimits(
         wall_seconds=agents.timeout.total_seconds(),
         silence_seconds=agents.silence.total_seconds(),
         output_bytes=agents.max_output,
@@ -222,7 +228,7 @@ def _context(root: Path) -> str | None:
         return None
 
 
-async def _outcome(desk: Desk, run: runner.Run, agent: Agent) -> Result:
+async def _outcome(runtime: PlanRuntime, run: runner.AgentRun, agent: Agent) -> RunResult:
     """Wait for a run and return what it came to; where we are ended first, the run is ended with us."""
     try:
         end = await runner.wait(run)
@@ -231,5 +237,5 @@ async def _outcome(desk: Desk, run: runner.Run, agent: Agent) -> Result:
         raise
     result = await asyncio.to_thread(runner.conclude, run, agent, end)
     why = f" ({result.error or result.trouble})" if result.error or result.trouble else ""
-    log.info("plan %s: run %s of %s has ended: %s%s", desk.id, run.id, agent.name, result.status, why)
+    log.info("plan %s: run %s of %s has ended: %s%s", runtime.id, run.id, agent.name, result.status, why)
     return result

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from prloom import errors
 from prloom.api.bridge import BridgeContext, Delivered, DeliversBatches, Refused
-from prloom.core import commits, leaks, outbox
+from prloom.core import commits, outbox, secret_scan
 from prloom.engine.bus import receipts
-from prloom.engine.plan.desk import Desk
+from prloom.engine.plan.runtime import PlanRuntime
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model import record
 from prloom.model.action import Action
-from prloom.model.decision import Delivery
+from prloom.model.decision import DeliveryChange
 from prloom.model.state import Attempt, DeliveryState, QueuedAction, Receipt
 
 log = logging.getLogger(__name__)
@@ -42,61 +42,67 @@ def batches(bridge: LoadedBridge, action_ids: Sequence[str]) -> Sequence[Sequenc
 
 
 async def deliver(
-    desk: Desk, bridge: LoadedBridge, batch: Sequence[str], context: BridgeContext, secrets: Mapping[str, str]
+    runtime: PlanRuntime, bridge: LoadedBridge, batch: Sequence[str], context: BridgeContext, secrets: Mapping[str, str]
 ) -> Sequence[str]:
     """Try one of `batches` once; return those that are to be tried alone, for the bridge failed on several at once.
 
     `secrets` are values that must not get out, each by what it is.
     """
-    queue = desk.ledger.state.queue
+    queue = runtime.event_store.state.queue
     queued = [queue[action_id] for action_id in batch if action_id in queue and not queue[action_id].failed]
-    return await _attempt(desk, bridge, queued, context, secrets)
+    return await _attempt(runtime, bridge, queued, context, secrets)
 
 
-def drop(desk: Desk, bridge: str, action_ids: Sequence[str], reason: str) -> None:
+def drop(runtime: PlanRuntime, bridge: str, action_ids: Sequence[str], reason: str) -> None:
     """End these actions without another attempt: nobody waits for them."""
-    queue = desk.ledger.state.queue
-    _decide(desk, bridge, *(outbox.dropped(queue[each], reason) for each in action_ids if each in queue))
+    queue = runtime.event_store.state.queue
+    _decide(runtime, bridge, *(outbox.dropped(queue[each], reason) for each in action_ids if each in queue))
 
 
 async def _attempt(
-    desk: Desk, bridge: LoadedBridge, batch: Sequence[QueuedAction], context: BridgeContext, secrets: Mapping[str, str]
+    runtime: PlanRuntime,
+    bridge: LoadedBridge,
+    batch: Sequence[QueuedAction],
+    context: BridgeContext,
+    secrets: Mapping[str, str],
 ) -> Sequence[str]:
-    state = receipts.load(desk.local, bridge.name, desk.clock())
-    ends = {queued.id: _end(desk, queued, state, secrets) for queued in batch}
+    state = receipts.load(runtime.local, bridge.name, runtime.clock())
+    ends = {queued.id: _end(runtime, queued, state, secrets) for queued in batch}
     over = tuple(end for end in ends.values() if end is not None)
     if over:
-        _decide(desk, bridge.name, *over)
+        _decide(runtime, bridge.name, *over)
     sending = [queued for queued in batch if ends[queued.id] is None]
     if not sending:
         return ()
     uncertain = any(_uncertain(state, queued) for queued in sending)
-    begun = {queued.id: _begun(desk, state, queued) for queued in sending}
-    receipts.save(desk.local, bridge.name, replace(state, attempts={**state.attempts, **begun}))
-    results = await _send(desk, bridge, sending, _context(context, desk, uncertain=uncertain))
+    begun = {queued.id: _begun(runtime, state, queued) for queued in sending}
+    receipts.save(runtime.local, bridge.name, replace(state, attempts={**state.attempts, **begun}))
+    results = await _send(runtime, bridge, sending, _context(context, runtime, uncertain=uncertain))
     if results is None:  # one of them may be what the bridge failed on, and the others must not wait for it
         return [queued.id for queued in sending]
-    _settle(desk, bridge.name, results)
+    _settle(runtime, bridge.name, results)
     return ()
 
 
-def _end(desk: Desk, queued: QueuedAction, state: DeliveryState, secrets: Mapping[str, str]) -> Delivery | None:
+def _end(
+    runtime: PlanRuntime, queued: QueuedAction, state: DeliveryState, secrets: Mapping[str, str]
+) -> DeliveryChange | None:
     """Return the end of an action that is not sent, or None for one that is to be sent."""
-    if outbox.too_late(queued, desk.clock()):
+    if outbox.too_late(queued, runtime.clock()):
         return outbox.dropped(queued, "it is too late for a quick reaction")
     earlier = next((receipt for receipt in state.receipts if receipt.action_id == queued.id), None)
     if earlier is not None:  # it arrived, and the end came before that was decided
         return outbox.delivered(queued, earlier)
-    return _withheld(desk, queued, secrets)
+    return _withheld(runtime, queued, secrets)
 
 
-def _withheld(desk: Desk, queued: QueuedAction, secrets: Mapping[str, str]) -> Delivery | None:
+def _withheld(runtime: PlanRuntime, queued: QueuedAction, secrets: Mapping[str, str]) -> DeliveryChange | None:
     """Keep an action back that would publish a secret."""
-    action = None if queued.released else desk.ledger.action(queued.position)
-    found = () if action is None else leaks.in_action(action, secrets)
+    action = None if queued.released else runtime.event_store.action(queued.position)
+    found = () if action is None else secret_scan.in_action(action, secrets)
     if not found:
         return None
-    log.warning("action %s of plan %s is withheld because it contains %s", queued.id, desk.id, " and ".join(found))
+    log.warning("action %s of plan %s is withheld because it contains %s", queued.id, runtime.id, " and ".join(found))
     return outbox.withheld(queued, found)
 
 
@@ -106,22 +112,22 @@ def _uncertain(state: DeliveryState, queued: QueuedAction) -> bool:
     return begun is not None or receipts.in_doubt(state, queued)
 
 
-def _begun(desk: Desk, state: DeliveryState, queued: QueuedAction) -> Attempt:
+def _begun(runtime: PlanRuntime, state: DeliveryState, queued: QueuedAction) -> Attempt:
     earlier = state.attempts.get(queued.id)
     count = earlier.count if earlier is not None else 0
-    return Attempt(count + 1, record.iso(desk.clock()))
+    return Attempt(count + 1, record.iso(runtime.clock()))
 
 
-def _context(context: BridgeContext, desk: Desk, *, uncertain: bool) -> BridgeContext:
+def _context(context: BridgeContext, runtime: PlanRuntime, *, uncertain: bool) -> BridgeContext:
     """Return the context of one delivery."""
-    return dataclasses.replace(context, now=desk.clock(), plan=desk.tracked, uncertain=uncertain)
+    return dataclasses.replace(context, now=runtime.clock(), plan=runtime.tracked, uncertain=uncertain)
 
 
 async def _send(
-    desk: Desk, bridge: LoadedBridge, batch: Sequence[QueuedAction], context: BridgeContext
+    runtime: PlanRuntime, bridge: LoadedBridge, batch: Sequence[QueuedAction], context: BridgeContext
 ) -> list[tuple[QueuedAction, Result]] | None:
     """Hand the actions to the bridge and return what became of each; None where it failed on several at once."""
-    actions = {queued.id: _action(desk, queued) for queued in batch}
+    actions = {queued.id: _action(runtime, queued) for queued in batch}
     readable = [action for action in actions.values() if action is not None]
     results = await _results(bridge, readable, context)
     if results is None:
@@ -131,9 +137,9 @@ async def _send(
     return [(queued, found.get(queued.id, lost)) for queued in batch]
 
 
-def _action(desk: Desk, queued: QueuedAction) -> Action | None:
+def _action(runtime: PlanRuntime, queued: QueuedAction) -> Action | None:
     """Return the action with the commit that earlier attempts were about; None where it cannot be read."""
-    action = desk.ledger.action(queued.position)
+    action = runtime.event_store.action(queued.position)
     return None if action is None else replace(action, payload=commits.kept(action.payload, queued.commit))
 
 
@@ -171,51 +177,51 @@ async def _bounded(sending: Awaitable[object]) -> object:
         return Refused(text, retryable=True, unknown=True)
 
 
-def _settle(desk: Desk, bridge: str, results: Sequence[tuple[QueuedAction, Result]]) -> None:
+def _settle(runtime: PlanRuntime, bridge: str, results: Sequence[tuple[QueuedAction, Result]]) -> None:
     """Write the receipts first and then decide: a receipt alone is enough to know that the action arrived."""
-    before = state = receipts.load(desk.local, bridge, desk.clock())
-    decided: list[Delivery] = []
+    before = state = receipts.load(runtime.local, bridge, runtime.clock())
+    decided: list[DeliveryChange] = []
     for sent, result in results:
-        queued = desk.ledger.state.queue.get(sent.id, sent)
+        queued = runtime.event_store.state.queue.get(sent.id, sent)
         if isinstance(result, Delivered):
-            receipt = Receipt(queued.id, record.iso(desk.clock()), result.url, result.remote_id)
+            receipt = Receipt(queued.id, record.iso(runtime.clock()), result.url, result.remote_id)
             state = outbox.receipted(state, receipt)
             decided.append(outbox.delivered(queued, receipt))
             continue
         if not result.unknown:
             kept = {key: attempt for key, attempt in state.attempts.items() if key != queued.id}
             state = replace(state, attempts=kept)
-        decided.append(_refusal(desk, queued, result))
+        decided.append(_refusal(runtime, queued, result))
     if state is not before:
-        receipts.save(desk.local, bridge, state)
-    _decide(desk, bridge, *decided)
+        receipts.save(runtime.local, bridge, state)
+    _decide(runtime, bridge, *decided)
 
 
-def _refusal(desk: Desk, queued: QueuedAction, result: Refused) -> Delivery:
+def _refusal(runtime: PlanRuntime, queued: QueuedAction, result: Refused) -> DeliveryChange:
     delivery = outbox.refused(
         queued,
-        leaks.masked(result.error),
+        secret_scan.masked(result.error),
         retryable=result.retryable,
         retry_after=result.retry_after,
-        now=desk.clock(),
-        policy=desk.rules.backoff,
+        now=runtime.clock(),
+        policy=runtime.rules.backoff,
         commit=commits.read(result.commit),
     )
     level = logging.INFO if queued.courtesy else logging.WARNING
-    log.log(level, "action %s of plan %s: %s: %s", queued.id, desk.id, delivery.state, result.error)
+    log.log(level, "action %s of plan %s: %s: %s", queued.id, runtime.id, delivery.state, result.error)
     return delivery
 
 
-def fail_unclaimed(desk: Desk, batch: Sequence[QueuedAction]) -> None:
+def fail_unclaimed(runtime: PlanRuntime, batch: Sequence[QueuedAction]) -> None:
     """Decide actions whose target no bridge claims: failed, visible, not retried."""
-    now, policy = desk.clock(), desk.rules.backoff
+    now, policy = runtime.clock(), runtime.rules.backoff
     decided = []
     for queued in batch:
         remedy = f"enable one in prloom.toml, then `prloom retry {queued.id}`"
         error = f"no bridge claims the target {queued.target!r}; {remedy}"
         decided.append(outbox.refused(queued, error, retryable=False, retry_after=None, now=now, policy=policy))
-    _decide(desk, NOBODY, *decided)
+    _decide(runtime, NOBODY, *decided)
 
 
-def _decide(desk: Desk, by: str, *deliveries: Delivery) -> None:
-    desk.ledger.commit("deliver", by, deliveries=deliveries)
+def _decide(runtime: PlanRuntime, by: str, *deliveries: DeliveryChange) -> None:
+    runtime.event_store.commit("deliver", by, deliveries=deliveries)

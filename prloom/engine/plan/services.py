@@ -9,7 +9,7 @@ import msgspec
 from prloom.core import trust
 from prloom.core.trust import Trusted
 from prloom.engine.bus import entries
-from prloom.engine.plan.desk import Desk
+from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import ExtensionError
 from prloom.model.event import Event
 from prloom.model.position import Position
@@ -17,14 +17,14 @@ from prloom.model.position import Position
 MOST = 1000
 """Events that one call returns at most."""
 
-RunAgent = Callable[[Desk, str, str, "str | None"], Awaitable[str]]
+RunAgent = Callable[[PlanRuntime, str, str, "str | None"], Awaitable[str]]
 
 
 class HookServices:
     """Implements `prloom.api.context.Services` for one plan."""
 
-    def __init__(self, desk: Desk, *, run: RunAgent, read_plan: Callable[[str], str]) -> None:
-        self._desk = desk
+    def __init__(self, runtime: PlanRuntime, *, run: RunAgent, read_plan: Callable[[str], str]) -> None:
+        self._desk = runtime
         self._run = run
         self._read_plan = read_plan
 
@@ -45,7 +45,7 @@ class HookServices:
         start = None if since_id is None else self._position(since_id)
         found: list[Event] = []
         last = since_id
-        for entry in self._desk.ledger.events.scan(start):
+        for entry in self._desk.event_store.events.scan(start):
             event = entries.event(entry.line)
             if event is None or entry.position == start:
                 continue
@@ -61,7 +61,7 @@ class HookServices:
         return self._read_plan(plan_id)
 
     def _may_be_read(self, event: Event) -> bool:
-        opened = self._desk.ledger.state.open.get(event.id)
+        opened = self._desk.event_store.state.open.get(event.id)
         if opened is not None and opened.state == "held":
             return False
         return isinstance(trust.judge(event, self._desk.rules.trust), Trusted)
@@ -70,7 +70,9 @@ class HookServices:
         found = self._desk.known.position(event_id)
         if found is not None:
             return found
-        for entry in self._desk.ledger.events.containing(msgspec.json.encode(event_id)):  # perhaps not taken in yet
+        for entry in self._desk.event_store.events.containing(
+            msgspec.json.encode(event_id)
+        ):  # perhaps not taken in yet
             event = entries.event(entry.line)
             if event is not None and event.id == event_id:
                 return entry.position

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from prloom.core import plan_file, todos, triage
-from prloom.engine.plan.desk import Desk
+from prloom.engine.plan.runtime import PlanRuntime
 
 
-def resolve(desk: Desk) -> bool:
+def resolve(runtime: PlanRuntime) -> bool:
     """Commit which TODOs have ended, and which the log does not know; return whether there were any.
 
     An unchanged plan costs one look at its file. A file that is not there, or is empty, tells nothing: somebody may be
     writing it, or removing the worktree.
     """
-    state = desk.ledger.state
+    state = runtime.event_store.state
     if state.rebase_requested and state.rebase_todo is None:  # by a prloom that only noted it
-        desk.ledger.commit("todo", "prloom", todos=(triage.rebase_todo(desk.id),))
+        runtime.event_store.commit("todo", "prloom", todos=(triage.rebase_todo(runtime.id),))
         return True
-    if not state.todos and desk.todos_seen_at is not None:
+    if not state.todos and runtime.todos_seen_at is not None:
         return False
-    changed_at = desk.text.changed_at()
-    text = "" if changed_at is None or changed_at == desk.todos_seen_at else desk.text.read()
+    changed_at = runtime.text.changed_at()
+    text = "" if changed_at is None or changed_at == runtime.todos_seen_at else runtime.text.read()
     if not text.strip():
         return False
     items = plan_file.todos(text)
     done, dropped = todos.ended(state.todos, items)
-    unknown = todos.unknown(state.todos, items, desk.issued.posts().todos)
+    unknown = todos.unknown(state.todos, items, runtime.issued.posts().todos)
     if done or dropped or unknown:
-        desk.ledger.commit(
+        runtime.event_store.commit(
             "todo",
             "prloom",
             actions=todos.resolved(state.todos, done, dropped),
@@ -35,5 +35,5 @@ def resolve(desk: Desk) -> bool:
             todos_dropped=dropped,
             rebase_requested=todos.rebase(state.rebase_todo, dropped, unknown),
         )
-    desk.todos_seen_at = changed_at
+    runtime.todos_seen_at = changed_at
     return bool(done or dropped or unknown)

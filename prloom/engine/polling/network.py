@@ -10,18 +10,18 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from prloom.api.http import Answer, Http, HttpError, HttpNeeds, UsesHttp
-from prloom.core import leaks
-from prloom.engine.bus.ledger import Clock
+from prloom.core import secret_scan
+from prloom.engine.bus.event_store import Clock
 from prloom.errors import PrloomError, StorageError
-from prloom.extensions.bridges import Bridges, LoadedBridge
+from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model.record import Json
 from prloom.storage import paths
 from prloom.storage.document import Document
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 from prloom.transport import token
-from prloom.transport.count import Count
-from prloom.transport.memory import Memory
+from prloom.transport.limits_store import LimitsStore
 from prloom.transport.token import NoTokenError, Token
+from prloom.transport.usage import RequestUsage
 
 if TYPE_CHECKING:
     from prloom.transport.client import Client
@@ -36,7 +36,7 @@ SHOWN_AGAIN = timedelta(minutes=1)
 """After which a token is shown to the server again that it did not accept."""
 
 
-def new_client(needs: HttpNeeds, token: str | None, *, clock: Clock, remembers: Memory) -> Client:
+def new_client(needs: HttpNeeds, token: str | None, *, clock: Clock, remembers: LimitsStore) -> Client:
     """Make a client, as `Client` is made."""
     from prloom.transport.client import Client  # noqa: PLC0415 - a third of the start-up, for who asks over a network
 
@@ -51,10 +51,10 @@ class Network:
 
     def __init__(
         self,
-        bridges: Bridges,
+        bridges: LoadedBridges,
         environ: Mapping[str, str],
         clock: Clock,
-        state: Folder | None,
+        state: SafeDir | None,
         *,
         connect: Connect = new_client,
     ) -> None:
@@ -72,7 +72,7 @@ class Network:
     def requests(self, bridge: str) -> Mapping[str, Json]:
         """Return what `prloom status` shows of a bridge's requests."""
         client = self._clients.get(bridge)
-        count = Count() if client is None else client.count
+        count = RequestUsage() if client is None else client.count
         left = {} if count.remaining is None else {"remaining": count.remaining}
         return {"total": count.total, "charged": count.charged, **left}
 
@@ -85,7 +85,7 @@ class Network:
             with suppress(PrloomError):  # the bridge tells of a token that cannot be used
                 await self._clients[bridge].look_for_token()
         tokens = {f"the token of {name}": client.token for name, client in self._clients.items()}
-        found = leaks.known(self._environ)
+        found = secret_scan.known(self._environ)
         return found | {what: token for what, token in tokens.items() if token and token not in found.values()}
 
     async def close(self) -> None:
@@ -118,8 +118,8 @@ class _OnDemand:
         self._looking = asyncio.Lock()
 
     @property
-    def count(self) -> Count:
-        return Count() if self._made is None else self._made.count
+    def count(self) -> RequestUsage:
+        return RequestUsage() if self._made is None else self._made.count
 
     async def request(
         self,
@@ -217,7 +217,7 @@ class _OnDemand:
 class _Kept:
     """What is known of a server's limits, in its file; what cannot be read or written there is forgotten at the end."""
 
-    def __init__(self, state: Folder | None, bridge: str) -> None:
+    def __init__(self, state: SafeDir | None, bridge: str) -> None:
         self._file = None if state is None else Document(state, paths.bridge_limits(bridge))
 
     def load(self) -> Json | None:

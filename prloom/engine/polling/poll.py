@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from prloom import errors
 from prloom.api.bridge import BridgeContext, Polled
 from prloom.api.http import HttpError
+from prloom.core import admission as routing
 from prloom.core import backoff, bounds, commits, naming, trust
-from prloom.core import intake as routing
 from prloom.core.backoff import Backoff
 from prloom.core.trust import Unknown
-from prloom.engine.plan import intake
-from prloom.engine.plan.desk import Desk
-from prloom.engine.polling.permits import Permits
+from prloom.engine.plan import admission
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.polling.permission_cache import PermissionCache
 from prloom.errors import ExtensionError, StorageError
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model import record
@@ -28,7 +28,7 @@ from prloom.model.plan import Plan
 from prloom.model.record import Json
 from prloom.storage import paths
 from prloom.storage.document import Document
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
 
@@ -64,10 +64,10 @@ class PollState:
 class Poller:
     """Polls one bridge for all plans at once."""
 
-    def __init__(self, bridge: LoadedBridge, state: Folder) -> None:
+    def __init__(self, bridge: LoadedBridge, state: SafeDir) -> None:
         self.bridge = bridge
         self.polls = PollState()
-        self.permissions = Permits(bridge)
+        self.permissions = PermissionCache(bridge)
         # After a crash of the machine the cursor before is as good: its events come again, and are known.
         self._cursor = Document(state, paths.bridge_cursor(bridge.name), lasting=False)
 
@@ -88,7 +88,9 @@ class Poller:
         polls.rest_until = None if polls.rest_until is None else polls.rest_until - by
         self.permissions.turn_back(by)
 
-    async def poll(self, desks: Mapping[str, Desk], repository: Desk | None, context: BridgeContext) -> set[str]:
+    async def poll(
+        self, runtimes: Mapping[str, PlanRuntime], repository: PlanRuntime | None, context: BridgeContext
+    ) -> set[str]:
         """Ask once; return the ids of the plans that got news ("" stands for the repository as a whole).
 
         Without a `repository` some plan cannot be read, and an event that is for no other may be for that one: it is
@@ -99,7 +101,7 @@ class Poller:
         now = context.now
         self.polls.last_poll_at = now
         try:
-            polled, woken = await self._poll(desks, repository, context)
+            polled, woken = await self._poll(runtimes, repository, context)
             self._note(polled, now)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bridge is a stranger's code, and the others go on
             text = bounds.cut(errors.describe(error))
@@ -128,20 +130,20 @@ class Poller:
         return max(now + backoff.delay(TROUBLE, self.polls.failures, self.bridge.name), told or now)
 
     async def _poll(
-        self, desks: Mapping[str, Desk], repository: Desk | None, context: BridgeContext
+        self, runtimes: Mapping[str, PlanRuntime], repository: PlanRuntime | None, context: BridgeContext
     ) -> tuple[Polled, set[str]]:
         cursor = self._load()
-        asked_for = [desk.plan for desk in desks.values()]
+        asked_for = [runtime.plan for runtime in runtimes.values()]
         async with asyncio.timeout(LIMIT.total_seconds()):
             polled = await self.bridge.bridge.events(context, cursor)
         if not isinstance(polled, Polled):
             raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
-        self._note_forge(polled, desks, context.now)
+        self._note_forge(polled, runtimes, context.now)
         problems = [routing.unreadable(event) for event in polled.events]
         sound = [event for event, problem in zip(polled.events, problems, strict=True) if problem is None]
-        routed = _routed(sound, desks, asked_for)
-        takers = [desks.get(plan_id) if plan_id else repository for plan_id in routed]
-        jobs = [self._hand_in(desk, batch, context) for desk, batch in zip(takers, routed.values(), strict=True)]
+        routed = _routed(sound, runtimes, asked_for)
+        takers = [runtimes.get(plan_id) if plan_id else repository for plan_id in routed]
+        jobs = [self._hand_in(runtime, batch, context) for runtime, batch in zip(takers, routed.values(), strict=True)]
         counts = dict(zip(routed, await asyncio.gather(*jobs), strict=True))
         for event, problem in zip(polled.events, problems, strict=True):
             if problem is not None:  # the others are on disk; this one comes again, because the cursor stays
@@ -158,37 +160,39 @@ class Poller:
                 of = f"plan {plan_id}" if plan_id else "the repository"
                 log.info("bridge %s: %d new %s for %s", self.bridge.name, count, "events" if count > 1 else "event", of)
 
-    def _note_forge(self, polled: Polled, desks: Mapping[str, Desk], now: datetime) -> None:
+    def _note_forge(self, polled: Polled, runtimes: Mapping[str, PlanRuntime], now: datetime) -> None:
         """Note for the plans on this forge where their pull requests' heads are, and what time it is there."""
-        for desk in desks.values():
-            number = desk.plan.pr
-            if number is None or desk.plan.forge != self.bridge.name:
+        for runtime in runtimes.values():
+            number = runtime.plan.pr
+            if number is None or runtime.plan.forge != self.bridge.name:
                 continue
             if polled.now is not None and abs(polled.now - now) < SANE:
-                desk.forge_ahead = polled.now - now
+                runtime.forge_ahead = polled.now - now
             if number in polled.heads:
-                desk.head = commits.read(polled.heads[number])
+                runtime.head = commits.read(polled.heads[number])
 
-    async def _hand_in(self, desk: Desk | None, batch: Sequence[Event], context: BridgeContext) -> int | None:
+    async def _hand_in(self, runtime: PlanRuntime | None, batch: Sequence[Event], context: BridgeContext) -> int | None:
         """Append what is news to a plan's bus, with what its authors may do as far as that can be told now.
 
         Return how many events that were; or None where there is no plan that could take them, because it cannot be used
         or was given up while its bridge was asked. They come again, and no other is kept from its own.
         """
-        if desk is None or not desk.usable:
+        if runtime is None or not runtime.usable:
             return None
         try:
-            intake.remember_own(desk, batch)
-            events = await asyncio.gather(*(self._ranked(each, desk, context) for each in intake.news(desk, batch)))
+            admission.remember_own(runtime, batch)
+            events = await asyncio.gather(
+                *(self._ranked(each, runtime, context) for each in admission.news(runtime, batch))
+            )
             # While that was looked up, others may have appended, and the plan may have come to an end.
-            return intake.append(desk, intake.news(desk, events)) if desk.usable else None
+            return admission.append(runtime, admission.news(runtime, events)) if runtime.usable else None
         except StorageError as error:
-            log.warning("plan %s: %s", desk.id, error)
-            desk.trouble(str(error))
+            log.warning("plan %s: %s", runtime.id, error)
+            runtime.trouble(str(error))
             return None
 
-    async def _ranked(self, event: Event, desk: Desk, context: BridgeContext) -> Event:
-        if event.author is None or not isinstance(trust.judge(event, desk.rules.trust), Unknown):
+    async def _ranked(self, event: Event, runtime: PlanRuntime, context: BridgeContext) -> Event:
+        if event.author is None or not isinstance(trust.judge(event, runtime.rules.trust), Unknown):
             return event
         permission, _ = await self.permissions.look_up(event.author.login, context)
         return replace(event, author=replace(event.author, trust=permission))
@@ -211,13 +215,13 @@ class Poller:
 
 
 def _routed(
-    events: Sequence[Event], desks: Mapping[str, Desk], asked_for: Iterable[Plan]
+    events: Sequence[Event], runtimes: Mapping[str, PlanRuntime], asked_for: Iterable[Plan]
 ) -> Mapping[str, Sequence[Event]]:
     """Return the events by the plan that they are for ("": none), in order.
 
     Also a plan that was there when the bridge was asked keeps its events, or they would end as nobody's.
     """
-    plans = {plan.id: plan for plan in (*asked_for, *(desk.plan for desk in desks.values()))}
+    plans = {plan.id: plan for plan in (*asked_for, *(runtime.plan for runtime in runtimes.values()))}
     routed: dict[str, list[Event]] = {}
     for event in events:
         routed.setdefault(routing.route(event, plans.values()) or "", []).append(event)

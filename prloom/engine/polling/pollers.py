@@ -8,20 +8,20 @@ from functools import partial
 from typing import Any
 
 from prloom.api.bridge import BridgeContext
-from prloom.engine.board import Board
-from prloom.engine.plan import intake
-from prloom.engine.plan.desk import Desk
-from prloom.engine.plan.hands import Job
+from prloom.engine.plan import admission
+from prloom.engine.plan.dependencies import Job
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling.network import Network
 from prloom.engine.polling.poll import Poller
-from prloom.extensions.bridges import Bridges
-from prloom.storage.folder import Folder
+from prloom.extensions.bridges import LoadedBridges
+from prloom.storage.safe_dir import SafeDir
 
 
 class Pollers:
     """The bridges, asked beside everything else. `wanted` are those that somebody wants asked at once."""
 
-    def __init__(self, bridges: Bridges, state: Folder, board: Board, network: Network) -> None:
+    def __init__(self, bridges: LoadedBridges, state: SafeDir, board: PlanRegistry, network: Network) -> None:
         self._network = network
         self._pollers = [Poller(bridge, state) for bridge in bridges.loaded]
         self._failed = bridges.failed
@@ -60,22 +60,22 @@ class Pollers:
 
     def context(self, bridge: str) -> BridgeContext:
         """Return what a bridge may use during a call that begins now."""
-        tracked = tuple(desk.tracked for desk in self._board.desks.values())
+        tracked = tuple(runtime.tracked for runtime in self._board.runtimes.values())
         client = self._network.client(bridge)
         return BridgeContext(repo_root=self._board.paths.root, plans=tracked, now=self._board.clock(), http=client)
 
-    async def look_up(self, desk: Desk, event_id: str) -> None:
+    async def look_up(self, runtime: PlanRuntime, event_id: str) -> None:
         """Ask the bridge that an event came from, or else the plan's forge, what its author may do; and decide that."""
-        event = desk.ledger.state.open.get(event_id)
+        event = runtime.event_store.state.open.get(event_id)
         if event is None:
             return
-        sources = (event.source, desk.plan.forge)
+        sources = (event.source, runtime.plan.forge)
         poller = next((poller for name in sources for poller in self._pollers if poller.bridge.name == name), None)
         if poller is None or event.author is None:
-            intake.looked_up(desk, event_id, None, f"no bridge is named {event.source}")
+            admission.looked_up(runtime, event_id, None, f"no bridge is named {event.source}")
             return
         permission, why = await poller.permissions.look_up(event.author, self.context(poller.bridge.name))
-        intake.looked_up(desk, event_id, permission, why)
+        admission.looked_up(runtime, event_id, permission, why)
 
     def reports(self) -> list[dict[str, Any]]:
         """Return what `prloom status` shows of the bridges, those included that could not be loaded."""
@@ -88,6 +88,6 @@ class Pollers:
     async def _poll(self, poller: Poller, told: Callable[[set[str]], None]) -> None:
         try:
             repository = None if self._board.unreadable else self._board.repository
-            told(await poller.poll(self._board.desks, repository, self.context(poller.bridge.name)))
+            told(await poller.poll(self._board.runtimes, repository, self.context(poller.bridge.name)))
         finally:
             self._polling.discard(poller.bridge.name)

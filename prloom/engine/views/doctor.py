@@ -10,9 +10,9 @@ from typing import Literal
 import msgspec
 
 from prloom.engine.bus import segment_ends
-from prloom.engine.views import published, snapshot
-from prloom.engine.views.document import BridgeStatus
+from prloom.engine.views import runtime_status, snapshot
 from prloom.engine.views.snapshot import Snapshot
+from prloom.engine.views.status_schema import BridgeStatus
 from prloom.errors import PrloomError, StorageError
 from prloom.model import record
 from prloom.model.action import Action
@@ -20,10 +20,10 @@ from prloom.model.decision import Decision
 from prloom.model.event import Event
 from prloom.model.issued import IssuedPost, IssuedTodo
 from prloom.model.record import Record
-from prloom.storage import damage, envelope, owner, paths
-from prloom.storage.folder import TEMPORARY, Folder
+from prloom.storage import envelope, fsck, lock_owner, paths
+from prloom.storage.json_codec import Unreadable
 from prloom.storage.paths import RepositoryPaths
-from prloom.storage.wire import Unreadable
+from prloom.storage.safe_dir import TEMPORARY, SafeDir
 
 Severity = Literal["error", "warning"]
 
@@ -63,7 +63,7 @@ def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
     """Yield all that is wrong with the repository's own files and those of its plans."""
     refused: Mapping[str, str] = {}
     try:
-        local = Folder.open(repository.root, *paths.LOCAL)
+        local = SafeDir.open(repository.root, *paths.LOCAL)
     except StorageError as error:
         yield _unsafe(error, repository.root.joinpath(*paths.LOCAL))
         return
@@ -71,7 +71,7 @@ def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
     yield from _beside_the_configuration(repository, now)
     if local is not None:
         with local:
-            refused = published.unopened(local, [each.plan for each in found])
+            refused = runtime_status.unopened(local, [each.plan for each in found])
             yield from _folders(local, (paths.PLUGIN_STATE_GLOBAL, paths.ISSUED, paths.ADOPTED), now)
             yield from _lock(local, now)
             yield from _published(local)
@@ -89,7 +89,7 @@ def _plan(of: Snapshot, refused: str | None, now: datetime) -> Iterator[Finding]
     elif of.plan.last_error:
         yield _warning(of.plan.last_error, where, "correct that; prloom tries again by itself")
     try:
-        local = Folder.open(of.worktree, *paths.LOCAL)
+        local = SafeDir.open(of.worktree, *paths.LOCAL)
     except StorageError:
         return  # told above
     if local is not None:
@@ -100,13 +100,13 @@ def _plan(of: Snapshot, refused: str | None, now: datetime) -> Iterator[Finding]
 
 def _beside_the_configuration(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
     """Name what a writer of prloom.toml that was killed left; other temporary files there are not prloom's."""
-    root = Folder.open(repository.root)
+    root = SafeDir.open(repository.root)
     if root is not None:
         with root:
             yield from _leftovers(root, now, of=f".{repository.config.name}.")
 
 
-def _runs(local: Folder, now: datetime) -> Iterator[Finding]:
+def _runs(local: SafeDir, now: datetime) -> Iterator[Finding]:
     """Name what was left in the folders of agent runs, which belong to the agents as much as to prloom."""
     try:
         runs = local.sub(paths.RUNS)
@@ -121,7 +121,7 @@ def _runs(local: Folder, now: datetime) -> Iterator[Finding]:
                     yield from _leftovers(run, now)
 
 
-def _folders(local: Folder, more: Iterable[str], now: datetime) -> Iterator[Finding]:
+def _folders(local: SafeDir, more: Iterable[str], now: datetime) -> Iterator[Finding]:
     """Look through a `prloom/.local` and the folders in it that hold journals and documents."""
     for parts in ((), (paths.BUS,), (paths.BUS, paths.BUS_STATE), *((name,) for name in (*more, paths.CLEAN_GUARD))):
         try:
@@ -131,13 +131,13 @@ def _folders(local: Folder, more: Iterable[str], now: datetime) -> Iterator[Find
             continue
         if folder is not None:
             with folder:
-                found = damage.findings(folder, check=unreadable)
+                found = fsck.findings(folder, check=unreadable)
                 yield from (_damaged(each) for each in found if each.file != local.where(paths.PLAN_STATE))
                 yield from _leftovers(folder, now)
                 yield from _late_lines(folder) if parts == (paths.BUS,) else ()
 
 
-def _late_lines(bus: Folder) -> Iterator[Finding]:
+def _late_lines(bus: SafeDir) -> Iterator[Finding]:
     """Name the segments that a program went on appending to: it kept `events.jsonl` open over two rotations."""
     for name, count in segment_ends.lost(bus):
         events = "1 event was" if count == 1 else f"{count} events were"
@@ -161,8 +161,8 @@ def unreadable(line: bytes) -> str | None:
     return None
 
 
-def _damaged(found: damage.Finding) -> Finding:
-    harmless = found.line is None or found.reason == damage.UNFINISHED
+def _damaged(found: fsck.FileFinding) -> Finding:
+    harmless = found.line is None or found.reason == fsck.UNFINISHED
     return Finding(
         severity="warning" if harmless else "error",
         what=found.reason,
@@ -171,7 +171,7 @@ def _damaged(found: damage.Finding) -> Finding:
     )
 
 
-def _leftovers(folder: Folder, now: datetime, *, of: str = ".") -> Iterator[Finding]:
+def _leftovers(folder: SafeDir, now: datetime, *, of: str = ".") -> Iterator[Finding]:
     """Name the temporary files of writers that were killed; a young one may be a writer's that lives."""
     for name in folder.names():
         if name.startswith(of) and name.endswith(TEMPORARY):
@@ -184,11 +184,11 @@ def _leftovers(folder: Folder, now: datetime, *, of: str = ".") -> Iterator[Find
                 yield _warning("a process that was killed left this file behind", folder.where(name), "remove it")
 
 
-def _lock(local: Folder, now: datetime) -> Iterator[Finding]:
+def _lock(local: SafeDir, now: datetime) -> Iterator[Finding]:
     where = local.where(paths.LOCK)
     try:
         local.stat(paths.LOCK)
-        found = owner.owner(local)
+        found = lock_owner.owner(local)
     except StorageError as error:
         yield _unsafe(error, where)
         return
@@ -200,17 +200,17 @@ def _lock(local: Folder, now: datetime) -> Iterator[Finding]:
         yield _error(what, where, f"check what it does, end it with `kill {found.pid}`, and start it again")
 
 
-def _published(local: Folder) -> Iterator[Finding]:
+def _published(local: SafeDir) -> Iterator[Finding]:
     """Name what the dispatcher could not use when it last ran; only what it failed to load needs a restart."""
-    running = published.dispatcher(local).running
-    for plugin in published.of(local, paths.PLUGINS, "plugins", _ToldOfPlugin):
+    running = runtime_status.dispatcher(local).running
+    for plugin in runtime_status.of(local, paths.PLUGINS, "plugins", _ToldOfPlugin):
         where, disable = f"plugin {plugin.name}", f"`prloom plugins disable {plugin.name}`"
         if plugin.error and plugin.chosen:  # the others are looked for in the configuration as it is now
             yield _error(plugin.error, where, f"{_to_fix(running=running, loaded=plugin.loaded)}, or {disable}")
         for warning in plugin.warnings:
             what = warning.removeprefix(f"{where}: ")
             yield _warning(what, where, f"change the plugin and restart prloom, or {disable}")
-    for bridge in published.of(local, paths.BRIDGES, "bridges", BridgeStatus):
+    for bridge in runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus):
         if bridge.error:
             polled = bridge.last_poll_at is not None
             fix = f"{_to_fix(running=running, loaded=polled)}, or set enabled = false in [bridges.{bridge.name}]"

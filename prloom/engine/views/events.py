@@ -11,8 +11,8 @@ import msgspec
 
 from prloom.core import trust
 from prloom.engine.bus import plans
-from prloom.engine.views import buses, journals
-from prloom.engine.views.journals import Came, Said
+from prloom.engine.views import journals, open_bus
+from prloom.engine.views.journals import LoggedDecision, ReceivedEvent
 from prloom.engine.views.snapshot import REPOSITORY
 from prloom.errors import PrloomError
 from prloom.model import record
@@ -23,10 +23,10 @@ from prloom.model.record import Record
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
-from prloom.storage.reader import Reader
+from prloom.storage.reader import JournalReader
 
 
-class Row(Record, frozen=True, kw_only=True):
+class EventRow(Record, frozen=True, kw_only=True):
     """One event: its state, who put it there and why; `attempts` counts how often its last owner put it off."""
 
     id: str
@@ -43,15 +43,15 @@ class Row(Record, frozen=True, kw_only=True):
     updated_at: str
 
 
-class Listed(NamedTuple):
+class ListedEvent(NamedTuple):
     """A row, when the event came in, and for people the first line of what it says."""
 
-    row: Row
+    row: EventRow
     gist: str
     came_at: str
 
 
-class Filter(NamedTuple):
+class EventFilter(NamedTuple):
     """Which events to list: each condition that is given must hold; of those events, the newest `limit`."""
 
     state: str | None = None
@@ -60,7 +60,7 @@ class Filter(NamedTuple):
     since: datetime | None = None
     limit: int | None = None
 
-    def accepts(self, row: Row) -> bool:
+    def accepts(self, row: EventRow) -> bool:
         """Return whether a row meets all conditions; an event whose time cannot be read is never too old."""
         if self.state not in {None, row.state} or self.type not in {None, row.type}:
             return False
@@ -69,17 +69,17 @@ class Filter(NamedTuple):
         return self.since is None or _moment(row.updated_at) >= self.since
 
 
-ALL = Filter()
+ALL = EventFilter()
 
 
-class Listing(NamedTuple):
+class EventListing(NamedTuple):
     """The events of the plans that could be read, and what is wrong with the others."""
 
-    listed: tuple[Listed, ...]
+    listed: tuple[ListedEvent, ...]
     errors: tuple[str, ...] = ()
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[EventRow, ...]:
         """The rows alone."""
         return tuple(each.row for each in self.listed)
 
@@ -105,9 +105,9 @@ class _Log:
     cursor: Cursor = START
 
 
-def every(repository: RepositoryPaths, wanted: Filter = ALL, *, plan: str | None = None) -> Listing:
+def every(repository: RepositoryPaths, wanted: EventFilter = ALL, *, plan: str | None = None) -> EventListing:
     """Return the wanted events of all plans, or of one, in the order in which they came in: the newest is the last."""
-    found: list[Listed] = []
+    found: list[ListedEvent] = []
     errors: list[str] = []
     for plan_id in (*plans.ids(repository), REPOSITORY) if plan is None else (plan,):
         try:
@@ -117,20 +117,20 @@ def every(repository: RepositoryPaths, wanted: Filter = ALL, *, plan: str | None
     chosen = sorted((each for each in found if wanted.accepts(each.row)), key=lambda each: _moment(each.came_at))
     if wanted.limit is not None:
         chosen = chosen[-wanted.limit :]
-    return Listing(tuple(chosen), tuple(errors))
+    return EventListing(tuple(chosen), tuple(errors))
 
 
-def of_plan(repository: RepositoryPaths, plan_id: str) -> tuple[Listed, ...]:
+def of_plan(repository: RepositoryPaths, plan_id: str) -> tuple[ListedEvent, ...]:
     """Return the events of one plan; "" is the repository as a whole. Raises StorageError."""
-    bus = buses.open_bus(repository, plan_id)
+    bus = open_bus.open_bus(repository, plan_id)
     if bus is None:
         return ()
     with bus:
-        log = _read_log(Reader(bus, paths.DECISIONS))
-        return tuple(_rows(plan_id, log, journals.events(Reader(bus, paths.EVENTS).scan())))
+        log = _read_log(JournalReader(bus, paths.DECISIONS))
+        return tuple(_rows(plan_id, log, journals.events(JournalReader(bus, paths.EVENTS).scan())))
 
 
-def _read_log(decisions: Reader) -> _Log:
+def _read_log(decisions: JournalReader) -> _Log:
     log = _Log({})
     for said in journals.decisions(decisions.scan()):
         if said.decision.snapshot is not None:
@@ -141,7 +141,7 @@ def _read_log(decisions: Reader) -> _Log:
     return log
 
 
-def _start_from(log: _Log, said: Said) -> None:
+def _start_from(log: _Log, said: LoggedDecision) -> None:
     """Take up the open events of a snapshot: the segments before it may have been taken away."""
     assert said.decision.snapshot is not None  # noqa: S101 - the caller has just looked
     try:
@@ -164,7 +164,7 @@ def _start_from(log: _Log, said: Said) -> None:
         )
 
 
-def _apply(lives: dict[str, _Life], change: Change, said: Said) -> None:
+def _apply(lives: dict[str, _Life], change: Change, said: LoggedDecision) -> None:
     """Move one event on, by the rules of `core.projection`."""
     life = lives.get(change.event_id)
     if life is None and change.intake is not None:
@@ -177,7 +177,7 @@ def _apply(lives: dict[str, _Life], change: Change, said: Said) -> None:
     life.attempts = wait.attempts if wait is not None else life.attempts
 
 
-def _rows(plan_id: str, log: _Log, came: Iterator[Came]) -> Iterator[Listed]:
+def _rows(plan_id: str, log: _Log, came: Iterator[ReceivedEvent]) -> Iterator[ListedEvent]:
     """Yield the events in the order of their lines; last those whose line cannot be read any more."""
     rest = dict(log.lives)
     fresh: set[str] = set()
@@ -193,9 +193,9 @@ def _rows(plan_id: str, log: _Log, came: Iterator[Came]) -> Iterator[Listed]:
         yield _row(plan_id, event_id, life, None)
 
 
-def _row(plan_id: str, event_id: str, life: _Life, came: Came | None) -> Listed:
+def _row(plan_id: str, event_id: str, life: _Life, came: ReceivedEvent | None) -> ListedEvent:
     event = came.event if came is not None else Event(id=event_id, source=life.intake.source, type=life.intake.type)
-    row = Row(
+    row = EventRow(
         id=event_id,
         plan=plan_id,
         type=life.intake.type,
@@ -209,13 +209,13 @@ def _row(plan_id: str, event_id: str, life: _Life, came: Came | None) -> Listed:
         created_at=life.intake.created_at or (came.ts if came is not None else None),
         updated_at=life.updated_at,
     )
-    return Listed(row, _gist(event), life.came_at)
+    return ListedEvent(row, _gist(event), life.came_at)
 
 
-def _untaken(plan_id: str, came: Came) -> Listed:
+def _untaken(plan_id: str, came: ReceivedEvent) -> ListedEvent:
     """Return the row of an event that no dispatcher has looked at yet."""
     event = came.event
-    row = Row(
+    row = EventRow(
         id=event.id,
         plan=plan_id,
         type=event.type,
@@ -229,7 +229,7 @@ def _untaken(plan_id: str, came: Came) -> Listed:
         created_at=event.created_at or came.ts,
         updated_at=came.ts,
     )
-    return Listed(row, _gist(event), came.ts)
+    return ListedEvent(row, _gist(event), came.ts)
 
 
 def _gist(event: Event) -> str:

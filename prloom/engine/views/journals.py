@@ -13,20 +13,20 @@ from prloom.model.decision import Decision
 from prloom.model.event import Event
 from prloom.model.position import Cursor, Position
 from prloom.storage import envelope
-from prloom.storage.reader import Entry, Reader
-from prloom.storage.wire import Unreadable
+from prloom.storage.json_codec import Unreadable
+from prloom.storage.reader import JournalEntry, JournalReader
 
 R = TypeVar("R", bound=record.Record)
 
 
-class Said(NamedTuple):
+class LoggedDecision(NamedTuple):
     """A decision, and when it was made."""
 
     ts: str
     decision: Decision
 
 
-class Came(NamedTuple):
+class ReceivedEvent(NamedTuple):
     """An event, when its line was written, and where that stands."""
 
     ts: str
@@ -34,29 +34,29 @@ class Came(NamedTuple):
     position: Position
 
 
-def decisions(entries: Iterable[Entry]) -> Iterator[Said]:
+def decisions(entries: Iterable[JournalEntry]) -> Iterator[LoggedDecision]:
     """Yield the decisions among the lines of `decisions.jsonl`."""
     for entry in entries:
         found = _read(entry, "decision", Decision)
         if found is not None:
-            yield Said(*found)
+            yield LoggedDecision(*found)
 
 
-def events(entries: Iterable[Entry]) -> Iterator[Came]:
+def events(entries: Iterable[JournalEntry]) -> Iterator[ReceivedEvent]:
     """Yield the events among the lines of `events.jsonl`."""
     for entry in entries:
         found = _read(entry, "event", Event)
         if found is not None:
-            yield Came(*found, entry.position)
+            yield ReceivedEvent(*found, entry.position)
 
 
 def action(line: bytes | None) -> Action | None:
     """Return the action of a line of `actions.jsonl`, or None where there is none."""
-    found = None if line is None else _read(Entry(Position(0, 0), line), "action", Action)
+    found = None if line is None else _read(JournalEntry(Position(0, 0), line), "action", Action)
     return None if found is None else found[1]
 
 
-def behind(journal: Reader, cursor: Cursor) -> Iterator[Entry]:
+def behind(journal: JournalReader, cursor: Cursor) -> Iterator[JournalEntry]:
     """Yield the lines behind a cursor, up to the present end."""
     while True:
         batch = journal.read(cursor)
@@ -73,7 +73,7 @@ def is_behind(position: Position, cursor: Cursor) -> bool:
     return position >= Position(cursor.segment, cursor.offset)
 
 
-def _read(entry: Entry, kind: str, shape: type[R]) -> tuple[str, R] | None:
+def _read(entry: JournalEntry, kind: str, shape: type[R]) -> tuple[str, R] | None:
     found = envelope.decode(entry.line)
     if isinstance(found, Unreadable) or found.kind != kind:
         return None

@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 from prloom.engine.bus import adopted
-from prloom.engine.views.document import LostPlan
+from prloom.engine.views.status_schema import LostPlan
 from prloom.model.adopted import Adopted
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths

@@ -12,8 +12,8 @@ from prloom.errors import PrloomError
 from prloom.model.adopted import Adopted
 from prloom.model.plan import Plan
 from prloom.storage import paths
-from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
 
 NO_PLANS = "no plans yet; adopt one with `prloom adopt --branch BRANCH`"
 _LISTED = 8
@@ -83,7 +83,7 @@ def _miss(named: str, ids: tuple[str, ...], known: tuple[Plan, ...]) -> str:
 def _read(where: RepositoryPaths, plan_id: str) -> Plan | None:
     """Return a plan; one that cannot be read is known by its id only."""
     with suppress(PrloomError):
-        local = Folder.open(where.worktree(plan_id), *paths.LOCAL)
+        local = SafeDir.open(where.worktree(plan_id), *paths.LOCAL)
         if local is not None:
             with local:
                 return plans.load(local)

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from prloom.engine.bus import plans
-from prloom.engine.views import buses, events, journals
-from prloom.engine.views.journals import Came
+from prloom.engine.views import events, journals, open_bus
+from prloom.engine.views.journals import ReceivedEvent
 from prloom.engine.views.snapshot import REPOSITORY
 from prloom.errors import PrloomError
 from prloom.model.position import Position
-from prloom.storage import paths, wire
-from prloom.storage.folder import Folder
+from prloom.storage import json_codec, paths
 from prloom.storage.paths import RepositoryPaths
-from prloom.storage.reader import Entry, Reader
+from prloom.storage.reader import JournalEntry, JournalReader
+from prloom.storage.safe_dir import SafeDir
 
 _COMPARED = 5000  # the latest ids, among which the nearest is looked for
 _UNHEARD = (
@@ -24,19 +24,19 @@ _UNHEARD = (
 )
 
 
-class Found(NamedTuple):
+class SearchHits(NamedTuple):
     """The events of one plan that were meant; several where a comment was edited: the last is the newest."""
 
     plan: str
     event_ids: tuple[str, ...]
 
 
-def plans_with(repository: RepositoryPaths, named: str, *, plan: str | None = None) -> tuple[Found, ...]:
+def plans_with(repository: RepositoryPaths, named: str, *, plan: str | None = None) -> tuple[SearchHits, ...]:
     """Return the plans that have an event which was meant, with its id."""
     found = []
     for plan_id in (*plans.ids(repository), REPOSITORY) if plan is None else (plan,):
         try:
-            bus = buses.open_bus(repository, plan_id)
+            bus = open_bus.open_bus(repository, plan_id)
         except PrloomError:
             if plan is not None:
                 raise
@@ -45,16 +45,16 @@ def plans_with(repository: RepositoryPaths, named: str, *, plan: str | None = No
             with bus:
                 ids = _meant(bus, named)
             if ids:
-                found.append(Found(plan_id, ids))
+                found.append(SearchHits(plan_id, ids))
     return tuple(found)
 
 
-def event(bus: Folder, event_id: str, position: Position | None) -> Came | None:
+def event(bus: SafeDir, event_id: str, position: Position | None) -> ReceivedEvent | None:
     """Return the line of an event: the one that was taken in at a position, else the first with its id."""
-    journal = Reader(bus, paths.EVENTS)
+    journal = JournalReader(bus, paths.EVENTS)
     if position is not None:
         line = journal.read_at(position)
-        entries = [] if line is None else [Entry(position, line)]
+        entries = [] if line is None else [JournalEntry(position, line)]
         taken = next((came for came in journals.events(entries) if came.event.id == event_id), None)
         if taken is not None:
             return taken
@@ -63,7 +63,7 @@ def event(bus: Folder, event_id: str, position: Position | None) -> Came | None:
 
 def needle(text: str) -> bytes:
     """Return a text as prloom's own journals spell it."""
-    return wire.encode(text)
+    return json_codec.encode(text)
 
 
 def nothing(repository: RepositoryPaths, named: str) -> str:
@@ -80,9 +80,9 @@ def nothing(repository: RepositoryPaths, named: str) -> str:
     return f"no event, reply or action {named}; {hint}"
 
 
-def _meant(bus: Folder, named: str) -> tuple[str, ...]:
-    log = Reader(bus, paths.DECISIONS)
-    journal = Reader(bus, paths.EVENTS)
+def _meant(bus: SafeDir, named: str) -> tuple[str, ...]:
+    log = JournalReader(bus, paths.DECISIONS)
+    journal = JournalReader(bus, paths.EVENTS)
     by_url = [came.event.id for came in _events_with(journal, named) if named in {came.event.url, came.event.id}]
     if by_url:
         return tuple(dict.fromkeys(by_url))
@@ -92,7 +92,7 @@ def _meant(bus: Folder, named: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cause for action_id in actions for cause in _causes(log, action_id)))
 
 
-def _was_taken_in(log: Reader, event_id: str) -> bool:
+def _was_taken_in(log: JournalReader, event_id: str) -> bool:
     """Whether the log knows an event of this id, whose line may be gone."""
     return any(
         change.event_id == event_id
@@ -101,13 +101,13 @@ def _was_taken_in(log: Reader, event_id: str) -> bool:
     )
 
 
-def _delivered_to(log: Reader, url: str) -> Iterator[str]:
+def _delivered_to(log: JournalReader, url: str) -> Iterator[str]:
     """Yield the actions that are to be seen at a URL."""
     for said in journals.decisions(log.containing(needle(url))):
         yield from (delivery.action_id for delivery in said.decision.deliveries if delivery.url == url)
 
 
-def _causes(log: Reader, action_id: str) -> Iterator[str]:
+def _causes(log: JournalReader, action_id: str) -> Iterator[str]:
     """Yield the event that caused an action."""
     for said in journals.decisions(log.containing(needle(action_id))):
         for action in said.decision.actions:
@@ -115,7 +115,7 @@ def _causes(log: Reader, action_id: str) -> Iterator[str]:
                 yield action.related_event_id
 
 
-def _events_with(journal: Reader, text: str) -> Iterable[Came]:
+def _events_with(journal: JournalReader, text: str) -> Iterable[ReceivedEvent]:
     """Yield the events whose lines contain a text, as any program may spell it: in UTF-8 or in plain ASCII."""
     spellings = dict.fromkeys((needle(text), json.dumps(text).encode()))
     for spelling in spellings:

@@ -16,8 +16,8 @@ from prloom.model.position import Cursor
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.document import Document
-from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ UNREADABLE = "unreadable"
 """The status of a plan whose `state.json` cannot be used."""
 
 
-class Bus(NamedTuple):
+class BusSnapshot(NamedTuple):
     """Where a bus stands: the state with every decision folded in, and the events that nobody has looked at yet.
 
     `behind` says that the state was not saved like this: a dispatcher is at work just now, or was killed at it.
@@ -44,7 +44,7 @@ class Snapshot(NamedTuple):
 
     plan: Plan
     worktree: Path
-    bus: Bus = Bus()
+    bus: BusSnapshot = BusSnapshot()
     todos: tuple[int, int] = (0, 0)
     error: str | None = None
 
@@ -52,7 +52,7 @@ class Snapshot(NamedTuple):
 def every(repository: RepositoryPaths) -> tuple[Snapshot, ...]:
     """Return all plans by their ids, and the repository itself where something waits on its own bus."""
     ids = plans.ids(repository)
-    trees = Folder.open(repository.worktrees) if ids else None
+    trees = SafeDir.open(repository.worktrees) if ids else None
     found = []
     if trees is not None:
         with trees:
@@ -60,7 +60,7 @@ def every(repository: RepositoryPaths) -> tuple[Snapshot, ...]:
     return (*found, *_of_repository(repository))
 
 
-def of_plan(repository: RepositoryPaths, trees: Folder, plan_id: str) -> Snapshot:
+def of_plan(repository: RepositoryPaths, trees: SafeDir, plan_id: str) -> Snapshot:
     """Return one plan; `trees` is the folder of the worktrees."""
     errors: list[str] = []
     worktree = repository.worktree(plan_id)
@@ -73,13 +73,13 @@ def of_plan(repository: RepositoryPaths, trees: Folder, plan_id: str) -> Snapsho
         return Snapshot(
             plan=_part(lambda: _plan(local, plan_id), unreadable.plan, errors),
             worktree=worktree,
-            bus=_part(lambda: _bus(local), Bus(), errors),
+            bus=_part(lambda: _bus(local), BusSnapshot(), errors),
             todos=_part(lambda: _todos(local), (0, 0), errors),
             error=errors[0] if errors else None,
         )
 
 
-def _plan(local: Folder, plan_id: str) -> Plan:
+def _plan(local: SafeDir, plan_id: str) -> Plan:
     plan = plans.load(local)
     if plan.id != plan_id:
         raise StorageError(
@@ -92,8 +92,8 @@ def _of_repository(repository: RepositoryPaths) -> Iterator[Snapshot]:
     """Yield the repository's own bus, if anything waits there or cannot be read."""
     plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
     errors: list[str] = []
-    local = _part(lambda: Folder.open(repository.root, *paths.LOCAL), None, errors)
-    bus = Bus()
+    local = _part(lambda: SafeDir.open(repository.root, *paths.LOCAL), None, errors)
+    bus = BusSnapshot()
     if local is not None:
         with local:
             bus = _part(lambda: _bus(local), bus, errors)
@@ -109,23 +109,23 @@ def _part(read: Callable[[], T], otherwise: T, errors: list[str]) -> T:
         return otherwise
 
 
-def _bus(local: Folder) -> Bus:
+def _bus(local: SafeDir) -> BusSnapshot:
     bus = local.sub(paths.BUS)
     if bus is None:
-        return Bus()
+        return BusSnapshot()
     with bus:
         state = saved(bus)
         if state is not None and not (
             _grown(bus, paths.DECISIONS, state.log) or _grown(bus, paths.EVENTS, state.cursor)
         ):
-            return Bus(state)
-        from prloom.engine.views import tail  # noqa: PLC0415 - an idle plan has no tail
+            return BusSnapshot(state)
+        from prloom.engine.views import replay  # noqa: PLC0415 - an idle plan has no tail
 
-        folded = tail.folded(bus, state)
-        return Bus(folded, tail.untaken(bus, folded), behind=folded != state)
+        folded = replay.folded(bus, state)
+        return BusSnapshot(folded, replay.untaken(bus, folded), behind=folded != state)
 
 
-def saved(bus: Folder) -> DispatchState | None:
+def saved(bus: SafeDir) -> DispatchState | None:
     """Return the projection as it was saved; None where it is missing or damaged: the log has everything."""
     folder = bus.sub(paths.BUS_STATE)
     if folder is None:
@@ -138,7 +138,7 @@ def saved(bus: Folder) -> DispatchState | None:
         return None
 
 
-def _grown(bus: Folder, journal: str, cursor: Cursor) -> bool:
+def _grown(bus: SafeDir, journal: str, cursor: Cursor) -> bool:
     """Whether a journal may have more than the cursor says, at the cost of one look while it has one segment only.
 
     It has another one once it was rotated; then its live file is shorter than the cursor, or the cursor has a later
@@ -148,7 +148,7 @@ def _grown(bus: Folder, journal: str, cursor: Cursor) -> bool:
     return cursor.segment > 1 or (0 if found is None else found.st_size) != cursor.offset
 
 
-def _todos(local: Folder) -> tuple[int, int]:
+def _todos(local: SafeDir) -> tuple[int, int]:
     content = local.read_bytes(paths.PLAN_TEXT)
     if content is None or b"[" not in content:
         return 0, 0

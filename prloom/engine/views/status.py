@@ -8,49 +8,51 @@ from datetime import datetime, timedelta
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from prloom.engine.views import lost, published, snapshot
-from prloom.engine.views.document import (
-    Actions,
+from prloom.engine.views import lost, runtime_status, snapshot
+from prloom.engine.views.snapshot import Snapshot
+from prloom.engine.views.status_schema import (
+    ActionCounts,
     BridgeStatus,
     DeferredEvent,
-    Dispatcher,
-    Events,
+    DispatcherStatus,
+    EventCounts,
     FailedAction,
     HeldEvent,
     LostPlan,
     ParkedEvent,
     PlanStatus,
     PluginStatus,
-    Status,
-    Todos,
+    StatusDocument,
+    TodoCounts,
     Totals,
 )
-from prloom.engine.views.snapshot import Snapshot
 from prloom.model import record
 from prloom.model.state import OpenEvent
 from prloom.storage import paths
-from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
 
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None) -> Status:
+def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None) -> StatusDocument:
     """Return the status of a repository, or of one of its plans."""
     found = snapshot.every(repository)
     missing = lost.plans(repository) if plan is None else ()
     shown = [each for each in found if plan in {None, each.plan.id}]
-    local = Folder.open(repository.root, *paths.LOCAL)
+    local = SafeDir.open(repository.root, *paths.LOCAL)
     if local is None:
-        return build(repository, tuple(plan_status(each, now) for each in shown), Dispatcher(), (), (), missing=missing)
+        return build(
+            repository, tuple(plan_status(each, now) for each in shown), DispatcherStatus(), (), (), missing=missing
+        )
     with local:
-        refused = published.unopened(local, [each.plan for each in shown])
+        refused = runtime_status.unopened(local, [each.plan for each in shown])
         return build(
             repository,
             tuple(plan_status(each, now, refused=refused.get(each.plan.id)) for each in shown),
-            published.dispatcher(local),
-            published.of(local, paths.BRIDGES, "bridges", BridgeStatus),
-            tuple(map(_offering, published.of(local, paths.PLUGINS, "plugins", PluginStatus))),
+            runtime_status.dispatcher(local),
+            runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus),
+            tuple(map(_offering, runtime_status.of(local, paths.PLUGINS, "plugins", PluginStatus))),
             missing=missing,
         )
 
@@ -65,12 +67,12 @@ def _offering(plugin: PluginStatus) -> PluginStatus:
 def build(
     repository: RepositoryPaths,
     plans: tuple[PlanStatus, ...],
-    at_work: Dispatcher,
+    at_work: DispatcherStatus,
     bridges: tuple[BridgeStatus, ...],
     plugins: tuple[PluginStatus, ...],
     *,
     missing: tuple[LostPlan, ...] = (),
-) -> Status:
+) -> StatusDocument:
     """Return the document of these parts, with the totals of the plans in it."""
     ages = [event.age_ms for plan in plans for event in plan.events.deferred]
     totals = Totals(
@@ -82,7 +84,7 @@ def build(
         actions_queued=sum(plan.actions.queued for plan in plans),
         actions_failed=sum(len(plan.actions.failed) for plan in plans),
     )
-    return Status(
+    return StatusDocument(
         repo=str(repository.root),
         dispatcher=at_work,
         totals=totals,
@@ -108,9 +110,9 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
         pr=plan.pr,
         worktree=str(of.worktree),
         last_error=of.error or refused or plan.last_error,
-        todos=Todos(total=of.todos[0], done=of.todos[1]),
+        todos=TodoCounts(total=of.todos[0], done=of.todos[1]),
         events=_events(of, now),
-        actions=Actions(
+        actions=ActionCounts(
             queued=len(queue) - len(failed),
             delivered=state.delivered,
             failed=tuple(FailedAction(id=action.id, error=action.error, withheld=action.withheld) for action in failed),
@@ -119,9 +121,9 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
     )
 
 
-def _events(of: Snapshot, now: datetime) -> Events:
+def _events(of: Snapshot, now: datetime) -> EventCounts:
     opened, done = of.bus.state.open.values(), of.bus.state.done
-    return Events(
+    return EventCounts(
         pending=len(of.bus.untaken) + sum(event.state == "pending" for event in opened),
         handled=done.get("handled", 0),
         triaged=done.get("triaged", 0),
@@ -179,7 +181,7 @@ def _age(since: str, now: datetime) -> int:
         return 0
 
 
-def timeless(status: Status) -> Status:
+def timeless(status: StatusDocument) -> StatusDocument:
     """Return the document without the times that go by: where it is the same as before, there is nothing to tell."""
     plans = tuple(replace(plan, events=_ageless(plan.events)) for plan in status.plans)
     bridges = tuple(replace(bridge, last_poll_at=None, last_ok_at=None) for bridge in status.bridges)
@@ -187,7 +189,7 @@ def timeless(status: Status) -> Status:
     return replace(status, dispatcher=at_work, oldest_deferred_age_ms=None, plans=plans, bridges=bridges)
 
 
-def _ageless(events: Events) -> Events:
+def _ageless(events: EventCounts) -> EventCounts:
     return replace(
         events,
         deferred=tuple(replace(event, age_ms=0) for event in events.deferred),

@@ -11,8 +11,8 @@ from msgspec import UNSET, UnsetType
 from prloom.core import activity
 from prloom.core.activity import Activity
 from prloom.engine.bus import plans
-from prloom.engine.views import buses, published, search, trail
-from prloom.engine.views.trail import Followed, Happened
+from prloom.engine.views import event_history, open_bus, runtime_status, search
+from prloom.engine.views.event_history import EventHistory, HistoryStep
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.decision import State
@@ -20,8 +20,8 @@ from prloom.model.event import Event
 from prloom.model.record import Json, Record
 from prloom.model.state import DispatchState
 from prloom.storage import paths
-from prloom.storage.folder import Folder
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
 
 
 class ActionStep(Record, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class ActionStep(Record, frozen=True, kw_only=True):
     url: str | None
 
 
-class Step(Record, frozen=True, kw_only=True):
+class WhyStep(Record, frozen=True, kw_only=True):
     """One thing that was decided about the event: when, at which step of its life, by whom, what and why."""
 
     ts: str
@@ -60,23 +60,23 @@ class Why(Record, frozen=True, kw_only=True):
 
     event: Mapping[str, Json]
     state: State
-    steps: tuple[Step, ...]
+    steps: tuple[WhyStep, ...]
     now: Now | UnsetType = UNSET
 
 
-class Life(NamedTuple):
+class EventLife(NamedTuple):
     """An event's life: where it stands, and all that happened to it. `earlier` are older events of the same URL."""
 
     plan: str
     event: Event
     came_at: str
     state: State
-    happened: tuple[Happened, ...]
+    happened: tuple[HistoryStep, ...]
     earlier: tuple[str, ...] = ()
     now: Activity | None = None
 
 
-def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) -> Life:
+def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) -> EventLife:
     """Return the life of the event of this id or URL, or of the one that caused the action or reply of this id or URL.
 
     Raises PrloomError where there is none, with the nearest ids, or where several plans have one.
@@ -91,10 +91,10 @@ def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) ->
     return trail_of(repository, one)
 
 
-def trail_of(repository: RepositoryPaths, found: search.Found) -> Life:
+def trail_of(repository: RepositoryPaths, found: search.SearchHits) -> EventLife:
     """Return the life of an event that was found."""
-    followed = trail.follow(repository, found.plan, found.event_ids[-1])
-    return Life(
+    followed = event_history.follow(repository, found.plan, found.event_ids[-1])
+    return EventLife(
         plan=found.plan,
         event=followed.event,
         came_at=followed.came_at,
@@ -105,19 +105,19 @@ def trail_of(repository: RepositoryPaths, found: search.Found) -> Life:
     )
 
 
-def _now(repository: RepositoryPaths, found: search.Found, followed: Followed) -> Activity:
+def _now(repository: RepositoryPaths, found: search.SearchHits, followed: EventHistory) -> Activity:
     """Return what is happening with a pending event."""
-    local = Folder.open(repository.root, *paths.LOCAL)
+    local = SafeDir.open(repository.root, *paths.LOCAL)
     work, error = None, _plan_error(repository, found.plan)
     if local is not None:
         with local:
-            work = published.work(local) if published.dispatcher(local).running else None
-            error = error or published.unopened(local, ()).get(found.plan)
-    bus = buses.open_bus(repository, found.plan)
+            work = runtime_status.work(local) if runtime_status.dispatcher(local).running else None
+            error = error or runtime_status.unopened(local, ()).get(found.plan)
+    bus = open_bus.open_bus(repository, found.plan)
     state = DispatchState()
     if bus is not None:
         with bus:
-            state = buses.state(bus)
+            state = open_bus.state(bus)
     now = activity.of_pending(found.event_ids[-1], found.plan, state, work=work, plan_error=error)
     started = [each.ts for each in followed.happened if now.run is not None and each.run == now.run]
     return replace(now, since=started[0]) if started else now
@@ -127,7 +127,7 @@ def _plan_error(repository: RepositoryPaths, plan_id: str) -> str | None:
     """Return what keeps a plan from being worked on, as far as it could be written down."""
     if not plan_id:
         return None
-    local = Folder.open(repository.worktree(plan_id), *paths.LOCAL)
+    local = SafeDir.open(repository.worktree(plan_id), *paths.LOCAL)
     if local is None:
         return None
     try:
@@ -137,15 +137,15 @@ def _plan_error(repository: RepositoryPaths, plan_id: str) -> str | None:
         return str(error)
 
 
-def document(life: Life) -> Why:
+def document(life: EventLife) -> Why:
     """Return what is told to programs."""
     event = {**record.to_wire(life.event), "plan": life.plan}
     now = UNSET if life.now is None else Now(**asdict(life.now))
     return Why(event=event, state=life.state, steps=tuple(_step(each) for each in life.happened), now=now)
 
 
-def _step(happened: Happened) -> Step:
-    return Step(
+def _step(happened: HistoryStep) -> WhyStep:
+    return WhyStep(
         ts=happened.ts,
         stage=happened.stage,
         by=happened.by,

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from prloom.exchange import rules, standing
-from prloom.exchange.claim import Claim, Look, Settled
+from prloom.exchange import rules, transitions
+from prloom.exchange.claim import Availability, Claim, Settled
 from prloom.exchange.errors import ClaimOverError
 from prloom.exchange.postgres import publishing, rows
-from prloom.exchange.protocol import Taken
+from prloom.exchange.protocol import ClaimTaken
 
 if TYPE_CHECKING:
-    from prloom.exchange.claim import Ask, Delivery, Entry, Settlement
+    from prloom.exchange.claim import ClaimRequest, Delivery, MessageEntry, Settlement
     from prloom.exchange.message import Message
     from prloom.exchange.postgres.transaction import Row, Transaction
     from prloom.exchange.rules import Backoff, Verdict
@@ -112,13 +112,13 @@ class Upkeep:
     """Something has to be done before anything is claimed: leases are over, or delays."""
 
 
-def look(row: Row) -> Look:
+def look(row: Row) -> Availability:
     """Return what a row of LOOK says."""
     now, ready, next_at = row
-    return Look(ready=ready or (next_at is not None and next_at <= now), next_at=next_at)
+    return Availability(ready=ready or (next_at is not None and next_at <= now), next_at=next_at)
 
 
-def take(tx: Transaction, ask: Ask, claim_id: str, *, upkeep: bool) -> Taken | Upkeep | None:
+def take(tx: Transaction, ask: ClaimRequest, claim_id: str, *, upkeep: bool) -> ClaimTaken | Upkeep | None:
     """Claim the next message by publication; with `upkeep`, only if nothing is to be done before.
 
     The same id may not stand twice, so that a claim whose commit was lost is either found here or never comes to be.
@@ -136,16 +136,16 @@ def take(tx: Transaction, ask: Ask, claim_id: str, *, upkeep: bool) -> Taken | U
     if whole[0] is None:
         return None
     message = rows.message(tuple(whole))
-    leased = standing.stands(message, "leased", whole[rows.MESSAGE_WIDTH :])
-    return Taken(claim=standing.claim(leased, ask, now, claim_id), message=message, delivery=leased)
+    leased = transitions.stands(message, "leased", whole[rows.MESSAGE_WIDTH :])
+    return ClaimTaken(claim=transitions.claim(leased, ask, now, claim_id), message=message, delivery=leased)
 
 
-def _taken(tx: Transaction, claim_id: str) -> Taken | None:
+def _taken(tx: Transaction, claim_id: str) -> ClaimTaken | None:
     row = tx.one(f"{_CLAIM} WHERE c.id = %s", claim_id)
     if row is None:
         return None
     claim = rows.claim(row[_HEAD_WIDTH:])
-    return Taken(claim=claim, message=publishing.find(tx, claim.message_id), delivery=_delivery(row))
+    return ClaimTaken(claim=claim, message=publishing.find(tx, claim.message_id), delivery=_delivery(row))
 
 
 def find(tx: Transaction, claim_id: str) -> Claim | None:
@@ -158,7 +158,7 @@ def settle(tx: Transaction, claim_id: str, settlement: Settlement, policy: Backo
     """End a claim as its holder says; raises ClaimOverError. The transaction has no share in the order before."""
     found = tx.one(_HELD, tx.order, rows.asked(claim_id))
     if found is None:
-        raise ClaimOverError(standing.over(claim_id, None))
+        raise ClaimOverError(transitions.over(claim_id, None))
     now, *whole = found
     tx.began(now)
     row = tuple(whole)
@@ -167,7 +167,7 @@ def settle(tx: Transaction, claim_id: str, settlement: Settlement, policy: Backo
         reply = None if row[2] is None else publishing.find(tx, row[2])
         return Settled(claim=claim, reply=reply, retry_at=_delivery(row).available_at)
     if claim.status != "active" or claim.lease_until <= tx.now:
-        raise ClaimOverError(standing.over(claim_id, claim))
+        raise ClaimOverError(transitions.over(claim_id, claim))
     return _end(tx, row, rules.settled(settlement, _delivery(row), tx.now, policy))
 
 
@@ -198,7 +198,7 @@ def lock(tx: Transaction, message_id: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def cancel(tx: Transaction, seq: int, entry: Entry, verdict: Verdict, reply_id: str) -> Message:
+def cancel(tx: Transaction, seq: int, entry: MessageEntry, verdict: Verdict, reply_id: str) -> Message:
     """End a message and its claim, if it has one, and return what is published about that, with that id."""
     assert verdict.reply is not None  # noqa: S101 (cancelling always tells)
     reply = publishing.new(
@@ -229,7 +229,7 @@ def _standing(seq: int, delivery: Delivery) -> tuple[object, ...]:
 def _end(tx: Transaction, row: Row, verdict: Verdict) -> Settled:
     seq, conversation_id, _ = row[:_HEAD_WIDTH]
     claim = rows.claim(row[_HEAD_WIDTH:])
-    ended = standing.ended(claim, verdict, tx.now)
+    ended = transitions.ended(claim, verdict, tx.now)
     stands = (ended.id, *_standing(seq, verdict.delivery))
     how = (ended.status, tx.now, rows.blob(ended.error))
     tx.news = True

@@ -16,7 +16,7 @@ from psycopg.errors import DeadlockDetected, InvalidSqlStatementName, Serializat
 
 from prloom.exchange import ids
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
-from prloom.exchange.postgres import former, hint, opening, session
+from prloom.exchange.postgres import lost_session, notify, open_session, session
 from prloom.exchange.postgres.transaction import Lock, Row, Transaction
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _MOST_CLASHES = 50  # each means that somebody else got on
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0  # seconds
 
 
-class Connection:
+class PostgresConnection:
     """One session at a time, used by one thread at a time, made anew when it is lost; it does not survive a fork."""
 
     def __init__(self, address: Address, *, clock: Callable[[], datetime] | None, patience: timedelta) -> None:
@@ -46,7 +46,7 @@ class Connection:
         self._lock = threading.RLock()
         self._closed = False
         self._telling = False
-        self._db: psycopg.Connection | None = opening.open_session(address, self._prepare, patience)
+        self._db: psycopg.Connection | None = open_session.open_session(address, self._prepare, patience)
 
     def write(self, work: Callable[[Transaction], T], lock: Lock = "shared") -> T:
         """Do all of the work, durably, or nothing; it is done anew where the connection is lost.
@@ -106,7 +106,7 @@ class Connection:
                 db = self._reach(outage)
                 try:
                     self._hear_out(db)
-                    if outage.lost is not None and not former.is_over(db, outage.lost):
+                    if outage.lost is not None and not lost_session.is_over(db, outage.lost):
                         raise outage.told(StoreError(f"{self.address.shown}: a session that was lost does not end"))
                     return attempt(db, outage.unknown)
                 except _LostCommitError as error:
@@ -119,7 +119,7 @@ class Connection:
                         clashes += 1
                         time.sleep(random.random() * 0.002 * clashes)  # noqa: S311 (no secret)
                     else:
-                        raise session.told(self.address, error) from error
+                        raise session.store_error(self.address, error) from error
 
     def _write(self, db: psycopg.Connection, work: Callable[[Transaction], T], lock: Lock, *, again: bool) -> T:
         transaction = Transaction(db, self._clock, again=again)
@@ -157,12 +157,12 @@ class Connection:
     def _tell(self, db: psycopg.Connection, transaction: Transaction) -> None:
         if transaction.news:
             self._telling = True
-            hint.send(db, self.address.channel)
+            notify.send(db, self.address.channel)
 
     def _hear_out(self, db: psycopg.Connection) -> None:
         if self._telling:
             self._telling = False
-            hint.await_end(db)
+            notify.await_end(db)
 
     def _read(self, db: psycopg.Connection, work: Callable[[Transaction], T], begin: str) -> T:
         try:
@@ -183,7 +183,7 @@ class Connection:
                 log.info("connected to %s again", self.address.shown)
             except psycopg.Error as error:
                 if outage.is_over():
-                    raise outage.told(session.told(self.address, error)) from error
+                    raise outage.told(session.store_error(self.address, error)) from error
                 outage.wait()
         return self._db
 
@@ -198,7 +198,7 @@ class Connection:
 
     def _prepare(self, db: psycopg.Connection) -> None:
         session.prepare(db, self.address)
-        self._session = former.named(db)
+        self._session = lost_session.named(db)
 
     def _drop(self, db: psycopg.Connection, error: psycopg.Error) -> None:
         self._telling = False
@@ -218,7 +218,7 @@ class _Outage:
     """How long the server has been away in one call, and the session that was lost in a commit, if one was."""
 
     def __init__(self, patience: float) -> None:
-        self.lost: former.Session | None = None
+        self.lost: lost_session.Session | None = None
         self._patience = patience
         self._end: float | None = None
         self._pause = _FIRST_PAUSE

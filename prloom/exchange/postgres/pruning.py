@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prloom.exchange import standing
+from prloom.exchange import transitions
 from prloom.exchange.postgres import reading
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def remove(tx: Transaction, names: Sequence[str], before: datetime) -> int:
     tx.ask(_LOCK, list(names))  # what is being claimed is waited for, and looked at as it is then
     found = reading.outlines(tx, names)
     worked = reading.worked(tx, found.values())
-    gone = [name for name, entries in found.items() if standing.prunable(entries, worked, before)]
+    gone = [name for name, entries in found.items() if transitions.prunable(entries, worked, before)]
     for statement in _REMOVE:
         tx.ask(statement, gone)
     return sum(len(found[name]) for name in gone)

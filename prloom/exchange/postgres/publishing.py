@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prloom.exchange import standing
+from prloom.exchange import transitions
 from prloom.exchange.errors import UnknownMessageError
 from prloom.exchange.postgres import rows
 
@@ -49,9 +49,9 @@ def put(tx: Transaction, drafts: Sequence[Draft]) -> tuple[Message, ...]:
         if known is None:
             all_known.add(draft, message)
         if draft.track:
-            track(tx, message.conversation_id)
+            subscribe(tx, message.conversation_id)
         if draft.track and known is None and message.conversation_id != message.id:
-            track_anew(tx, message.conversation_id)
+            resubscribe(tx, message.conversation_id)
         published.append(message)
     tx.news = True
     return tuple(published)
@@ -67,8 +67,8 @@ def new(tx: Transaction, draft: Draft, inherited: str | None, now: datetime) -> 
 
 def made(draft: Draft, inherited: str | None, now: datetime) -> tuple[Message, tuple[object, ...]]:
     """Return the message that a draft becomes, and the values for PUT."""
-    message = standing.message(draft, inherited, now)
-    stands = standing.delivery(draft, now)
+    message = transitions.message(draft, inherited, now)
+    stands = transitions.delivery(draft, now)
     values = (
         message.id,
         message.topic,
@@ -92,7 +92,7 @@ def find(tx: Transaction, message_id: str) -> Message:
     """Return the message; raises UnknownMessageError."""
     message = known(tx, message_id)
     if message is None:
-        raise UnknownMessageError(standing.unknown(message_id))
+        raise UnknownMessageError(transitions.unknown(message_id))
     return message
 
 
@@ -102,12 +102,12 @@ def known(tx: Transaction, message_id: str) -> Message | None:
     return None if row is None else rows.message(row)
 
 
-def track(tx: Transaction, conversation_id: str) -> None:
+def subscribe(tx: Transaction, conversation_id: str) -> None:
     """Have it told once when the conversation has ended."""
     tx.ask(_TRACK, conversation_id)
 
 
-def track_anew(tx: Transaction, conversation_id: str) -> None:
+def resubscribe(tx: Transaction, conversation_id: str) -> None:
     """Have it told again when a tracked conversation ends that goes on now, whatever was told of it before."""
     tx.ask(_TRACK_ANEW, conversation_id)
 
@@ -130,7 +130,7 @@ class _Known:
         if draft.id in self._by_id:
             return self._by_id[draft.id]
         known = None if draft.key is None else self._by_key.get((draft.topic, draft.key))
-        return None if known is None else standing.same_body(draft, known)
+        return None if known is None else transitions.same_body(draft, known)
 
     def inherited(self, draft: Draft) -> str | None:
         """Return the conversation of the draft's parent, if it has one; raises UnknownMessageError."""
@@ -139,7 +139,7 @@ class _Known:
         if draft.parent_id in self._by_id:
             return self._by_id[draft.parent_id].conversation_id
         if draft.parent_id not in self._conversations:
-            raise UnknownMessageError(standing.unknown(draft.parent_id))
+            raise UnknownMessageError(transitions.unknown(draft.parent_id))
         return self._conversations[draft.parent_id]
 
     def add(self, draft: Draft, message: Message) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from prloom.exchange import standing
-from prloom.exchange.claim import Claim, Entry, TopicStats
+from prloom.exchange import transitions
+from prloom.exchange.claim import Claim, MessageEntry, TopicStats
 from prloom.exchange.errors import UnknownMessageError
 from prloom.exchange.postgres import rows
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from prloom.exchange.postgres.transaction import Row, Transaction
-    from prloom.exchange.protocol import Selection
+    from prloom.exchange.protocol import MessageFilter
 
 _JOINED = "FROM messages AS m JOIN deliveries AS d ON d.seq = m.seq"
 _ENTRIES = f"SELECT {rows.MESSAGE}, {rows.DELIVERY} {_JOINED}"
@@ -54,7 +54,7 @@ LEFT JOIN deliveries AS oldest ON oldest.seq = firsts.seq ORDER BY counts.topic
 """
 
 
-def bounds(tx: Transaction, selection: Selection) -> tuple[int, int]:
+def bounds(tx: Transaction, selection: MessageFilter) -> tuple[int, int]:
     """Return up to which number no message can come any more, nobody publishing now, and after which to read."""
     newest = tx.ask(_NEWEST)
     since = None if selection.since is None else tx.ask(_SEQ, rows.asked(selection.since))
@@ -63,11 +63,11 @@ def bounds(tx: Transaction, selection: Selection) -> tuple[int, int]:
         return last, 0
     row = since.fetchone()
     if row is None:
-        raise UnknownMessageError(standing.unknown(selection.since or ""))
+        raise UnknownMessageError(transitions.unknown(selection.since or ""))
     return last, row[0]
 
 
-def messages(selection: Selection, newest: int | None, since: int) -> tuple[str, list[object]]:
+def messages(selection: MessageFilter, newest: int | None, since: int) -> tuple[str, list[object]]:
     """Return the statement, and its values, for messages that are asked for, by publication.
 
     `newest` is the number up to which no message can come any more.
@@ -91,7 +91,7 @@ def messages(selection: Selection, newest: int | None, since: int) -> tuple[str,
     return f"SELECT {rows.MESSAGE} FROM messages AS m WHERE {where} ORDER BY m.seq LIMIT %s", values  # noqa: S608 (ours)
 
 
-def entry(tx: Transaction, message_id: str) -> Entry:
+def entry(tx: Transaction, message_id: str) -> MessageEntry:
     """Return a message with its claims; raises UnknownMessageError."""
     name = rows.asked(message_id)
     found, claims = (
@@ -100,11 +100,11 @@ def entry(tx: Transaction, message_id: str) -> Entry:
     )
     row = found.fetchone()
     if row is None:
-        raise UnknownMessageError(standing.unknown(message_id))
+        raise UnknownMessageError(transitions.unknown(message_id))
     return _entry(row, tuple(map(rows.claim, claims)))
 
 
-def conversation(tx: Transaction, conversation_id: str) -> tuple[Entry, ...]:
+def conversation(tx: Transaction, conversation_id: str) -> tuple[MessageEntry, ...]:
     """Return a conversation's messages with their claims."""
     name = rows.asked(conversation_id)
     found = tx.ask(f"{_ENTRIES} WHERE m.conversation_id = %s ORDER BY m.seq", name)
@@ -114,16 +114,16 @@ def conversation(tx: Transaction, conversation_id: str) -> tuple[Entry, ...]:
     return tuple(_entry(row, tuple(by_message[row[0]])) for row in found)
 
 
-def outlines(tx: Transaction, names: Sequence[str]) -> dict[str, list[Entry]]:
+def outlines(tx: Transaction, names: Sequence[str]) -> dict[str, list[MessageEntry]]:
     """Return conversations as far as their outcome goes: without bodies and claims."""
-    found: dict[str, list[Entry]] = defaultdict(list)
+    found: dict[str, list[MessageEntry]] = defaultdict(list)
     for row in tx.ask(_OUTLINES, list(names)):
         each = _entry(row, ())
         found[each.message.conversation_id].append(each)
     return found
 
 
-def worked(tx: Transaction, conversations: Iterable[Sequence[Entry]]) -> frozenset[str]:
+def worked(tx: Transaction, conversations: Iterable[Sequence[MessageEntry]]) -> frozenset[str]:
     """Return those of the conversations' topics that were ever claimed from."""
     topics = sorted({entry.message.topic for entries in conversations for entry in entries})
     return frozenset(topic for (topic,) in tx.ask(WORKED, topics))
@@ -140,10 +140,10 @@ def stats(row: Row) -> TopicStats:
         done=done,
         dead=dead,
         oldest_ready_age=age,
-        published_per_minute=standing.per_minute(published),
-        ended_per_minute=standing.per_minute(ended),
+        published_per_minute=transitions.per_minute(published),
+        ended_per_minute=transitions.per_minute(ended),
     )
 
 
-def _entry(row: Row, claims: tuple[Claim, ...]) -> Entry:
-    return Entry(message=rows.message(row), delivery=rows.delivery(row[rows.MESSAGE_WIDTH :]), claims=claims)
+def _entry(row: Row, claims: tuple[Claim, ...]) -> MessageEntry:
+    return MessageEntry(message=rows.message(row), delivery=rows.delivery(row[rows.MESSAGE_WIDTH :]), claims=claims)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from prloom.exchange import standing
+from prloom.exchange import transitions
 from prloom.exchange.claim import Claim, Delivery
 from prloom.exchange.message import Message, Metadata, Scalar
 from prloom.exchange.postgres.transaction import Row
@@ -87,4 +87,4 @@ def blob(text: str | None) -> bytes | None:
 
 def asked(name: str) -> str:
     """Return a name that is asked for, or one that nothing has where PostgreSQL's texts cannot hold it."""
-    return "" if "\0" in name else standing.asked(name)
+    return "" if "\0" in name else transitions.asked(name)

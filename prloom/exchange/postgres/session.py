@@ -57,7 +57,7 @@ def lost(db: psycopg.Connection, error: BaseException) -> bool:
     return db.closed or error.sqlstate in _GONE or db.pgconn.status == psycopg.pq.ConnStatus.BAD
 
 
-def told(address: Address, error: psycopg.Error) -> StoreError:
+def store_error(address: Address, error: psycopg.Error) -> StoreError:
     """Return what to say about a server's error."""
     text = f"{address.shown}: {address.without_password(str(error))}"
     match error:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from prloom.exchange import rules, standing
+from prloom.exchange import rules, transitions
 from prloom.exchange.claim import Settled
 from prloom.exchange.postgres import rows
 
 if TYPE_CHECKING:
     from prloom.exchange.claim import Delivery, Settlement
-    from prloom.exchange.holds import Hold
+    from prloom.exchange.claim_cache import CachedClaim
     from prloom.exchange.postgres.transaction import Row, Transaction
     from prloom.exchange.rules import Backoff, Verdict
 
@@ -35,7 +35,7 @@ _END = _ENDED + _SAID
 _END_AND_REPLY = _ENDED + _REPLY + _SAID
 
 
-def settle(tx: Transaction, hold: Hold, settlement: Settlement, policy: Backoff) -> Settled | None:
+def settle(tx: Transaction, hold: CachedClaim, settlement: Settlement, policy: Backoff) -> Settled | None:
     """End a claim in one statement; None where that is not for this way, and nothing was done."""
     claim = hold.claim
     verdict = rules.settled(settlement, hold.delivery, claim.claimed_at, policy)
@@ -46,12 +46,12 @@ def settle(tx: Transaction, hold: Hold, settlement: Settlement, policy: Backoff)
         return None
     now, until = found
     tx.news = True
-    ended = standing.ended(msgspec.structs.replace(claim, lease_until=until), verdict, now)
-    reply = None if verdict.reply is None else standing.message(verdict.reply, hold.conversation_id, now)
+    ended = transitions.ended(msgspec.structs.replace(claim, lease_until=until), verdict, now)
+    reply = None if verdict.reply is None else transitions.message(verdict.reply, hold.conversation_id, now)
     return Settled(claim=ended, reply=reply)
 
 
-def _ask(tx: Transaction, verdict: Verdict, hold: Hold) -> Row | None:
+def _ask(tx: Transaction, verdict: Verdict, hold: CachedClaim) -> Row | None:
     reply = verdict.reply
     error = rows.blob(verdict.error)
     values: list[object] = [

@@ -8,22 +8,32 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from prloom.exchange import ids, rules, standing
+from prloom.exchange import ids, rules, transitions
+from prloom.exchange.claim_cache import ClaimCache
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
-from prloom.exchange.holds import Holds
-from prloom.exchange.postgres import address, claiming, pruning, publishing, reading, rows, settling, telling
-from prloom.exchange.postgres.connection import PATIENCE, Connection
-from prloom.exchange.postgres.wake import Ears
-from prloom.exchange.protocol import PAGE, Selection
+from prloom.exchange.postgres import address, claiming, notifications, pruning, publishing, reading, rows, settling
+from prloom.exchange.postgres.connection import PATIENCE, PostgresConnection
+from prloom.exchange.postgres.listener import PostgresListener
+from prloom.exchange.protocol import PAGE, MessageFilter
 from prloom.exchange.rules import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from prloom.exchange.claim import Ask, Claim, Delivery, Ended, Entry, Look, Settled, Settlement, TopicStats
+    from prloom.exchange.claim import (
+        Availability,
+        Claim,
+        ClaimRequest,
+        Delivery,
+        Ended,
+        MessageEntry,
+        Settled,
+        Settlement,
+        TopicStats,
+    )
     from prloom.exchange.message import Draft, Message
     from prloom.exchange.postgres.transaction import Transaction
-    from prloom.exchange.protocol import Listener, Taken
+    from prloom.exchange.protocol import ClaimTaken, Listener
 
 _PRUNED_AT_ONCE = 100  # conversations; others write between
 
@@ -49,10 +59,10 @@ class PostgresStore:
         """
         self._clock = clock
         self._backoff = backoff or Backoff()
-        self._connection = Connection(address.read(url), clock=clock, patience=patience)
-        self._holds = Holds()
+        self._connection = PostgresConnection(address.read(url), clock=clock, patience=patience)
+        self._holds = ClaimCache()
         self._worked: set[str] = set()  # topics of which it is noted that somebody works on them
-        self._ears = Ears(self._connection.address, patience)
+        self._ears = PostgresListener(self._connection.address, patience)
 
     def now(self) -> datetime:
         if self._clock is not None:
@@ -68,7 +78,7 @@ class PostgresStore:
 
     # ---- claiming
 
-    def claim(self, ask: Ask) -> Taken | None:
+    def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
         if not self._worked.issuperset(ask.topics):
             self._connection.once(claiming.NOTE_WORKED, list(ask.topics))
             self._worked.update(ask.topics)
@@ -87,7 +97,7 @@ class PostgresStore:
         renewed = self._connection.once(claiming.RENEW, self._given(), lease, rows.asked(claim_id))
         if not renewed:
             known = self._connection.read(lambda tx: claiming.find(tx, claim_id))
-            raise ClaimOverError(standing.over(claim_id, known))
+            raise ClaimOverError(transitions.over(claim_id, known))
         return rows.claim(renewed[0])
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
@@ -109,7 +119,7 @@ class PostgresStore:
             expired += some
         return expired
 
-    def look(self, topics: Sequence[str]) -> Look:
+    def look(self, topics: Sequence[str]) -> Availability:
         several = list(topics)
         return claiming.look(self._connection.once(claiming.LOOK, self._given(), several, several)[0])
 
@@ -125,7 +135,7 @@ class PostgresStore:
             seq = claiming.lock(tx, message_id)
             entry = reading.entry(tx, message_id)
             assert seq is not None  # noqa: S101 (the entry is there)
-            standing.check_cancel(entry)
+            transitions.check_cancel(entry)
             return claiming.cancel(tx, seq, entry, rules.cancelled(entry.delivery, tx.now, reason), reply_id)
 
         return self._connection.write(work)
@@ -140,9 +150,9 @@ class PostgresStore:
             again = rules.retried(entry.delivery)
             if tx.again and entry.delivery.state == "leased":
                 return again  # somebody was quick to take it, after a commit whose answer was lost
-            standing.check_retry(entry)
+            transitions.check_retry(entry)
             claiming.save(tx, seq, again)
-            publishing.track_anew(tx, entry.message.conversation_id)
+            publishing.resubscribe(tx, entry.message.conversation_id)
             tx.news = True
             return again
 
@@ -163,17 +173,17 @@ class PostgresStore:
     def message(self, message_id: str) -> Message:
         return self._connection.read(lambda tx: publishing.find(tx, message_id))
 
-    def read(self, selection: Selection) -> tuple[Message, ...]:
+    def read(self, selection: MessageFilter) -> tuple[Message, ...]:
         newest, since = None, 0
         if selection.replies_to is None or selection.since is not None:
             newest, since = self._connection.read_in_order(lambda tx: reading.bounds(tx, selection))
         statement, values = reading.messages(selection, newest, since)
         return tuple(map(rows.message, self._connection.once(statement, *values)))
 
-    def entry(self, message_id: str) -> Entry:
+    def entry(self, message_id: str) -> MessageEntry:
         return self._connection.read(lambda tx: reading.entry(tx, message_id))
 
-    def conversation(self, conversation_id: str) -> tuple[Entry, ...]:
+    def conversation(self, conversation_id: str) -> tuple[MessageEntry, ...]:
         return self._connection.read(lambda tx: reading.conversation(tx, conversation_id))
 
     def worked(self, topics: Sequence[str]) -> frozenset[str]:
@@ -181,26 +191,26 @@ class PostgresStore:
 
     def stats(self) -> tuple[TopicStats, ...]:
         now = self.now()
-        return tuple(map(reading.stats, self._connection.once(reading.STATS, now, now - standing.RATE_WINDOW)))
+        return tuple(map(reading.stats, self._connection.once(reading.STATS, now, now - transitions.RATE_WINDOW)))
 
     # ---- telling
 
     def track(self, conversation_id: str) -> None:
         def work(tx: Transaction) -> None:
             if tx.one(reading.ANY_OF, rows.asked(conversation_id)) is None:
-                raise UnknownMessageError(standing.unknown(conversation_id, "conversation"))
-            publishing.track(tx, conversation_id)
+                raise UnknownMessageError(transitions.unknown(conversation_id, "conversation"))
+            publishing.subscribe(tx, conversation_id)
 
         self._connection.write(work)
 
-    def take_ended(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
+    def claim_notifications(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
         now = self.now()
-        found = self._connection.read(lambda tx: telling.ended(tx, now, limit))
-        return self._connection.write(lambda tx: telling.take(tx, found, lease)) if found else ()
+        found = self._connection.read(lambda tx: notifications.ended(tx, now, limit))
+        return self._connection.write(lambda tx: notifications.claim_notifications(tx, found, lease)) if found else ()
 
-    def told(self, ended: Ended) -> bool:
+    def ack_notification(self, ended: Ended) -> bool:
         name, token = rows.asked(ended.conversation_id), rows.asked(ended.token)
-        return bool(self._connection.once(telling.TOLD, name, token))
+        return bool(self._connection.once(notifications.TOLD, name, token))
 
     # ---- waking
 

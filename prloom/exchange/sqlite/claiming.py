@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from prloom.exchange import ids, rules, standing
-from prloom.exchange.claim import Claim, Look, Settled
+from prloom.exchange import ids, rules, transitions
+from prloom.exchange.claim import Availability, Claim, Settled
 from prloom.exchange.errors import ClaimOverError
-from prloom.exchange.protocol import Taken
+from prloom.exchange.protocol import ClaimTaken
 from prloom.exchange.sqlite import publishing, rows
 from prloom.exchange.sqlite.clock import STARTED
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime, timedelta
 
-    from prloom.exchange.claim import Ask, Delivery, Entry, Settlement
-    from prloom.exchange.holds import Hold
+    from prloom.exchange.claim import ClaimRequest, Delivery, MessageEntry, Settlement
+    from prloom.exchange.claim_cache import CachedClaim
     from prloom.exchange.message import Message
     from prloom.exchange.rules import Backoff, Verdict
     from prloom.exchange.sqlite.clock import Clock
@@ -65,12 +65,12 @@ _HEAD_WIDTH, _MESSAGE_WIDTH = 4, 8
 _DIGITS = 19  # of the largest number that SQLite holds
 
 
-def look(db: sqlite3.Connection, topics: Sequence[str], now: datetime) -> Look:
+def look(db: sqlite3.Connection, topics: Sequence[str], now: datetime) -> Availability:
     """Look whether something is to be claimed or a lease is over; only reads."""
     next_at = _next_at(db, topics)
     ready = next_at is not None and next_at <= rows.micros(now)
     ready = ready or any(db.execute(_READY_ON, (topic,)).fetchone() for topic in topics)
-    return Look(ready=ready, next_at=rows.optional_moment(next_at))
+    return Availability(ready=ready, next_at=rows.optional_moment(next_at))
 
 
 def _next_at(db: sqlite3.Connection, topics: Sequence[str]) -> int | None:
@@ -110,21 +110,21 @@ def first(db: sqlite3.Connection, topics: Sequence[str], clock: Clock) -> First:
     return First(now, passed, row[3:])
 
 
-def take(db: sqlite3.Connection, ask: Ask, found: First) -> Taken | None:
+def take(db: sqlite3.Connection, ask: ClaimRequest, found: First) -> ClaimTaken | None:
     """Claim what was found first, if anything was."""
     seq, *row = found.row
     if seq is None:
         return None
     message = rows.message(tuple(row))
-    leased = rules.claimed(standing.stands(message, "ready", row[_MESSAGE_WIDTH:]), ask.max_attempts)
+    leased = rules.claimed(transitions.stands(message, "ready", row[_MESSAGE_WIDTH:]), ask.max_attempts)
     # The id says where the claim is, so that none has to be looked up in an index that grows with history.
-    claim = standing.claim(leased, ask, found.now, f"{seq}-{ids.new()}")
+    claim = transitions.claim(leased, ask, found.now, f"{seq}-{ids.new()}")
     db.execute(
         "UPDATE deliveries SET state = 'leased', attempts = ?, max_attempts = ? WHERE seq = ?",
         (leased.attempts, leased.max_attempts, seq),
     )
     _put(db, seq, claim)
-    return Taken(claim=claim, message=message, delivery=leased)
+    return ClaimTaken(claim=claim, message=message, delivery=leased)
 
 
 def note_worked(db: sqlite3.Connection, topics: Iterable[str]) -> None:
@@ -154,7 +154,7 @@ def settle(db: sqlite3.Connection, claim_id: str, settlement: Settlement, clock:
 
 
 def settle_held(
-    db: sqlite3.Connection, hold: Hold, settlement: Settlement, clock: Clock, policy: Backoff
+    db: sqlite3.Connection, hold: CachedClaim, settlement: Settlement, clock: Clock, policy: Backoff
 ) -> Settled | None:
     """End a claim that this client made, if it is active still, and else do nothing."""
     seq = int(hold.claim.id.partition("-")[0])
@@ -187,7 +187,7 @@ def expire(db: sqlite3.Connection, clock: Clock, policy: Backoff) -> int:
 
 def _end(db: sqlite3.Connection, held: _Held, verdict: Verdict) -> Settled:
     """Write what became of a claim and of its message, and publish the reply."""
-    ended = standing.ended(held.claim, verdict, held.now)
+    ended = transitions.ended(held.claim, verdict, held.now)
     reply = None
     if verdict.reply is not None:
         reply = publishing.answer(db, verdict.reply, held.conversation_id, held.now)
@@ -248,10 +248,10 @@ def _found(db: sqlite3.Connection, claim_id: str, clock: Clock) -> _Held:
     """Return what there is of a claim; raises ClaimOverError where there is nothing."""
     place = claim_id.partition("-")[0]
     if place.isascii() and place.isdigit() and len(place) < _DIGITS:
-        row = db.execute(_CLAIM_BY_ID, (clock.boot, int(place), standing.asked(claim_id))).fetchone()
+        row = db.execute(_CLAIM_BY_ID, (clock.boot, int(place), transitions.asked(claim_id))).fetchone()
         if row is not None:
             return _held(row, clock.at(row[0]))
-    raise ClaimOverError(standing.over(claim_id, None))
+    raise ClaimOverError(transitions.over(claim_id, None))
 
 
 def _held(row: rows.Row, now: datetime) -> _Held:
@@ -263,10 +263,10 @@ def _held(row: rows.Row, now: datetime) -> _Held:
 def _check_active(held: _Held) -> None:
     claim = held.claim
     if claim.status != "active" or claim.lease_until <= held.now:
-        raise ClaimOverError(standing.over(claim.id, claim))
+        raise ClaimOverError(transitions.over(claim.id, claim))
 
 
-def cancel(db: sqlite3.Connection, entry: Entry, verdict: Verdict, now: datetime) -> Message:
+def cancel(db: sqlite3.Connection, entry: MessageEntry, verdict: Verdict, now: datetime) -> Message:
     """End a message and its claim, if it has one, and return what is published about that."""
     assert verdict.reply is not None  # noqa: S101 (cancelling always tells)
     seq = db.execute("SELECT seq FROM messages WHERE id = ?", (entry.message.id,)).fetchone()[0]

@@ -14,14 +14,14 @@ from prloom.exchange.sqlite import files, schema
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prloom.exchange.sqlite.turn import Turn
+    from prloom.exchange.sqlite.writer_lock import WriterLock
 
 _PAGE = 1024  # bytes; what a claim changes is little, on a dozen pages, and of each page all is flushed
 _LOG = 4 << 20  # bytes that are written before the log is begun anew: a long one is flushed slower, a short one oftener
 _BUSY = 30  # seconds; SQLite's own wait, for whoever writes without taking turns (a backup, a shell)
 
 
-class Connection:
+class SqliteConnection:
     """One connection, used by one thread at a time; it does not survive a fork."""
 
     def __init__(self, path: str) -> None:
@@ -102,7 +102,7 @@ class Connection:
             raise
 
 
-def _reached(path: str) -> tuple[sqlite3.Connection, Turn]:
+def _reached(path: str) -> tuple[sqlite3.Connection, WriterLock]:
     """Return the database, made where it is missing, and brought up where an older prloom made it.
 
     What is not an exchange is refused before a lock is put beside it.

@@ -6,7 +6,7 @@ import os
 import stat
 
 from prloom.exchange.errors import StoreError
-from prloom.exchange.sqlite.turn import Turn
+from prloom.exchange.sqlite.writer_lock import WriterLock
 
 _BESIDE = ("", "-wal", "-shm", "-journal", "-lock")
 _MODE = 0o600
@@ -43,10 +43,10 @@ def make(path: str) -> None:
         raise StoreError(f"{path} cannot be made ({error.strerror}); name another file") from error
 
 
-def turn(path: str) -> Turn:
+def turn(path: str) -> WriterLock:
     """Return the turn at writing to the database, whose file stands beside it."""
     try:
-        return Turn(path + "-lock")
+        return WriterLock(path + "-lock")
     except OSError as error:
         raise StoreError(
             f"{path}-lock cannot be made ({error.strerror}); name another file for the database"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prloom.exchange import standing
+from prloom.exchange import transitions
 from prloom.exchange.sqlite import reading, rows
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ def remove(db: sqlite3.Connection, names: Sequence[str], before: datetime) -> in
     removed = 0
     for name in names:
         entries = reading.outline(db, name)
-        if entries and standing.prunable(entries, reading.worked(db, [each.message.topic for each in entries]), before):
+        if entries and transitions.prunable(
+            entries, reading.worked(db, [each.message.topic for each in entries]), before
+        ):
             _remove(db, name)
             removed += len(entries)
     return removed

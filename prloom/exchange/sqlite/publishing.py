@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prloom.exchange import standing
+from prloom.exchange import transitions
 from prloom.exchange.errors import UnknownMessageError
 from prloom.exchange.sqlite import rows
 
@@ -39,26 +39,26 @@ def put(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message:
     made = None if known else _new(db, draft, now)
     message = known or made or find(db, draft.id)
     if draft.track:
-        track(db, message.conversation_id)
+        subscribe(db, message.conversation_id)
         if made is not None:
-            track_anew(db, message.conversation_id)
+            resubscribe(db, message.conversation_id)
     return message
 
 
 def find(db: sqlite3.Connection, message_id: str) -> Message:
     """Return the message; raises UnknownMessageError."""
-    row = db.execute(_BY_ID, (standing.asked(message_id),)).fetchone()
+    row = db.execute(_BY_ID, (transitions.asked(message_id),)).fetchone()
     if row is None:
-        raise UnknownMessageError(standing.unknown(message_id))
+        raise UnknownMessageError(transitions.unknown(message_id))
     return rows.message(row)
 
 
-def track(db: sqlite3.Connection, conversation_id: str) -> None:
+def subscribe(db: sqlite3.Connection, conversation_id: str) -> None:
     """Have it told once when the conversation has ended."""
     db.execute("INSERT INTO tracked (conversation_id) VALUES (?) ON CONFLICT DO NOTHING", (conversation_id,))
 
 
-def track_anew(db: sqlite3.Connection, conversation_id: str) -> None:
+def resubscribe(db: sqlite3.Connection, conversation_id: str) -> None:
     """Have it told again when a tracked conversation ends that goes on now, whatever was told of it before."""
     db.execute(
         "UPDATE tracked SET told = 0, token = NULL, taken_until = NULL"
@@ -69,7 +69,7 @@ def track_anew(db: sqlite3.Connection, conversation_id: str) -> None:
 
 def _by_key(db: sqlite3.Connection, draft: Draft) -> Message | None:
     row = db.execute(_BY_KEY, (draft.topic, draft.key)).fetchone()
-    return None if row is None else standing.same_body(draft, rows.message(row))
+    return None if row is None else transitions.same_body(draft, rows.message(row))
 
 
 def _inherited(db: sqlite3.Connection, draft: Draft) -> str | None:
@@ -78,19 +78,19 @@ def _inherited(db: sqlite3.Connection, draft: Draft) -> str | None:
         return None
     row: tuple[str] | None = db.execute(_CONVERSATION, (draft.parent_id,)).fetchone()
     if row is None:
-        raise UnknownMessageError(standing.unknown(draft.parent_id))
+        raise UnknownMessageError(transitions.unknown(draft.parent_id))
     return row[0]
 
 
 def _new(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message | None:
     """Store a new message; None where this very draft is stored already."""
-    made = standing.message(draft, _inherited(db, draft), now)
+    made = transitions.message(draft, _inherited(db, draft), now)
     return made if _store(db, draft, made) else None
 
 
 def answer(db: sqlite3.Connection, draft: Draft, conversation_id: str, now: datetime) -> Message:
     """Store a reply, which is new, and whose parent is known to be there, and of that conversation."""
-    made = standing.message(draft, conversation_id, now)
+    made = transitions.message(draft, conversation_id, now)
     db.execute(_PUT_ANSWER, (_put_message(db, made).lastrowid, made.topic))
     return made
 
@@ -112,7 +112,7 @@ def _put_message(db: sqlite3.Connection, made: Message) -> sqlite3.Cursor:
 
 
 def _store(db: sqlite3.Connection, draft: Draft, made: Message) -> bool:
-    stands = standing.delivery(draft, made.created_at)
+    stands = transitions.delivery(draft, made.created_at)
     cursor = _put_message(db, made)
     if cursor.rowcount == 0:
         return False

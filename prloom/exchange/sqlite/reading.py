@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from prloom.exchange import rules, standing
-from prloom.exchange.claim import Claim, Entry, Outcome, TopicStats
+from prloom.exchange import rules, transitions
+from prloom.exchange.claim import Claim, MessageEntry, Outcome, TopicStats
 from prloom.exchange.errors import UnknownMessageError
 from prloom.exchange.sqlite import rows
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from prloom.exchange.message import Message
-    from prloom.exchange.protocol import Selection
+    from prloom.exchange.protocol import MessageFilter
 
 _MESSAGE_WIDTH = 8
 _ENTRIES = f"SELECT {rows.MESSAGE}, {rows.DELIVERY} FROM messages AS m JOIN deliveries AS d USING (seq)"  # noqa: S608
@@ -44,19 +44,19 @@ WHERE c.status = 'active' AND d.state = 'leased' GROUP BY d.topic
 _ENDED = "SELECT topic, count(*) FROM deliveries WHERE ended_at > ? GROUP BY topic"
 
 
-def messages(db: sqlite3.Connection, selection: Selection) -> tuple[Message, ...]:
+def messages(db: sqlite3.Connection, selection: MessageFilter) -> tuple[Message, ...]:
     """Return the messages that are asked for, by publication."""
     wheres: list[str] = []
     values: list[str | int] = []
     if selection.topic is not None:
         wheres.append("m.topic = ?")
-        values.append(standing.asked(selection.topic))
+        values.append(transitions.asked(selection.topic))
     if selection.conversation_id is not None:
         wheres.append("m.conversation_id = ?")
-        values.append(standing.asked(selection.conversation_id))
+        values.append(transitions.asked(selection.conversation_id))
     if selection.replies_to is not None:
         wheres.append(_REPLIES)
-        values += [standing.asked(selection.replies_to)] * 2
+        values += [transitions.asked(selection.replies_to)] * 2
     if selection.since is not None:
         wheres.append("m.seq > ?")
         values.append(seq(db, selection.since))
@@ -68,18 +68,18 @@ def messages(db: sqlite3.Connection, selection: Selection) -> tuple[Message, ...
     return tuple(map(rows.message, found))
 
 
-def entry(db: sqlite3.Connection, message_id: str) -> Entry:
+def entry(db: sqlite3.Connection, message_id: str) -> MessageEntry:
     """Return a message with its claims."""
-    row = db.execute(f"{_ENTRIES} WHERE m.id = ?", (standing.asked(message_id),)).fetchone()
+    row = db.execute(f"{_ENTRIES} WHERE m.id = ?", (transitions.asked(message_id),)).fetchone()
     if row is None:
-        raise UnknownMessageError(standing.unknown(message_id))
+        raise UnknownMessageError(transitions.unknown(message_id))
     claims = db.execute(f"{_CLAIMS} WHERE m.id = ? ORDER BY c.message, c.number", (message_id,))
     return _entry(row, tuple(map(rows.claim, claims)))
 
 
-def conversation(db: sqlite3.Connection, conversation_id: str) -> tuple[Entry, ...]:
+def conversation(db: sqlite3.Connection, conversation_id: str) -> tuple[MessageEntry, ...]:
     """Return a conversation's messages with their claims."""
-    name = standing.asked(conversation_id)
+    name = transitions.asked(conversation_id)
     claims: dict[str, list[Claim]] = defaultdict(list)
     for each in map(
         rows.claim,
@@ -90,9 +90,9 @@ def conversation(db: sqlite3.Connection, conversation_id: str) -> tuple[Entry, .
     return tuple(_entry(row, tuple(claims[row[0]])) for row in found)
 
 
-def outline(db: sqlite3.Connection, conversation_id: str) -> tuple[Entry, ...]:
+def outline(db: sqlite3.Connection, conversation_id: str) -> tuple[MessageEntry, ...]:
     """Return a conversation's messages without their bodies and claims: enough to say how it stands."""
-    found = db.execute(f"{_OUTLINES} WHERE m.conversation_id = ? ORDER BY m.seq", (standing.asked(conversation_id),))
+    found = db.execute(f"{_OUTLINES} WHERE m.conversation_id = ? ORDER BY m.seq", (transitions.asked(conversation_id),))
     return tuple(_entry(row, ()) for row in found)
 
 
@@ -102,14 +102,14 @@ def worked(db: sqlite3.Connection, topics: Sequence[str]) -> frozenset[str]:
     return frozenset(topic for topic in set(topics) if db.execute(one, (topic,)).fetchone())
 
 
-def outcome(db: sqlite3.Connection, entries: Sequence[Entry]) -> Outcome:
+def outcome(db: sqlite3.Connection, entries: Sequence[MessageEntry]) -> Outcome:
     """Return how a conversation stands."""
     return rules.outcome(entries, worked(db, [each.message.topic for each in entries]))
 
 
 def stats(db: sqlite3.Connection, now: datetime) -> tuple[TopicStats, ...]:
     """Return how each topic stands."""
-    since = rows.micros(now - standing.RATE_WINDOW)
+    since = rows.micros(now - transitions.RATE_WINDOW)
     published = _published(db, since)
     leased, ended = Counter(dict(db.execute(_LEASED))), Counter(dict(db.execute(_ENDED, (since,))))
     found = db.execute(_STATS, {"now": rows.micros(now)}).fetchall()
@@ -128,8 +128,8 @@ def _topic_stats(row: rows.Row, now: datetime, *, leased: int, published: int, e
         done=done,
         dead=dead,
         oldest_ready_age=None if oldest is None else now - rows.moment(oldest),
-        published_per_minute=standing.per_minute(published),
-        ended_per_minute=standing.per_minute(ended),
+        published_per_minute=transitions.per_minute(published),
+        ended_per_minute=transitions.per_minute(ended),
     )
 
 
@@ -145,11 +145,11 @@ def _published(db: sqlite3.Connection, since: int) -> Counter[str]:
 
 def seq(db: sqlite3.Connection, message_id: str) -> int:
     """Return a message's place in the order of publication."""
-    row = db.execute("SELECT seq FROM messages WHERE id = ?", (standing.asked(message_id),)).fetchone()
+    row = db.execute("SELECT seq FROM messages WHERE id = ?", (transitions.asked(message_id),)).fetchone()
     if row is None:
-        raise UnknownMessageError(standing.unknown(message_id))
+        raise UnknownMessageError(transitions.unknown(message_id))
     return int(row[0])
 
 
-def _entry(row: rows.Row, claims: tuple[Claim, ...]) -> Entry:
-    return Entry(message=rows.message(row), delivery=rows.delivery(row[_MESSAGE_WIDTH:]), claims=claims)
+def _entry(row: rows.Row, claims: tuple[Claim, ...]) -> MessageEntry:
+    return MessageEntry(message=rows.message(row), delivery=rows.delivery(row[_MESSAGE_WIDTH:]), claims=claims)

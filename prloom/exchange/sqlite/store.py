@@ -8,22 +8,32 @@ import os
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from prloom.exchange import rules, standing
+from prloom.exchange import rules, transitions
+from prloom.exchange.claim_cache import ClaimCache
 from prloom.exchange.errors import UnknownMessageError
-from prloom.exchange.holds import Holds
 from prloom.exchange.protocol import PAGE
 from prloom.exchange.rules import Backoff
-from prloom.exchange.sqlite import claiming, pruning, publishing, reading, telling
+from prloom.exchange.sqlite import claiming, notifications, pruning, publishing, reading
 from prloom.exchange.sqlite.clock import GivenClock, SteadyClock
-from prloom.exchange.sqlite.connection import Connection
-from prloom.exchange.sqlite.wake import FileListener
+from prloom.exchange.sqlite.connection import SqliteConnection
+from prloom.exchange.sqlite.listener import FileListener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from prloom.exchange.claim import Ask, Claim, Delivery, Ended, Entry, Look, Settled, Settlement, TopicStats
+    from prloom.exchange.claim import (
+        Availability,
+        Claim,
+        ClaimRequest,
+        Delivery,
+        Ended,
+        MessageEntry,
+        Settled,
+        Settlement,
+        TopicStats,
+    )
     from prloom.exchange.message import Draft, Message
-    from prloom.exchange.protocol import Listener, Selection, Taken
+    from prloom.exchange.protocol import ClaimTaken, Listener, MessageFilter
 
 _PRUNED_AT_ONCE = 100  # conversations; others write between
 
@@ -43,9 +53,9 @@ class SqliteStore:
         self.path = os.path.abspath(path)  # noqa: PTH100 (a link stays one, to be refused)
         self._backoff = backoff or Backoff()
         self._busy = False
-        self._holds = Holds()
+        self._holds = ClaimCache()
         self._worked: set[str] = set()  # topics of which it is noted that somebody works on them
-        self._connection = Connection(self.path)
+        self._connection = SqliteConnection(self.path)
         self._time = time or (SteadyClock() if clock is None else GivenClock(clock))
         with self._connection.reading() as db:
             adrift = self._time.adrift(db)
@@ -68,7 +78,7 @@ class SqliteStore:
 
     # ---- claiming
 
-    def claim(self, ask: Ask) -> Taken | None:
+    def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
         self._note_worked(ask.topics)
         # Who found something last time probably does so again, and who found nothing looks before it takes the turn.
         if not self._busy and not self.look(ask.topics).ready:
@@ -120,7 +130,7 @@ class SqliteStore:
         self._connection.poke()
         return expired
 
-    def look(self, topics: Sequence[str]) -> Look:
+    def look(self, topics: Sequence[str]) -> Availability:
         with self._connection.reading() as db:
             return claiming.look(db, topics, self._time.now(db))
 
@@ -131,7 +141,7 @@ class SqliteStore:
         with self._connection.writing() as db:
             now = self._time.now(db)
             entry = reading.entry(db, message_id)
-            standing.check_cancel(entry)
+            transitions.check_cancel(entry)
             reply = claiming.cancel(db, entry, rules.cancelled(entry.delivery, now, reason), now)
         self._connection.poke()
         return reply
@@ -140,10 +150,10 @@ class SqliteStore:
         self.expire()
         with self._connection.writing() as db:
             entry = reading.entry(db, message_id)
-            standing.check_retry(entry)
+            transitions.check_retry(entry)
             again = rules.retried(entry.delivery)
             claiming.save(db, reading.seq(db, message_id), again)
-            publishing.track_anew(db, entry.message.conversation_id)
+            publishing.resubscribe(db, entry.message.conversation_id)
         self._connection.poke()
         return again
 
@@ -164,15 +174,15 @@ class SqliteStore:
         with self._connection.reading() as db:
             return publishing.find(db, message_id)
 
-    def read(self, selection: Selection) -> tuple[Message, ...]:
+    def read(self, selection: MessageFilter) -> tuple[Message, ...]:
         with self._connection.reading() as db:
             return reading.messages(db, selection)
 
-    def entry(self, message_id: str) -> Entry:
+    def entry(self, message_id: str) -> MessageEntry:
         with self._connection.reading() as db:
             return reading.entry(db, message_id)
 
-    def conversation(self, conversation_id: str) -> tuple[Entry, ...]:
+    def conversation(self, conversation_id: str) -> tuple[MessageEntry, ...]:
         with self._connection.reading() as db:
             return reading.conversation(db, conversation_id)
 
@@ -189,21 +199,21 @@ class SqliteStore:
     def track(self, conversation_id: str) -> None:
         with self._connection.writing() as db:
             if not reading.outline(db, conversation_id):
-                raise UnknownMessageError(standing.unknown(conversation_id, "conversation"))
-            publishing.track(db, conversation_id)
+                raise UnknownMessageError(transitions.unknown(conversation_id, "conversation"))
+            publishing.subscribe(db, conversation_id)
 
-    def take_ended(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
+    def claim_notifications(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
         with self._connection.reading() as db:
-            something = next(telling.open_ones(db, self._time.now(db)), None)
+            something = next(notifications.open_ones(db, self._time.now(db)), None)
         if something is None:
             return ()
         with self._connection.writing() as db:
             now = self._time.now(db)
-            return telling.take(db, now, now + lease, limit)
+            return notifications.claim_notifications(db, now, now + lease, limit)
 
-    def told(self, ended: Ended) -> bool:
+    def ack_notification(self, ended: Ended) -> bool:
         with self._connection.writing() as db:
-            return telling.told(db, ended)
+            return notifications.ack_notification(db, ended)
 
     # ---- waking
 

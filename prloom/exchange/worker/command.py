@@ -8,8 +8,8 @@ import subprocess
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Final
 
-from prloom.exchange.worker.kept import Kept
-from prloom.exchange.worker.terms import MOST_STDERR
+from prloom.exchange.worker.bounded_buffer import BoundedBuffer
+from prloom.exchange.worker.config import MOST_STDERR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _CHUNK: Final = 1 << 16
 _PIPEFULS: Final = 64  # a pipe holds a mebibyte at most, unless root says otherwise
 
 
-class Command:
+class RunningCommand:
     """A command with its three pipes, each of them in the selector as long as it is of use."""
 
     def __init__(
@@ -31,8 +31,8 @@ class Command:
         selector: selectors.BaseSelector,
     ) -> None:
         """Start it; raises OSError where that is not possible."""
-        self.stdout = Kept(max_output)
-        self.stderr = Kept(MOST_STDERR)
+        self.stdout = BoundedBuffer(max_output)
+        self.stderr = BoundedBuffer(MOST_STDERR)
         self.code: int | None = None
         self._rest = memoryview(body)
         self._selector = selector
@@ -55,13 +55,13 @@ class Command:
         else:
             process.stdin.close()
 
-    def _attach(self, pipe: IO[bytes], event: int, kept: Kept | None) -> None:
+    def _attach(self, pipe: IO[bytes], event: int, kept: BoundedBuffer | None) -> None:
         os.set_blocking(pipe.fileno(), False)
         self._selector.register(pipe, event, kept)
 
     def serve(self, key: selectors.SelectorKey) -> None:
         """Write or read one piece; only one a turn, so that a flood stops no clock."""
-        if isinstance(key.data, Kept):
+        if isinstance(key.data, BoundedBuffer):
             self._take(key, key.data)
         else:
             self._feed(key)
@@ -77,7 +77,7 @@ class Command:
         if not self._rest:
             self._close(key)
 
-    def _take(self, key: selectors.SelectorKey, kept: Kept) -> bool:
+    def _take(self, key: selectors.SelectorKey, kept: BoundedBuffer) -> bool:
         try:
             chunk = os.read(key.fd, _CHUNK)
         except BlockingIOError:
@@ -105,7 +105,7 @@ class Command:
     def finish(self) -> None:
         """Read what is still in the pipes. Their writers are gone; one that got away does not hold us for long."""
         for key in list(self._selector.get_map().values()):
-            if isinstance(key.data, Kept):
+            if isinstance(key.data, BoundedBuffer):
                 for _ in range(_PIPEFULS):
                     if not self._take(key, key.data):
                         break

@@ -8,20 +8,20 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from prloom.exchange import replies
-from prloom.exchange.claim import HandedBack
-from prloom.exchange.worker import surroundings
-from prloom.exchange.worker.command import Command
-from prloom.exchange.worker.leftovers import PAUSE, Leftovers
+from prloom.exchange import command_result
+from prloom.exchange.claim import Released
+from prloom.exchange.worker import environment
+from prloom.exchange.worker.command import RunningCommand
+from prloom.exchange.worker.process_reaper import PAUSE, ProcessReaper
 
 if TYPE_CHECKING:
     import psutil
 
     from prloom.exchange.claim import Settlement
-    from prloom.exchange.held import HeldClaim
-    from prloom.exchange.worker.bell import Bell
+    from prloom.exchange.claimed_message import ClaimedMessage
+    from prloom.exchange.worker.config import WorkerConfig
     from prloom.exchange.worker.lease import Lease
-    from prloom.exchange.worker.terms import Terms
+    from prloom.exchange.worker.signal_pipe import SignalPipe
 
 _LOOK: Final = 60.0  # seconds; no system waits for years
 
@@ -29,7 +29,7 @@ EndedBy: TypeAlias = Literal["exit", "timeout", "lost", "stopped"]
 
 
 @dataclass(frozen=True)
-class End:
+class JobEnd:
     """How a command ended: by itself, by its time-out, because the claim was lost, or because the worker stops."""
 
     by: EndedBy
@@ -40,7 +40,7 @@ class End:
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerIdentity:
     """Where a worker works: its name, its exchange's name, whether orphans come to it, and whom it finds there.
 
     A program that becomes a worker (`exec`) may have children already, which are none of the worker's business.
@@ -55,7 +55,9 @@ class Place:
 class Job:
     """One message, from the claim to the command's end."""
 
-    def __init__(self, terms: Terms, held: HeldClaim, lease: Lease, bell: Bell, place: Place) -> None:
+    def __init__(
+        self, terms: WorkerConfig, held: ClaimedMessage, lease: Lease, bell: SignalPipe, place: WorkerIdentity
+    ) -> None:
         """Start the command; raises OSError where that is not possible."""
         self._lease = lease
         self._bell = bell
@@ -63,13 +65,13 @@ class Job:
         self._by: EndedBy = "exit"
         self._childless = False
         self._stop_at: float | None = None
-        self._left = Leftovers(place.worker, adopted=place.adopted, others=place.others)
-        environ = surroundings.environment(
+        self._left = ProcessReaper(place.worker, adopted=place.adopted, others=place.others)
+        environ = environment.environment(
             os.environb, message=held.message, claim=held.claim, exchange=place.exchange, worker=place.worker
         )
         self._selector = selectors.DefaultSelector()
         try:
-            self._command = Command(
+            self._command = RunningCommand(
                 terms.command,
                 environ=environ,
                 body=held.message.body.encode(),
@@ -83,7 +85,7 @@ class Job:
             self._selector.register(descriptor, selectors.EVENT_READ)
         self._timeout_at = time.monotonic() + terms.timeout.total_seconds()
 
-    def work(self) -> End:
+    def work(self) -> JobEnd:
         """Return when the command and all that it started are gone."""
         try:
             while not self._over(time.monotonic()):
@@ -132,11 +134,11 @@ class Job:
         due = min(self._timeout_at, self._lease.next(), self._stop_at or self._timeout_at)
         return min(max(due - now, 0.0), _LOOK)
 
-    def _end(self) -> End:
+    def _end(self) -> JobEnd:
         by = self._by
         why = self._lease.lost(time.monotonic())
         code = -9 if self._command.code is None else self._command.code
-        return End(
+        return JobEnd(
             by="lost" if why else by,
             code=code,
             stdout=self._command.stdout.text(),
@@ -145,17 +147,17 @@ class Job:
         )
 
 
-def settlement(end: End, terms: Terms) -> Settlement | None:
+def settlement(end: JobEnd, terms: WorkerConfig) -> Settlement | None:
     """Return how the claim is to be settled; None where it is not ours any more."""
     match end.by:
         case "lost":
             return None
         case "stopped":
-            return HandedBack(reason="the worker was stopped")
+            return Released(reason="the worker was stopped")
         case "timeout":
-            return replies.timed_out(terms.plugin, terms.timeout, stdout=end.stdout, stderr=end.stderr)
+            return command_result.timed_out(terms.plugin, terms.timeout, stdout=end.stdout, stderr=end.stderr)
         case "exit":
-            return replies.ended(
+            return command_result.ended(
                 terms.plugin,
                 end.code,
                 stdout=end.stdout,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
 
-    from prloom.exchange.held import HeldClaim
+    from prloom.exchange.claimed_message import ClaimedMessage
 
 _OFTEN = 10.0
 """Seconds between renewals at most: that is how soon a worker learns that its message was cancelled."""
@@ -27,7 +27,7 @@ class Lease:
     the lease to last longer than the store does.
     """
 
-    def __init__(self, held: HeldClaim, length: timedelta, *, since: float, ring: Callable[[], None]) -> None:
+    def __init__(self, held: ClaimedMessage, length: timedelta, *, since: float, ring: Callable[[], None]) -> None:
         self._held = held
         self._seconds = length.total_seconds()
         self._pause = min(self._seconds / 3, _OFTEN)

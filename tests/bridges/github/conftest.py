@@ -130,7 +130,7 @@ def make_desk(
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
+def runtime() -> Iterator[Desk]:
     """The bridge, and `ada/engine` where `ann` may write and `eve` may read."""
     made = make_desk()
     made.hub.person("ann", "write")

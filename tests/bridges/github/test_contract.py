@@ -17,23 +17,23 @@ class GithubScene(Scene):
     """One pull request of `ada/engine`; `eve` speaks there, and the bridge has the account of `ada`."""
 
     def __init__(self, new_desk: Callable[[], Any]) -> None:
-        self.desk = new_desk()
-        self.pull = self.desk.hub.pull()
+        self.runtime = new_desk()
+        self.pull = self.runtime.hub.pull()
         super().__init__(make=self.remade, plan=a_plan(f"pr-{self.pull.number}", pr=self.pull.number))
 
     def remade(self) -> Any:
-        self.desk.client = self.desk.connect()
-        return self.desk.bridge
+        self.runtime.client = self.runtime.connect()
+        return self.runtime.bridge
 
     def say(self, text: str) -> None:
-        self.desk.clock.advance(seconds=3)
-        self.desk.hub.comment(self.pull, "eve", text)
+        self.runtime.clock.advance(seconds=3)
+        self.runtime.hub.comment(self.pull, "eve", text)
 
     def posted(self) -> str:
-        return "\n".join(post.body for post in self.desk.hub.posts("ada"))
+        return "\n".join(post.body for post in self.runtime.hub.posts("ada"))
 
     def context(self, *, uncertain: bool = False) -> BridgeContext:
-        now, http = self.desk.clock.now, self.desk.client
+        now, http = self.runtime.clock.now, self.runtime.client
         given = super().context(uncertain=uncertain)
         return BridgeContext(given.repo_root, given.plans, now, plan=self.plan, uncertain=uncertain, http=http)
 
@@ -50,10 +50,10 @@ class TestGithub(BridgeContract):
 
 
 def test_a_bridge_without_a_repository_asks_nothing(new_desk: Callable[..., Any]) -> None:
-    desk = new_desk(repo="")
-    desk.track(desk.hub.pull())
+    runtime = new_desk(repo="")
+    runtime.track(runtime.hub.pull())
 
-    events, refused = asyncio.run(desk.poll()), asyncio.run(desk.say(None))
+    events, refused = asyncio.run(runtime.poll()), asyncio.run(runtime.say(None))
 
-    assert (events, desk.hub.asked) == ([], [])
+    assert (events, runtime.hub.asked) == ([], [])
     assert refused.error == 'no repository on GitHub is known; set `repo = "owner/name"` in [bridges.github]'

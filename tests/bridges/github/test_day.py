@@ -18,7 +18,7 @@ import pytest
 from fake_github import BAD_GATEWAY, RESET, TIMEOUT, Rules
 
 from prloom.api import Action, Comment, Delivered, Event, HttpError, Refused, marked
-from prloom.core import intake
+from prloom.core import admission
 from prloom.core.marker import action_id
 from prloom.model.state import Receipt
 from prloom.transport import limits
@@ -42,7 +42,7 @@ class Waiting:
 class Day:
     """People at work on one side, the bridge on the other, and what a dispatcher remembers between them."""
 
-    desk: Any
+    runtime: Any
     luck: random.Random
     count: int = PULLS
     minutes: int = 0
@@ -59,13 +59,13 @@ class Day:
 
     def open(self) -> None:
         for _ in range(self.count):
-            self.pulls.append(self.desk.hub.pull())
-        self.desk.track(*self.pulls)
+            self.pulls.append(self.runtime.hub.pull())
+        self.runtime.track(*self.pulls)
 
     def happen(self) -> None:
         """Let people and machines do something in this minute: much by day, little by night."""
-        hub, luck = self.desk.hub, self.luck
-        busy = 8 <= self.desk.clock.now.hour < 18
+        hub, luck = self.runtime.hub, self.luck
+        busy = 8 <= self.runtime.clock.now.hour < 18
         for _ in range(luck.choice((0, 0, 1, 3)) if busy else int(luck.random() < 0.05)):
             pull, text = luck.choice(self.pulls), f"text {len(self.said)}"
             match luck.randrange(8):
@@ -81,7 +81,7 @@ class Day:
                     hub.push(pull)
                     hub.check(pull, "tests", luck.choice(("success", "failure", None)), log="no")
                     continue
-            self.said[text] = self.desk.clock.now.minute
+            self.said[text] = self.runtime.clock.now.minute
         if luck.random() < 0.02:
             broken = luck.choice((BAD_GATEWAY, TIMEOUT, RESET))
             luck.choice((hub.before_next, hub.after_next))(broken, times=luck.randrange(1, 6))
@@ -96,7 +96,7 @@ class Day:
         `after` them it goes on listening: what was said last may come late, or behind a refusal.
         """
         self.open()
-        clock = self.desk.clock
+        clock = self.runtime.clock
         end = clock.now + timedelta(hours=hours)
         while clock.now < end + after or self.outbox:
             began = clock.now
@@ -109,7 +109,7 @@ class Day:
 
     def wrong(self) -> list[str]:
         """Return what was not seen, not answered once, or ill-mannered."""
-        hub = self.desk.hub
+        hub = self.runtime.hub
         final = {post.body for post in [*self.posts, *hub.world.reviews.values()]} & self.said.keys()
         unseen = final - {event.body for event in self.known.values()}
         there = Counter(action for post in hub.posts("ada") for action in marked(post.body))
@@ -119,23 +119,23 @@ class Day:
     async def listen(self) -> None:
         """Poll, as the dispatcher does, and answer what is new."""
         try:
-            events = await self.desk.poll(seconds=0.001)
+            events = await self.runtime.poll(seconds=0.001)
         except HttpError:
             self.failed_polls += 1
             return
-        ledger = intake.Ledger(
+        event_store = admission.OwnPosts(
             self.receipts, frozenset(each.remote_id or "" for each in self.receipts.values()), self.issued.__contains__
         )
-        for event in intake.news(events, self.known.__contains__, ledger):
+        for event in admission.news(events, self.known.__contains__, event_store):
             self.known[event.id] = event
             if event.author is not None and event.reply_to is not None:
                 action = action_id(event.id, "triage", 0)
                 self.issued.add(action)
-                self.outbox.append(Waiting(event, action, self.desk.clock.now))
+                self.outbox.append(Waiting(event, action, self.runtime.clock.now))
 
     async def answer(self) -> None:
         """Try each reply whose time has come, as the dispatcher does."""
-        for waiting in [each for each in self.outbox if each.due <= self.desk.clock.now]:
+        for waiting in [each for each in self.outbox if each.due <= self.runtime.clock.now]:
             result = await self._try(waiting)
             if isinstance(result, Delivered):
                 self.outbox.remove(waiting)
@@ -143,14 +143,14 @@ class Day:
             else:
                 self.refused += [] if result.retryable else [result.error]
                 waiting.uncertain = result.unknown
-                waiting.due = self.desk.clock.now + max(result.retry_after or MINUTE, MINUTE / 2)
+                waiting.due = self.runtime.clock.now + max(result.retry_after or MINUTE, MINUTE / 2)
 
     async def _try(self, waiting: Waiting) -> Delivered | Refused:
         target = waiting.event.reply_to
         assert target is not None
         action = Action(id=waiting.action, target=target, payload=Comment(f"re: {waiting.event.id}"))
-        context = self.desk.context(pr=waiting.event.pr, uncertain=waiting.uncertain)
-        result: Delivered | Refused = await self.desk.bridge.actions(context, action)
+        context = self.runtime.context(pr=waiting.event.pr, uncertain=waiting.uncertain)
+        result: Delivered | Refused = await self.runtime.bridge.actions(context, action)
         return result
 
 
@@ -158,32 +158,32 @@ class Day:
 async def test_in_a_day_with_300_pull_requests_every_comment_is_seen_every_reply_appears_once_and_no_limit_is_hit(
     new_desk: Callable[..., Any],
 ) -> None:
-    desk = new_desk()
-    desk.hub.person("ann", "write")
-    day = Day(desk, random.Random(11))
+    runtime = new_desk()
+    runtime.hub.person("ann", "write")
+    day = Day(runtime, random.Random(11))
 
     end = await day.live(HOURS)
 
     assert day.wrong() == []
     assert len(day.said) > 15 * HOURS
     assert len(day.receipts) > 15 * HOURS
-    refusals = sum(each.outcome == 403 and not each.faulty for each in desk.hub.asked)
+    refusals = sum(each.outcome == 403 and not each.faulty for each in runtime.hub.asked)
     assert HOURS < refusals <= day.surprises  # each time that it could not know, and never again before it may
     print(
-        f"\n{len(desk.hub.asked)} requests, {desk.hub.charged} of them charged; {len(day.said)} texts, "
+        f"\n{len(runtime.hub.asked)} requests, {runtime.hub.charged} of them charged; {len(day.said)} texts, "
         f"{len(day.receipts)} replies, {refusals} refusals, {day.failed_polls} failed polls; "
-        f"quiet {desk.clock.now - end} after its end"
+        f"quiet {runtime.clock.now - end} after its end"
     )
 
 
 async def test_a_small_allowance_is_never_spent_to_the_end_and_every_comment_is_seen_all_the_same(
     new_desk: Callable[..., Any],
 ) -> None:
-    desk = new_desk(rules=Rules(per_hour=200))
-    desk.hub.person("ann", "write")
-    day = Day(desk, random.Random(7), count=20)
+    runtime = new_desk(rules=Rules(per_hour=200))
+    runtime.hub.person("ann", "write")
+    day = Day(runtime, random.Random(7), count=20)
     left = []
-    desk.hub.after_next(lambda: left.append(desk.client.count.remaining), times=10**9)
+    runtime.hub.after_next(lambda: left.append(runtime.client.count.remaining), times=10**9)
 
     await day.live(4, after=timedelta(hours=2))  # the last of it is heard when the hour that it was said in is over
 

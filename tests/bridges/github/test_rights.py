@@ -50,27 +50,27 @@ def documented() -> Mapping[str, str]:
 
 async def works(new_desk: Callable[..., Any], rights: Mapping[str, str]) -> tuple[set[str], set[type]]:
     """Return the types of the events that are heard with these rights, and of the payloads that can be carried out."""
-    desk = new_desk(rules=NONE, private=True)
-    desk.hub.person("ann", "write")
-    desk.hub.person("eve", "read")
-    desk.hub.milestone("1.0")
-    desk.token = desk.hub.token("ada", permissions=rights)
-    desk.client = desk.connect()
-    pull = desk.hub.pull()
-    desk.track(pull)
-    await desk.poll()
-    desk.hub.push(pull)
-    for post in (desk.hub.comment, desk.hub.inline):
+    runtime = new_desk(rules=NONE, private=True)
+    runtime.hub.person("ann", "write")
+    runtime.hub.person("eve", "read")
+    runtime.hub.milestone("1.0")
+    runtime.token = runtime.hub.token("ada", permissions=rights)
+    runtime.client = runtime.connect()
+    pull = runtime.hub.pull()
+    runtime.track(pull)
+    await runtime.poll()
+    runtime.hub.push(pull)
+    for post in (runtime.hub.comment, runtime.hub.inline):
         post(pull, "ann", "Why?")
-    desk.hub.review(pull, "ann", "APPROVED")
-    desk.hub.check(pull, "tests", "failure", log="of the job")
-    desk.hub.check(pull, "deploy", "failure", app="circleci", log="of the app")
-    desk.hub.status(pull, "ci", "failure", "of the status")
-    heard = [event for _ in range(4) for event in await desk.poll()]
+    runtime.hub.review(pull, "ann", "APPROVED")
+    runtime.hub.check(pull, "tests", "failure", log="of the job")
+    runtime.hub.check(pull, "deploy", "failure", app="circleci", log="of the app")
+    runtime.hub.status(pull, "ci", "failure", "of the status")
+    heard = [event for _ in range(4) for event in await runtime.poll()]
     done = {
         type(payload)
         for ordinal, payload in enumerate(ACTIONS)
-        if isinstance(await desk.act(heard[0].reply_to, payload, ordinal=ordinal), Delivered)
+        if isinstance(await runtime.act(heard[0].reply_to, payload, ordinal=ordinal), Delivered)
     }
     failed = {event.body for event in heard if event.type == "check_failed"}
     return {event.type for event in heard} - {"check_failed"} | failed, done

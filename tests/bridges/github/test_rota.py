@@ -6,27 +6,27 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bridges.github.knowledge import rota
-from bridges.github.knowledge.cursor import Checks, Cursor, Seen
+from bridges.github.sansio import poll_schedule
+from bridges.github.sansio.cursor import Checks, GithubCursor, SeenPullRequest
 from prloom.api import iso
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
-def pulls(*quiet: timedelta, used: tuple[str, ...] = ("checks", "status")) -> Cursor:
+def pulls(*quiet: timedelta, used: tuple[str, ...] = ("checks", "status")) -> GithubCursor:
     """Return what is known of pull requests where nothing has happened for so long."""
-    seen = {number: Seen(head="abc", updated=iso(NOON - since)) for number, since in enumerate(quiet, 1)}
-    return Cursor(pull_requests=seen, used=list(used))
+    seen = {number: SeenPullRequest(head="abc", updated=iso(NOON - since)) for number, since in enumerate(quiet, 1)}
+    return GithubCursor(pull_requests=seen, used=list(used))
 
 
-def waits(known: Cursor, turns: int) -> dict[tuple[int, str], int]:
+def waits(known: GithubCursor, turns: int) -> dict[tuple[int, str], int]:
     """Play so many turns; return how many passed at most between two looks."""
     last: dict[tuple[int, str], int] = {}
     longest: dict[tuple[int, str], int] = {}
     for turn in range(1, turns + 1):
         known.turn = turn
-        chosen = rota.choose(known, rota.KINDS, NOON)
+        chosen = poll_schedule.choose(known, poll_schedule.KINDS, NOON)
         assert chosen is not None
         longest[chosen] = max(longest.get(chosen, 0), turn - last.get(chosen, 0))
         last[chosen] = turn
@@ -37,7 +37,7 @@ def waits(known: Cursor, turns: int) -> dict[tuple[int, str], int]:
 def test_everybody_has_a_turn() -> None:
     known = pulls(*[DAY] * 10, *[60 * DAY] * 10, used=())
 
-    assert set(waits(known, 2000)) == {(number, kind) for number in range(1, 21) for kind in rota.KINDS}
+    assert set(waits(known, 2000)) == {(number, kind) for number in range(1, 21) for kind in poll_schedule.KINDS}
 
 
 def test_a_lively_one_is_looked_at_often_and_no_quiet_one_is_forgotten_for_it() -> None:
@@ -82,17 +82,22 @@ def test_what_is_looked_at_in_each_poll_anyway_has_no_turn() -> None:
     known.pull_requests[1].checks = Checks(moved=iso(NOON - timedelta(minutes=5)))
     known.turn = 1
 
-    assert rota.choose(known, rota.KINDS, NOON) == (1, "merge")
+    assert poll_schedule.choose(known, poll_schedule.KINDS, NOON) == (1, "merge")
     known.merges_due = {1: 0}
-    assert rota.choose(known, rota.KINDS, NOON) is None
+    assert poll_schedule.choose(known, poll_schedule.KINDS, NOON) is None
 
 
 @pytest.mark.parametrize("updated", ["", "yesterday", "2099-01-01T00:00:00Z"])
 def test_a_time_that_makes_no_sense_keeps_nobody_from_a_turn(updated: str) -> None:
-    known = Cursor(pull_requests={1: Seen(updated=updated)}, turn=1)
+    known = GithubCursor(pull_requests={1: SeenPullRequest(updated=updated)}, turn=1)
 
-    assert rota.choose(known, ("merge",), NOON) == (1, "merge")
+    assert poll_schedule.choose(known, ("merge",), NOON) == (1, "merge")
 
 
 def test_what_has_ended_has_no_turn() -> None:
-    assert rota.choose(Cursor(pull_requests={1: Seen(state="closed")}, turn=1), rota.KINDS, NOON) is None
+    assert (
+        poll_schedule.choose(
+            GithubCursor(pull_requests={1: SeenPullRequest(state="closed")}, turn=1), poll_schedule.KINDS, NOON
+        )
+        is None
+    )

@@ -31,7 +31,7 @@ from prloom.api import (
     marker,
 )
 from prloom.engine.bus.files import PlanFolder
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 from prloom.testing.bridge_scene import MemoryFiles
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -364,7 +364,7 @@ async def test_an_unsafe_file_refuses_the_action() -> None:
 
 async def test_a_file_that_is_not_utf_8_is_not_damaged(tmp_path: Path) -> None:
     (tmp_path / "review.md").write_bytes(b"## ready\n- [ ] gr\xfc\xdfe\n")
-    with Folder.make(tmp_path) as folder:
+    with SafeDir.make(tmp_path) as folder:
         plan = TrackedPlan("pr-7", "topic", tmp_path, PlanFolder(folder))
 
         result = await deliver(plan, None, Comment("hello"))
@@ -375,7 +375,7 @@ async def test_a_file_that_is_not_utf_8_is_not_damaged(tmp_path: Path) -> None:
 
 async def test_windows_line_ends_survive_a_reply_on_the_disk(tmp_path: Path) -> None:
     (tmp_path / "review.md").write_bytes(b"## ready\r\n- [ ] one\r\n")
-    with Folder.make(tmp_path) as folder:
+    with SafeDir.make(tmp_path) as folder:
         plan = TrackedPlan("pr-7", "topic", tmp_path, PlanFolder(folder))
         (event,) = await poll(plan)
 

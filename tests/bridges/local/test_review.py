@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from bridges.local import reply, review
 from bridges.local.edits import Edits
-from bridges.local.item import Item
-from bridges.local.review import Review
+from bridges.local.item import ReviewItem
+from bridges.local.review import ReviewFile
 from prloom.api import marked, marker
 
 ACTION = "a-0123456789abcdef0123"
 MARK = marker("a-00000000000000000000")
 
 
-def items(text: str) -> tuple[Item, ...]:
+def items(text: str) -> tuple[ReviewItem, ...]:
     return review.parse(text).items
 
 
@@ -25,27 +25,27 @@ def texts(text: str) -> list[str]:
     return [item.text for item in items(dedent(text))]
 
 
-def the_item(text: str) -> Item:
+def the_item(text: str) -> ReviewItem:
     (item,) = items(dedent(text))
     return item
 
 
-def words(item: Item) -> tuple[object, ...]:
+def words(item: ReviewItem) -> tuple[object, ...]:
     return item.text, item.body, item.file, item.line, item.side, item.checked
 
 
-def beneath(read: Review, item: Item, lines: list[str]) -> str:
+def beneath(read: ReviewFile, item: ReviewItem, lines: list[str]) -> str:
     edits = Edits(read)
     edits.add_beneath(item, lines)
     return edits.text()
 
 
-def under_replies(read: Review, lines: list[str]) -> str | None:
+def under_replies(read: ReviewFile, lines: list[str]) -> str | None:
     edits = Edits(read)
     return edits.text() if edits.add_under_replies(lines) else None
 
 
-def checked(read: Review, item: Item) -> str:
+def checked(read: ReviewFile, item: ReviewItem) -> str:
     edits = Edits(read)
     edits.check(item)
     return edits.text()

@@ -11,13 +11,13 @@ import click
 import pytest
 
 from prloom.cli import main
+from prloom.exchange.claimed_message import ClaimedMessage
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.held import HeldClaim
 
 Run = Callable[..., Any]
 
 
-def claim(exchange: Exchange) -> HeldClaim:
+def claim(exchange: Exchange) -> ClaimedMessage:
     held = exchange.claim("jobs", max_attempts=1)
     assert held is not None
     return held
@@ -27,7 +27,7 @@ SETTLED: dict[str, tuple[int, Callable[[Exchange], object]]] = {
     "success": (0, lambda exchange: claim(exchange).complete("done")),
     "failure": (3, lambda exchange: claim(exchange).fail("broken")),
     "timed_out": (4, lambda exchange: claim(exchange).time_out("late")),
-    "pending": (5, lambda exchange: claim(exchange).hand_back()),
+    "pending": (5, lambda exchange: claim(exchange).release()),
     "dead": (6, lambda exchange: claim(exchange).fail("gone", retry=True)),
     "cancelled": (7, lambda exchange: exchange.cancel(exchange.read()[0].id)),
 }
@@ -77,7 +77,7 @@ def test_any_message_names_its_conversation(run: Run, exchange: Exchange):
 
 def test_all_that_happened_to_a_message_is_shown(run: Run, exchange: Exchange):
     asked = exchange.publish("jobs", "x\x1b[2J", producer="me", metadata={"pr": 7}, key="k", concurrency_key="here")
-    exchange.claim("jobs", group="old", instance="w1").hand_back("tired")  # type: ignore[union-attr]
+    exchange.claim("jobs", group="old", instance="w1").release("tired")  # type: ignore[union-attr]
     exchange.claim("jobs", group="new", instance="w2")
 
     out = run("inspect", asked.id).out

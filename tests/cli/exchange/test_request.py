@@ -11,28 +11,28 @@ from typing import Any
 
 import pytest
 
-from prloom.cli.exchange import replying
+from prloom.cli.exchange import wait_reply
+from prloom.exchange.claimed_message import ClaimedMessage
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.held import HeldClaim
 
 Run = Callable[..., Any]
 Start = Callable[..., "subprocess.Popen[bytes]"]
 LONG = timedelta(seconds=60)
 
 
-def complete(held: HeldClaim) -> None:
+def complete(held: ClaimedMessage) -> None:
     held.complete("answer")
 
 
-def fail(held: HeldClaim) -> None:
+def fail(held: ClaimedMessage) -> None:
     held.fail("oh", body="answer")
 
 
-def time_out(held: HeldClaim) -> None:
+def time_out(held: ClaimedMessage) -> None:
     held.time_out("answer")
 
 
-def die(held: HeldClaim) -> None:
+def die(held: ClaimedMessage) -> None:
     held.fail("answer", retry=True)
 
 
@@ -51,7 +51,7 @@ def test_the_reply_is_printed_and_the_ids_are_told(exchange: Exchange, start: St
 
 @pytest.mark.parametrize(("settle", "code"), [(complete, 0), (fail, 3), (time_out, 4), (die, 6)])
 def test_the_exit_code_is_that_of_the_first_reply_to_this_message(
-    settle: Callable[[HeldClaim], None], code: int, exchange: Exchange, start: Start
+    settle: Callable[[ClaimedMessage], None], code: int, exchange: Exchange, start: Start
 ):
     asking = start("request", "jobs", "question", "--max-attempts", "1")
 
@@ -100,9 +100,9 @@ def test_a_wait_that_ends_says_that_the_work_goes_on_and_how_to_look(run: Run, e
 def test_what_says_how_to_look_later_names_the_database_but_no_password(exchange: Exchange):
     asked = exchange.publish("jobs", "question")
 
-    assert f"`prloom exchange check {asked.id} --database 'my jobs.db'`" in replying.later(asked, "my jobs.db")
-    assert "--database URL`" in replying.later(asked, "postgresql://me:secret@host/jobs")
-    assert "secret" not in replying.later(asked, "postgresql://me:secret@host/jobs")
+    assert f"`prloom exchange check {asked.id} --database 'my jobs.db'`" in wait_reply.later(asked, "my jobs.db")
+    assert "--database URL`" in wait_reply.later(asked, "postgresql://me:secret@host/jobs")
+    assert "secret" not in wait_reply.later(asked, "postgresql://me:secret@host/jobs")
 
 
 def test_an_interrupted_wait_says_so_too(start: Start):

@@ -8,9 +8,9 @@ from typing import Any
 import click
 import pytest
 
-from prloom.cli.exchange import reporting
+from prloom.cli.exchange import worker_log
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.worker.news import Told, Trouble
+from prloom.exchange.worker.progress import Progress, WorkerError
 
 Run = Callable[..., Any]
 
@@ -40,19 +40,19 @@ def test_what_makes_no_sense_is_told_before_anything_is_claimed(
 @pytest.mark.parametrize(
     ("news", "line"),
     [
-        (Told("began", "jobs", "m", 2), "jobs m attempt 2: began"),
-        (Told("completed", "jobs", "m", 1, 0.5, reply="out"), "jobs m attempt 1: completed in 500 ms -> out"),
+        (Progress("began", "jobs", "m", 2), "jobs m attempt 2: began"),
+        (Progress("completed", "jobs", "m", 1, 0.5, reply="out"), "jobs m attempt 1: completed in 500 ms -> out"),
         (
-            Told("timed_out", "jobs", "m", 1, 61, "late\x1b", "x"),
+            Progress("timed_out", "jobs", "m", 1, 61, "late\x1b", "x"),
             r"jobs m attempt 1: timed out after 1 min 1 s: late\x1b -> x",
         ),
-        (Told("handed_back", "jobs", "m", 1, 2), "jobs m attempt 1: handed back after 2 s"),
+        (Progress("handed_back", "jobs", "m", 1, 2), "jobs m attempt 1: handed back after 2 s"),
         (
-            Told("retrying", "jobs", "m", 1, 0.112, "exit code 1", pause=2),
+            Progress("retrying", "jobs", "m", 1, 0.112, "exit code 1", pause=2),
             "jobs m attempt 1: failed after 112 ms; retrying in 2 s: exit code 1",
         ),
-        (Trouble("x.db: disk full", 30), "error: x.db: disk full; retrying in 30 s"),
+        (WorkerError("x.db: disk full", 30), "error: x.db: disk full; retrying in 30 s"),
     ],
 )
 def test_a_worker_tells_in_one_line_what_became_of_a_message(news: Any, line: str):
-    assert click.unstyle(reporting.line(news)) == line
+    assert click.unstyle(worker_log.line(news)) == line

@@ -13,8 +13,8 @@ from stage import Stage, said, until
 from prloom.engine.adoption import forget
 from prloom.engine.views import status
 from prloom.errors import PrloomError, WorkspaceError
-from prloom.storage.folder import Folder
-from prloom.storage.owner import DispatcherLock
+from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import repository
 
 SOON = timedelta(milliseconds=50)
@@ -77,7 +77,7 @@ async def test_a_running_dispatcher_lets_go_of_the_plan_first(project: Project, 
         await asyncio.to_thread(give_up, project, git_stage)
 
         assert not worktree.exists()
-        assert dispatcher.board.desks == {}
+        assert dispatcher.board.runtimes == {}
         assert dispatcher.board.unreadable == {}
 
 
@@ -86,7 +86,7 @@ def test_a_dispatcher_that_does_not_let_go_keeps_the_plan_and_is_named(project: 
     before = json.loads((worktree / "prloom/.local/state.json").read_text())
 
     with (
-        Folder.make(project.root, "prloom", ".local") as local,
+        SafeDir.make(project.root, "prloom", ".local") as local,
         DispatcherLock(local),
         pytest.raises(PrloomError, match="the dispatcher has not released plan work within 0 s; see `prloom status`"),
     ):

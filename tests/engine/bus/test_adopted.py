@@ -14,7 +14,7 @@ from stage import Stage, said
 from prloom.engine.bus import adopted
 from prloom.engine.views import doctor, status
 from prloom.model.adopted import Counts
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def remembered(stage: Stage, plan_id: str = "pr-7") -> Counts | None:
-    with Folder.make(stage.root, "prloom", ".local") as top:
+    with SafeDir.make(stage.root, "prloom", ".local") as top:
         found = adopted.read(top, plan_id)
     return None if found is None else found.counts
 

@@ -14,8 +14,8 @@ from prloom.model import record
 from prloom.model.event import Author, Event, Target
 from prloom.model.position import START
 from prloom.storage import envelope
-from prloom.storage.folder import Folder
 from prloom.storage.journal import Journal
+from prloom.storage.safe_dir import SafeDir
 
 FULL = Event(
     id="e",
@@ -36,7 +36,7 @@ BARE = Event(id="e", source="forge", type="pr_comment")
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    with Folder.make(tmp_path, "bus") as folder:
+    with SafeDir.make(tmp_path, "bus") as folder:
         yield Journal(folder, "events.jsonl")
 
 

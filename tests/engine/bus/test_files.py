@@ -6,7 +6,7 @@ import pytest
 
 from prloom.engine.bus.files import SETTLED, PlanFolder
 from prloom.errors import UnsafePathError
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 
 class Clock:
@@ -34,7 +34,7 @@ def clock(file: Path) -> Clock:
 
 @pytest.fixture
 def files(tmp_path: Path, clock: Clock) -> PlanFolder:
-    folder = Folder.open(tmp_path)
+    folder = SafeDir.open(tmp_path)
     assert folder is not None
     return PlanFolder(folder, clock)
 

@@ -9,12 +9,12 @@ import pytest
 
 from prloom.engine.bus.plan_text import PlanFile, fingerprint
 from prloom.model.decision import Decision, PlanText, Todo
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> Iterator[Folder]:
-    with Folder.make(tmp_path, "local") as opened:
+def local(tmp_path: Path) -> Iterator[SafeDir]:
+    with SafeDir.make(tmp_path, "local") as opened:
         yield opened
 
 
@@ -27,7 +27,7 @@ def asking(*titles: str) -> Decision:
     return Decision(seq=1, stage="triage", by="agent", todos=todos)
 
 
-def test_a_hooks_plan_replaces_the_text_that_it_had_seen(local: Folder, tmp_path: Path):
+def test_a_hooks_plan_replaces_the_text_that_it_had_seen(local: SafeDir, tmp_path: Path):
     file = tmp_path / "local/plan.md"
     file.write_text("old\n")
 
@@ -38,7 +38,7 @@ def test_a_hooks_plan_replaces_the_text_that_it_had_seen(local: Folder, tmp_path
     assert local.names() == ("plan.md",)
 
 
-def test_what_a_person_wrote_meanwhile_stays_and_the_hooks_text_is_beside_it(local: Folder, tmp_path: Path):
+def test_what_a_person_wrote_meanwhile_stays_and_the_hooks_text_is_beside_it(local: SafeDir, tmp_path: Path):
     file = tmp_path / "local/plan.md"
     file.write_text("mine\n")
 
@@ -49,14 +49,14 @@ def test_what_a_person_wrote_meanwhile_stays_and_the_hooks_text_is_beside_it(loc
     assert (tmp_path / "local" / aside).read_text() == "new\n"
 
 
-def test_a_todo_is_appended_once(local: Folder, tmp_path: Path):
+def test_a_todo_is_appended_once(local: SafeDir, tmp_path: Path):
     for _ in range(2):
         PlanFile(local).apply(asking("rename it"))
 
     assert (tmp_path / "local/plan.md").read_text().count("rename it") == 1
 
 
-def test_a_todo_leaves_every_byte_of_a_persons_text_as_it_is(local: Folder, tmp_path: Path):
+def test_a_todo_leaves_every_byte_of_a_persons_text_as_it_is(local: SafeDir, tmp_path: Path):
     file = tmp_path / "local/plan.md"
     file.write_bytes(b"caf\xe9 in latin-1\n")
 
@@ -65,7 +65,7 @@ def test_a_todo_leaves_every_byte_of_a_persons_text_as_it_is(local: Folder, tmp_
     assert file.read_bytes().startswith(b"caf\xe9 in latin-1\n")
 
 
-def test_the_permissions_that_a_person_gave_the_file_are_kept(local: Folder, tmp_path: Path):
+def test_the_permissions_that_a_person_gave_the_file_are_kept(local: SafeDir, tmp_path: Path):
     file = tmp_path / "local/plan.md"
     file.write_text("")
     file.chmod(0o640)
@@ -75,13 +75,13 @@ def test_the_permissions_that_a_person_gave_the_file_are_kept(local: Folder, tmp
     assert file.stat().st_mode & 0o777 == 0o640
 
 
-def test_a_decision_without_plan_and_todos_touches_nothing(local: Folder):
+def test_a_decision_without_plan_and_todos_touches_nothing(local: SafeDir):
     PlanFile(local).apply(Decision(seq=1, stage="intake", by="prloom"))
 
     assert local.names() == ()
 
 
-def test_bytes_that_are_no_text_are_shown_as_such(local: Folder, tmp_path: Path):
+def test_bytes_that_are_no_text_are_shown_as_such(local: SafeDir, tmp_path: Path):
     (tmp_path / "local/plan.md").write_bytes(b"caf\xe9")
 
     assert PlanFile(local).read() == "caf\N{REPLACEMENT CHARACTER}"

@@ -10,17 +10,17 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import PluginContext, TriageContext
-from prloom.engine.bus.stores import Stores
+from prloom.engine.bus.stores import PluginStores
 from prloom.errors import StorageError
 from prloom.model.decision import Decision, Scope, StateWrite
 from prloom.storage.document import CHECK
 from prloom.storage.faulty import FailingDisk
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Folder]:
-    with Folder.make(tmp_path, "stores") as opened:
+def folder(tmp_path: Path) -> Iterator[SafeDir]:
+    with SafeDir.make(tmp_path, "stores") as opened:
         yield opened
 
 
@@ -34,14 +34,14 @@ def wrote(version: int, plugin: str = "p", *, scope: Scope = "global", deleted: 
     return Decision(seq=1, stage="beforeTriage", by=plugin, writes=(write,))
 
 
-def on_disk(folder: Folder, plugin: str = "p") -> dict[str, object]:
+def on_disk(folder: SafeDir, plugin: str = "p") -> dict[str, object]:
     content = folder.read_bytes(f"{plugin}.json")
     assert content is not None
     return {key: value for key, value in json.loads(content).items() if key != CHECK}
 
 
-def test_a_write_makes_the_version_that_it_names(folder: Folder):
-    stores = Stores(folder, "global", none)
+def test_a_write_makes_the_version_that_it_names(folder: SafeDir):
+    stores = PluginStores(folder, "global", none)
 
     stores.apply(wrote(1))
     stores.apply(wrote(2))
@@ -50,25 +50,25 @@ def test_a_write_makes_the_version_that_it_names(folder: Folder):
     assert stores.next_version("p") == 3
 
 
-def test_a_write_that_the_file_has_had_is_not_made_again(folder: Folder):
+def test_a_write_that_the_file_has_had_is_not_made_again(folder: SafeDir):
     for version in (1, 2):
-        Stores(folder, "global", none).apply(wrote(version))
+        PluginStores(folder, "global", none).apply(wrote(version))
 
-    Stores(folder, "global", none).apply(wrote(1))
+    PluginStores(folder, "global", none).apply(wrote(1))
 
     assert on_disk(folder)["v"] == 2
 
 
-def test_writes_of_the_other_scope_are_not_this_stores(folder: Folder):
-    stores = Stores(folder, "plan", none)
+def test_writes_of_the_other_scope_are_not_this_stores(folder: SafeDir):
+    stores = PluginStores(folder, "plan", none)
 
     stores.apply(wrote(1, scope="global"))
 
     assert folder.names() == ()
 
 
-def test_a_write_ahead_of_its_turn_waits_for_those_before_it(folder: Folder):
-    stores = Stores(folder, "global", none)
+def test_a_write_ahead_of_its_turn_waits_for_those_before_it(folder: SafeDir):
+    stores = PluginStores(folder, "global", none)
 
     stores.apply(wrote(2))
     assert stores.get("p").values == {}
@@ -78,8 +78,8 @@ def test_a_write_ahead_of_its_turn_waits_for_those_before_it(folder: Folder):
     assert on_disk(folder)["v"] == 2
 
 
-def test_a_write_whose_predecessor_is_gone_for_good_is_made_in_the_end(folder: Folder):
-    stores = Stores(folder, "global", none)
+def test_a_write_whose_predecessor_is_gone_for_good_is_made_in_the_end(folder: SafeDir):
+    stores = PluginStores(folder, "global", none)
     stores.apply(wrote(3))
 
     stores.settle()
@@ -87,8 +87,8 @@ def test_a_write_whose_predecessor_is_gone_for_good_is_made_in_the_end(folder: F
     assert on_disk(folder) == {"v": 3, "$prloom": {"version": 3}}
 
 
-def test_deleted_keys_are_gone(folder: Folder):
-    stores = Stores(folder, "global", none)
+def test_deleted_keys_are_gone(folder: SafeDir):
+    stores = PluginStores(folder, "global", none)
     stores.apply(wrote(1))
 
     stores.apply(
@@ -101,18 +101,18 @@ def test_deleted_keys_are_gone(folder: Folder):
 
 
 def test_what_could_not_be_written_is_written_when_it_is_applied_again(tmp_path: Path):
-    stores = Stores(Folder.make(tmp_path, "stores", disk=FailingDisk("rename")), "global", none)
+    stores = PluginStores(SafeDir.make(tmp_path, "stores", disk=FailingDisk("rename")), "global", none)
     with pytest.raises(StorageError):
         stores.apply(wrote(1))
     assert stores.next_version("p") == 2
 
     stores.apply(wrote(1))
 
-    assert on_disk(Folder.make(tmp_path, "stores"))["v"] == 1
+    assert on_disk(SafeDir.make(tmp_path, "stores"))["v"] == 1
 
 
-def test_a_plugins_file_that_cannot_be_written_is_no_other_plugins_trouble(folder: Folder, tmp_path: Path):
-    stores = Stores(folder, "global", none)
+def test_a_plugins_file_that_cannot_be_written_is_no_other_plugins_trouble(folder: SafeDir, tmp_path: Path):
+    stores = PluginStores(folder, "global", none)
     (tmp_path / "stores/bad.json").mkdir()
     with pytest.raises(StorageError, match=r"bad\.json is a folder"):
         stores.apply(wrote(1, "bad"))
@@ -122,19 +122,19 @@ def test_a_plugins_file_that_cannot_be_written_is_no_other_plugins_trouble(folde
     assert on_disk(folder, "good")["v"] == 1
 
 
-def test_a_damaged_file_is_made_again_from_the_log_set_aside_and_written_at_once(folder: Folder, tmp_path: Path):
+def test_a_damaged_file_is_made_again_from_the_log_set_aside_and_written_at_once(folder: SafeDir, tmp_path: Path):
     (tmp_path / "stores/p.json").write_text('{"v": 1,')
     writes = [wrote(version).writes[0] for version in (2, 1, 3)]
 
-    store = Stores(folder, "global", lambda plugin: writes if plugin == "p" else ()).get("p")
+    store = PluginStores(folder, "global", lambda plugin: writes if plugin == "p" else ()).get("p")
 
     assert (store.version, store.values) == (3, {"v": 3})
     assert on_disk(folder) == {"v": 3, "$prloom": {"version": 3}}
     assert [name for name in folder.names() if name.startswith("p.json.corrupt-")]
 
 
-def test_a_missing_file_is_a_new_beginning(folder: Folder):
-    store = Stores(folder, "global", lambda plugin: [wrote(1).writes[0]]).get("p")
+def test_a_missing_file_is_a_new_beginning(folder: SafeDir):
+    store = PluginStores(folder, "global", lambda plugin: [wrote(1).writes[0]]).get("p")
 
     assert store.version == 0
 

@@ -11,21 +11,21 @@ from stage import NOON, said
 
 from prloom.engine.bus import entries
 from prloom.engine.bus import tables as tables_of
-from prloom.engine.bus.known import Known
-from prloom.engine.bus.tables import Tables
+from prloom.engine.bus.seen_ids import SeenIds
+from prloom.engine.bus.tables import SegmentTables
 from prloom.model.position import START
 from prloom.storage import index
 from prloom.storage.disk import Disk
-from prloom.storage.folder import Folder
 from prloom.storage.index import FAR, Table
 from prloom.storage.journal import Journal
+from prloom.storage.safe_dir import SafeDir
 
 SEGMENTS = 14  # so that 8, 4, 1 and the newest have a table each
 
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    with Folder.make(tmp_path, "bus") as folder:
+    with SafeDir.make(tmp_path, "bus") as folder:
         journal = Journal(folder, "events.jsonl")
         for number in range(1, SEGMENTS + 1):
             entries.append(journal, [said(f"e{number}"), said(f"f{number}")], NOON)
@@ -42,7 +42,7 @@ def names(tmp_path: Path) -> list[str]:
 
 
 def found(journal: Journal) -> set[str]:
-    known = Known(journal, journal.end())
+    known = SeenIds(journal, journal.end())
     assert "none" not in known
     return {each for each in IDS if each in known}
 
@@ -63,7 +63,7 @@ def test_closed_segments_share_tables_so_that_there_are_few_and_what_they_were_m
 
 
 def test_tables_become_one_as_segments_are_closed(journal: Journal, tmp_path: Path):
-    known = Known(journal, journal.end())
+    known = SeenIds(journal, journal.end())
     assert "none" not in known
     cursor = journal.end()
     for number in range(2):
@@ -141,8 +141,8 @@ def test_what_came_late_into_the_newest_segment_is_known_though_its_table_was_da
     journal: Journal, tmp_path: Path
 ):
     cursor = journal.end()
-    scan = Known(journal, cursor)._scanned
-    tables = Tables(journal, scan)
+    scan = SeenIds(journal, cursor)._scanned
+    tables = SegmentTables(journal, scan)
     tables.look_round(cursor)
     assert [*tables.places(index.checksum("none"))] == []
     segment = tmp_path / f"bus/events-{SEGMENTS:06}.jsonl"
@@ -169,7 +169,7 @@ class NoRoom(Disk):
 
 
 def test_where_no_table_can_be_written_all_ids_are_known_all_the_same(journal: Journal, tmp_path: Path):
-    with Folder.make(tmp_path, "bus", disk=NoRoom()) as folder:
+    with SafeDir.make(tmp_path, "bus", disk=NoRoom()) as folder:
         assert found(Journal(folder, "events.jsonl")) == IDS
     assert names(tmp_path) == []
 
@@ -180,7 +180,7 @@ def test_a_table_that_cannot_be_written_takes_none_of_those_away_that_it_would_b
     found(journal)
     journal.rotate()
     entries.append(journal, [said("later")], NOON)
-    with Folder.make(tmp_path, "bus", disk=NoRoom()) as folder:
+    with SafeDir.make(tmp_path, "bus", disk=NoRoom()) as folder:
         assert found(Journal(folder, "events.jsonl")) == IDS
 
     assert names(tmp_path) == TABLES
@@ -200,19 +200,19 @@ LONG = "x" * (tables_of.WORTH_KEEPING // 10)
 
 @pytest.fixture
 def growing(tmp_path: Path) -> Iterator[Journal]:
-    with Folder.make(tmp_path, "bus") as folder:
+    with SafeDir.make(tmp_path, "bus") as folder:
         yield Journal(folder, "events.jsonl")
 
 
 def look(journal: Journal) -> tuple[list[tuple[int, int, int]], set[str]]:
     """Look for ids as a process does that has just begun: what it reads for that, and which it finds."""
-    scan, scanned = Known(journal, journal.end())._scanned, []
+    scan, scanned = SeenIds(journal, journal.end())._scanned, []
 
     def seen(number: int, start: int, stop: int) -> Table:
         scanned.append((number, start, stop))
         return scan(number, start, stop)
 
-    tables = Tables(journal, seen)
+    tables = SegmentTables(journal, seen)
     tables.look_round(journal.end())
     ids = [f"{letter}{number}" for letter in "abc" for number in range(12)]
     return scanned, {each for each in ids if [*tables.places(index.checksum(each))]}
@@ -245,7 +245,7 @@ def test_a_table_of_a_segment_that_another_one_has_taken_the_place_of_is_not_use
     (tmp_path / "bus/events.jsonl").unlink()
     entries.append(growing, [said(f"b{number}", LONG) for number in range(12)], NOON)
     if noticed:
-        assert "b0" not in Known(growing, START)
+        assert "b0" not in SeenIds(growing, START)
     entries.append(growing, [said("c1")], NOON)
 
     assert look(growing)[1] == {"c1", *(f"b{number}" for number in range(12))}

@@ -11,9 +11,9 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext, TriageContext
-from prloom.core.requests import Request
+from prloom.core.requests import OperatorRequest
 from prloom.engine.operator import control
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 
 def deferring(ctx: PluginContext) -> None:
@@ -25,8 +25,8 @@ def deferring(ctx: PluginContext) -> None:
 
 def ask(stage: Stage, verb: Any, *ids: str, **about: Any) -> None:
     """Write a request down, as another command does."""
-    with Folder.make(stage.root, "prloom", ".local") as local:
-        request = Request(control.request_id(stage.clock()), verb, ids, **about)
+    with SafeDir.make(stage.root, "prloom", ".local") as local:
+        request = OperatorRequest(control.request_id(stage.clock()), verb, ids, **about)
         control.ask(local, request, stage.clock())
 
 

@@ -12,12 +12,12 @@ import pytest
 from stage import NOON, ListBridge, Stage, said
 
 from prloom.api import Action, Author, Comment, Event, React, Refused
-from prloom.core.acknowledging import FEW, IN_A_MINUTE
-from prloom.core.requests import Request
-from prloom.engine.operator import apply_now, control
+from prloom.core.acknowledgements import FEW, IN_A_MINUTE
+from prloom.core.requests import OperatorRequest
+from prloom.engine.operator import control, offline
 from prloom.engine.views import status, why
 from prloom.model import record
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 FRIEND, STRANGER = Author("ann", "write"), Author("eve", "none")
 JUST_NOW = record.iso(NOON - timedelta(minutes=1))
@@ -199,10 +199,10 @@ async def test_a_held_comment_is_acknowledged_when_the_operator_approves_it(
     stage.adopt()
     source.news = [wrote("a", STRANGER)]
     await stage.tick()
-    with Folder.make(stage.root, "prloom", ".local") as local:
-        control.ask(local, Request("cli-1", "approve", ("a",)), stage.clock())
+    with SafeDir.make(stage.root, "prloom", ".local") as local:
+        control.ask(local, OperatorRequest("cli-1", "approve", ("a",)), stage.clock())
     if not running:
-        assert apply_now.carry_out(stage.paths, stage.clock) is None
+        assert offline.carry_out(stage.paths, stage.clock) is None
     stage.clock.advance(days=3)
 
     await stage.tick()
@@ -215,8 +215,8 @@ async def test_what_is_dropped_while_it_is_held_is_never_acknowledged(stage: Sta
     stage.adopt()
     source.news = [wrote("a", STRANGER)]
     await stage.tick()
-    with Folder.make(stage.root, "prloom", ".local") as local:
-        control.ask(local, Request("cli-1", "drop", ("a",), reason="spam"), stage.clock())
+    with SafeDir.make(stage.root, "prloom", ".local") as local:
+        control.ask(local, OperatorRequest("cli-1", "drop", ("a",), reason="spam"), stage.clock())
 
     await stage.tick()
 

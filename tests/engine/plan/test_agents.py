@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from stage import Stage, said
 
-from prloom.agents import command, runner, runs
-from prloom.agents.agent import Request
-from prloom.agents.runs import Limits
+from prloom.agents import command, run_folder, runner
+from prloom.agents.agent import RunRequest
+from prloom.agents.run_folder import RunLimits
 from prloom.api import PluginContext, Target, TriageContext
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.rules import rules
@@ -171,10 +171,10 @@ async def test_a_rebase_is_asked_for_until_its_todo_is_ticked_or_taken_out(bench
 
 async def test_a_rebase_that_an_older_prloom_has_only_noted_becomes_a_todo(bench: Bench, stage: Stage):
     bench.plays("print(answer(*ids))")
-    desk = stage.dispatcher().board
-    desk.take_up(rules(stage.config))
-    desk.desks["pr-7"].ledger.commit("triage", "claude", rebase_requested=True)
-    desk.close()
+    runtime = stage.dispatcher().board
+    runtime.take_up(rules(stage.config))
+    runtime.runtimes["pr-7"].event_store.commit("triage", "claude", rebase_requested=True)
+    runtime.close()
 
     await stage.tick()
     await stage.tick()
@@ -237,7 +237,7 @@ async def test_an_event_whose_text_is_lost_during_the_run_needs_a_person(bench: 
         await stage.until(begun.exists)
         journal = stage.local() / "bus/events.jsonl"
         journal.write_bytes(journal.read_bytes().replace(b"second", b"SECOND"))
-        dispatcher.board.desks["pr-7"].ledger.texts.forget()
+        dispatcher.board.runtimes["pr-7"].event_store.texts.forget()
         go.touch()
 
         await stage.until(lambda: stage.open().get("b", {}).get("state") == "parked")
@@ -473,10 +473,10 @@ async def test_a_run_that_was_never_started_because_prloom_ended_counts_as_no_at
     (stage.local() / "runs").mkdir()
 
     class Killed(AgentTriager):
-        async def triage(self, desk: Any, step: Any) -> None:
-            runs.create(stage.local() / "runs/run-x")
+        async def triage(self, runtime: Any, step: Any) -> None:
+            run_folder.create(stage.local() / "runs/run-x")
             changes = tuple(Change(event_id=i, verdict="started", state="pending") for i in step.event_ids)
-            desk.ledger.commit("triage", "command", changes=changes, run="run-x")
+            runtime.event_store.commit("triage", "command", changes=changes, run="run-x")
             await asyncio.Event().wait()
 
     real = stage.triager
@@ -544,9 +544,9 @@ async def test_a_run_of_an_agent_that_this_prloom_does_not_know_is_begun_again(b
     stage.append(said("a"))
 
     class Hanging(AgentTriager):
-        async def triage(self, desk: Any, step: Any) -> None:
+        async def triage(self, runtime: Any, step: Any) -> None:
             changes = tuple(Change(event_id=i, verdict="started", state="pending") for i in step.event_ids)
-            desk.ledger.commit("triage", "an-agent-of-the-future", changes=changes, run="run-x")
+            runtime.event_store.commit("triage", "an-agent-of-the-future", changes=changes, run="run-x")
             await asyncio.Event().wait()
 
     real = stage.triager
@@ -565,9 +565,9 @@ async def test_a_hooks_run_that_outlived_its_dispatcher_is_ended_for_nobody_wait
     bench.plays(f"open({str(begun)!r}, 'w'); import time; time.sleep(600)")
     (stage.local() / "runs").mkdir()
     argv = stage.config.agents.command.argv
-    request = Request(prompt="Look.", stage="worker", cwd=stage.root, root=stage.root, argv=argv)
-    folder = stage.local() / "runs" / runs.new_id(stage.clock(), "worker")
-    orphan = runner.start(folder, command, request, environ=bench.environ, limits=Limits())
+    request = RunRequest(prompt="Look.", stage="worker", cwd=stage.root, root=stage.root, argv=argv)
+    folder = stage.local() / "runs" / run_folder.new_id(stage.clock(), "worker")
+    orphan = runner.start(folder, command, request, environ=bench.environ, limits=RunLimits())
     await stage.until(begun.exists)
 
     await stage.tick()

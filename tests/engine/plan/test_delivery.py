@@ -12,7 +12,7 @@ from stage import ListBridge, Stage, said
 
 from prloom.api import Action, Delivered, Merge, PluginContext, Refused, Target, TriageContext, marker
 from prloom.core import outbox
-from prloom.engine.plan.turns import AT_ONCE
+from prloom.engine.plan.delivery_limiter import AT_ONCE
 
 
 def refusing(*answers: Refused | None) -> Any:
@@ -227,9 +227,9 @@ async def test_an_action_that_was_revived_while_it_was_tried_keeps_its_new_time(
     stage.bridge.waits = hang
     async with stage.running() as dispatcher:
         await trying.wait()
-        desk = dispatcher.board.desks["pr-7"]
-        (action,) = desk.ledger.state.queue.values()
-        desk.ledger.commit("operator", "operator", deliveries=(outbox.revived(action),))
+        runtime = dispatcher.board.runtimes["pr-7"]
+        (action,) = runtime.event_store.state.queue.values()
+        runtime.event_store.commit("operator", "operator", deliveries=(outbox.revived(action),))
         go_on.set()
         await stage.until(lambda: queue(stage)[0]["error"] == "busy")
 

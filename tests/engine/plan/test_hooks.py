@@ -11,11 +11,11 @@ from stage import FunctionHost, Stage, said
 
 from prloom.api import PluginContext, TriageContext
 from prloom.core import bounds, breaker
-from prloom.core.requests import Request
+from prloom.core.requests import OperatorRequest
 from prloom.engine.operator import control
-from prloom.extensions.hosting import HookFailed
+from prloom.extensions.host.interface import HookFailed
 from prloom.model.hook import HookCall
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 Meeting = Callable[[HookCall], Awaitable[None]]
 
@@ -326,8 +326,8 @@ async def test_an_event_for_which_a_plugin_is_switched_off_delays_none_that_come
         for _ in range(breaker.THRESHOLD):
             await again()
             stage.clock.advance(seconds=1)
-        with Folder.make(stage.root, "prloom", ".local") as local:
-            control.ask(local, Request("cli-1", "retry", ("a",)), stage.clock())
+        with SafeDir.make(stage.root, "prloom", ".local") as local:
+            control.ask(local, OperatorRequest("cli-1", "retry", ("a",)), stage.clock())
         stage.bridge.news.append(said("good"))
 
         await again()

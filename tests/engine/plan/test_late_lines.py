@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from stage import Stage
 
-from prloom.engine.plan.intake import LATE
+from prloom.engine.plan.admission import LATE
 from prloom.engine.views import doctor
 from prloom.storage import paths
-from prloom.storage.folder import Folder
 from prloom.storage.journal import Journal
+from prloom.storage.safe_dir import SafeDir
 
 Write = Callable[[str], None]
 
@@ -47,7 +47,7 @@ async def rotate(stage: Stage, times: int) -> None:
         with (bus(stage) / "events.jsonl").open("a") as file:
             file.write(line(f"between-{number}"))
         await stage.tick()
-        with Folder.make(bus(stage)) as folder:
+        with SafeDir.make(bus(stage)) as folder:
             Journal(folder, "events.jsonl").rotate()
     with (bus(stage) / "events.jsonl").open("a") as file:
         file.write(line("last"))

@@ -9,27 +9,27 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, Event
-from prloom.engine.board import Board
 from prloom.engine.plan.rules import rules
 from prloom.engine.plan.services import MOST, HookServices
+from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import ExtensionError
 
 
 @pytest.fixture
-def board(stage: Stage) -> Iterator[Board]:
+def board(stage: Stage) -> Iterator[PlanRegistry]:
     stage.adopt()
-    opened = Board(stage.paths, rules(stage.config), stage.clock)
+    opened = PlanRegistry(stage.paths, rules(stage.config), stage.clock)
     opened.take_up(rules(stage.config))
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def services(board: Board) -> HookServices:
+def services(board: PlanRegistry) -> HookServices:
     async def no_agent(*asked: Any) -> str:
         raise AssertionError
 
-    return HookServices(board.desks["pr-7"], run=no_agent, read_plan=board.read_plan)
+    return HookServices(board.runtimes["pr-7"], run=no_agent, read_plan=board.read_plan)
 
 
 def ids(found: tuple[Sequence[Event], str | None]) -> tuple[list[str], str | None]:

@@ -10,10 +10,10 @@ from stage import Stage, said
 
 from prloom.api import PluginContext, Refused, TriageContext
 from prloom.core import requests
-from prloom.core.requests import Request
-from prloom.engine.bus.ledger import Ledger
+from prloom.core.requests import OperatorRequest
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.operator import control
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 KEY = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
 
@@ -35,8 +35,8 @@ async def withheld(stage: Stage) -> Stage:
 
 
 def ask(stage: Stage, verb: requests.Verb, *ids: str) -> None:
-    with Folder.make(stage.root, "prloom", ".local") as local:
-        control.ask(local, Request(f"cli-{stage.clock()}-{verb}", verb, ids), stage.clock())
+    with SafeDir.make(stage.root, "prloom", ".local") as local:
+        control.ask(local, OperatorRequest(f"cli-{stage.clock()}-{verb}", verb, ids), stage.clock())
 
 
 def only(stage: Stage) -> dict[str, object]:
@@ -102,8 +102,8 @@ async def test_a_release_outlives_a_refusal_and_a_rebuild(withheld: Stage):
     await withheld.tick()
     assert only(withheld)["released"]
     (withheld.local() / "bus/state/dispatcher.json").unlink()
-    with Folder.make(withheld.local()) as local:
-        Ledger.open(local.make_sub("bus"), withheld.clock).save()
+    with SafeDir.make(withheld.local()) as local:
+        EventStore.open(local.make_sub("bus"), withheld.clock).save()
 
     withheld.bridge.refuse = lambda action: None
     withheld.clock.advance(hours=1)

@@ -15,8 +15,8 @@ from stage import Clock, ListBridge
 
 from prloom.api import HttpError, HttpNeeds
 from prloom.engine.polling.network import Network
-from prloom.extensions.bridges import Bridges, LoadedBridge
-from prloom.storage.folder import Folder
+from prloom.extensions.bridges import LoadedBridge, LoadedBridges
+from prloom.storage.safe_dir import SafeDir
 from prloom.transport.client import Client
 from prloom.transport.token import NoTokenError
 
@@ -32,9 +32,9 @@ class Server:
         bridge: Any = ListBridge()
         bridge.http = HttpNeeds("https://api.example", **{"token_variables": ("TOKEN",), **needs})
         loaded = LoadedBridge("forge", "test", bridge, ("forge",), timedelta(seconds=60))
-        self.folder = Folder.make(state)
+        self.folder = SafeDir.make(state)
         self.network = Network(
-            Bridges((loaded,)),
+            LoadedBridges((loaded,)),
             {"TOKEN_FILE": str(file)},
             self.clock,
             self.folder,

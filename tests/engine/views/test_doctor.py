@@ -12,8 +12,8 @@ from stage import Stage, said
 from prloom.engine.views import doctor
 from prloom.engine.views.doctor import Finding
 from prloom.errors import PrloomError
-from prloom.storage.folder import Folder
-from prloom.storage.owner import OWNER, DispatcherLock
+from prloom.storage.lock_owner import OWNER, DispatcherLock
+from prloom.storage.safe_dir import SafeDir
 
 
 def found(stage: Stage) -> tuple[Finding, ...]:
@@ -158,7 +158,7 @@ async def test_what_a_killed_writer_left_is_named_once_it_is_old(stage: Stage) -
 
 async def test_a_dispatcher_that_lives_but_does_not_tick_is_an_error(stage: Stage) -> None:
     stage.adopt()
-    with Folder.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
+    with SafeDir.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
         now = stage.clock().timestamp()
         os.utime(Path(local.path) / OWNER, (now, now))
         assert found(stage) == ()
@@ -197,7 +197,7 @@ async def test_a_restart_is_recommended_only_for_what_a_running_dispatcher_could
     off = {"name": "off", "loaded": True, "error": "switched off until 2026-01-01T12:05:00.000Z"}
     (state / "plugins.json").write_text(json.dumps({"plugins": [off, {"name": "broken", "error": "it raised"}]}))
 
-    with Folder.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
+    with SafeDir.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
         fixes = {finding.where: finding.fix.partition(", or ")[0] for finding in found(stage)}
 
     assert fixes == {

@@ -9,17 +9,17 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext, TriageContext, marker
-from prloom.engine.bus.ledger import Ledger
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import events, why
-from prloom.engine.views.events import Filter
+from prloom.engine.views.events import EventFilter
 from prloom.model import event as model
 from prloom.model.decision import Change
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 
 def rows(stage: Stage, plan: str | None = None, state: str | None = None) -> list[Mapping[str, Any]]:
     """Return the rows as a program reads them."""
-    listing = events.every(stage.paths, Filter(state=state), plan=plan)
+    listing = events.every(stage.paths, EventFilter(state=state), plan=plan)
     assert listing.errors == ()
     return json.loads(msgspec.json.encode(listing.rows))
 
@@ -147,10 +147,10 @@ async def test_closed_segments_are_read_and_those_taken_away_lose_no_open_event(
     stage.plugin("quiet", deferring)
     stage.append(said("done"), said("open", "wait"))
     await stage.tick()
-    with Folder.make(stage.local() / "bus") as bus:
-        ledger = Ledger.open(bus, stage.clock, rotate_at=1)
-        ledger.commit("todo", "prloom")
-        ledger.save()
+    with SafeDir.make(stage.local() / "bus") as bus:
+        event_store = EventStore.open(bus, stage.clock, rotate_at=1)
+        event_store.commit("todo", "prloom")
+        event_store.save()
 
     assert states(stage) == {"done": "triaged", "open": "deferred"}
     (stage.local() / "bus/decisions-000001.jsonl").unlink()
@@ -188,9 +188,9 @@ async def test_what_comes_after_an_events_end_changes_nothing(stage: Stage) -> N
     stage.adopt()
     stage.append(said("e"))
     await stage.tick()
-    with Folder.make(stage.local() / "bus") as bus:
+    with SafeDir.make(stage.local() / "bus") as bus:
         late = Change(event_id="e", verdict="dropped", state="dropped", reason="too late")
-        Ledger.open(bus, stage.clock).commit("operator", "operator", changes=(late,))
+        EventStore.open(bus, stage.clock).commit("operator", "operator", changes=(late,))
 
     assert states(stage) == {"e": "triaged"}
     assert why.find(stage.paths, "e").state == "triaged"

@@ -13,13 +13,13 @@ from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.engine.bus import plans
-from prloom.engine.bus.ledger import Ledger
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import status
 from prloom.model import record
 from prloom.model.plan import Plan
 from prloom.storage import locks
-from prloom.storage.folder import Folder
-from prloom.storage.owner import DispatcherLock
+from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
 
 STRANGER = Author("mallory", "none")
 
@@ -282,10 +282,10 @@ async def test_a_damaged_projection_is_rebuilt_from_the_log_in_memory_only(stage
 
 async def test_a_missing_projection_is_rebuilt_from_a_log_that_was_rotated(stage: Stage) -> None:
     await a_full_stage(stage)
-    with Folder.make(stage.local() / "bus") as bus:
-        ledger = Ledger.open(bus, stage.clock, rotate_at=1)
-        ledger.commit("todo", "prloom")
-        ledger.save()
+    with SafeDir.make(stage.local() / "bus") as bus:
+        event_store = EventStore.open(bus, stage.clock, rotate_at=1)
+        event_store.commit("todo", "prloom")
+        event_store.save()
     sound = read(stage)
     (stage.local() / "bus/state/dispatcher.json").unlink()
 
@@ -330,8 +330,8 @@ async def test_a_held_lock_keeps_nobody_from_looking(stage: Stage) -> None:
     stage.append(said("late"))
 
     with (
-        Folder.make(stage.local() / "bus") as bus,
-        Folder.make(stage.local() / "bus/state") as state,
+        SafeDir.make(stage.local() / "bus") as bus,
+        SafeDir.make(stage.local() / "bus/state") as state,
         locks.held(bus),
         locks.held(state),
     ):
@@ -430,7 +430,7 @@ async def test_why_it_could_not_be_opened_is_over_once_the_plan_is_adopted_again
     await stage.tick()
     stage.clock.advance(minutes=1)
 
-    with Folder.make(local) as folder:
+    with SafeDir.make(local) as folder:
         plans.save(folder, Plan(id="pr-7", branch="pr-7", created_at=record.iso(stage.clock())))
 
     assert read(stage)["plans"][0]["lastError"] is None
@@ -503,7 +503,7 @@ def test_what_the_dispatcher_told_is_left_out_where_it_cannot_be_read(stage: Sta
 
 
 def test_a_dispatcher_that_runs_is_shown_and_one_that_has_ended_is_not(stage: Stage) -> None:
-    with Folder.make(stage.root, "prloom", ".local") as local:
+    with SafeDir.make(stage.root, "prloom", ".local") as local:
         with DispatcherLock(local):
             running = read(stage)["dispatcher"]
         ended = read(stage)["dispatcher"]

@@ -10,13 +10,13 @@ from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext, marker
 from prloom.core import requests
-from prloom.core.requests import Request
-from prloom.engine.bus.ledger import Ledger
+from prloom.core.requests import OperatorRequest
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.operator import control
 from prloom.engine.views import why
 from prloom.errors import PrloomError
 from prloom.model.action import Action
-from prloom.storage.folder import Folder
+from prloom.storage.safe_dir import SafeDir
 
 
 def tell(stage: Stage, named: str = "e", plan: str | None = None) -> Mapping[str, Any]:
@@ -41,8 +41,8 @@ def deferring_once(ctx: PluginContext) -> None:
 
 
 def ask(stage: Stage, verb: Any, *ids: str, **about: Any) -> None:
-    with Folder.make(stage.root, "prloom", ".local") as local:
-        control.ask(local, Request(f"r-{verb}", verb, ids, **about), stage.clock())
+    with SafeDir.make(stage.root, "prloom", ".local") as local:
+        control.ask(local, OperatorRequest(f"r-{verb}", verb, ids, **about), stage.clock())
 
 
 async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -> None:
@@ -234,10 +234,10 @@ async def test_an_open_event_survives_the_segments_before_a_snapshot(stage: Stag
     stage.plugin("quiet", deferring_once)
     stage.append(said("e"))
     await stage.tick()
-    with Folder.make(stage.local() / "bus") as bus:
-        ledger = Ledger.open(bus, stage.clock, rotate_at=1)
-        ledger.commit("todo", "prloom")
-        ledger.save()
+    with SafeDir.make(stage.local() / "bus") as bus:
+        event_store = EventStore.open(bus, stage.clock, rotate_at=1)
+        event_store.commit("todo", "prloom")
+        event_store.save()
     whole = tell(stage)
     (stage.local() / "bus/decisions-000001.jsonl").unlink()
     stage.clock.advance(minutes=2)
@@ -373,10 +373,10 @@ async def test_an_argument_that_is_no_utf_8_finds_nothing_and_breaks_nothing(sta
 async def test_an_action_without_an_event_finds_nothing(stage: Stage) -> None:
     stage.adopt()
     await stage.tick()
-    with Folder.make(stage.local() / "bus") as bus:
-        ledger = Ledger.open(bus, stage.clock)
+    with SafeDir.make(stage.local() / "bus") as bus:
+        event_store = EventStore.open(bus, stage.clock)
         free = Action(id="a-free", target=said("x").reply_to, payload={"type": "close_pr"})
-        ledger.commit("test", "test", actions=(msgspec.convert(msgspec.to_builtins(free), Action),))
+        event_store.commit("test", "test", actions=(msgspec.convert(msgspec.to_builtins(free), Action),))
 
     with pytest.raises(PrloomError, match=r"^no event a-free: there are no events yet"):
         tell(stage, "a-free")

@@ -18,11 +18,11 @@ import postgres_server
 import psycopg
 import pytest
 
-from prloom.exchange import drafting
+from prloom.exchange import validation
 from prloom.exchange.claim import Completed
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.postgres import address, former
+from prloom.exchange.postgres import address, lost_session
 
 
 def bodies(messages: Any) -> list[str]:
@@ -96,9 +96,9 @@ def test_a_claim_is_not_asked_for_again_while_the_lost_session_is_still_making_i
 
 def test_a_session_that_does_not_notice_that_it_was_lost_is_ended(raw: psycopg.Connection, url: str):
     with psycopg.connect(**address.read(url).parameters, autocommit=True) as forgotten:  # type: ignore[arg-type]
-        lost = former.named(forgotten)
+        lost = lost_session.named(forgotten)
 
-        assert former.is_over(raw, lost)
+        assert lost_session.is_over(raw, lost)
         with pytest.raises(psycopg.errors.AdminShutdown):
             forgotten.execute("SELECT 1")
 
@@ -144,18 +144,18 @@ def test_the_end_of_a_conversation_is_taken_though_the_connection_is_lost(
     exchange.claim("work").complete("y")
     wire.lose(lost)
 
-    (ended,) = exchange.take_ended()
+    (ended,) = exchange.claim_notifications()
 
     assert wire.cuts == 1
     assert ended.conversation_id == published.id
-    assert exchange.told(ended)
+    assert exchange.ack_notification(ended)
 
 
 def test_a_commit_of_which_nobody_can_say_what_became_of_it_is_to_be_done_again(
     opened: Any, wire: Any, through_the_wire: str, tmp_path: Path
 ):
     exchange = opened(through_the_wire, patience=timedelta(seconds=0.2))
-    draft = drafting.draft("work", "x")
+    draft = validation.draft("work", "x")
     wire.lose("answer")
     wire.refuse()
 

@@ -11,11 +11,11 @@ import psycopg
 import pytest
 
 from prloom.exchange.claim import TopicStats
-from prloom.exchange.drafting import draft
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.memory import MemoryStore
 from prloom.exchange.postgres import address, reading, schema
 from prloom.exchange.postgres.store import PostgresStore
+from prloom.exchange.validation import draft
 
 Open = Callable[..., Exchange]
 
@@ -128,7 +128,7 @@ def test_counts_are_those_of_a_store_that_reads_all(url: str):
         published = [exchange.publish("work", str(number), max_attempts=1).id for number in range(6)]
         exchange.publish("work", "later", delay=timedelta(minutes=1))
         seen[-1].append(exchange.stats())
-        for end in ("complete", "fail", "hand_back", "dead"):
+        for end in ("complete", "fail", "release", "dead"):
             held = exchange.claim("work")
             assert held is not None
             if end == "dead":

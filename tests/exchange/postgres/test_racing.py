@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from prloom.exchange import drafting
+from prloom.exchange import validation
 from prloom.exchange.claim import Completed
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.postgres import address
@@ -44,7 +44,7 @@ def test_a_key_that_many_publish_at_once_is_one_message(several: list[Exchange])
 
 
 def test_a_draft_that_many_publish_at_once_is_one_message(several: list[Exchange]):
-    draft = drafting.draft("work", "x")
+    draft = validation.draft("work", "x")
 
     published = at_once(6, lambda number: several[number].publish_all([draft])[0])
 
@@ -55,7 +55,7 @@ def test_a_draft_that_many_publish_at_once_is_one_message(several: list[Exchange
 def test_keys_in_opposite_order_are_published_without_a_deadlock(several: list[Exchange]):
     def publish(number: int) -> None:
         keys = [f"k{each}" for each in range(10)]
-        drafts = [drafting.draft("work", key, key=key) for key in (keys if number % 2 else reversed(keys))]
+        drafts = [validation.draft("work", key, key=key) for key in (keys if number % 2 else reversed(keys))]
         several[number].publish_all(drafts)
 
     at_once(6, publish)
@@ -134,7 +134,7 @@ def test_an_end_that_many_notifiers_take_at_once_is_told_by_one(several: list[Ex
         assert held is not None
         held.complete("y")
 
-        taken = [ended for some in at_once(6, lambda number: several[number].take_ended()) for ended in some]
+        taken = [ended for some in at_once(6, lambda number: several[number].claim_notifications()) for ended in some]
 
         assert [ended.conversation_id for ended in taken] == [published.id]
 
@@ -176,7 +176,7 @@ def test_nothing_is_written_where_nothing_is_to_be_done(exchange: Exchange, raw:
         assert exchange.claim(["work", "nowhere"]) is None
         exchange.pause(listener, ["work"])
         assert exchange.store.expire() == 0
-        assert exchange.take_ended() == ()
+        assert exchange.claim_notifications() == ()
         exchange.read()
         exchange.stats()
 

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from prloom.exchange import opening
+from prloom.exchange import store_url
 from prloom.exchange.errors import StoreError
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.postgres import address, schema
@@ -24,7 +24,7 @@ def tables(raw: psycopg.Connection, name: str) -> set[str]:
 
 
 def test_a_postgresql_url_opens_an_exchange_that_others_find(url: str, raw: psycopg.Connection):
-    with Exchange(opening.store(url)) as one, Exchange(opening.store(url)) as other:
+    with Exchange(store_url.open_store(url)) as one, Exchange(store_url.open_store(url)) as other:
         published = one.publish("work", "x")
 
         assert other.message(published.id) == published
@@ -145,7 +145,7 @@ def test_without_the_library_it_is_said_how_to_get_it():
     assert "s3cret" not in last
 
 
-@pytest.mark.parametrize("module", ["prloom.exchange", "prloom.exchange.exchange", "prloom.exchange.opening"])
+@pytest.mark.parametrize("module", ["prloom.exchange", "prloom.exchange.exchange", "prloom.exchange.store_url"])
 def test_the_library_is_not_loaded_before_it_is_needed(module: str):
     script = f"import sys, {module}; sys.exit('psycopg' in sys.modules)"
 

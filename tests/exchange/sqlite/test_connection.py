@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.exchange import drafting
+from prloom.exchange import validation
 from prloom.exchange.errors import StoreError
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.sqlite import schema
@@ -22,7 +22,7 @@ def test_the_files_are_their_owners_alone(tmp_path: Path):
     mask = os.umask(0)
     try:
         store = SqliteStore(tmp_path / "exchange.db")
-        store.publish([drafting.draft("work", "x")])
+        store.publish([validation.draft("work", "x")])
     finally:
         os.umask(mask)
 
@@ -106,7 +106,7 @@ def test_an_empty_file_becomes_an_exchange(tmp_path: Path):
 
 def test_a_message_never_changes_whoever_writes(tmp_path: Path):
     store = SqliteStore(tmp_path / "exchange.db")
-    store.publish([drafting.draft("work", "x")])
+    store.publish([validation.draft("work", "x")])
     db = sqlite3.connect(tmp_path / "exchange.db")
 
     with pytest.raises(sqlite3.IntegrityError, match="a message never changes"):
@@ -126,7 +126,7 @@ def test_a_store_is_not_used_after_a_fork(tmp_path: Path):
     store._connection._pid -= 1  # as the child would see it
 
     with pytest.raises(StoreError, match="was opened by the parent process; open it again after a fork"):
-        store.publish([drafting.draft("work", "x")])
+        store.publish([validation.draft("work", "x")])
 
     store._connection._pid += 1
     store.close()

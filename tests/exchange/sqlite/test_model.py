@@ -17,24 +17,24 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from prloom.exchange.claimed_message import ClaimedMessage
 from prloom.exchange.errors import ExchangeError
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.held import HeldClaim
 from prloom.exchange.memory import MemoryStore
-from prloom.exchange.protocol import Selection, Store
+from prloom.exchange.protocol import ExchangeStore, MessageFilter
 from prloom.exchange.sqlite.store import SqliteStore
 
 TOPICS = ("a", "b", "a.failed")
-WAYS: dict[str, Callable[[HeldClaim], Any]] = {
+WAYS: dict[str, Callable[[ClaimedMessage], Any]] = {
     "complete": lambda held: held.complete("done"),
     "complete on b": lambda held: held.complete("done", topic="b"),
     "fail": lambda held: held.fail("broke"),
     "fail, to be tried again": lambda held: held.fail("died", retry=True),
     "time out": lambda held: held.time_out("late"),
-    "hand back": lambda held: held.hand_back(),
+    "hand back": lambda held: held.release(),
     "renew": lambda held: held.renew(),
 }
-ALL = Selection(limit=10_000)
+ALL = MessageFilter(limit=10_000)
 EXAMPLES = int(os.environ.get("PRLOOM_MODEL_EXAMPLES", "25"))
 some = st.integers(0, 30)
 
@@ -42,9 +42,9 @@ some = st.integers(0, 30)
 class World:
     """One store with the claims that were got from it, and what it looks like from outside, ids aside."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ExchangeStore) -> None:
         self.exchange = Exchange(store)
-        self.held: list[HeldClaim] = []
+        self.held: list[ClaimedMessage] = []
 
     def message(self, number: int) -> str | None:
         messages = self.exchange.store.read(ALL)
@@ -152,9 +152,9 @@ class Model(RuleBasedStateMachine):
     @rule()
     def tell(self) -> None:
         def does(world: World) -> Any:
-            ended = world.exchange.take_ended(timedelta(seconds=20))
+            ended = world.exchange.claim_notifications(timedelta(seconds=20))
             if ended:
-                assert world.exchange.told(ended[0])
+                assert world.exchange.ack_notification(ended[0])
             return sorted(each.outcome for each in ended)
 
         one, two = self.outcome(does, self.memory), self.outcome(does, self.sqlite)

@@ -9,7 +9,7 @@ import pytest
 from prloom.exchange.errors import StoreError
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.sqlite.store import SqliteStore
-from prloom.exchange.sqlite.turn import Turn
+from prloom.exchange.sqlite.writer_lock import WriterLock
 
 NOTHING = timedelta(0)
 
@@ -60,13 +60,13 @@ def test_looking_waits_for_nobodys_turn_to_write(tmp_path: Path):
         exchange.publish("other", "x", track=True)
         exchange.claim("other")
         assert exchange.claim(["other", "work"]) is None
-        turn = Turn(f"{path}-lock")
+        turn = WriterLock(f"{path}-lock")
 
         with turn.held(), Exchange(SqliteStore(path)) as another:
             for each in (exchange, another):
                 assert list(each.claims("work", patience=NOTHING)) == []
                 assert each.store.expire() == 0
-                assert each.take_ended() == ()
+                assert each.claim_notifications() == ()
                 assert len(each.stats()) == len(each.read()) == 1
 
         turn.close()

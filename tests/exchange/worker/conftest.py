@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from prloom.exchange.claim import Entry
+from prloom.exchange.claim import MessageEntry
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.message import Message
 from prloom.exchange.sqlite.store import SqliteStore
@@ -58,7 +58,7 @@ class Desk:
         assert reply is not None
         return reply
 
-    def entry(self, message: Message) -> Entry:
+    def entry(self, message: Message) -> MessageEntry:
         return self.exchange.inspect(message.id)
 
     def pipe(self, name: str) -> Path:
@@ -75,7 +75,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def runtime(tmp_path: Path) -> Iterator[Desk]:
     opened = Desk(tmp_path)
     yield opened
     opened.close()

@@ -35,13 +35,13 @@ os.read(read, 1)
 """
 
 
-def test_what_a_command_prints_is_the_reply_and_belongs_to_the_conversation(desk: Any):
-    first = desk.exchange.publish("other", "before")
-    asked = desk.exchange.publish("jobs", "hello", parent=first.id)
+def test_what_a_command_prints_is_the_reply_and_belongs_to_the_conversation(runtime: Any):
+    first = runtime.exchange.publish("other", "before")
+    asked = runtime.exchange.publish("jobs", "hello", parent=first.id)
 
-    told = desk.once("--success-topic", "shouted", command=["tr", "a-z", "A-Z"])
+    told = runtime.once("--success-topic", "shouted", command=["tr", "a-z", "A-Z"])
 
-    reply = desk.reply(asked)
+    reply = runtime.reply(asked)
     assert (reply.topic, reply.body, reply.parent_id) == ("shouted", "HELLO", asked.id)
     assert reply.conversation_id == first.id
     about = {"status": "completed", "plugin": "tr", "exit_code": 0, "stdout": "HELLO", "stderr": ""}
@@ -59,65 +59,65 @@ def test_what_a_command_prints_is_the_reply_and_belongs_to_the_conversation(desk
         ("exit 7", "command exited with code 7"),
     ],
 )
-def test_a_commands_own_failure_is_final_and_its_reply_says_what_it_said(script: str, body: str, desk: Any):
-    asked = desk.exchange.publish("jobs", "x")
+def test_a_commands_own_failure_is_final_and_its_reply_says_what_it_said(script: str, body: str, runtime: Any):
+    asked = runtime.exchange.publish("jobs", "x")
 
-    desk.once("--failure-topic", "broken", command=["sh", "-c", script], code=3)
+    runtime.once("--failure-topic", "broken", command=["sh", "-c", script], code=3)
 
-    reply, entry = desk.reply(asked), desk.entry(asked)
+    reply, entry = runtime.reply(asked), runtime.entry(asked)
     assert (reply.topic, reply.body, reply.metadata["exit_code"]) == ("broken", body, 7)
     assert (entry.delivery.ending, entry.claims[0].error) == ("failed", "command exited with code 7")
 
 
-def test_a_worker_that_is_told_so_tries_a_failed_message_again(desk: Any):
-    asked = desk.exchange.publish("jobs", "x")
+def test_a_worker_that_is_told_so_tries_a_failed_message_again(runtime: Any):
+    asked = runtime.exchange.publish("jobs", "x")
 
-    desk.once("--retry-failures", command=["sh", "-c", "exit $((2 - PRLOOM_ATTEMPT))"], code=1)
-    desk.once("--retry-failures", command=["sh", "-c", "exit $((2 - PRLOOM_ATTEMPT))"])
+    runtime.once("--retry-failures", command=["sh", "-c", "exit $((2 - PRLOOM_ATTEMPT))"], code=1)
+    runtime.once("--retry-failures", command=["sh", "-c", "exit $((2 - PRLOOM_ATTEMPT))"])
 
-    assert [claim.status for claim in desk.entry(asked).claims] == ["failed", "completed"]
+    assert [claim.status for claim in runtime.entry(asked).claims] == ["failed", "completed"]
 
 
-def test_a_command_that_is_missing_is_tried_again_until_the_message_is_dead(desk: Any):
-    asked = desk.exchange.publish("jobs", "x", max_attempts=2)
+def test_a_command_that_is_missing_is_tried_again_until_the_message_is_dead(runtime: Any):
+    asked = runtime.exchange.publish("jobs", "x", max_attempts=2)
 
-    told = desk.once(command=["no-such-program"], code=1)
-    waits = desk.entry(asked)
-    desk.once(command=["no-such-program"], code=6)
+    told = runtime.once(command=["no-such-program"], code=1)
+    waits = runtime.entry(asked)
+    runtime.once(command=["no-such-program"], code=6)
 
     assert re.search(r"failed after \S+ m?s; retrying in \S+ ms: ", told)
     assert "no-such-program could not be started: No such file or directory" in told
     assert waits.delivery.state == "ready"
     assert waits.delivery.available_at is not None
-    assert desk.entry(asked).delivery.state == "dead"
-    assert desk.reply(asked).topic == "jobs.dead"
+    assert runtime.entry(asked).delivery.state == "dead"
+    assert runtime.reply(asked).topic == "jobs.dead"
 
 
-def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(desk: Any, gone: Callable[[int], bool]):
-    asked = desk.exchange.publish("jobs", "x")
-    program = desk.program(
+def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(runtime: Any, gone: Callable[[int], bool]):
+    asked = runtime.exchange.publish("jobs", "x")
+    program = runtime.program(
         ESCAPES + "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('half', flush=True)\ntime.sleep(600)\n"
     )
 
-    desk.once("--timeout", "1s", command=program, code=4)
+    runtime.once("--timeout", "1s", command=program, code=4)
 
-    reply = desk.reply(asked)
+    reply = runtime.reply(asked)
     assert (reply.topic, reply.body) == ("jobs.timed_out", "command timed out after 1 seconds")
     assert (reply.metadata["status"], reply.metadata["stdout"]) == ("timed_out", "half\n")
-    (claim,) = desk.entry(asked).claims
+    (claim,) = runtime.entry(asked).claims
     assert claim.completed_at - claim.claimed_at < timedelta(seconds=20)
-    assert gone(int((desk.folder / "escaped").read_text()))
+    assert gone(int((runtime.folder / "escaped").read_text()))
 
 
-def test_of_a_command_that_took_too_long_nothing_runs_any_more_when_its_reply_is_there(desk: Any):
-    asked = desk.exchange.publish("jobs", "x")
-    worker = desk.start("--timeout", "1s", command=desk.program(ESCAPES + "time.sleep(600)\n"))
+def test_of_a_command_that_took_too_long_nothing_runs_any_more_when_its_reply_is_there(runtime: Any):
+    asked = runtime.exchange.publish("jobs", "x")
+    worker = runtime.start("--timeout", "1s", command=runtime.program(ESCAPES + "time.sleep(600)\n"))
 
-    reply = desk.reply(asked)
+    reply = runtime.reply(asked)
 
     runs = False
     with suppress(psutil.NoSuchProcess):
-        left = psutil.Process(int((desk.folder / "escaped").read_text()))
+        left = psutil.Process(int((runtime.folder / "escaped").read_text()))
         runs = left.status() != psutil.STATUS_ZOMBIE
         left.kill()
     worker.send_signal(signal.SIGTERM)
@@ -125,70 +125,70 @@ def test_of_a_command_that_took_too_long_nothing_runs_any_more_when_its_reply_is
     assert (reply.topic, runs) == ("jobs.timed_out", False)
 
 
-def test_what_a_command_leaves_running_is_ended_before_the_reply_is_there(desk: Any, gone: Callable[[int], bool]):
-    asked = desk.exchange.publish("jobs", "x")
+def test_what_a_command_leaves_running_is_ended_before_the_reply_is_there(runtime: Any, gone: Callable[[int], bool]):
+    asked = runtime.exchange.publish("jobs", "x")
 
-    desk.once("--timeout", "50s", command=desk.program(ESCAPES + "print('done')\n"))
+    runtime.once("--timeout", "50s", command=runtime.program(ESCAPES + "print('done')\n"))
 
-    assert desk.reply(asked).body == "done\n"
-    assert gone(int((desk.folder / "escaped").read_text()))
-
-
-def test_a_background_job_that_holds_the_pipes_holds_up_nothing(desk: Any):
-    asked = desk.exchange.publish("jobs", "x")
-
-    desk.once("--timeout", "50s", command=["sh", "-c", "sleep 600 & echo done"])
-
-    assert desk.reply(asked).body == "done\n"
+    assert runtime.reply(asked).body == "done\n"
+    assert gone(int((runtime.folder / "escaped").read_text()))
 
 
-def test_a_hundred_megabytes_go_in_and_come_out_whole(desk: Any):
+def test_a_background_job_that_holds_the_pipes_holds_up_nothing(runtime: Any):
+    asked = runtime.exchange.publish("jobs", "x")
+
+    runtime.once("--timeout", "50s", command=["sh", "-c", "sleep 600 & echo done"])
+
+    assert runtime.reply(asked).body == "done\n"
+
+
+def test_a_hundred_megabytes_go_in_and_come_out_whole(runtime: Any):
     body = "0123456789abcde\n" * (HUNDRED_MB // 16)
-    asked = desk.exchange.publish("jobs", body)
+    asked = runtime.exchange.publish("jobs", body)
 
-    desk.once("--timeout", "50s", command=["cat"])
+    runtime.once("--timeout", "50s", command=["cat"])
 
-    reply = desk.reply(asked)
+    reply = runtime.reply(asked)
     assert reply.body == body
     assert len(reply.metadata["stdout"]) < 17_000
     assert "characters cut" in reply.metadata["stdout"]
 
 
 @pytest.mark.parametrize(("command", "code"), [(["sleep", "600"], 4), (["true"], 0)])
-def test_a_command_that_never_reads_neither_hangs_nor_escapes_its_time(command: list[str], code: int, desk: Any):
-    desk.exchange.publish("jobs", "x" * 20_000_000)
+def test_a_command_that_never_reads_neither_hangs_nor_escapes_its_time(command: list[str], code: int, runtime: Any):
+    runtime.exchange.publish("jobs", "x" * 20_000_000)
 
-    desk.once("--timeout", "1s", command=command, code=code)
+    runtime.once("--timeout", "1s", command=command, code=code)
 
 
-def test_a_command_that_floods_does_not_escape_its_time_nor_fill_the_memory(desk: Any):
-    asked = desk.exchange.publish("jobs", "x")
-    worker = desk.start("--once", "--timeout", "2s", command=["sh", "-c", "yes & exec yes >&2"])
+def test_a_command_that_floods_does_not_escape_its_time_nor_fill_the_memory(runtime: Any):
+    asked = runtime.exchange.publish("jobs", "x")
+    worker = runtime.start("--once", "--timeout", "2s", command=["sh", "-c", "yes & exec yes >&2"])
 
     _, status, used = os.wait4(worker.pid, 0)
     worker.returncode = os.waitstatus_to_exitcode(status)
 
     assert worker.returncode == 4
     assert used.ru_maxrss < 700 * 1024
-    assert len(desk.reply(asked).metadata["stderr"]) < 17_000
+    assert len(runtime.reply(asked).metadata["stderr"]) < 17_000
 
 
-def test_what_is_no_utf_8_is_replaced(desk: Any):
-    asked = desk.exchange.publish("jobs", "x")
+def test_what_is_no_utf_8_is_replaced(runtime: Any):
+    asked = runtime.exchange.publish("jobs", "x")
 
-    desk.once(command=["printf", r"a\377b\0c"])
+    runtime.once(command=["printf", r"a\377b\0c"])
 
-    assert desk.reply(asked).body == "a\ufffdb\0c"
+    assert runtime.reply(asked).body == "a\ufffdb\0c"
 
 
-def test_a_command_knows_its_message_and_where_to_publish_more(desk: Any):
-    asked = desk.exchange.publish("jobs", "x", metadata={"pr-number": 7, "draft": False, "who": "a\0b"})
+def test_a_command_knows_its_message_and_where_to_publish_more(runtime: Any):
+    asked = runtime.exchange.publish("jobs", "x", metadata={"pr-number": 7, "draft": False, "who": "a\0b"})
     script = (
         'echo "$PRLOOM_MESSAGE_ID $PRLOOM_TOPIC $PRLOOM_CONVERSATION_ID $PRLOOM_ATTEMPT $HERITAGE'
         ' $PRLOOM_META_PR_NUMBER $PRLOOM_META_DRAFT $PRLOOM_META_WHO [$PRLOOM_META_OLD] $PRLOOM_EXCHANGE"'
     )
 
-    desk.once(command=["env", "HERITAGE=yes", "sh", "-c", script])
+    runtime.once(command=["env", "HERITAGE=yes", "sh", "-c", script])
 
-    here = Path(desk.folder, "jobs.db")
-    assert desk.reply(asked).body == f"{asked.id} jobs {asked.id} 1 yes 7 false a\ufffdb [] {here}\n"
+    here = Path(runtime.folder, "jobs.db")
+    assert runtime.reply(asked).body == f"{asked.id} jobs {asked.id} 1 yes 7 false a\ufffdb [] {here}\n"

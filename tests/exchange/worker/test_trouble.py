@@ -16,38 +16,38 @@ UNSTEADY = Path(__file__).with_name("unsteady.py")
 
 @pytest.mark.parametrize(("failure", "troubles"), [("claim:busy", 1), ("settle:busy", 1), ("settle:unknown", 0)])
 def test_a_store_that_fails_now_and_then_is_tried_again_and_each_job_is_done_once(
-    failure: str, troubles: int, desk: Any
+    failure: str, troubles: int, runtime: Any
 ):
-    first = desk.exchange.publish("jobs", "1")
-    argv = [sys.executable, str(UNSTEADY), str(desk.folder / "jobs.db"), failure, "--", "tee", "-a", "done"]
-    worker = subprocess.Popen(argv, cwd=desk.folder, stderr=subprocess.PIPE, text=True)
-    desk.workers.append(worker)
+    first = runtime.exchange.publish("jobs", "1")
+    argv = [sys.executable, str(UNSTEADY), str(runtime.folder / "jobs.db"), failure, "--", "tee", "-a", "done"]
+    worker = subprocess.Popen(argv, cwd=runtime.folder, stderr=subprocess.PIPE, text=True)
+    runtime.workers.append(worker)
 
-    desk.reply(first)
-    second = desk.exchange.publish("jobs", "2")
-    desk.reply(second)
+    runtime.reply(first)
+    second = runtime.exchange.publish("jobs", "2")
+    runtime.reply(second)
     worker.send_signal(signal.SIGTERM)
 
     told = worker.communicate(timeout=60)[1].splitlines()
     assert len([line for line in told if "error: jobs.db: " in line and "retrying in 500 ms" in line]) == troubles
-    assert (desk.folder / "done").read_text() == "12"
-    assert [len(desk.entry(each).claims) for each in (first, second)] == [1, 1]
+    assert (runtime.folder / "done").read_text() == "12"
+    assert [len(runtime.entry(each).claims) for each in (first, second)] == [1, 1]
 
 
-def test_a_worker_leaves_those_alone_that_were_there_before_it(desk: Any):
-    asked = desk.exchange.publish("jobs", "x")
-    desk.pipe("other")
+def test_a_worker_leaves_those_alone_that_were_there_before_it(runtime: Any):
+    asked = runtime.exchange.publish("jobs", "x")
+    runtime.pipe("other")
     code = 'sh -c "echo \\$\\$ > other; exec sleep 600" & exec "$@"'
 
     worker = subprocess.Popen(
-        ["sh", "-c", code, "sh", *desk.argv("--once", command=["sh", "-c", "sleep 600 & echo done"])],
-        cwd=desk.folder,
+        ["sh", "-c", code, "sh", *runtime.argv("--once", command=["sh", "-c", "sleep 600 & echo done"])],
+        cwd=runtime.folder,
         stderr=subprocess.PIPE,
         text=True,
     )
-    desk.workers.append(worker)
-    other = int((desk.folder / "other").read_text())
+    runtime.workers.append(worker)
+    other = int((runtime.folder / "other").read_text())
 
     assert worker.wait(60) == 0
-    assert desk.reply(asked).body == "done\n"
+    assert runtime.reply(asked).body == "done\n"
     os.kill(other, signal.SIGKILL)  # raises ProcessLookupError where it is gone

@@ -9,14 +9,14 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from prloom.cli.exchange import reporting
-from prloom.exchange.claim import Ask, Settled, Settlement
+from prloom.cli.exchange import worker_log
+from prloom.exchange.claim import ClaimRequest, Settled, Settlement
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.protocol import Taken
+from prloom.exchange.protocol import ClaimTaken
 from prloom.exchange.sqlite.store import SqliteStore
-from prloom.exchange.worker.host import Host
-from prloom.exchange.worker.terms import Terms
+from prloom.exchange.worker.config import WorkerConfig
+from prloom.exchange.worker.pool import WorkerPool
 
 
 class Unsteady(SqliteStore):
@@ -33,7 +33,7 @@ class Unsteady(SqliteStore):
             self.failures.remove(failure)
         return due
 
-    def claim(self, ask: Ask) -> Taken | None:
+    def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
         self.claims += 1
         if self.claims > 1 and self._now("claim:busy"):
             raise StoreBusyError("jobs.db: somebody else writes; try again")
@@ -51,8 +51,8 @@ class Unsteady(SqliteStore):
 def main(path: str, *args: str) -> Any:
     """Work until stopped."""
     failures, command = list(args[: args.index("--")]), args[args.index("--") + 1 :]
-    terms = Terms(topics=("jobs",), command=command)
-    Host(terms, lambda: Exchange(Unsteady(path, failures)), name=path, tell=reporting.tell).work()
+    terms = WorkerConfig(topics=("jobs",), command=command)
+    WorkerPool(terms, lambda: Exchange(Unsteady(path, failures)), name=path, tell=worker_log.tell).work()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,240 @@
+"""The folder of one agent run: its files, their forms, and how they are read when an agent may have touched them.
+
+The agent works as the same user in the same worktree, so every file may have been replaced: nothing is opened through a
+symbolic link, nothing but an ordinary file is read, and never more than a limit.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from prloom.agents.agent import EndedBy, LimitReport, RunResult, RunValue
+from prloom.errors import AgentError
+from prloom.model import record
+from prloom.processes import Process
+
+PROMPT: Final = "prompt.md"
+INVOCATION: Final = "invocation.json"
+OUTPUT: Final = "output.jsonl"
+STDERR: Final = "stderr.log"
+ANSWER: Final = "answer.json"
+RESULT: Final = "result.json"
+EXIT: Final = "exit.json"
+SUPERVISOR: Final = "supervisor.json"
+SUPERVISOR_LOG: Final = "supervisor.log"
+LOCK: Final = "running.lock"
+TEMPORARY: Final = ".tmp"
+
+SMALL: Final = 1 << 20
+"""Bytes read at most of a file that prloom or the agent writes whole (an answer, a result)."""
+
+_T = TypeVar("_T")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO put in a file's place must not hold us
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class RunLimits(RunValue, frozen=True):
+    """What a run may use: seconds in all, seconds without any output, bytes of stdout and of stderr that are kept.
+
+    More stdout than that ends the run; more stderr is dropped. `grace_seconds` lie between asking to end and killing. A
+    run that makes no progress `refused_seconds` after the model's server kept to a rate limit is ended as well.
+    """
+
+    wall_seconds: float = 1800.0
+    silence_seconds: float = 600.0
+    output_bytes: int = 64 << 20
+    stderr_bytes: int = 1 << 20
+    grace_seconds: float = 5.0
+    refused_seconds: float = 120.0
+
+
+class RunSpec(RunValue, frozen=True):
+    """`invocation.json`: what the supervisor starts. The environment is its own; only the names are kept on disk.
+
+    `agent` says how to read what the program prints; without one, only prloom's own limits end the run.
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    environment: tuple[str, ...]
+    limits: RunLimits
+    agent: str = ""
+
+
+class ProcessWatch(RunValue, frozen=True):
+    """`supervisor.json`: who runs and watches."""
+
+    run: str
+    supervisor: Process
+    agent: Process
+
+
+class ProcessExit(RunValue, frozen=True):
+    """`exit.json`: how the run ended. `code` is negative for a signal, 127 where nothing could be started.
+
+    `refusal` is the limit of the model's server that the run had met and not got over.
+    """
+
+    code: int
+    ended_by: EndedBy
+    started_at: datetime
+    ended_at: datetime
+    duration_ms: int
+    truncated: bool = False
+    stderr_truncated: bool = False
+    left_over: int = 0
+    error: str | None = None
+    refusal: LimitReport | None = None
+
+
+def new_id(now: datetime, stage: str) -> str:
+    """Return an id for a run: ids sort by time, are unique, and are safe as a folder's name."""
+    at = now.astimezone(UTC)
+    word = "".join(letter for letter in stage if letter.isascii() and letter.isalnum())[:20] or "run"
+    return f"{at:%Y%m%dT%H%M%S}{at.microsecond // 1000:03d}Z-{word}-{secrets.token_hex(4)}"
+
+
+def create(folder: Path) -> None:
+    """Make the folder of a run; raise AgentError when it is there already or cannot be made."""
+    try:
+        folder.mkdir(mode=0o700)
+        with _opened(folder.parent) as fd:
+            os.fsync(fd)  # that it is missing must mean that something removed it, also after a power failure
+    except OSError as error:
+        raise AgentError(
+            f"the run's folder {folder} cannot be made ({error.strerror}); is the worktree writable?"
+        ) from error
+
+
+def problem(folder: Path) -> str | None:
+    """Return why the folder of a run cannot be read, as the end of a sentence about it, or None."""
+    try:
+        with _opened(folder) as fd:
+            os.fstat(fd)
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+            return "was replaced by something that is not a folder"
+        return f"cannot be opened ({error.strerror})"
+    return None
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    fd = os.open(folder, _FOLDER)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def open_new(folder: Path, name: str) -> int:
+    """Return a descriptor of a new file, mode 0600; raise FileExistsError when the name is taken, by whatever."""
+    with _opened(folder) as fd:
+        return os.open(name, _CREATE, 0o600, dir_fd=fd)
+
+
+def write_new(folder: Path, name: str, content: bytes) -> None:
+    """Write a new file; raise FileExistsError when the name is taken."""
+    with os.fdopen(open_new(folder, name), "wb") as file:
+        file.write(content)
+
+
+def replace(folder: Path, name: str, content: bytes) -> None:
+    """Write the file whole: a reader sees the old content or the new, and after a crash as well."""
+    temporary = f".{name}.{secrets.token_hex(4)}{TEMPORARY}"
+    with _opened(folder) as fd:
+        try:
+            with os.fdopen(os.open(temporary, _CREATE, 0o600, dir_fd=fd), "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
+        except OSError:
+            _drop(temporary, fd)
+            raise
+        os.fsync(fd)
+
+
+def _drop(name: str, fd: int) -> None:
+    try:
+        os.unlink(name, dir_fd=fd)
+    except FileNotFoundError:
+        return
+
+
+def read(folder: Path, name: str, limit: int = SMALL) -> bytes | None:
+    """Return the file's first bytes, at most `limit`; None when there is no such ordinary file."""
+    return _read(folder, name, limit, from_end=False)
+
+
+def read_end(folder: Path, name: str, limit: int) -> bytes | None:
+    """Return the file's last bytes, at most `limit`; None when there is no such ordinary file."""
+    return _read(folder, name, limit, from_end=True)
+
+
+def _read(folder: Path, name: str, limit: int, *, from_end: bool) -> bytes | None:
+    try:
+        with _opened(folder) as fd:
+            opened = os.open(name, _READ, dir_fd=fd)
+    except OSError:
+        return None
+    try:
+        return _content(opened, limit, from_end=from_end)
+    except OSError:  # the disk cannot read it
+        return None
+    finally:
+        os.close(opened)
+
+
+def _content(opened: int, limit: int, *, from_end: bool) -> bytes | None:
+    about = os.fstat(opened)
+    if not stat.S_ISREG(about.st_mode):
+        return None
+    with open(opened, "rb", closefd=False) as file:
+        file.seek(max(0, about.st_size - limit) if from_end else 0)
+        return file.read(limit)
+
+
+def read_answer(folder: Path) -> str | None:
+    """Return what the agent wrote as its answer, or None when there is none; longer than a mebibyte is none either."""
+    content = read(folder, ANSWER, SMALL + 1)
+    return None if content is None or len(content) > SMALL else content.decode("utf-8", "replace")
+
+
+def write_result(folder: Path, result: RunResult) -> None:
+    """Write `result.json`; what was not measured (usage, cost) is null in it."""
+    replace(folder, RESULT, encode(result))
+
+
+def read_result(folder: Path) -> RunResult | None:
+    """Return the run's recorded result; None when there is none that can be read."""
+    return load(folder, RESULT, RunResult)
+
+
+def encode(value: RunValue) -> bytes:
+    """Return the JSON of a run's file, readable for people."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def load(folder: Path, name: str, kind: type[_T]) -> _T | None:
+    """Return the file's content as a value; None when it is missing, too long or not of that form."""
+    content = read(folder, name)
+    if content is None:
+        return None
+    try:
+        return record.decode(kind, content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

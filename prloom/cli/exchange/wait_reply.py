@@ -1,0 +1,63 @@
+"""Wait for the reply to a message, and say what it means."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from prloom.cli.exchange import exit_codes
+from prloom.exchange import notifier
+from prloom.exchange.protocol import MessageFilter
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from prloom.exchange.exchange import Exchange
+    from prloom.exchange.message import Message
+
+
+def wait(
+    exchange: Exchange, request: Message, success: str | None, failure: str | None, patience: timedelta | None
+) -> Message | None:
+    """Return the first reply to a message; None where none came in time.
+
+    A reply is what a worker's host published as it settled the message, or whatever stands on one of the two topics
+    with the message as its parent, whoever put it there.
+    """
+    topics = {success, failure} - {None}
+    end = None if patience is None else time.monotonic() + patience.total_seconds()
+    with closing(exchange.store.listen()) as listener:
+        while True:
+            exchange.store.expire()
+            found = exchange.store.read(MessageFilter(replies_to=request.id, limit=1))
+            found = found or _by_hand(exchange, request, topics)
+            if found or (end is not None and time.monotonic() >= end):
+                return found[0] if found else None
+            notifier.wait(listener, exchange.pause(listener, (), end))
+
+
+def _by_hand(exchange: Exchange, request: Message, topics: set[str | None]) -> tuple[Message, ...]:
+    if not topics:
+        return ()
+    after = exchange.store.read(MessageFilter(conversation_id=request.conversation_id, since=request.id))
+    return tuple(each for each in after if each.parent_id == request.id and each.topic in topics)
+
+
+def outcome(reply: Message, failure: str | None) -> str:
+    """Return the outcome that a reply tells of, by its status, or where it has none by its topic."""
+    told = exit_codes.of_status(str(reply.metadata.get("status", "")))
+    if told in exit_codes.CODES:
+        return told
+    return "failure" if reply.topic == failure else "success"
+
+
+def later(message: Message, database: str | None) -> str:
+    """Say that the work goes on, and how to look."""
+    # An address may hold a password, which is for no log.
+    named = database if database is None or "://" not in database else "URL"
+    where = f" --database {quote(named)}" if named else ""
+    look = f"prloom exchange check {message.conversation_id}{where}"
+    cancel = f"prloom exchange cancel {message.id}{where}"
+    return f"the work continues; check it later with `{look}`, or cancel it with `{cancel}`"

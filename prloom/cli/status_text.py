@@ -1,0 +1,193 @@
+"""Show the status of a repository to a person: what waits, for whom, why, how long, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from prloom.cli import context, layout, needs, terminal
+
+if TYPE_CHECKING:
+    from prloom.engine.views.status_schema import (
+        BridgeStatus,
+        DeferredEvent,
+        DispatcherStatus,
+        PlanStatus,
+        PluginStatus,
+        StatusDocument,
+    )
+
+_GAP = "  "
+
+
+def lines(status: StatusDocument, now: datetime) -> Iterator[str]:
+    """Yield the lines of the whole picture."""
+    yield from layout.paragraph(_dispatcher(status.dispatcher, now))
+    if status.dispatcher.trouble:
+        yield from layout.item("trouble", terminal.paint(terminal.clean(status.dispatcher.trouble), "bad"))
+    if status.config_error:
+        yield from layout.paragraph(terminal.paint(_config_error(status.config_error), "bad"))
+    yield from layout.paragraph(totals(status))
+    yield from needs.lines(status)
+    for plan in status.plans:
+        yield ""
+        yield from _plan(plan, now)
+    yield from _section("Bridges", [_bridge(bridge, now) for bridge in status.bridges])
+    for bridge in status.bridges:
+        for warning in bridge.warnings or ():
+            yield from layout.item("warning", terminal.paint(terminal.clean(warning), "warn"))
+    yield from _section("Plugins", [_plugin(plugin) for plugin in status.plugins])
+
+
+def _dispatcher(at_work: DispatcherStatus, now: datetime) -> str:
+    tick = f", last tick {layout.when(at_work.last_tick_at, now)}" if at_work.last_tick_at else ""
+    if at_work.running:
+        return f"Dispatcher {terminal.paint('running', 'good')}, process {at_work.pid}{tick}."
+    return f"Dispatcher {terminal.paint('not running', 'warn')}{tick}; `prloom start` runs it."
+
+
+def _config_error(text: str) -> str:
+    first, *others = text.splitlines()
+    more = f" ({len(others)} more; `prloom doctor` lists them)" if others else ""
+    return f"Configuration error: {terminal.clean(first)}{more}"
+
+
+def totals(status: StatusDocument) -> str:
+    """Return in one line what waits in all plans together."""
+    totals = status.totals
+    if not status.plans and status.lost_plans:
+        count = len(status.lost_plans)
+        return f"No plan can be worked on: {count} {'plan is' if count == 1 else 'plans are'} lost."
+    if not status.plans:
+        return f"{context.NO_PLANS[0].upper()}{context.NO_PLANS[1:]}."
+    plans = f"{totals.plans} {'plan' if totals.plans == 1 else 'plans'}"
+    waits = _waits(
+        deferred=totals.deferred,
+        oldest_ms=status.oldest_deferred_age_ms,
+        held=totals.held,
+        parked=totals.parked,
+        failed=totals.actions_failed,
+    )
+    working = [(totals.pending, "pending"), (totals.actions_queued, _actions(totals.actions_queued, "queued"))]
+    moving = [f"{count} {name}" for count, name in working if count]
+    return f"{plans}: {', '.join([*moving, *waits]) or 'nothing waits'}."
+
+
+def _waits(*, deferred: int, oldest_ms: int | None, held: int, parked: int, failed: int) -> list[str]:
+    """Return the counts of what waits for something, each with its name."""
+    oldest = "" if oldest_ms is None else f" (the oldest for {terminal.duration(timedelta(milliseconds=oldest_ms))})"
+    found = [terminal.paint(f"{deferred} deferred", "warn") + oldest] if deferred else []
+    found += [terminal.paint(f"{held} held", "warn")] if held else []
+    found += [terminal.paint(f"{parked} parked", "bad")] if parked else []
+    found += [terminal.paint(f"{failed} {_actions(failed, 'failed')}", "bad")] if failed else []
+    return found
+
+
+def _plan(plan: PlanStatus, now: datetime) -> Iterator[str]:
+    yield from layout.paragraph(_head(plan))
+    yield from layout.paragraph(_counts(plan), indent=_GAP)
+    if plan.last_error and not plan.blocked:  # else the operator is needed
+        yield from layout.item("error", terminal.paint(terminal.clean(plan.last_error), "bad"))
+    for event in plan.events.deferred:
+        yield from _deferred(event, now)
+
+
+def _head(plan: PlanStatus) -> str:
+    if not plan.id:
+        return terminal.paint(terminal.clean(plan.title), "strong")
+    words = [terminal.paint(terminal.clean(plan.id), "strong")]
+    if plan.title not in {"", plan.id, plan.branch}:
+        words.append(terminal.fit(terminal.clean(plan.title), 60))
+    words += [] if plan.pr is None else [f"#{plan.pr}"]
+    words += [terminal.paint(terminal.clean(plan.branch), "name")] if plan.branch not in {"", plan.id} else []
+    words.append(plan.status if plan.status == "active" else terminal.paint(terminal.clean(plan.status), "warn"))
+    words += [terminal.paint("blocked", "bad")] if plan.blocked else []
+    return _GAP.join(words)
+
+
+def _counts(plan: PlanStatus) -> str:
+    events, actions = plan.events, plan.actions
+    waits = _waits(
+        deferred=len(events.deferred),
+        oldest_ms=max((event.age_ms for event in events.deferred), default=None),
+        held=len(events.held),
+        parked=len(events.parked),
+        failed=len(actions.failed),
+    )
+    moving = [(events.pending, "pending"), (actions.queued, _actions(actions.queued, "queued"))]
+    done = [
+        (events.handled, "handled"),
+        (events.triaged, "triaged"),
+        (events.dropped, "dropped"),
+        (events.superseded, "superseded"),
+        (actions.delivered, _actions(actions.delivered, "delivered")),
+    ]
+    now = [*(f"{count} {name}" for count, name in moving if count), *waits]
+    parts = [", ".join(now) or "nothing waits"]
+    parts += [", ".join(f"{count} {name}" for count, name in done if count)]
+    parts += [f"TODOs {plan.todos.done}/{plan.todos.total}"] if plan.todos.total else []
+    parts += [terminal.paint("a rebase is requested", "warn")] if plan.rebase_requested else []
+    return "; ".join(part for part in parts if part)
+
+
+def _deferred(event: DeferredEvent, now: datetime) -> Iterator[str]:
+    who = terminal.paint(terminal.clean(event.plugin), "name")
+    age = terminal.duration(timedelta(milliseconds=event.age_ms))
+    when = layout.when(event.deferred_until, now)
+    turn = f"next try {when}" if when.startswith("in ") else f"due {when}"
+    yield from layout.item(
+        "deferred",
+        f"{layout.shown_id(event.id)}  {terminal.clean(event.type)}, by {who}: {terminal.clean(event.reason)}",
+        f"{turn}; attempts so far: {event.attempts}; "
+        f"waiting for {age}, until {layout.clock(event.deadline)} at the latest",
+    )
+
+
+def _actions(count: int, state: str) -> str:
+    return f"{'action' if count == 1 else 'actions'} {state}"
+
+
+def _section(title: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    if rows:
+        yield ""
+        yield terminal.paint(title, "strong")
+        yield from layout.rows(rows)
+
+
+def _bridge(bridge: BridgeStatus, now: datetime) -> list[str]:
+    requests = bridge.requests
+    words = []
+    if bridge.idle:
+        words.append(f"not asked: {terminal.clean(bridge.idle)}")
+    elif bridge.last_poll_at is None:
+        words.append("never asked")
+    elif bridge.error is not None and bridge.last_ok_at is None:
+        words += [f"last tried {layout.when(bridge.last_poll_at, now)}", "no success yet"]
+    else:
+        words.append(f"last asked {layout.when(bridge.last_poll_at, now)}")
+    if bridge.error is not None and bridge.last_ok_at:
+        words.append(f"last success {layout.when(bridge.last_ok_at, now)}")
+    if requests.total:
+        words += [f"{requests.total} requests", f"{requests.charged} charged"]
+    if requests.remaining is not None:
+        words.append(f"{requests.remaining} left")
+    told = ", ".join(words)
+    if bridge.error is not None:
+        told = f"{told}; {terminal.paint(terminal.clean(bridge.error), 'bad')}"
+    return [terminal.paint(terminal.clean(bridge.name), "name"), told]
+
+
+def _plugin(plugin: PluginStatus) -> list[str]:
+    if plugin.error is None:
+        told = ", ".join(map(terminal.clean, _offered(plugin))) or "registers nothing"
+    else:
+        told = terminal.paint(terminal.clean(plugin.error), "bad")
+    return [terminal.paint(terminal.clean(plugin.name), "name"), terminal.clean(plugin.source), told]
+
+
+def _offered(plugin: PluginStatus) -> Iterator[str]:
+    yield from plugin.hooks
+    yield from (f"/{name}" for name in plugin.commands or ())
+    yield from (f"tool {name}" for name in plugin.tools or ())
+    yield from (f"skill {name}" for name in plugin.skills or ())

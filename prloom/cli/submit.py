@@ -1,0 +1,63 @@
+"""Hand a request of the operator to the dispatcher, or carry it out at once where none runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from prloom.core.requests import Verb
+    from prloom.engine.views.resolve_targets import RequestTarget
+    from prloom.storage.paths import RepositoryPaths
+
+
+def hand_in(
+    where: RepositoryPaths,
+    verb: Verb,
+    targets: Iterable[RequestTarget],
+    *,
+    done: str,
+    reason: str | None = None,
+    digests: Mapping[str, str] | None = None,
+) -> None:
+    """Write the request down, have it carried out, and say what became of it; `done` says it in the past tense."""
+    hand_in_ids(where, verb, [target.id for target in targets], done=done, reason=reason, digests=digests)
+
+
+def hand_in_ids(
+    where: RepositoryPaths,
+    verb: Verb,
+    named: Iterable[str],
+    *,
+    done: str,
+    reason: str | None = None,
+    digests: Mapping[str, str] | None = None,
+) -> None:
+    """Hand in a request that names events, actions or plans by their ids."""
+    from datetime import UTC, datetime  # noqa: PLC0415 - only what writes needs them
+
+    from prloom.core.requests import OperatorRequest  # noqa: PLC0415
+    from prloom.engine.operator import control, offline  # noqa: PLC0415
+    from prloom.storage import paths  # noqa: PLC0415
+    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415
+
+    now = datetime.now(UTC)
+    ids = tuple(dict.fromkeys(named))
+    request = OperatorRequest(control.request_id(now), verb, ids, reason=reason, digests=digests)
+    with SafeDir.make(where.root, *paths.LOCAL) as local:
+        control.ask(local, request, now)
+    left = offline.carry_out(where, lambda: datetime.now(UTC))
+    names = ", ".join(map(terminal.clean, ids))
+    if left is None:
+        click.echo(f"{done}: {names}.")
+    elif left == offline.RUNNING:
+        click.echo(f"Sent to the running dispatcher, to {verb}: {names}.")
+    else:
+        click.echo(
+            f"Saved for the next `prloom start`, to {verb}: {names}. It cannot be done now: {terminal.clean(left)}."
+        )

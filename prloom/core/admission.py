@@ -1,0 +1,178 @@
+"""Decide what of that which came in is news, and which plan it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from msgspec.structs import replace
+
+from prloom.core import bounds, marker
+from prloom.model import record
+from prloom.model.decision import Change, Intake
+from prloom.model.event import LONGEST_ID, Event, digest
+from prloom.model.plan import Plan
+from prloom.model.position import Position
+from prloom.model.record import Json
+from prloom.model.state import OpenEvent, Receipt
+
+DEEPEST = 100
+"""Levels of JSON that an event may have; a reader would not get through much deeper ones."""
+
+
+@dataclass(frozen=True)
+class OwnPosts:
+    """What prloom knows of its own posts on one plan: receipts by action, and whether an action id is its own."""
+
+    receipts: Mapping[str, Receipt]
+    remote_ids: frozenset[str]
+    issued: Callable[[str], bool]
+
+
+def route(event: Event, plans: Iterable[Plan]) -> str | None:
+    """Return the id of the plan that the event is for, or None where it concerns the repository as a whole."""
+    named = event.context.get("plan")
+    for plan in plans:
+        if named == plan.id or (named is None and event.pr is not None and event.pr == plan.pr):
+            return plan.id
+    return None
+
+
+def own(event: Event, event_store: OwnPosts) -> bool:
+    """Whether the event is something that prloom posted itself.
+
+    The ledger of delivered ids knows it by `context.remoteId`; other posts are known by their marker. The author's
+    login alone proves nothing: the operator may use their own account.
+    """
+    return delivered(event, event_store) or own_action(event, event_store) is not None
+
+
+def delivered(event: Event, event_store: OwnPosts) -> bool:
+    """Whether the event is a post whose delivery is on record."""
+    return bool(event_store.remote_ids) and _remote_id(event) in event_store.remote_ids
+
+
+def own_action(event: Event, event_store: OwnPosts) -> str | None:
+    """Return the action of which the event is the post, by the marker in it; None where it is somebody else's.
+
+    A post that begins with a marker and was written by the account that prloom posts with is prloom's, also where
+    nothing is known of the action any more. Of any other account it is, where the marker stands on a line of its own
+    (people quote), of an action that prloom issued and that is not known to stand elsewhere (people copy).
+    """
+    if marker.BEGINNING not in event.body:
+        return None
+    leading = marker.leading(event.body) if event.own_account else None
+    if leading is not None:
+        return leading
+    remote = _remote_id(event)
+    return next((action for action in _own_lines(event.body) if _stands_here(action, remote, event_store)), None)
+
+
+def posts(events: Iterable[Event], event_store: OwnPosts) -> Mapping[str, Event]:
+    """Return prloom's own posts among the events of a poll whose delivery is not on record, by action."""
+    marked = [event for event in events if marker.BEGINNING in event.body and not delivered(event, event_store)]
+    return {action: event for event in marked if (action := own_action(event, event_store)) is not None}
+
+
+def _remote_id(event: Event) -> str | None:
+    """Return what the source calls the post; forges number theirs, receipts are texts."""
+    remote = event.context.get("remoteId")
+    return str(remote) if isinstance(remote, str | int) and not isinstance(remote, bool) else None
+
+
+def _own_lines(body: str) -> Iterable[str]:
+    for line in body.splitlines():
+        found = marker.marked(line)
+        if found and line.strip() == marker.marker(found[0]):
+            yield found[0]
+
+
+def _stands_here(action: str, remote: str | None, event_store: OwnPosts) -> bool:
+    receipt = event_store.receipts.get(action)
+    if receipt is not None and receipt.remote_id is not None and remote is not None:
+        return receipt.remote_id == remote
+    return event_store.issued(action)
+
+
+def news(events: Sequence[Event], known: Callable[[str], bool], event_store: OwnPosts) -> tuple[Event, ...]:
+    """Return the events of a poll that are to be appended to the bus: neither known nor prloom's own, each once.
+
+    Bots edit their own comments all day (coverage, previews): such an edit is no news either.
+    """
+    fresh: dict[str, Event] = {}
+    for event in events:
+        if event.id in fresh or known(event.id) or own(event, event_store):
+            continue
+        older = event.supersedes if event.author is not None and event.author.bot else None
+        if older is None or (older not in fresh and not known(older)):
+            fresh[event.id] = event
+    return tuple(fresh.values())
+
+
+def unreadable(event: Event) -> str | None:
+    """Return why no reader of a bus would take an event in that was made by a program, or None where one would."""
+    if not isinstance(event, Event):
+        return f"it is {type(event).__name__}, not an Event"
+    try:
+        value = msgspec.to_builtins(event, builtin_types=(bytes, bytearray, memoryview))  # which no text may be
+        problem = out_of_bounds(value)
+        if problem is None:
+            record.from_wire(Event, value)
+    except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
+        return str(error)
+    return problem
+
+
+def out_of_bounds(value: Json) -> str | None:
+    """Return why an event given as JSON is larger than a reader of a bus allows, or None where it is not."""
+    event_id = value.get("id") if isinstance(value, dict) else None
+    if isinstance(event_id, str) and len(event_id) > LONGEST_ID:
+        return f"its id has {len(event_id)} characters; use at most {LONGEST_ID}"
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _inner(each)]
+        if not level:
+            return None
+    return f"it is nested more than {DEEPEST} levels deep; use fewer levels in `context`"
+
+
+def _inner(value: Json) -> Iterable[Json]:
+    """Return what stands directly in an object or an array."""
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
+
+
+def shortened(event: Event) -> Event:
+    """Return the event with a title that is not too long; the whole of it then begins the body."""
+    if len(event.title) <= bounds.REASON:
+        return event
+    body = event.body if event.notice else f"{event.title}\n\n{event.body}"  # a body would make it somebody's words
+    return replace(event, title=bounds.cut(event.title), body=body)
+
+
+def intake(event: Event, position: Position) -> Intake:
+    """Return what the projection keeps of an event."""
+    return Intake(
+        position=position,
+        type=event.type,
+        source=event.source,
+        digest=digest(event),
+        author=event.author.login if event.author else None,
+        created_at=event.created_at,
+        written_at=event.written_at,
+        notice=event.notice,
+    )
+
+
+def superseded(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str]) -> Change | None:
+    """Return the end of the event that this one takes the place of, if that is still open or comes in just now.
+
+    It is an edit of it, or tells that its comment was deleted.
+    """
+    older = event.supersedes
+    if older is None or older == event.id or (older not in opened and older not in coming):
+        return None
+    what = "its comment was deleted" if event.deletes else "edited"
+    return Change(event_id=older, verdict="superseded", state="superseded", reason=f"{what}: {event.id}")

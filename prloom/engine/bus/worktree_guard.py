@@ -1,0 +1,97 @@
+"""Keep what a branch commits from passing for prloom's own files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from prloom.workspace import checkout, repository, tree
+from prloom.workspace.checkout import Checkout
+from prloom.workspace.repository import Repository
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
+"""What tells that files are still the same: git replaces its files, so that each new one has a number of its own."""
+
+
+class CommitStamp(NamedTuple):
+    """What was found of a worktree, as long as git's files about it are the same."""
+
+    files: tuple[str, ...]
+    stamp: Stamp
+    problem: str | None
+
+
+class WorktreeGuard:
+    """Looks at what a worktree's commit has where prloom keeps its files, whenever the worktree's HEAD has moved.
+
+    git overwrites ignored files without a word, so a commit may bring a `prloom/.local` of its own at any time. Without
+    a repository there is nothing to guard against.
+    """
+
+    def __init__(self, root: Path | None) -> None:
+        self._repository = None if root is None else _find(root)
+        self._seen: dict[Path, CommitStamp] = {}
+        self._commits: dict[Path, tuple[str, str | None]] = {}
+
+    def problem(self, worktree: Path) -> str | None:
+        """Return why the worktree's files must not be read or written, or None; costs a look at five files as a rule.
+
+        Raises WorkspaceError where git does not tell.
+        """
+        if self._repository is None:
+            return None
+        seen = self._seen.get(worktree)
+        if seen is not None and _stamp(seen.files) == seen.stamp:
+            return seen.problem
+        self._seen.pop(worktree, None)
+        files = _about(self._repository, worktree)
+        stamp = _stamp(files)  # before the look: what changes meanwhile is looked at again
+        problem = self._look(self._repository, worktree)
+        if files:
+            self._seen[worktree] = CommitStamp(files, stamp, problem)
+        return problem
+
+    def _look(self, repo: Repository, worktree: Path) -> str | None:
+        found = checkout.registered(repo.git_dir, worktree)
+        if found is None:
+            return f"{worktree} is no longer a worktree of this repository; adopt the branch again"
+        head = checkout.head(found)
+        if self._commits.get(worktree, ("", None))[0] != head:
+            self._commits[worktree] = head, _brought(repo, found, head)
+        return self._commits[worktree][1]
+
+
+def _brought(repo: Repository, found: Checkout, head: str) -> str | None:
+    committed = tree.committed_state(repo, head)
+    if committed is None:
+        return None
+    return f"commit {head[:12]} of {found.path.name} contains {committed}; remove it from the branch, then adopt again"
+
+
+def _about(repo: Repository, worktree: Path) -> tuple[str, ...]:
+    """Return git's files that say what is checked out in a worktree; none where others do, as in a table of refs."""
+    found = checkout.registered(repo.git_dir, worktree)
+    head = checkout.read(found.git_dir / "HEAD") if found is not None else None
+    if found is None or head is None or head.endswith(".invalid"):
+        return ()
+    ref = head.removeprefix("ref: ")
+    files = (worktree / ".git", found.git_dir / "HEAD", found.git_dir / "gitdir", repo.git_dir / "packed-refs")
+    return tuple(map(str, (*files, repo.git_dir / ref)))
+
+
+def _stamp(files: tuple[str, ...]) -> Stamp:
+    return tuple(map(_of_file, files))
+
+
+def _of_file(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - five for each plan in each tick
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _find(root: Path) -> Repository | None:
+    """Return the repository; None where there is none. One that cannot be used raises WorkspaceError."""
+    return None if checkout.at(root) is None else repository.find(root)

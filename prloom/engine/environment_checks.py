@@ -1,0 +1,178 @@
+"""Find what is wrong around prloom: git, the configuration, the agents, the tokens, and the worktrees of plans."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from prloom.agents import registry
+from prloom.api.http import UsesHttp
+from prloom.config import presets, stages
+from prloom.config.models import Config
+from prloom.engine import assembly
+from prloom.engine.bus import plans
+from prloom.engine.views import lost
+from prloom.engine.views.doctor import Finding, Severity
+from prloom.errors import PrloomError
+from prloom.storage import paths
+from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
+from prloom.transport import token
+from prloom.transport.token import NoTokenError
+from prloom.workspace import checkout, git, repository
+
+OLDEST_GIT = (2, 38)
+"""The first version that knows `safe.bareRepository`, which keeps git out of repositories among a branch's files."""
+
+_NO_AGENT = "no agent was found on this machine"
+
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+
+
+def of_git(root: Path) -> Iterator[Finding]:
+    """Yield what is wrong with git, and with what it ignores; raises WorkspaceError where there is no git."""
+    said = git.run(["version"], cwd=root).out
+    found = _VERSION.search(said)
+    if found is not None and tuple(map(int, found[0].split(".")[:2])) < OLDEST_GIT:
+        oldest = ".".join(map(str, OLDEST_GIT))
+        yield _finding("warning", f"git {found[0]} is older than {oldest}, which is recommended", "git", "update git")
+    local = "/".join(paths.LOCAL)
+    untracked = ["ls-files", "--others", "--exclude-standard", "--directory", "--", local]
+    if git.run(untracked, cwd=root).out:
+        what = "git does not ignore it, so `git add -A` would add prloom's own files"
+        yield _finding("error", what, local, "run `prloom init`")
+    if git.run(["ls-files", "--", local], cwd=root).out:
+        what = "prloom's own files are in git's index"
+        yield _finding("error", what, local, f"run `git rm -r --cached {local}`, and commit the change")
+
+
+def of_other_checkouts(where: RepositoryPaths) -> Iterator[Finding]:
+    """Yield the worktrees in which an earlier version, which kept files in each of them, has left plans."""
+    for linked in checkout.linked(repository.find(where.root).git_dir):
+        left = sorted(each.parent.name for each in (linked.path.joinpath(*paths.LOCAL) / "worktrees").glob("*/.git"))
+        if left and linked.path != where.root:
+            what = f"plans of an earlier version are here ({', '.join(left)}), and prloom works in {where.root}"
+            fix = "remove their worktrees with `git worktree remove --force PATH`, then adopt their branches again"
+            yield _finding("warning", what, str(linked.path), fix)
+
+
+def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
+    """Yield the plans that are lost or half made."""
+    adopted = set(plans.ids(where))
+    for found in lost.plans(where):
+        counts = found.counts.words() if found.counts is not None else ""
+        waited = f"; last known there: {counts}" if counts else ""
+        forget = f"give it up with `prloom forget {found.id}`"
+        fix = f"adopt it again with `{found.recover}`, or {forget}" if found.recover else "see the reason"
+        yield _finding("error", f"{found.reason}{waited}", f"plan {found.id}", fix)
+        adopted.add(Path(found.worktree).name)
+    home = where.worktrees.resolve()
+    for linked in checkout.linked(repository.find(where.root).git_dir):
+        if linked.path.parent.resolve() != home or linked.path.name in adopted:
+            continue
+        if linked.path.is_dir():
+            what = "the worktree contains no plan, because an adoption was interrupted"
+            fix = f"adopt its branch again, or run `git worktree remove {linked.path.name}`"
+        else:
+            what = "the worktree of this plan is missing, with everything that waited there"
+            fix = "adopt its branch again"
+        yield _finding("error", what, str(linked.path), fix)
+
+
+def of_agents(config: Config, root: Path, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """Yield the stages whose agent is not on this machine."""
+    lacking: dict[str, list[str]] = {}
+    for stage in stages.STAGES:
+        missing = _missing(config, stage, root, environ)
+        if missing is not None:
+            lacking.setdefault(missing, []).append(stage)
+    for missing, of in lacking.items():
+        install = "install one that prloom supports" if missing == _NO_AGENT else "install it"
+        where = f"{'stage' if len(of) == 1 else 'stages'} {', '.join(of)}"
+        severity: Severity = "error" if "triage" in of else "warning"  # the only stage that every comment needs
+        yield _finding(severity, missing, where, f"{install}, or name another agent under [stages] in prloom.toml")
+
+
+def of_presets(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
+    """Yield the plans whose preset is not configured, and the keys of presets that have no effect on a plan."""
+    for name, preset in config.presets.items():
+        for key in presets.without_effect(preset):
+            what = f"{key} has no effect in a preset, because it applies to the whole repository"
+            yield _finding("warning", what, f"preset {name}", "move it out of the preset, or remove it")
+    for plan_id in plans.ids(where):
+        try:
+            local = SafeDir.open(where.worktree(plan_id), *paths.LOCAL)
+            if local is not None:
+                with local:
+                    config.for_preset(plans.load(local).preset)
+        except PrloomError as error:
+            if "preset" in str(error):
+                what, _, fix = str(error).partition("; ")
+                yield _finding("error", what, f"plan {plan_id}", fix)
+
+
+def of_tokens(config: Config, where: RepositoryPaths, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """Yield the bridges that have no token while a plan's pull request is on their forge; nothing is sent.
+
+    Raises PrloomError where the bridges do not fit together, with which no dispatcher starts.
+    """
+    forges = set(_forges(where))
+    for each in assembly.load_bridges(where.root, config).loaded:
+        needs = each.bridge.http if isinstance(each.bridge, UsesHttp) else None
+        in_use = not forges.isdisjoint(each.targets)
+        if in_use and needs is not None and (needs.token_variables or needs.token_command):
+            try:
+                token.find(needs.token_variables, needs.token_command, environ)
+            except NoTokenError as error:
+                what, _, fix = str(error).partition("; " if "; " in str(error) else ": ")
+                yield _finding("error", what, f"bridge {each.name}", fix)
+
+
+def of_plugins(config: Config, root: Path, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """Yield the plugins that are enabled and cannot be loaded, and what prloom.toml says of plugins that do not exist.
+
+    No plugin's code is run for that.
+    """
+    selection = assembly.select(root, config, environ)
+    for failure in selection.failures:
+        disable = f"`prloom plugins disable {failure.name}`" if failure.source else "remove the name from prloom.toml"
+        fix = f"correct that, or {disable}; a running dispatcher has to be restarted"
+        yield _finding("error", failure.reason, f"plugin {failure.name}", fix)
+    for warning in selection.warnings:
+        if warning not in selection.missing.values():
+            where, _, rest = warning.partition(": ")
+            what, _, fix = rest.partition("; ")
+            yield _finding("warning", what, where, fix)
+
+
+def _forges(where: RepositoryPaths) -> Iterator[str]:
+    """Yield the forges on which the plans' pull requests are."""
+    for plan_id in plans.ids(where):
+        with suppress(PrloomError):  # a plan that cannot be read is a finding of its own
+            local = SafeDir.open(where.worktree(plan_id), *paths.LOCAL)
+            if local is not None:
+                with local:
+                    plan = plans.load(local)
+                if plan.pr is not None and plan.forge is not None:
+                    yield plan.forge
+
+
+def _missing(config: Config, stage: str, root: Path, environ: Mapping[str, str]) -> str | None:
+    """Return what a stage's agent lacks, or None."""
+    name = stages.stage(config, stage).agent
+    if name == "auto":
+        return None if registry.first_found(environ) else _NO_AGENT
+    program = registry.get(name).program
+    argv = config.agents.command.argv
+    if program is None:
+        program = str(root / argv[0]) if argv and "/" in argv[0] else (argv[0] if argv else None)
+    if program is None:
+        return 'the agent "command" has no program: set argv below [agents.command]'
+    return None if registry.locate(program, environ) else f"the program {program} of the agent {name} was not found"
+
+
+def _finding(severity: Severity, what: str, where: str, fix: str) -> Finding:
+    return Finding(severity=severity, what=what, where=where, fix=fix)

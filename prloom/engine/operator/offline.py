@@ -1,0 +1,127 @@
+"""Carry out at once what the operator asks for, where no dispatcher runs that would."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import NamedTuple
+
+from prloom.core import requests
+from prloom.core.requests import OperatorRequest
+from prloom.engine.bus import history, plans
+from prloom.engine.bus.event_store import Clock, Effect, EventStore
+from prloom.engine.bus.issued import IssuedPosts
+from prloom.engine.bus.plan_state import PlanState
+from prloom.engine.bus.plan_text import PlanFile
+from prloom.engine.bus.stores import PluginStores
+from prloom.engine.bus.worktree_guard import WorktreeGuard
+from prloom.engine.operator import control
+from prloom.engine.operator.control import Control, PendingRequest
+from prloom.engine.views import snapshot
+from prloom.engine.views.snapshot import REPOSITORY, Snapshot
+from prloom.errors import AlreadyRunningError, PrloomError
+from prloom.storage import paths
+from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
+
+RUNNING = "a dispatcher is running"
+"""Why a request is left to the dispatcher, as a rule."""
+
+
+class OfflinePlan(NamedTuple):
+    """A plan's bus, opened for one request and no more."""
+
+    id: str
+    event_store: EventStore
+
+
+def carry_out(repository: RepositoryPaths, clock: Clock) -> str | None:
+    """Carry out all requests that wait; return None, or why that is left to the dispatcher.
+
+    It is the dispatcher's where one runs, where a request is about an event that has yet to be taken in, and where a
+    plan cannot be opened just now.
+    """
+    with SafeDir.make(repository.root, *paths.LOCAL) as local:
+        try:
+            with DispatcherLock(local, quiet=True):
+                return _carry_out(repository, local, clock)
+        except AlreadyRunningError:
+            return RUNNING
+
+
+def _carry_out(repository: RepositoryPaths, local: SafeDir, clock: Clock) -> str | None:
+    box = Control(local)
+    asked = box.read(clock())
+    found = snapshot.every(repository)
+    left = _left(asked, found)
+    if left is not None:
+        return left
+    wanted = [each for each in found if any(_concerns(request, each) for request, *_ in asked)]
+    if any(each.bus.behind for each in wanted):  # a plugin's global writes may be spread over the logs of several plans
+        wanted = list(found)
+    try:
+        with _benches(repository, [each.plan.id for each in wanted], clock) as benches:
+            for request, _, owed in asked:
+                control.carry_out(request, [bench for bench in benches if owed is None or bench.id in owed])
+            for bench in benches:
+                bench.event_store.save()
+    except PrloomError as error:
+        return str(error)
+    box.settle()
+    return None
+
+
+def _left(asked: Iterable[PendingRequest], found: Iterable[Snapshot]) -> str | None:
+    """Return why the requests are better left to the dispatcher, which takes events in and waits for plans; or None."""
+    missing = {event_id for request, *_ in asked for event_id in request.ids}
+    for each in found:
+        if missing & each.bus.untaken:
+            return "it names an event that was not taken in yet"
+        missing -= {name for request, *_ in asked for name in requests.concerned(request, each.plan.id, each.bus.state)}
+    unread = [each for each in found if each.error is not None]
+    return f"plan {unread[0].plan.id} cannot be read: {unread[0].error}" if missing and unread else None
+
+
+def _concerns(request: OperatorRequest, of: Snapshot) -> bool:
+    paused = requests.paused(request, of.plan.id, of.bus.state)
+    changes = requests.changes(request, of.bus.state) or requests.deliveries(request, of.bus.state)
+    return paused is not None or bool(changes)
+
+
+@contextmanager
+def _benches(repository: RepositoryPaths, plan_ids: Collection[str], clock: Clock) -> Iterator[tuple[OfflinePlan, ...]]:
+    guard = WorktreeGuard(repository.root)
+    with ExitStack() as closing:
+        top = closing.enter_context(SafeDir.make(repository.root, *paths.LOCAL))
+        everywhere = partial(history.everywhere, repository, guard)
+        shared = PluginStores(top.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
+        benches = []
+        for plan_id in plan_ids:
+            local = closing.enter_context(_folder(repository, plan_id, guard))
+            bus = local.make_sub(paths.BUS)
+            stores = PluginStores(local.make_sub(paths.PLUGIN_STATE), "plan", partial(history.writes, bus, "plan"))
+            effects: list[Effect] = [PlanFile(local), stores, shared, _plan_state(local)]
+            if plan_id != REPOSITORY:
+                effects.append(IssuedPosts(top, plans.load(local), clock))
+            benches.append(OfflinePlan(plan_id, EventStore.open(bus, clock, effects)))
+            benches[-1].event_store.plan_id = plan_id
+        shared.settle()
+        yield tuple(benches)
+
+
+def _plan_state(local: SafeDir) -> PlanState:
+    return PlanState(lambda edit: plans.change(local, plans.load(local), edit))
+
+
+def _folder(repository: RepositoryPaths, plan_id: str, guard: WorktreeGuard) -> SafeDir:
+    """Open a plan's folder as the dispatcher does: not if its branch brings files that would pass for prloom's."""
+    if plan_id == REPOSITORY:
+        return SafeDir.make(repository.root, *paths.LOCAL)
+    worktree = repository.worktree(plan_id)
+    problem = guard.problem(worktree)
+    local = None if problem else SafeDir.open(worktree, *paths.LOCAL)
+    if local is None:
+        raise PrloomError(f"plan {plan_id} cannot be opened: {problem or 'its worktree is missing'}")
+    return local

@@ -1,0 +1,197 @@
+"""The plugins at work: their hosts, their breakers, and what the dispatcher tells others of them."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from prloom.core import bounds, breaker
+from prloom.core.breaker import Breaker
+from prloom.core.dispatch import Subscribers
+from prloom.core.hook_results import OnError
+from prloom.extensions import keys, registry
+from prloom.extensions.filters import PluginFailure
+from prloom.extensions.host.interface import PluginHost, Registered
+from prloom.model import record
+from prloom.model.record import Json
+
+log = logging.getLogger(__name__)
+
+
+class RunningPlugin:
+    """One plugin at work.
+
+    `gate` is closed while one call runs on its own: because it was overtaken too often, or because it may be the one
+    that its process died of. `inside` counts the other calls that are under way. `trial` is held by the call that finds
+    out whether a plugin that was switched off works again.
+    """
+
+    def __init__(self, key: str, source: str, host: PluginHost, on_error: OnError) -> None:
+        self.key = key
+        self.source = source
+        self.host = host
+        self.on_error: OnError = on_error
+        self.registered: Registered | None = None
+        self.error: str | None = None
+        self.breaker = Breaker()
+        self.gate = asyncio.Lock()
+        self.inside = 0
+        self.trial = asyncio.Lock()
+        self.clashes: tuple[str, ...] = ()
+
+    async def start(self) -> None:
+        """Start the plugin's host and learn what it registers; what goes wrong is this plugin's error only."""
+        try:
+            self.registered = await self.host.start()
+            if self.registered.inert:
+                await self.host.stop()  # its process would only take memory
+        except Exception as error:  # noqa: BLE001 - whatever a plugin does, the others go on
+            self.error = bounds.cut(self.unnamed(error))
+            log.warning("plugin %s is not used: %s", self.key, self.unnamed(error))
+        else:
+            for warning in self.registered.warnings:
+                log.warning("%s", warning)
+
+    def unnamed(self, error: Exception) -> str:
+        """Return what an error says of this plugin, for where its name stands already."""
+        return str(error).removeprefix(f"plugin {self.key}").removeprefix(":").strip()
+
+    def failed(self, reason: str, now: datetime, event: str) -> None:
+        """Count a failure on an event; many in a row switch the plugin off for a while."""
+        log.warning("plugin %s: %s", self.key, reason)
+        before = self.breaker
+        self.breaker = breaker.failed(before, bounds.cut(reason), event=event, key=self.key, now=now)
+        if self.breaker.off_until != before.off_until:
+            log.warning("plugin %s is %s", self.key, self._switched_off())
+
+    def turn_back(self, by: timedelta) -> None:
+        """Have the plugin tried again when it was to be, now that the clock was turned back."""
+        if self.breaker.off_until is not None:
+            self.breaker = dataclasses.replace(self.breaker, off_until=self.breaker.off_until - by)
+
+    def worked(self) -> None:
+        """Forget the failures."""
+        self.breaker = Breaker()
+
+    def _switched_off(self) -> str:
+        until = "" if self.breaker.off_until is None else record.iso(self.breaker.off_until)
+        whom = "" if self.breaker.only is None else " for the event that it fails on"
+        return f"switched off{whom} until {until} after {self.breaker.failures} failures in a row"
+
+    def report(self) -> dict[str, Json]:
+        """Return what `prloom status` shows of the plugin."""
+        error = self.error
+        if error is None and self.breaker.off_until is not None:
+            error = f"{self._switched_off()}: {self.breaker.reason}"
+        offered = self.registered
+        return {
+            "name": self.key,
+            "source": self.source,
+            "loaded": offered is not None,
+            "error": error,
+            "hooks": sorted(offered.hooks) if offered else [],
+            "commands": sorted(offered.commands) if offered else [],
+            "tools": sorted(offered.tools) if offered else [],
+            "skills": sorted(offered.skills) if offered else [],
+            "warnings": [*offered.warnings, *self.clashes] if offered else [],
+        }
+
+
+class PluginSet:
+    """All plugins, in their order; and, to be told, those that are enabled and could not even be loaded."""
+
+    def __init__(self, plugins: Sequence[RunningPlugin], failures: Sequence[PluginFailure] = ()) -> None:
+        self._plugins = {plugin.key: plugin for plugin in plugins}
+        self._failures = tuple(failures)
+
+    def __getitem__(self, key: str) -> RunningPlugin:
+        return self._plugins[key]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The plugins' keys, in their order."""
+        return tuple(self._plugins)
+
+    async def start(self) -> None:
+        """Start all hosts, side by side."""
+        for failure in self._failures:
+            log.warning("plugin %s is not used: %s", failure.name, failure.reason)
+        async with asyncio.TaskGroup() as group:
+            for plugin in self._plugins.values():
+                group.create_task(plugin.start())
+        able = {plugin.key: plugin.registered for plugin in self._able() if plugin.registered is not None}
+        for key, clashes in registry.clashes(able).items():
+            self._plugins[key].clashes = clashes
+            for warning in clashes:
+                log.warning("%s", warning)
+
+    async def stop(self) -> None:
+        """Stop all hosts; one that cannot be stopped keeps no other from it."""
+        hosts = [plugin.host for plugin in self._plugins.values()]
+        for host, error in zip(
+            hosts, await asyncio.gather(*(host.stop() for host in hosts), return_exceptions=True), strict=True
+        ):
+            if isinstance(error, Exception):
+                log.warning("plugin %s could not be stopped: %r", host.key, error)
+
+    def turn_back(self, by: timedelta) -> None:
+        """Have plugins that are switched off tried again when they were to be, now that the clock was turned back."""
+        for plugin in self._plugins.values():
+            plugin.turn_back(by)
+
+    def roster(self, without: Iterable[str] = ()) -> Subscribers:
+        """Return who takes part in what, in order; among commands of one name the first plugin's wins.
+
+        `without` are names of plugins that a plan's preset switches off for it.
+        """
+        left_out = {keys.resolve(name, self._plugins) for name in without}
+        able = [plugin for plugin in self._able() if plugin.key not in left_out]
+        commands: dict[str, str] = {}
+        for plugin in able:
+            for name in plugin.registered.commands if plugin.registered else ():
+                commands.setdefault(name.casefold(), plugin.key)
+        approved = {
+            name.casefold()
+            for plugin in able
+            for name in (plugin.registered.approved_commands if plugin.registered else ())
+            if commands[name.casefold()] == plugin.key
+        }
+        return Subscribers(_with("onEvent", able), _with("beforeTriage", able), commands, approved_commands=approved)
+
+    def repository_roster(self) -> Subscribers:
+        """Return who sees the events that concern the repository as a whole."""
+        return Subscribers(observers=_with("onGlobalEvent", self._able()), observer_hook="onGlobalEvent")
+
+    def command_help(self) -> Mapping[str, str]:
+        """Return the plugins' slash commands and their help."""
+        texts: dict[str, tuple[str, str]] = {}
+        for plugin in self._able():
+            for name, text in (plugin.registered.commands if plugin.registered else {}).items():
+                texts.setdefault(name.casefold(), (name, text))
+        return dict(texts.values())
+
+    def report(self) -> list[dict[str, Json]]:
+        """Return what `prloom status` shows of the plugins."""
+        return [*(plugin.report() for plugin in self._plugins.values()), *map(_not_chosen, self._failures)]
+
+    def _able(self) -> list[RunningPlugin]:
+        return [plugin for plugin in self._plugins.values() if plugin.registered is not None]
+
+
+def _not_chosen(failure: PluginFailure) -> dict[str, Json]:
+    """Return what `prloom status` shows of a plugin that is enabled and was not even loaded."""
+    return {
+        "name": failure.name,
+        "source": failure.source,
+        "chosen": False,
+        "loaded": False,
+        "error": failure.reason,
+        "hooks": [],
+    }
+
+
+def _with(hook: str, plugins: Iterable[RunningPlugin]) -> tuple[str, ...]:
+    return tuple(plugin.key for plugin in plugins if plugin.registered is not None and hook in plugin.registered.hooks)

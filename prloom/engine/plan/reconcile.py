@@ -1,0 +1,189 @@
+"""Work through one plan: take in, let waits end, hand out what is to be done, deliver; never wait for any of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime
+from functools import partial
+
+from prloom.core import deferral, dispatch, outbox
+from prloom.core.dispatch import Subscribers
+from prloom.engine import failures
+from prloom.engine.plan import admission, delivery, scheduler, todos
+from prloom.engine.plan.dependencies import PlanDependencies
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.errors import PrloomError
+from prloom.model import record
+from prloom.model.event import Event
+from prloom.model.state import OpenEvent, QueuedAction
+
+log = logging.getLogger(__name__)
+
+SAVED_AFTER = 50
+"""Decisions after which the projection is saved also where work goes on: so many are read again after a crash."""
+
+LOOKUPS = 16
+"""Look-ups of permissions that one plan has under way: each ends in a decision of its own."""
+
+
+def reconcile(runtime: PlanRuntime, roster: Subscribers, dependencies: PlanDependencies) -> bool:
+    """Do what can be done for the plan now; return whether to ask again, for there may be more by that."""
+    if runtime.plan.blocked or runtime.resting(runtime.clock()):
+        return False
+    try:
+        runtime.reopen()
+        moved = _advance(runtime, roster, dependencies)
+    except PrloomError as error:
+        log.warning("plan %s: %s", runtime.id, error)
+        runtime.trouble(str(error))
+        return False
+    except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
+        runtime.trouble(failures.tell(log, error, f"plan {runtime.id} is tried again later"))
+        return False
+    runtime.well()
+    return moved
+
+
+def _advance(runtime: PlanRuntime, roster: Subscribers, dependencies: PlanDependencies) -> bool:
+    now = dependencies.horizon or runtime.clock()
+    moved = admission.take_in(
+        runtime, dependencies.bridges.acknowledgement, partial(_unseen, runtime, roster, dependencies)
+    )
+    if moved and runtime.event_store.unsaved < SAVED_AFTER:
+        # What more there is comes before anything is handed out, for a burst of comments is one run; but a burst so
+        # long that its decisions are saved on the way is handed out on the way, too.
+        return True
+    crowded = admission.full(runtime)
+    moved |= _end_waits(runtime, now)
+    moved |= todos.resolve(runtime)
+    moved |= _recover(runtime, dependencies)
+    moved |= _look_up(runtime, dependencies, now)
+    moved |= scheduler.schedule(runtime, roster, dependencies)
+    moved |= _deliver(runtime, dependencies, now)
+    if not (moved or crowded) or runtime.event_store.unsaved >= SAVED_AFTER:  # else there is more to come at once
+        runtime.event_store.save()
+    return moved
+
+
+def _unseen(runtime: PlanRuntime, roster: Subscribers, dependencies: PlanDependencies, event: Event) -> bool:
+    return not runtime.paused and dispatch.unseen(event, roster, agents=dependencies.agents)
+
+
+def next_time(runtime: PlanRuntime, since: datetime) -> datetime | None:
+    """Return when something of the plan is due first after a time, if it is to be worked on at all."""
+    if runtime.plan.blocked:
+        return None
+    state = runtime.event_store.state
+    waits = [event.deferral for event in state.open.values() if event.deferral is not None]
+    times = {min(wait.deferred_until, wait.deadline) for wait in waits}
+    times |= {action.next_try for action in state.queue.values() if action.next_try and not action.failed}
+    times |= {record.iso(runtime.rest_until)} if runtime.rest_until else set()
+    # Times on disk are all of one form, so that they sort as texts.
+    ahead = min((time for time in times if time > record.iso(since)), default=None)
+    return None if ahead is None else record.moment(ahead)
+
+
+# ---- waits and runs that are over
+
+
+def _end_waits(runtime: PlanRuntime, now: datetime) -> bool:
+    changes = deferral.due(runtime.event_store.state.open.values(), now, clock=runtime.clock())
+    if changes:
+        runtime.event_store.commit("wait", "prloom", changes=changes)
+    return bool(changes)
+
+
+def _recover(runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
+    """Find out what became of the runs that are in nobody's hands: those of an earlier dispatcher, as a rule."""
+    found = False
+    if not runtime.swept:
+        runtime.swept = True
+        dependencies.triager.sweep(runtime)
+    for run, ids in _runs(runtime.event_store.state.open.values()).items():
+        if runtime.busy.isdisjoint(ids):
+            dependencies.begin(runtime, ids, partial(_recovering, runtime, run, ids, dependencies))
+            found = True
+    return found
+
+
+async def _recovering(runtime: PlanRuntime, run: str, ids: tuple[str, ...], dependencies: PlanDependencies) -> None:
+    await dependencies.triager.recover(runtime, run, ids)
+    if run in _runs(runtime.event_store.state.open.values()):  # or it would be recovered again at once, and for ever
+        raise PrloomError(
+            f"the result of run {run} cannot be processed; check its folder, then `prloom drop` its events, or wait"
+        )
+
+
+def _runs(opened: Iterable[OpenEvent]) -> dict[str, tuple[str, ...]]:
+    """Return the agent runs that open events are in, with their events."""
+    runs: dict[str, tuple[str, ...]] = {}
+    for event in opened:
+        if event.run is not None:
+            runs[event.run] = (*runs.get(event.run, ()), event.id)
+    return runs
+
+
+def _look_up(runtime: PlanRuntime, dependencies: PlanDependencies, now: datetime) -> bool:
+    """Ask for the permissions of authors that are not known, each beside everything else."""
+    waits = [event for event in runtime.event_store.state.open.values() if event.deferral is not None]
+    held = [event for event in waits if event.state == "held" and event.id not in runtime.busy]
+    clock = runtime.clock()
+    due = [event for event in held if deferral.lookup_due(event, now, clock=clock) or _never_looked_up(event, clock)]
+    running = sum(event.state == "held" and event.id in runtime.busy for event in waits)
+    begun = due[: max(LOOKUPS - running, 0)]
+    for event in begun:
+        dependencies.begin(runtime, (event.id,), partial(dependencies.lookup, runtime, event.id))
+    return bool(begun)
+
+
+def _never_looked_up(event: OpenEvent, now: datetime) -> bool:
+    return event.deferral is not None and event.deferral.attempts <= 1 and deferral.lookup_due(event, now)
+
+
+# ---- what goes out
+
+
+def _deliver(runtime: PlanRuntime, dependencies: PlanDependencies, now: datetime) -> bool:
+    by_bridge: dict[tuple[str, bool], list[QueuedAction]] = {}
+    unclaimed: list[QueuedAction] = []
+    for action in outbox.ready(runtime.event_store.state.queue.values(), now, clock=runtime.clock()):
+        bridge = dependencies.bridges.claimant(action.target)
+        if bridge is None:
+            unclaimed.append(action)
+        elif (bridge.name, action.courtesy) not in runtime.delivering:
+            by_bridge.setdefault((bridge.name, action.courtesy), []).append(action)
+    for name, courtesy in sorted(by_bridge, key=lambda key: key[1]):
+        runtime.delivering.add((name, courtesy))
+        ids = [action.id for action in by_bridge[name, courtesy]]
+        dependencies.spawn(runtime, partial(_delivering, runtime, name, ids, dependencies, courtesy=courtesy))
+    if unclaimed:
+        delivery.fail_unclaimed(runtime, unclaimed[: delivery.BATCH])
+    return bool(unclaimed or by_bridge)
+
+
+TOO_MANY = "too many acknowledgements at once"
+
+
+async def _delivering(
+    runtime: PlanRuntime, name: str, action_ids: list[str], dependencies: PlanDependencies, *, courtesy: bool
+) -> None:
+    bridge = next(bridge for bridge in dependencies.bridges.loaded if bridge.name == name)
+    turn = dependencies.turns.last if courtesy else dependencies.turns.first
+    try:
+        batches = deque(delivery.batches(bridge, action_ids))
+        while batches:
+            batch = batches.popleft()
+            async with turn(name):
+                if courtesy and not dependencies.turns.count(name, runtime.clock()):
+                    delivery.drop(runtime, name, batch, TOO_MANY)
+                    continue
+                alone = await delivery.deliver(
+                    runtime, bridge, batch, dependencies.context(name), await dependencies.secrets(name)
+                )
+                batches.extendleft([action_id] for action_id in reversed(alone))
+                await asyncio.sleep(0)  # a bridge that never waits, such as one to a file, would hold up all else
+    finally:
+        runtime.delivering.discard((name, courtesy))

@@ -1,0 +1,277 @@
+"""All that one repository has open: its plans' desks, its own bus, and what the dispatcher tells others of itself."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from prloom import errors
+from prloom.engine import failures
+from prloom.engine.bus import history, plans
+from prloom.engine.bus.adopted import AdoptedPlans
+from prloom.engine.bus.event_store import ROTATE_AT, Clock
+from prloom.engine.bus.issued import IssuedPosts
+from prloom.engine.bus.stores import PluginStores
+from prloom.engine.bus.worktree_guard import WorktreeGuard
+from prloom.engine.idle_plans import IdlePlans
+from prloom.engine.plan.rules import Rules, rules
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.publisher import Publisher, Told
+from prloom.errors import ConfigError, PrloomError, StorageError
+from prloom.model import record
+from prloom.model.activity import Work
+from prloom.model.plan import Plan
+from prloom.storage import fd_limit, paths, quarantine
+from prloom.storage.disk import REAL, Disk
+from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
+
+log = logging.getLogger(__name__)
+
+REPOSITORY = ""
+"""The id under which the repository-wide bus stands among the plans."""
+
+
+class GoneError(PrloomError):
+    """The folder in which the dispatcher keeps its own files was removed beneath it."""
+
+
+class PlanRegistry:
+    """The desks of a repository. Opening it takes the repository's lock; a second dispatcher is told who has it.
+
+    `stirred` are the desks that there may be something to do at, as far as the last `take_up` has seen. `unreadable`
+    says of each plan that has no desk why not, and `lost` are the desks of plans that were given up: what is at work on
+    them is to be ended. `plugins` are the keys of the plugins.
+    """
+
+    def __init__(
+        self,
+        repository: RepositoryPaths,
+        general: Rules,
+        clock: Clock,
+        *,
+        disk: Disk = REAL,
+        guard: WorktreeGuard | None = None,
+        rotate_at: int = ROTATE_AT,
+    ) -> None:
+        self.paths = repository
+        self.clock = clock
+        self.runtimes: dict[str, PlanRuntime] = {}
+        self.unreadable: dict[str, str] = {}
+        self.lost: list[PlanRuntime] = []
+        self.plugins: Sequence[str] = ()
+        self.stirred: tuple[PlanRuntime, ...] = ()
+        self.at_rest = IdlePlans()
+        self._listing = plans.PlanListing(repository)
+        self._present: tuple[str, ...] = ()
+        self._disk = disk
+        self._rotate_at = rotate_at
+        self._guard = guard or WorktreeGuard(repository.root)
+        self.local = SafeDir.make(repository.root, *paths.LOCAL, disk=disk)
+        if (worktrees := SafeDir.open(repository.worktrees)) is not None:
+            worktrees.close()  # an earlier version made it open to others; opening it closes it to them
+        self._adopted = AdoptedPlans(self.local)
+        self._lock = DispatcherLock(self.local)
+        self._lock.acquire()
+        try:
+            quarantine.tidy(self.local, (paths.PLUGIN_STATE_GLOBAL,), (paths.ADOPTED,))
+            everywhere = partial(history.everywhere, repository, self._guard)
+            self._shared = PluginStores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
+            plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
+            self.repository = self._desk(plan, self.local, general)
+            self._publisher = Publisher(self.local.make_sub(paths.BUS, paths.BUS_STATE))
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def all(self) -> Iterator[PlanRuntime]:
+        """Yield the plans' desks and the repository's own."""
+        yield from self.runtimes.values()
+        yield self.repository
+
+    def take_up(self, general: Rules) -> None:
+        """Open the desks of new plans and let go of those of plans that are gone; one that cannot be opened waits."""
+        present = self._list()
+        if present != self._present:
+            for plan_id in self.runtimes.keys() - set(present):
+                self._let_go(plan_id)
+            self.unreadable = {plan_id: why for plan_id, why in self.unreadable.items() if plan_id in present}
+            self._present = present
+        stirring = self.at_rest.stirring((REPOSITORY, *self.runtimes), self.clock())
+        stirred = [self.look(plan_id) for plan_id in sorted(stirring)]  # git is not asked about those at rest
+        if len(self.runtimes) < len(present):
+            missing = [plan_id for plan_id in present if plan_id not in self.runtimes]
+            for plan_id in missing:
+                self._take_up(plan_id, general)
+            stirred += map(self.runtimes.get, missing)
+        self.stirred = tuple(runtime for runtime in stirred if runtime is not None)
+        self._shared.settle()
+
+    def look_at_all(self) -> None:
+        """Look at every plan, before something is done to all of them."""
+        for plan_id in tuple(self.runtimes):
+            self.look(plan_id)
+
+    def next_times(self, since: datetime) -> Iterator[float]:
+        """Yield when something of each plan is due first after a time, in seconds since the epoch."""
+        return self.at_rest.next_times((*self.all(),), since)
+
+    def look(self, plan_id: str) -> PlanRuntime | None:
+        """Return a plan's desk if its folder is still what was opened, and its commit brings nothing into it."""
+        if plan_id == REPOSITORY:
+            return self.repository
+        runtime = self.runtimes.get(plan_id)
+        if runtime is None or runtime.resting(self.clock()):
+            return runtime
+        try:
+            problem = self._guard.problem(runtime.worktree)
+        except PrloomError as error:
+            runtime.trouble(str(error))
+            return runtime
+        if problem is None and runtime.stands():
+            return runtime
+        self._let_go(plan_id)
+        return None
+
+    def beat(self) -> None:
+        """Tell that the dispatcher is alive and ticking; raises GoneError where its own folder was removed."""
+        if self.local.gone():
+            raise GoneError(f"{self.local.path} was removed while prloom ran; start prloom again")
+        self._lock.touch()
+
+    def untold(self) -> str | None:
+        """Return trouble of a plan that it could not write down itself; a plan in trouble is looked at in each tick."""
+        return next((runtime.untold for runtime in self.stirred if runtime.untold is not None), None)
+
+    def turn_back(self, by: timedelta) -> None:
+        """Look at everything anew, for what was due by a clock that was turned back is due sooner than it says."""
+        self.at_rest.clear()
+        for runtime in self.all():
+            runtime.turn_back(by)
+
+    def publish(self, plugins: Told, bridges: Told, now: datetime) -> None:
+        """Tell `prloom status` of the plugins, the bridges and the plans that could not be opened, where that is new.
+
+        A file that cannot be written keeps no other from being written. Raises StorageError, which names each of them.
+        """
+        try:
+            self._publisher.publish(
+                self._work(), plugins, bridges, {**self.unreadable, **self._own_trouble()}, record.iso(now)
+            )
+        finally:
+            self._adopted.note(self.stirred, now)
+
+    def read_plan(self, plan_id: str) -> str:
+        """Return the text of a plan; raises PrloomError where there is none of that id."""
+        runtime = self.runtimes.get(plan_id)
+        if runtime is None:
+            raise PrloomError(f"there is no plan {plan_id!r}; the plans are {', '.join(self.runtimes) or 'none'}")
+        return runtime.text.read()
+
+    def close(self) -> None:
+        """Save where each plan stands and let go of everything, the lock last."""
+        try:
+            for runtime in self.all():
+                self._save(runtime)
+                self._adopted.note((runtime,), self.clock(), last=True)
+                runtime.event_store.close("prloom has ended")
+            for runtime in self.runtimes.values():
+                runtime.close()
+        finally:
+            self._lock.release()
+
+    # ---- inside
+
+    def _list(self) -> tuple[str, ...]:
+        """Return the ids of the plans; those of before where they cannot be listed, to be worked on all the same."""
+        try:
+            present = self._listing.ids()
+        except StorageError as error:
+            self._warn(REPOSITORY, str(error))
+            return self._present
+        self.unreadable.pop(REPOSITORY, None)
+        return present
+
+    def _take_up(self, plan_id: str, general: Rules) -> None:
+        try:
+            self.runtimes[plan_id] = self._open(plan_id, general)
+            log.info("plan %s was opened", plan_id)
+            self.unreadable.pop(plan_id, None)
+        except PrloomError as error:
+            self._warn(plan_id, str(error))
+        except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
+            if plan_id not in self.unreadable:
+                failures.tell(log, error, f"plan {plan_id} cannot be opened")
+            self.unreadable[plan_id] = errors.explain(error) or f"a bug in prloom: {errors.describe(error)}"
+
+    def _warn(self, plan_id: str, error: str) -> None:
+        if self.unreadable.get(plan_id) != error:
+            log.warning("%s cannot be worked on: %s", f"plan {plan_id}" if plan_id else "the repository", error)
+        self.unreadable[plan_id] = error
+
+    def _let_go(self, plan_id: str) -> None:
+        runtime = self.runtimes.pop(plan_id)
+        self.at_rest.drop(plan_id)
+        log.warning("plan %s was closed", plan_id)
+        runtime.close()
+        self.lost.append(runtime)
+
+    def _open(self, plan_id: str, general: Rules) -> PlanRuntime:
+        worktree = self.paths.worktree(plan_id)
+        problem = self._guard.problem(worktree)
+        if problem is not None:
+            raise PrloomError(problem)
+        local = SafeDir.open(worktree, *paths.LOCAL, disk=self._disk)
+        if local is None:
+            raise PrloomError(f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt its branch or pull request again")
+        if fd_limit.scarce(local.fd):  # those that are open keep what they need to be worked on
+            raise PrloomError("there are too many plans for the limit of open files; raise it (`ulimit -n`)")
+        plan = plans.load(local)
+        if plan.id != plan_id:
+            raise PrloomError(
+                f"{local.where(paths.PLAN_STATE)} belongs to plan {plan.id!r}; adopt its branch or pull request again"
+            )
+        return self._desk(plan, local, _for_preset(plan, general))
+
+    def _desk(self, plan: Plan, local: SafeDir, of: Rules) -> PlanRuntime:
+        worktree = self.paths.worktree(plan.id) if plan.id else self.paths.root
+        return PlanRuntime(
+            plan,
+            repo_root=self.paths.root,
+            worktree=worktree,
+            local=local,
+            shared=self._shared,
+            issued=IssuedPosts(self.local, plan, self.clock, self.plugins),
+            rules=of,
+            clock=self.clock,
+            rotate_at=self._rotate_at,
+        )
+
+    def _work(self) -> Mapping[str, Any]:
+        """Return what is under way now; the agents' runs stand in the decision logs."""
+        at_work = [runtime for runtime in self.all() if runtime.hooks_running or runtime.awaits_agent]
+        hooks = tuple(hook for runtime in at_work for hook in runtime.hooks_running)
+        waiting = tuple(runtime.id for runtime in at_work if runtime.awaits_agent and not runtime.in_run)
+        told: Mapping[str, Any] = record.to_wire(Work(hooks=hooks, waiting=waiting))
+        return told
+
+    def _own_trouble(self) -> Mapping[str, str]:
+        error = self.repository.plan.last_error
+        return {} if error is None else {REPOSITORY: error}
+
+    def _save(self, runtime: PlanRuntime) -> None:
+        try:
+            runtime.event_store.save()
+        except StorageError as error:  # the decision log has it all
+            log.warning("plan %s: %s", runtime.id, error)
+
+
+def _for_preset(plan: Plan, general: Rules) -> Rules:
+    try:
+        return rules(general.config.for_preset(plan.preset)) if plan.preset else general
+    except ConfigError as error:
+        raise ConfigError(f"plan {plan.id}: {error}") from error

@@ -1,0 +1,20 @@
+"""Open a bus for reading, and say where it stands by now."""
+
+from __future__ import annotations
+
+from prloom.engine.views import replay, snapshot
+from prloom.model.state import DispatchState
+from prloom.storage import paths
+from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
+
+
+def open_bus(repository: RepositoryPaths, plan_id: str) -> SafeDir | None:
+    """Return the folder of a plan's bus, or of the repository's own (""); None if there is none yet."""
+    root = repository.worktree(plan_id) if plan_id else repository.root
+    return SafeDir.open(root, *paths.LOCAL, paths.BUS)
+
+
+def state(bus: SafeDir) -> DispatchState:
+    """Return where the bus stands, with every decision folded in."""
+    return replay.folded(bus, snapshot.saved(bus))

@@ -1,0 +1,85 @@
+"""Read what a dispatcher has told of itself, its bridges, its plugins and the plans that it could not open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from prloom.engine.views.status_schema import DispatcherStatus
+from prloom.errors import StorageError
+from prloom.model import record
+from prloom.model.activity import Work
+from prloom.model.plan import Plan
+from prloom.model.record import Json, Record
+from prloom.storage import health_file, lock_owner, paths
+from prloom.storage.document import Document
+from prloom.storage.safe_dir import SafeDir
+
+R = TypeVar("R", bound=Record)
+
+
+def dispatcher(local: SafeDir) -> DispatcherStatus:
+    """Return what is known of the dispatcher without asking it."""
+    try:
+        found = lock_owner.owner(local)
+    except StorageError:  # something else stands in the file's place: `prloom doctor` tells what
+        return DispatcherStatus()
+    if found is None:
+        return DispatcherStatus()
+    pid = found.pid if found.alive else None
+    trouble = _trouble(local) if found.alive else UNSET
+    return DispatcherStatus(running=found.alive, pid=pid, last_tick_at=found.last_tick_at, trouble=trouble)
+
+
+def _trouble(local: SafeDir) -> str | UnsetType:
+    """Return what the dispatcher says it is kept from its work by; where it cannot even say, the file system does."""
+    try:
+        told = health_file.read(local)
+    except StorageError:  # likewise
+        told = None
+    return told or health_file.of_file_system(local) or UNSET
+
+
+def of(local: SafeDir, name: str, key: str, shape: type[R]) -> tuple[R, ...]:
+    """Return what the dispatcher last told of its bridges or plugins; nothing where none ever ran."""
+    listed = _told(local, name).get(key)
+    try:
+        return tuple(record.from_wire(shape, each) for each in listed) if isinstance(listed, list) else ()
+    except msgspec.ValidationError:
+        return ()
+
+
+def work(local: SafeDir) -> Work:
+    """Return what the dispatcher last said that it was doing."""
+    try:
+        return record.from_wire(Work, _told(local, paths.WORK))
+    except msgspec.ValidationError:
+        return Work()
+
+
+def unopened(local: SafeDir, plans: Iterable[Plan]) -> Mapping[str, str]:
+    """Return why the dispatcher could not open these plans when it last tried, by plan.
+
+    What it told of one that was adopted since, or again, is over.
+    """
+    told = _told(local, paths.PLANS)
+    refused, at = told.get("unreadable"), told.get("at")
+    if not isinstance(refused, dict):
+        return {}
+    since = {plan.id: plan.created_at or "" for plan in plans}
+    over = {name for name, created in since.items() if isinstance(at, str) and created > at}
+    return {name: why for name, why in refused.items() if isinstance(why, str) and name not in over}
+
+
+def _told(local: SafeDir, name: str) -> Mapping[str, Json]:
+    try:
+        state = local.sub(paths.BUS, paths.BUS_STATE)
+        if state is None:
+            return {}
+        with state:
+            return Document(state, name).peek().value or {}
+    except StorageError:  # likewise
+        return {}

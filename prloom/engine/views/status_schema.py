@@ -1,0 +1,188 @@
+"""The document of `prloom status --json`; a key may be missing only where its type says UnsetType."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from prloom.model.adopted import Counts
+from prloom.model.record import Record
+
+SCHEMA_VERSION = 1
+
+
+class DispatcherStatus(Record, frozen=True, kw_only=True):
+    """Whether a dispatcher runs, when one last ticked, and, where there is any, the trouble that it has as a whole."""
+
+    running: bool = False
+    pid: int | None = None
+    last_tick_at: str | None = None
+    trouble: str | UnsetType = UNSET
+
+
+class Totals(Record, frozen=True, kw_only=True):
+    """What waits in all plans together."""
+
+    plans: int
+    pending: int
+    deferred: int
+    held: int
+    parked: int
+    actions_queued: int
+    actions_failed: int
+
+
+class DeferredEvent(Record, frozen=True, kw_only=True):
+    """An event that waits: since when anybody put it off, who did so last, why, until when; `age_ms` is the wait."""
+
+    id: str
+    type: str
+    plugin: str
+    reason: str
+    attempts: int
+    first_deferred_at: str
+    deferred_until: str
+    deadline: str
+    age_ms: int
+
+
+class HeldEvent(Record, frozen=True, kw_only=True):
+    """An event whose author is not trusted, and since when it waits for an approval."""
+
+    id: str
+    author: str | None
+    reason: str | None
+    held_at: str
+    age_ms: int
+
+
+class ParkedEvent(Record, frozen=True, kw_only=True):
+    """An event that needs a person, and since when."""
+
+    id: str
+    reason: str | None
+    parked_at: str
+    age_ms: int
+
+
+class FailedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """An action that is not tried any more; a `withheld` one holds a secret, and waits for a person's word."""
+
+    id: str
+    error: str | None
+    withheld: bool = False
+
+
+class TodoCounts(Record, frozen=True, kw_only=True):
+    """How many TODOs the plan has."""
+
+    total: int
+    done: int
+
+
+class EventCounts(Record, frozen=True, kw_only=True):
+    """What became of the plan's events."""
+
+    pending: int
+    handled: int
+    triaged: int
+    dropped: int
+    superseded: int
+    deferred: tuple[DeferredEvent, ...]
+    held: tuple[HeldEvent, ...]
+    parked: tuple[ParkedEvent, ...]
+
+
+class ActionCounts(Record, frozen=True, kw_only=True):
+    """What became of the plan's actions."""
+
+    queued: int
+    delivered: int
+    failed: tuple[FailedAction, ...]
+
+
+class PlanStatus(Record, frozen=True, kw_only=True):
+    """One plan. `last_error` is why it cannot be worked on or read, if so; `rebase_requested` is left out or true."""
+
+    id: str
+    title: str
+    status: str
+    blocked: bool
+    branch: str
+    pr: int | None
+    worktree: str
+    last_error: str | None
+    todos: TodoCounts
+    events: EventCounts
+    actions: ActionCounts
+    rebase_requested: bool | UnsetType = UNSET
+
+
+class LostPlan(Record, frozen=True, kw_only=True):
+    """A plan that was adopted and not given up, and is not in its worktree: why, and what waited in it.
+
+    `recover` is the command that adopts it again; None where its worktree is only in another folder.
+    """
+
+    id: str
+    title: str
+    branch: str
+    pr: int | None
+    worktree: str
+    reason: str
+    recover: str | None
+    counts: Counts | None
+    counted_at: str | None
+
+
+class Requests(Record, frozen=True, kw_only=True):
+    """How many requests a bridge has made, how many were charged against its limit, and what is left of that."""
+
+    total: int = 0
+    charged: int = 0
+    remaining: int | None = None
+
+
+class BridgeStatus(Record, frozen=True, kw_only=True):
+    """A bridge as the dispatcher last knew it.
+
+    `idle` says why it had nothing to ask for in its last poll, `warnings` what is wrong with its source.
+    """
+
+    name: str
+    last_poll_at: str | None = None
+    last_ok_at: str | None = None
+    error: str | None = None
+    requests: Requests = Requests()
+    idle: str | UnsetType = UNSET
+    warnings: tuple[str, ...] | UnsetType = UNSET
+
+
+class PluginStatus(Record, frozen=True, kw_only=True):
+    """A plugin as the dispatcher last knew it, and what it registered."""
+
+    name: str
+    source: str = ""
+    loaded: bool = False
+    error: str | None = None
+    hooks: tuple[str, ...] = ()
+    commands: tuple[str, ...] | UnsetType = UNSET
+    tools: tuple[str, ...] | UnsetType = UNSET
+    skills: tuple[str, ...] | UnsetType = UNSET
+
+
+class StatusDocument(Record, frozen=True, kw_only=True):
+    """The document. `lost_plans` is left out where none is lost.
+
+    `config_error` says what is wrong with the configuration, one line for each problem.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    repo: str
+    dispatcher: DispatcherStatus
+    totals: Totals
+    oldest_deferred_age_ms: int | None
+    plans: tuple[PlanStatus, ...]
+    bridges: tuple[BridgeStatus, ...]
+    plugins: tuple[PluginStatus, ...]
+    lost_plans: tuple[LostPlan, ...] | UnsetType = UNSET
+    config_error: str | UnsetType = UNSET

@@ -1,0 +1,115 @@
+"""Hear through LISTEN, in a thread, that another client changed the exchange."""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from prloom.exchange.notifier import Notifier
+from prloom.exchange.postgres import open_session, session
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from prloom.exchange.postgres.address import Address
+    from prloom.exchange.protocol import Listener
+
+log = logging.getLogger(__name__)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds
+
+
+class PostgresListener:
+    """One session that listens for all of a store's listeners, from the first of them on."""
+
+    def __init__(self, address: Address, patience: timedelta) -> None:
+        self._address = address
+        self._patience = patience
+        self._pokes = Notifier()
+        self._lock = threading.Lock()
+        self._stop: tuple[int, int] | None = None
+        self._thread: threading.Thread | None = None
+
+    def listen(self) -> Listener:
+        """Return a new listener, which hears what happens from now on; raises StoreError."""
+        with self._lock:
+            if self._thread is None:
+                db = open_session.open_session(self._address, self._begin, self._patience)
+                self._stop = os.pipe()
+                self._thread = threading.Thread(target=self._run, args=(db, self._stop[0]), daemon=True)
+                self._thread.start()
+            return self._pokes.listen()
+
+    def close(self) -> None:
+        """Stop listening; a second call does nothing."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+            if thread is not None and self._stop is not None:
+                os.write(self._stop[1], b"!")
+                thread.join()
+                for fd in self._stop:
+                    os.close(fd)
+            self._pokes.close()
+
+    def _run(self, first: psycopg.Connection, stop: int) -> None:
+        db: psycopg.Connection | None = first
+        pause = _FIRST_PAUSE
+        while not _readable(stop, None if db is None else db.fileno(), None if db is not None else pause):
+            try:
+                if db is None:
+                    db = self._connect()
+                    pause = _FIRST_PAUSE
+                    self._pokes.poke()  # what was said meanwhile was not heard
+                elif _heard(db):
+                    self._pokes.poke()
+            except psycopg.Error as error:
+                log.debug(
+                    "no notifications arrive from %s (%s)",
+                    self._address.shown,
+                    self._address.without_password(str(error)),
+                )
+                pause = min(pause * 2, _LONGEST_PAUSE)
+                _close(db)
+                db = None
+        _close(db)
+
+    def _connect(self) -> psycopg.Connection:
+        db = session.connect(self._address)
+        try:
+            self._begin(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _begin(self, db: psycopg.Connection) -> None:
+        db.execute(f"LISTEN {self._address.channel}".encode())
+
+
+def _readable(stop: int, fd: int | None, seconds: float | None) -> bool:
+    """Wait for the session, or as long as is given where there is none; return whether to stop."""
+    poll = select.poll()
+    poll.register(stop, select.POLLIN)
+    if fd is not None:
+        poll.register(fd, select.POLLIN)
+    return any(each == stop for each, _ in poll.poll(None if seconds is None else seconds * 1000))
+
+
+def _heard(db: psycopg.Connection) -> bool:
+    db.pgconn.consume_input()
+    heard = False
+    while db.pgconn.notifies() is not None:
+        heard = True
+    return heard
+
+
+def _close(db: psycopg.Connection | None) -> None:
+    if db is not None:
+        with suppress(psycopg.Error):
+            db.close()

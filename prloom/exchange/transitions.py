@@ -1,0 +1,188 @@
+"""Make the values that every store keeps alike: how a message stands as it comes, is claimed, and ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from prloom.exchange import rules
+from prloom.exchange.claim import Claim, Delivery, TopicStats
+from prloom.exchange.errors import ExchangeError, KeyTakenError
+from prloom.exchange.message import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
+
+    from prloom.exchange.claim import ClaimRequest, MessageEntry, State
+    from prloom.exchange.message import Draft
+    from prloom.exchange.protocol import MessageFilter
+    from prloom.exchange.rules import Verdict
+
+RATE_WINDOW = timedelta(minutes=5)
+
+
+def message(draft: Draft, inherited: str | None, now: datetime) -> Message:
+    """Return the message that a draft becomes; its conversation is the one given, its parent's, or its own."""
+    return Message(
+        id=draft.id,
+        topic=draft.topic,
+        body=draft.body,
+        created_at=now,
+        parent_id=draft.parent_id,
+        conversation_id=draft.conversation_id or inherited or draft.id,
+        producer=draft.producer,
+        metadata=draft.metadata,
+    )
+
+
+def delivery(draft: Draft, now: datetime) -> Delivery:
+    """Return how a message stands that was just published."""
+    return Delivery(
+        message_id=draft.id,
+        topic=draft.topic,
+        state="ready",
+        available_at=None if draft.delay is None else now + draft.delay,
+        max_attempts=draft.max_attempts,
+        key=draft.key,
+        concurrency_key=draft.concurrency_key,
+        reply=draft.reply,
+    )
+
+
+def stands(message: Message, state: State, row: Sequence[Any]) -> Delivery:
+    """Return how a message stands that may be claimed or just was, from what differs: the columns STANDS of a store."""
+    attempts, max_attempts, key, concurrency_key, reply = row
+    return Delivery(
+        message_id=message.id,
+        topic=message.topic,
+        state=state,
+        attempts=attempts,
+        max_attempts=max_attempts,
+        key=key,
+        concurrency_key=concurrency_key,
+        reply=bool(reply),
+    )
+
+
+def claim(leased: Delivery, ask: ClaimRequest, now: datetime, claim_id: str) -> Claim:
+    """Return the claim on a message that was just leased."""
+    return Claim(
+        id=claim_id,
+        message_id=leased.message_id,
+        worker_group=ask.group,
+        worker_instance_id=ask.instance,
+        claimed_at=now,
+        lease_until=now + ask.lease,
+        status="active",
+        attempt=leased.attempts,
+    )
+
+
+def ended(claim: Claim, verdict: Verdict, now: datetime) -> Claim:
+    """Return the claim as it ended."""
+    return msgspec.structs.replace(claim, status=verdict.status, completed_at=now, error=verdict.error)
+
+
+def same_body(draft: Draft, known: Message) -> Message:
+    """Return the message that has the draft's key already; raises KeyTakenError where it says something else."""
+    if known.body != draft.body:
+        raise KeyTakenError(
+            f"the key {draft.key!r} on topic {draft.topic} belongs to message {known.id}, which has another body; "
+            "publish this one with a key of its own"
+        )
+    return known
+
+
+def over(claim_id: str, claim: Claim | None) -> str:
+    """Say why a claim cannot be used any more."""
+    if claim is None:
+        return f"there is no claim {claim_id}; it was pruned or belongs to another exchange; discard its work"
+    how = "expired" if claim.status == "active" else claim.status
+    since = claim.lease_until if claim.completed_at is None else claim.completed_at
+    return (
+        f"claim {claim.id} on message {claim.message_id} is over ({how} at {since:%Y-%m-%d %H:%M:%S} UTC); "
+        "discard its work: another worker has the message, or it has ended"
+    )
+
+
+def unknown(message_id: str, what: str = "message") -> str:
+    """Say that there is no such message or conversation."""
+    return f"there is no {what} {message_id!r} here; list the messages with `prloom exchange read`"
+
+
+def asked(name: str) -> str:
+    """Return a name that is asked for, or one that nothing has where it is none that UTF-8 can hold."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return ""
+    return name
+
+
+def fits(message: Message, delivery: Delivery, selection: MessageFilter) -> bool:
+    """Whether a message is among those to be read, their place and number aside."""
+    return (
+        selection.topic in {None, message.topic}
+        and selection.conversation_id in {None, message.conversation_id}
+        and (selection.replies_to is None or (message.parent_id == selection.replies_to and delivery.reply))
+    )
+
+
+def check_cancel(entry: MessageEntry) -> None:
+    """Raise ExchangeError where a message cannot be cancelled, having ended."""
+    if entry.delivery.ending is not None:
+        raise ExchangeError(
+            f"message {entry.message.id} has ended ({entry.delivery.ending}); there is nothing to cancel"
+        )
+
+
+def check_retry(entry: MessageEntry) -> None:
+    """Raise ExchangeError where a message cannot be tried again: it is worked on, or was completed."""
+    standing = entry.delivery
+    if standing.state == "leased":
+        who = entry.claims[-1].worker_instance_id
+        raise ExchangeError(f"message {entry.message.id} is being worked on by {who}; wait for it, or cancel it")
+    if standing.ending == "completed":
+        raise ExchangeError(f"message {entry.message.id} was completed; publish it again to have it done again")
+
+
+def prunable(entries: Sequence[MessageEntry], worked: AbstractSet[str], before: datetime) -> bool:
+    """Whether a conversation has ended, and all that happened in it was before."""
+    last = max(entry.delivery.ended_at or entry.message.created_at for entry in entries)
+    return last < before and rules.outcome(entries, worked) != "pending"
+
+
+def stats(topic: str, entries: Sequence[MessageEntry], now: datetime) -> TopicStats:
+    """Return how a topic stands, from all its messages."""
+    count = Counter(_counted_as(entry.delivery, now) for entry in entries)
+    ready = [entry for entry in entries if _counted_as(entry.delivery, now) == "ready"]
+    since = now - RATE_WINDOW
+    published = sum(entry.message.created_at > since for entry in entries)
+    ended = sum(entry.delivery.ended_at is not None and entry.delivery.ended_at > since for entry in entries)
+    return TopicStats(
+        topic=topic,
+        ready=count["ready"],
+        delayed=count["delayed"],
+        leased=count["leased"],
+        done=count["done"],
+        dead=count["dead"],
+        oldest_ready_age=now - ready[0].message.created_at if ready else None,
+        published_per_minute=per_minute(published),
+        ended_per_minute=per_minute(ended),
+    )
+
+
+def _counted_as(delivery: Delivery, now: datetime) -> str:
+    """Return as what a message is counted, which is one thing: what waits for a time is delayed, and not ready."""
+    if delivery.state == "ready" and delivery.available_at is not None and delivery.available_at > now:
+        return "delayed"
+    return delivery.state
+
+
+def per_minute(count: int) -> float:
+    """Return a count of the rate's window as one of a minute."""
+    return count / (RATE_WINDOW / timedelta(minutes=1))

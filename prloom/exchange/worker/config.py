@@ -1,0 +1,59 @@
+"""What a worker was told to do: which messages, which command, and how long everything may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import PurePath
+
+from prloom.exchange import validation
+from prloom.exchange.claim import DEFAULT_ATTEMPTS, DEFAULT_LEASE
+from prloom.exchange.errors import ExchangeError
+
+MOST_OUTPUT = 128 << 20
+"""Bytes that are kept of a command's stdout: all but the flood of a command that has lost its way."""
+
+MOST_STDERR = 1 << 20
+"""Bytes that are kept of its stderr."""
+
+
+@dataclass(frozen=True)
+class WorkerConfig:
+    """The topics to claim from, the command to run, and the limits; `checked` says whether they make sense.
+
+    `grace` is how long a running command may go on when the worker is asked to stop. With `retry_failures` a command
+    that fails is tried again as one is that could not be started; without, its failure is final.
+    """
+
+    topics: tuple[str, ...]
+    command: tuple[str, ...]
+    success_topic: str | None = None
+    failure_topic: str | None = None
+    timeout: timedelta = timedelta(seconds=60)
+    lease: timedelta = DEFAULT_LEASE
+    group: str = "default"
+    max_attempts: int = DEFAULT_ATTEMPTS
+    retry_failures: bool = False
+    grace: timedelta = timedelta(seconds=5)
+    max_output: int = MOST_OUTPUT
+
+    @property
+    def plugin(self) -> str:
+        """The command's name, as it stands in the metadata of replies."""
+        return PurePath(self.command[0]).name.encode("utf-8", "replace").decode() or self.command[0]
+
+
+def checked(terms: WorkerConfig) -> WorkerConfig:
+    """Return the terms, or raise ExchangeError for what could never be settled: better now than after the work."""
+    validation.checked_topics(terms.topics)
+    for topic in (terms.success_topic, terms.failure_topic):
+        if topic is not None:
+            validation.checked_topic(topic)
+    if terms.success_topic in terms.topics or terms.failure_topic in terms.topics:
+        raise ExchangeError(
+            "a worker that publishes its replies on a topic of its own would work on them for ever; name other topics"
+        )
+    validation.checked_lease(terms.lease)
+    validation.checked_name("group", terms.group)
+    validation.checked_attempts(terms.max_attempts)
+    return terms

@@ -1,0 +1,1 @@
+"""Hosts of plugins: in a process of their own, or in the dispatcher's."""

@@ -1,0 +1,122 @@
+"""What the dispatcher knows of a plugin's host: what it registered, the calls that it takes, and how one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Literal, Protocol
+
+from msgspec import field
+
+from prloom.api.context import Services
+from prloom.api.plugin import Registrations
+from prloom.core import bounds
+from prloom.errors import ExtensionError
+from prloom.extensions import tracebacks
+from prloom.model.hook import HookCall, Outcome
+from prloom.model.record import Json, Record
+
+Failure = Literal["raised", "overran", "died", "stopped", "waiting"]
+
+START_LIMIT = timedelta(seconds=30)
+"""How long a plugin may take to be imported and to register."""
+
+
+class OfferedTool(Record, frozen=True, kw_only=True):
+    """A tool for agents; `available` is what its check said when the plugin was loaded."""
+
+    description: str = ""
+    schema: Mapping[str, Json] = field(default_factory=dict)
+    available: bool = True
+
+
+class OfferedSkill(Record, frozen=True, kw_only=True):
+    """A file or folder of instructions for agents."""
+
+    path: str
+    description: str = ""
+
+
+class Registered(Record, frozen=True, kw_only=True):
+    """What a plugin registered, as a value: the hook points by name, the rest by name with what there is to tell.
+
+    `commands` maps the name of a slash command (without the slash) to its help; `approved_commands` are those that are
+    obeyed in an approved text of an author who is not trusted, too.
+    """
+
+    hooks: tuple[str, ...] = ()
+    commands: Mapping[str, str] = field(default_factory=dict)
+    approved_commands: tuple[str, ...] = ()
+    tools: Mapping[str, OfferedTool] = field(default_factory=dict)
+    skills: Mapping[str, OfferedSkill] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def inert(self) -> bool:
+        """Whether nothing can be asked of the plugin, as of one that waits to be configured."""
+        return not (self.hooks or self.commands or self.tools or self.skills)
+
+
+def registered(made: Registrations, warnings: tuple[str, ...] = ()) -> Registered:
+    """Return registrations as the value that says what they are; the tools' checks are run."""
+    failed = list(warnings)
+    return Registered(
+        hooks=tuple(dict.fromkeys(hook.name for hook in made.hooks)),
+        commands={command.name: bounds.cut(command.help) for command in made.commands},
+        approved_commands=tuple(command.name for command in made.commands if command.allow_approved),
+        tools={
+            tool.name: OfferedTool(
+                description=tool.description,
+                schema=tool.schema,
+                available=tool.check is None or _passes(tool.name, tool.check, failed),
+            )
+            for tool in made.tools
+        },
+        skills={skill.name: OfferedSkill(path=str(skill.path), description=skill.description) for skill in made.skills},
+        warnings=tuple(map(bounds.cut, failed)),
+    )
+
+
+def _passes(name: str, check: Callable[[], bool], warnings: list[str]) -> bool:
+    try:
+        return bool(check())
+    except BaseException as error:  # noqa: BLE001 - a plugin's own code; a check that raises is one that failed
+        warnings.append(f"the check of tool {name!r} raised {tracebacks.describe(error)}")
+        return False
+
+
+class HookFailed(ExtensionError):  # noqa: N818 - it is an outcome that the dispatcher expects, and acts on by its kind
+    """A hook's call took no effect. The text says which plugin's, and why.
+
+    `kind` is how: it raised, overran its limit, its host died while it ran, was stopped for the sake of another call,
+    or its host is waiting to be started again (from `retry_after` on). Where `collateral`, the hook is not at fault.
+    """
+
+    def __init__(self, reason: str, *, kind: Failure = "raised", retry_after: timedelta | None = None) -> None:
+        super().__init__(reason)
+        self.kind: Failure = kind
+        self.retry_after = retry_after
+
+    @property
+    def collateral(self) -> bool:
+        """Whether the call may be run again at once, and without being counted."""
+        return self.kind == "stopped"
+
+
+class PluginHost(Protocol):
+    """Where one plugin's code runs. All methods belong to one event loop."""
+
+    key: str
+
+    async def start(self) -> Registered:
+        """Load the plugin and return what it registered; raises ExtensionError where it cannot be loaded."""
+
+    async def run(self, call: HookCall, services: Services, limit: timedelta) -> Outcome:
+        """Run one hook and return all that it asked for; raises HookFailed, and then nothing of it has taken effect.
+
+        Calls may overlap. The limit stands still while an agent works for the hook. `services.run_agent` is awaited in
+        the loop of the host; the services that are plain functions may be called from another thread.
+        """
+
+    async def stop(self) -> None:
+        """End the plugin's code, whatever it is doing; the next call starts it again."""

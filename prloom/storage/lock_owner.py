@@ -1,0 +1,174 @@
+"""Let one dispatcher have the repository, and let everybody see which one without asking it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from prloom.errors import AlreadyRunningError, StorageError
+from prloom.model import record
+from prloom.storage import json_codec, os_errors
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+    from prloom.storage.safe_dir import SafeDir
+
+LOCK = "dispatcher.lock"
+# Beside the lock and not in it: older versions of filelock empty the lock file when a second dispatcher tries.
+OWNER = "dispatcher.owner.json"
+_LIMIT = 64 * 1024
+_MOMENT = 1.0  # seconds that a quiet holder may need
+
+
+class LockOwner(NamedTuple):
+    """The dispatcher that has, or last had, the repository; times are ISO 8601 in UTC."""
+
+    pid: int
+    started_at: str
+    last_tick_at: str
+    alive: bool
+
+
+def owner(folder: SafeDir) -> LockOwner | None:
+    """Return who has the repository whose `prloom/.local` this is; takes no lock. None: nobody ever had it."""
+    found = folder.stat(OWNER)
+    content = None if found is None else folder.read_bytes(OWNER, limit=_LIMIT)
+    if found is None or content is None:
+        return None
+    match json_codec.decode(content):
+        case {
+            "pid": int(pid),
+            "startTime": int(start),
+            "startedAt": str(since),
+            "stopped": bool(stopped),
+        }:
+            alive = not stopped and started(pid) in {start, 0}
+            return LockOwner(pid, since, _iso(found.st_mtime), alive)
+    return None
+
+
+def started(pid: int) -> int | None:
+    """Return when a process began, in clock ticks since the machine did; None if there is none, 0 where nobody tells.
+
+    With the pid this names a process for good: the system gives a pid out again, but not with the same beginning.
+    """
+    if pid <= 0:
+        return None
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (pathlib costs start-up time)
+            # proc_pid_stat(5): the second field is the program's name and may hold anything, so count behind its end.
+            fields = file.read().rpartition(b")")[2].split()
+    except FileNotFoundError:
+        return None if os.path.exists("/proc/self/stat") else _asked(pid)  # noqa: PTH110 (likewise)
+    except OSError:
+        return _asked(pid)
+    return None if fields[0] in {b"Z", b"X"} else int(fields[19])
+
+
+def _asked(pid: int) -> int | None:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except OSError:
+        return 0
+    return 0
+
+
+class DispatcherLock:
+    """The right to dispatch for one repository, held until `release` or the process's end.
+
+    The lock is `dispatcher.lock`; who holds it stands in `dispatcher.owner.json` beside it, and that file's time of
+    change is the last tick. A `quiet` one does not tell: it is for other commands, which keep dispatchers away for a
+    moment and are none.
+    """
+
+    def __init__(self, folder: SafeDir, *, quiet: bool = False) -> None:
+        self.folder = folder
+        self.quiet = quiet
+        self._lock: FileLock | None = None
+        self._since = ""
+
+    def acquire(self) -> None:
+        """Take the lock, or raise AlreadyRunningError that names the holder; only a quiet holder is waited for."""
+        # Only the dispatcher needs the library, and importing it costs 40 ms.
+        from filelock import FileLock, Timeout  # noqa: PLC0415
+
+        if (fd := self.folder.open_to_read(LOCK)) is not None:  # a link or a pipe in its place is refused here
+            os.close(fd)
+        path = self.folder.where(LOCK)
+        lock = FileLock(path, mode=0o600, thread_local=False)
+        try:
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                holder = owner(self.folder)
+                lock.acquire(timeout=0 if holder is not None and holder.alive else _MOMENT)
+        except Timeout:
+            raise AlreadyRunningError(self._held(path)) from None
+        except OSError as error:
+            raise os_errors.failed("lock", path, error) from error
+        self._lock = lock
+        self._since = record.iso(datetime.now(UTC))
+        if self.quiet:
+            return
+        try:
+            self._tell(stopped=False)
+        except StorageError:
+            self.release()
+            raise
+
+    def touch(self) -> None:
+        """Note that a tick went by."""
+        try:
+            self.folder.disk.touch(OWNER, self.folder.fd)
+        except FileNotFoundError:
+            self._tell(stopped=False)
+        except OSError as error:
+            raise os_errors.failed("touch", self.folder.where(OWNER), error) from error
+
+    def release(self) -> None:
+        """Give the lock back; a second call does nothing."""
+        lock, self._lock = self._lock, None
+        if lock is None:
+            return
+        try:
+            if not self.quiet:
+                with suppress(StorageError, OSError):  # that the process is no more says it as well
+                    self._stop()
+        finally:
+            lock.release()
+
+    def __enter__(self) -> Self:
+        self.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def _stop(self) -> None:
+        found = self.folder.stat(OWNER)
+        if found is not None:
+            self._tell(stopped=True)
+            self.folder.disk.touch(OWNER, self.folder.fd, found.st_mtime)
+
+    def _tell(self, *, stopped: bool) -> None:
+        pid = os.getpid()
+        about = {"pid": pid, "startTime": started(pid) or 0, "startedAt": self._since, "stopped": stopped}
+        self.folder.replace(OWNER, json_codec.encode(about, pretty=True))
+
+    def _held(self, path: str) -> str:
+        holder = owner(self.folder)
+        if holder is None or not holder.alive:
+            return f"another process holds {path}; wait for it to end, or find it with `fuser {path}`"
+        return (
+            f"a dispatcher already runs here: process {holder.pid}, since {holder.started_at}; "
+            f"see what it does with `prloom status`, or end it with `kill {holder.pid}`"
+        )
+
+
+def _iso(seconds: float) -> str:
+    return record.iso(datetime.fromtimestamp(seconds, UTC))

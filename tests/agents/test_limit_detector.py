@@ -1,0 +1,251 @@
+"""What a running program prints about a limit of the model's server, as it was recorded, and when that ends the run."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from prloom.agents import amp, gemini, opencode, registry
+from prloom.agents.agent import Ending, LimitReport
+from prloom.agents.limit_detector import LimitDetector
+
+STDERR = Path(__file__).parents[1] / "data" / "agents" / "stderr"
+AT = datetime(2026, 11, 22, 15, 45, tzinfo=UTC)
+NEVER = float("inf")
+TOO_MANY = "Reconnecting... 1/1 (exceeded retry limit, last status: 429 Too Many Requests)"
+
+
+def recorded(name: str) -> list[str]:
+    return (STDERR / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+
+
+def refused(name: str) -> list[LimitReport]:
+    agent = registry.get(name.partition("-")[0])
+    found = (agent.refusal(line, stderr=True, at=AT) for line in recorded(name))
+    return [each for each in found if each is not None]
+
+
+@pytest.mark.parametrize(
+    ("name", "trouble", "message", "retry_at"),
+    [
+        ("opencode-plan", "usage_limit", "The usage limit has been reached", None),
+        (
+            "opencode-words",
+            "usage_limit",
+            "usage limit reached, resets at 5:45pm (UTC)",
+            datetime(2026, 11, 22, 17, 46, tzinfo=UTC),
+        ),
+        (
+            "opencode-info",
+            "usage_limit",
+            "usage limit reached, resets at 11:45pm (UTC)",
+            datetime(2026, 11, 22, 23, 46, tzinfo=UTC),
+        ),
+        ("opencode-long", "rate_limit", "Too many requests", None),
+        (
+            "opencode-daily",
+            "usage_limit",
+            "You exceeded your current quota, please check your plan and billing details.",
+            None,
+        ),
+        (
+            "gemini-plan",
+            "usage_limit",
+            "The usage limit has been reached",
+            datetime(2026, 11, 22, 17, 47, 18, tzinfo=UTC),
+        ),
+        (
+            "gemini-words",
+            "usage_limit",
+            "usage limit reached, resets at 5:48pm (UTC)",
+            datetime(2026, 11, 22, 17, 49, tzinfo=UTC),
+        ),
+        ("gemini-long", "rate_limit", "Too many requests", None),
+        ("gemini-daily", "usage_limit", "You have exhausted your daily quota on this model.", None),
+    ],
+)
+def test_a_limit_is_recognised_in_what_was_recorded(
+    name: str, trouble: str, message: str, retry_at: datetime | None
+) -> None:
+    first = refused(name)[0]
+
+    assert first == LimitReport(trouble=trouble, message=message, retry_at=retry_at)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["gemini-nokey", "amp-nologin"])
+def test_other_trouble_is_no_limit(name: str) -> None:
+    assert refused(name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "event", "trouble"),
+    [
+        ("codex", {"type": "error", "message": TOO_MANY}, "rate_limit"),
+        ("codex", {"type": "error", "message": "You\u2019ve hit your usage limit."}, "usage_limit"),
+        (
+            "claude",
+            {"type": "system", "subtype": "api_retry", "error_status": 429, "error": "rate_limit"},
+            "rate_limit",
+        ),
+        ("opencode", {"type": "error", "error": {"data": {"message": "x", "statusCode": 429}}}, "rate_limit"),
+        (
+            "opencode",
+            {
+                "type": "error",
+                "error": {"data": {"message": "x", "statusCode": 429, "responseHeaders": {"retry-after": "7200"}}},
+            },
+            "usage_limit",
+        ),
+    ],
+)
+def test_a_limit_is_recognised_in_the_stream(name: str, event: dict[str, object], trouble: str) -> None:
+    found = registry.get(name).refusal(json.dumps(event), stderr=False, at=AT)
+
+    assert found is not None
+    assert found.trouble == trouble
+
+
+SAYS = "You've hit your usage limit. 429 Too Many Requests, usage_limit_reached"
+
+
+@pytest.mark.parametrize(
+    ("name", "event"),
+    [
+        ("codex", {"type": "item.completed", "item": {"type": "agent_message", "text": SAYS}}),
+        ("codex", {"type": "item.completed", "item": {"type": "error", "message": SAYS}}),
+        ("codex", {"type": "error", "message": "Reconnecting... 1/5 (stream disconnected)"}),
+        ("claude", {"type": "assistant", "message": {"content": [{"type": "text", "text": f'"api_retry" {SAYS}'}]}}),
+        ("claude", {"type": "system", "subtype": "api_retry", "error_status": 500, "error": "server_error"}),
+        ("opencode", {"type": "text", "part": {"text": f'"error" {SAYS}'}}),
+        ("opencode", {"type": "tool_use", "part": {"state": {"status": "error", "error": SAYS}}}),
+        ("gemini", {"type": "message", "role": "assistant", "content": SAYS}),
+        ("amp", {"type": "assistant", "message": {"content": [{"type": "text", "text": SAYS}]}}),
+        ("command", {"type": "error", "message": SAYS}),
+    ],
+)
+def test_what_the_model_says_ends_no_run(name: str, event: dict[str, object]) -> None:
+    assert registry.get(name).refusal(json.dumps(event), stderr=False, at=AT) is None
+
+
+@pytest.mark.parametrize("name", list(registry.AGENTS))
+def test_words_on_stderr_that_are_not_the_programs_own_end_no_run(name: str) -> None:
+    assert registry.get(name).refusal(f"Error executing tool read_file: {SAYS}", stderr=True, at=AT) is None
+
+
+def a_watch(name: str = "gemini") -> LimitDetector:
+    return LimitDetector(registry.get(name).refusal, patience=120)
+
+
+def hear(watch: LimitDetector, text: str, *, now: float, stderr: bool = True) -> None:
+    watch.hear(text.encode(), stderr=stderr, now=now, at=AT)
+
+
+def test_a_used_up_allowance_ends_the_run_at_once() -> None:
+    watch = a_watch()
+
+    hear(watch, "\n".join(recorded("gemini-plan")) + "\n", now=7)
+
+    assert watch.due == 7
+    assert watch.standing is not None
+
+
+def test_a_line_that_comes_in_pieces_is_heard_when_it_is_whole() -> None:
+    watch = a_watch()
+    line = recorded("gemini-plan")[2]
+
+    hear(watch, line[:50], now=1)
+    hear(watch, line[50:], now=2)
+    assert watch.due == NEVER
+    hear(watch, "\n", now=3)
+
+    assert watch.due == 3
+
+
+def test_a_rate_limit_gives_the_program_time_from_the_first_refusal() -> None:
+    watch = a_watch()
+
+    for now, line in enumerate(recorded("gemini-long")):
+        hear(watch, f"{line}\n", now=now)
+
+    assert watch.due == 2 + 120
+
+
+def test_progress_after_a_rate_limit_lets_the_run_go_on() -> None:
+    watch = a_watch()
+    hear(watch, "\n".join(recorded("gemini-long")) + "\n", now=0)
+
+    hear(watch, '{"type": "message"}\n', now=60, stderr=False)
+
+    assert (watch.due, watch.standing) == (NEVER, None)
+
+
+def test_chatter_on_stderr_is_no_progress() -> None:
+    watch = a_watch()
+    hear(watch, "\n".join(recorded("gemini-long")) + "\n", now=0)
+
+    hear(watch, "    at async main\n\n", now=60)
+
+    assert watch.due == 120
+
+
+def test_an_allowance_that_is_there_again_soon_is_left_to_the_program() -> None:
+    watch = a_watch()
+    error = json.dumps({"error": {"message": "You exceeded your current quota. Please retry in 35.2s."}})
+
+    hear(watch, f"Attempt 1 failed with status 429. Retrying with backoff... _ApiError: {error}\n", now=0)
+
+    assert watch.due == 120
+    assert watch.standing is not None
+    assert watch.standing.retry_at == AT + timedelta(seconds=35.2)
+
+
+def test_a_line_without_an_end_takes_no_memory_and_hides_no_later_one() -> None:
+    watch = a_watch()
+
+    for _ in range(100):
+        hear(watch, "x" * 65536, now=0)
+    hear(watch, f"\n{recorded('gemini-plan')[2]}\n", now=1)
+
+    assert watch.due == 1
+
+
+def an_ending(name: str, code: int, ended_by: str = "exit") -> Ending:
+    return Ending(code=code, ended_by=ended_by, at=AT, stderr="\n".join(recorded(name)))  # type: ignore[arg-type]
+
+
+def test_gemini_without_a_key_is_not_signed_in() -> None:
+    result = gemini.read("", an_ending("gemini-nokey", 41))
+
+    assert (result.status, result.trouble) == ("failed", "auth")
+    assert "you must specify the GEMINI_API_KEY environment variable" in (result.error or "")
+
+
+def test_gemini_that_gave_up_after_its_number_of_turns_says_so() -> None:
+    result = gemini.read("", Ending(code=53, ended_by="exit", at=AT, stderr="Reached max session turns\n"))
+
+    assert (result.trouble, result.error) == ("turns", "Reached max session turns")
+
+
+def test_amp_without_an_account_is_not_signed_in() -> None:
+    result = amp.read("", an_ending("amp-nologin", 1))
+
+    assert (result.status, result.trouble) == ("failed", "auth")
+
+
+@pytest.mark.parametrize(("name", "trouble"), [("gemini-long", "rate_limit"), ("opencode-long", "rate_limit")])
+@pytest.mark.parametrize("ended_by", ["silence", "timeout"])
+def test_a_refused_call_is_what_a_run_that_came_to_nothing_is_about(name: str, trouble: str, ended_by: str) -> None:
+    result = registry.get(name.partition("-")[0]).read("", an_ending(name, -15, ended_by))
+
+    assert (result.status, result.trouble) == ("failed", trouble)
+
+
+def test_a_server_that_fails_is_named_by_the_log_of_opencode() -> None:
+    line = recorded("opencode-long")[0].replace("Too many requests", "Internal trouble of the model")
+
+    result = opencode.read("", Ending(code=-15, ended_by="silence", at=AT, stderr=line))
+
+    assert (result.trouble, "Internal trouble of the model" in (result.error or "")) == ("server", True)

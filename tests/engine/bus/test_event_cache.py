@@ -1,0 +1,99 @@
+"""The text of an open event is read where it stands, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from stage import NOON, said
+
+from prloom.engine.bus import entries
+from prloom.engine.bus.event_cache import EventCache
+from prloom.model.decision import Change, OpenState
+from prloom.model.event import digest
+from prloom.model.state import DispatchState, OpenEvent
+from prloom.storage import paths
+from prloom.storage.journal import Journal
+from prloom.storage.safe_dir import SafeDir
+
+FILE = "events.jsonl"
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with SafeDir.make(tmp_path, "bus") as folder:
+        yield Journal(folder, paths.EVENTS)
+
+
+def admitted(journal: Journal, body: str) -> OpenEvent:
+    """Append an event, and return it as it is when it was taken in."""
+    entries.append(journal, [said("e", body)], NOON)
+    (entry,) = journal.scan()
+    return OpenEvent(
+        id="e",
+        state="pending",
+        position=entry.position,
+        type="pr_comment",
+        source="forge",
+        digest=digest(said("e", body)),
+        since="",
+    )
+
+
+def alter(tmp_path: Path) -> None:
+    file = tmp_path / "bus" / FILE
+    file.write_bytes(file.read_bytes().replace(b"the text", b"another!"))
+
+
+def test_a_text_that_was_asked_for_is_not_read_again(journal: Journal, tmp_path: Path):
+    texts, opened = EventCache(journal), admitted(journal, "the text")
+    first = texts.of(opened)
+    alter(tmp_path)
+
+    assert first is not None
+    assert texts.of(opened) is first
+
+
+def test_a_text_that_is_being_taken_in_is_not_read_at_all(journal: Journal, tmp_path: Path):
+    texts, opened = EventCache(journal), admitted(journal, "the text")
+    event = said("e", "the text")
+    alter(tmp_path)
+
+    texts.keep(event)
+
+    assert texts.of(opened) is event
+
+
+def test_a_text_that_is_forgotten_is_read_anew_and_held_to_what_came_in(journal: Journal, tmp_path: Path):
+    texts, opened = EventCache(journal), admitted(journal, "the text")
+    texts.keep(said("e", "the text"))
+    alter(tmp_path)
+
+    texts.forget()
+
+    assert texts.of(opened) is None
+
+
+@pytest.mark.parametrize(("state", "kept"), [("pending", ["e"]), ("parked", []), ("deferred", [])])
+def test_the_text_of_an_event_that_is_not_pending_any_more_is_let_go(
+    journal: Journal, state: OpenState, kept: list[str]
+):
+    texts, opened = EventCache(journal), admitted(journal, "the text")
+    texts.of(opened)
+
+    texts.let_go(
+        [Change(event_id="e", verdict="deferred", state=state)], DispatchState(open={"e": replace(opened, state=state)})
+    )
+
+    assert list(texts) == kept
+
+
+def test_the_text_of_an_event_that_ended_is_let_go(journal: Journal):
+    texts, opened = EventCache(journal), admitted(journal, "the text")
+    texts.of(opened)
+
+    texts.let_go([Change(event_id="e", verdict="handled", state="handled")], DispatchState())
+
+    assert list(texts) == []

@@ -1,0 +1,230 @@
+"""The plugins at work: which of them take part, what is told of them, and when one is left alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from stage import NOON, FunctionHost, Stage, said
+
+from prloom.api import HOOKS, PluginContext, hooks
+from prloom.core import bounds
+from prloom.core.breaker import THRESHOLD
+from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
+from prloom.errors import ExtensionError
+from prloom.testing import an_event
+
+
+def hooking(*hooks: str, command: str | None = None) -> Any:
+    def register(ctx: PluginContext) -> None:
+        for hook in hooks:
+            ctx.register_hook(hook, lambda value, context: None)
+        if command is not None:
+            ctx.register_command(command, lambda event, context: None, help="does it")
+
+    return register
+
+
+def plugin(key: str, register: Any) -> RunningPlugin:
+    return RunningPlugin(key, "test", FunctionHost(key, register), "defer")
+
+
+async def started(*plugins: RunningPlugin) -> PluginSet:
+    plugin_set = PluginSet(plugins)
+    await plugin_set.start()
+    return plugin_set
+
+
+class Unloadable(FunctionHost):
+    async def start(self) -> Any:
+        raise ExtensionError("plugin broken could not be loaded: line 3")
+
+    async def stop(self) -> None:
+        raise OSError("and does not go either")
+
+
+async def test_plugins_take_part_in_their_order_by_what_they_registered():
+    plugin_set = await started(
+        plugin("b", hooking("beforeTriage", "onEvent")),
+        plugin("a", hooking("beforeTriage")),
+        plugin("c", hooking("onGlobalEvent")),
+    )
+
+    roster = plugin_set.roster()
+
+    assert (roster.observers, roster.triagers) == (("b",), ("b", "a"))
+    assert plugin_set.repository_roster().observers == ("c",)
+
+
+async def test_a_plugin_that_registers_nothing_keeps_no_process():
+    inert, hooked = plugin("a", hooking()), plugin("b", hooking("onEvent"))
+    commanded = plugin("c", hooking(command="d"))
+
+    plugin_set = await started(inert, hooked, commanded)
+
+    assert [each.host.stopped for each in (inert, hooked, commanded)] == [1, 0, 0]
+    assert [(told["name"], told["loaded"], told["error"]) for told in plugin_set.report()] == [
+        ("a", True, None),
+        ("b", True, None),
+        ("c", True, None),
+    ]
+
+
+async def test_the_hook_points_that_are_said_to_fire_are_those_that_the_dispatcher_calls(stage: Stage):
+    called: set[str] = set()
+
+    def register(ctx: PluginContext) -> None:
+        for name in HOOKS:
+            if not hooks.refused(name):
+                ctx.register_hook(name, lambda value, context: called.add(context.hook_point))
+
+    stage.adopt()
+    stage.plugin("everywhere", register)
+    stage.bridge.news = [said("a"), an_event(id="b", source="ci", type="release_published", pr=None)]
+
+    await stage.tick()
+
+    assert called == hooks.FIRING
+
+
+async def test_a_command_that_another_plugin_has_is_told(caplog: pytest.LogCaptureFixture):
+    plugin_set = await started(plugin("a", hooking(command="deploy")), plugin("b", hooking(command="Deploy")))
+
+    warning = "plugin b: plugin a has the command /Deploy too and comes first; plugins.order changes that"
+    assert warning in caplog.text
+    assert [each["warnings"] for each in plugin_set.report()] == [[], [warning]]
+
+
+async def test_among_commands_of_one_name_the_first_plugins_wins():
+    plugin_set = await started(plugin("a", hooking(command="deploy")), plugin("b", hooking(command="deploy")))
+
+    assert plugin_set.roster().commands == {"deploy": "a"}
+    assert plugin_set.command_help() == {"deploy": "does it"}
+
+
+async def test_a_commands_name_in_any_case_reaches_its_plugin_and_what_it_returns_is_posted(stage: Stage):
+    def register(ctx: PluginContext) -> None:
+        ctx.register_command("Deploy", lambda event, triage: f"Deploying {event.id}.")
+
+    stage.adopt()
+    stage.plugin("p", register)
+    stage.bridge.news = [said("a", "/deploy now"), said("b", "/DEPLOY")]
+
+    await stage.tick()
+
+    assert sorted(post.partition("\n")[0] for post in stage.bridge.posts) == ["Deploying a.", "Deploying b."]
+    assert stage.triager.batches == []
+
+
+async def test_a_plugin_that_a_preset_disables_sees_nothing_of_the_plans_that_choose_it(stage: Stage):
+    stage.configure('[presets.calm.plugins]\ndisabled = ["p"]\n')
+    stage.adopt("pr-7", preset="calm")
+    stage.adopt("pr-8", pr=8)
+    host = stage.plugin("p", hooking("onEvent", "beforeTriage", command="deploy"))
+    stage.bridge.news = [said("a"), said("b", "/deploy"), said("c", pr=8)]
+
+    await stage.tick()
+
+    assert {event_id for ids in host.shown for event_id in ids} == {"c"}
+    assert sorted(stage.triager.batches) == [("a", "b"), ("c",)]
+
+
+async def test_a_preset_names_a_plugin_as_the_configuration_does():
+    plugin_set = await started(plugin("quiet_period", hooking("beforeTriage")), plugin("b", hooking("beforeTriage")))
+
+    assert plugin_set.roster(["quiet-period"]).triagers == ("b",)
+
+
+async def test_a_plugin_that_cannot_be_loaded_is_its_own_trouble(stage: Stage):
+    stage.adopt()
+    good = stage.plugin("good", hooking("beforeTriage"))
+    stage.hosts.insert(0, Unloadable("broken", hooking()))
+    stage.on_error["broken"] = "defer"
+    stage.bridge.news = [said("a")]
+
+    await stage.tick()
+
+    assert good.shown == [("a",)]
+    told = {each["name"]: (each["loaded"], each["error"]) for each in stage.published("plugins")}
+    assert told == {"broken": (False, "could not be loaded: line 3"), "good": (True, None)}
+
+
+async def test_a_plugin_that_cannot_be_stopped_keeps_no_other_from_it(caplog: pytest.LogCaptureFixture):
+    good = plugin("good", hooking())
+    plugin_set = PluginSet([RunningPlugin("broken", "test", Unloadable("broken", hooking()), "defer"), good])
+
+    await plugin_set.stop()
+
+    assert isinstance(good.host, FunctionHost)
+    assert good.host.stopped == 1
+    assert "plugin broken could not be stopped" in caplog.text
+
+
+# ---- failing often
+
+
+def test_different_events_that_it_fails_on_switch_a_plugin_off():
+    one = plugin("p", hooking())
+    for number in range(THRESHOLD):
+        assert one.breaker.off_until is None
+        one.failed("bad", NOON, f"e{number}")
+
+    assert one.breaker.off_until is not None
+    assert str(one.report()["error"]).startswith("switched off until")
+
+
+def test_one_event_that_it_always_fails_on_switches_it_off_too_and_the_report_is_short():
+    one = plugin("p", hooking())
+    for _ in range(THRESHOLD):
+        one.failed("bad" * 10**6, NOON, "e")
+
+    assert str(one.report()["error"]).startswith("switched off for the event that it fails on until")
+    assert len(str(one.report()["error"])) < 2 * bounds.REASON
+
+
+def test_a_success_forgets_the_failures():
+    one = plugin("p", hooking())
+    for number in range(THRESHOLD - 1):
+        one.failed("bad", NOON, f"e{number}")
+    one.worked()
+
+    one.failed("bad", NOON, "another")
+
+    assert one.breaker.off_until is None
+
+
+def test_a_trial_that_fails_keeps_the_plugin_off_for_longer():
+    one = plugin("p", hooking())
+    for number in range(THRESHOLD):
+        one.failed("bad", NOON, f"e{number}")
+    first = one.breaker.off_until
+    assert first is not None
+
+    one.failed("bad", first, "e0")
+
+    assert one.breaker.off_until is not None
+    assert one.breaker.off_until - first > timedelta(seconds=100)
+
+
+async def test_the_log_names_a_plugin_once(stage: Stage, caplog: pytest.LogCaptureFixture):
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def bad(plan: str, triage: Any) -> None:
+            raise RuntimeError("boom")
+
+    stage.adopt()
+    stage.plugin("bad", register)
+    stage.bridge.news = [said("a"), said("b")]
+
+    await stage.tick()
+
+    lines = [record.getMessage() for record in caplog.records if "boom" in record.getMessage()]
+    assert len(lines) == 3  # in company, and then each of the two alone
+    assert [line.count("plugin bad") for line in lines] == [1, 1, 1]
+
+
+async def test_the_log_names_a_plugin_once_that_cannot_be_loaded(caplog: pytest.LogCaptureFixture):
+    await started(RunningPlugin("broken", "test", Unloadable("broken", lambda ctx: None), "defer"))
+
+    assert "plugin broken is not used: could not be loaded: line 3" in caplog.text

@@ -1,0 +1,232 @@
+"""All that one repository has open, and what is told of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stage import Stage, said
+
+from prloom.api import Author
+from prloom.engine.plan.rules import rules
+from prloom.engine.plan_registry import PlanRegistry
+from prloom.errors import AlreadyRunningError, PrloomError, StorageError
+from prloom.storage.faulty import FullDisk, NotingDisk
+from prloom.storage.safe_dir import TEMPORARY
+
+
+@pytest.fixture
+def board(stage: Stage) -> Iterator[PlanRegistry]:
+    opened = PlanRegistry(stage.paths, rules(stage.config), stage.clock)
+    yield opened
+    opened.close()
+
+
+def take_up(stage: Stage, board: PlanRegistry) -> None:
+    board.take_up(rules(stage.config))
+
+
+def bridge(at: str | None = None, error: str | None = None, requests: int = 0) -> dict[str, Any]:
+    count = {"total": requests, "charged": 0}
+    return {"name": "forge", "lastPollAt": at, "lastOkAt": at, "error": error, "requests": count}
+
+
+def test_plans_that_were_adopted_are_taken_up_and_those_given_up_are_let_go_of(stage: Stage, board: PlanRegistry):
+    first = stage.adopt("pr-1", pr=1)
+    stage.adopt("pr-2", pr=2)
+    take_up(stage, board)
+    assert list(board.runtimes) == ["pr-1", "pr-2"]
+    (first / "state.json").unlink()
+    stage.adopt("pr-3", pr=3)
+
+    take_up(stage, board)
+
+    assert list(board.runtimes) == ["pr-2", "pr-3"]
+    assert [runtime.id for runtime in board.lost] == ["pr-1"]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        ("{", "cannot be read"),
+        ('{"id": 7}', "cannot be used"),
+        ('{"id": "other", "branch": "b"}', "belongs to plan 'other'"),
+        ('{"id": "pr-1", "branch": "b", "preset": "gone"}', "no preset gone is configured"),
+    ],
+)
+def test_a_plan_that_cannot_be_opened_says_why_and_keeps_no_other_from_it(
+    stage: Stage, board: PlanRegistry, state: str, reason: str
+):
+    (stage.adopt("pr-1", pr=1) / "state.json").write_text(state)
+    stage.adopt("pr-2", pr=2)
+
+    take_up(stage, board)
+
+    assert list(board.runtimes) == ["pr-2"]
+    assert reason in board.unreadable["pr-1"]
+
+
+def test_a_plan_that_is_mended_is_taken_up(stage: Stage, board: PlanRegistry):
+    file = stage.adopt() / "state.json"
+    good = file.read_text()
+    file.write_text("{")
+    take_up(stage, board)
+    file.write_text(good)
+
+    take_up(stage, board)
+
+    assert list(board.runtimes) == ["pr-7"]
+    assert board.unreadable == {}
+
+
+def test_that_the_plans_cannot_be_listed_is_told_until_they_can(stage: Stage, board: PlanRegistry):
+    stage.adopt()
+    take_up(stage, board)
+    home = stage.paths.worktrees
+    home.rename(home.with_name("away"))
+    home.write_text("")
+    take_up(stage, board)
+    assert "cannot read" in board.unreadable[""]
+    home.unlink()
+    home.with_name("away").rename(home)
+
+    take_up(stage, board)
+
+    assert list(board.runtimes) == ["pr-7"]
+    assert board.unreadable == {}
+
+
+def test_a_link_in_the_place_of_a_plans_folder_is_not_followed(stage: Stage, board: PlanRegistry):
+    local = stage.adopt()
+    local.rename(stage.root / "elsewhere")
+    local.symlink_to(stage.root / "elsewhere")
+
+    take_up(stage, board)
+
+    assert board.runtimes == {}
+    assert "is a symbolic link, and prloom does not use it" in board.unreadable["pr-7"]
+
+
+async def test_each_plan_is_worked_by_the_rules_of_its_preset(stage: Stage):
+    stage.configure('[presets.open.trust]\nminimum = "read"\n')
+    stage.adopt("pr-1", pr=1, preset="open")
+    stage.adopt("pr-2", pr=2)
+    stage.bridge.news = [said(f"e{n}", pr=n, author=Author("bob", "read")) for n in (1, 2)]
+
+    await stage.tick()
+
+    assert stage.triager.batches == [("e1",)]
+    assert stage.open("pr-2")["e2"]["state"] == "held"
+
+
+def test_the_text_of_a_plan_is_read_by_its_id(stage: Stage, board: PlanRegistry):
+    (stage.adopt() / "plan.md").write_text("# The plan\n")
+    take_up(stage, board)
+
+    assert board.read_plan("pr-7") == "# The plan\n"
+    with pytest.raises(PrloomError, match="there is no plan 'pr-8'; the plans are pr-7"):
+        board.read_plan("pr-8")
+
+
+def test_where_its_own_bus_cannot_be_opened_the_repository_is_free_for_another_dispatcher(stage: Stage):
+    (stage.root / "prloom/.local/bus/decisions.jsonl").mkdir(parents=True)
+    with pytest.raises(StorageError, match=r"decisions\.jsonl is a folder"):
+        PlanRegistry(stage.paths, rules(stage.config), stage.clock)
+    (stage.root / "prloom/.local/bus/decisions.jsonl").rmdir()
+
+    PlanRegistry(stage.paths, rules(stage.config), stage.clock).close()
+
+
+def test_a_second_board_is_told_who_has_the_first(stage: Stage, board: PlanRegistry):
+    with pytest.raises(AlreadyRunningError, match="a dispatcher already runs here"):
+        PlanRegistry(stage.paths, rules(stage.config), stage.clock)
+
+
+# ---- what is told
+
+
+def test_a_bridge_that_is_asked_again_and_again_is_told_of_every_few_seconds(stage: Stage):
+    disk = NotingDisk()
+    board = PlanRegistry(stage.paths, rules(stage.config), stage.clock, disk=disk)
+    board.publish([], [bridge("2026-01-01T12:00:00.000Z")], stage.clock())
+    disk.done.clear()
+
+    for second in range(5):
+        board.publish([], [bridge(f"2026-01-01T12:00:{second:02}.000Z", requests=second)], stage.clock())
+    assert disk.done == []
+
+    board.publish([], [bridge("2026-01-01T12:00:05.000Z", requests=5)], stage.clock())
+    told = stage.published("bridges")[0]
+    assert (told["lastPollAt"], told["requests"]["total"]) == ("2026-01-01T12:00:05.000Z", 5)
+    board.close()
+
+
+def test_a_bridges_error_is_told_at_once(stage: Stage, board: PlanRegistry):
+    board.publish([], [bridge("2026-01-01T12:00:00.000Z")], stage.clock())
+
+    board.publish([], [bridge("2026-01-01T12:00:02.000Z", error="no route")], stage.clock())
+
+    assert stage.published("bridges")[0]["error"] == "no route"
+
+
+def test_what_could_not_be_told_is_told_again(stage: Stage, board: PlanRegistry, tmp_path: Path):
+    target = stage.root / "prloom/.local/bus/state/plugins.json"
+    target.mkdir()
+    with pytest.raises(StorageError):
+        board.publish([{"name": "p"}], [], stage.clock())
+    target.rmdir()
+
+    board.publish([{"name": "p"}], [], stage.clock())
+
+    assert json.loads(target.read_text())["plugins"] == [{"name": "p"}]
+
+
+@pytest.mark.parametrize("broken", ["work", "plugins", "bridges", "plans"])
+def test_a_file_that_cannot_be_written_keeps_no_other_from_being_written(
+    stage: Stage, board: PlanRegistry, broken: str
+):
+    folder = stage.root / "prloom/.local/bus/state"
+    (folder / f"{broken}.json").mkdir()
+
+    with pytest.raises(StorageError, match=rf"{broken}\.json"):
+        board.publish([], [], stage.clock())
+
+    told = {"work", "plugins", "bridges", "plans"} - {broken}
+    assert {name for name in told if (folder / f"{name}.json").is_file()} == told
+
+
+def test_each_file_that_cannot_be_written_is_named(stage: Stage):
+    disk = FullDisk(1 << 20)
+    board = PlanRegistry(stage.paths, rules(stage.config), stage.clock, disk=disk)
+    disk.room = 0
+
+    with pytest.raises(StorageError) as refused:
+        board.publish([], [], stage.clock())
+
+    lines = str(refused.value).split("; cannot write ")
+    names = ("work.json", "plugins.json", "bridges.json", "plans.json")
+    assert all(name in line for name, line in zip(names, lines, strict=True))
+    disk.room = 1 << 20
+    board.close()
+
+
+async def test_what_crashes_left_half_written_is_cleared_away_when_a_board_is_opened(stage: Stage):
+    local = stage.adopt()
+    top = stage.root / "prloom/.local"
+    (top / "bus/state").mkdir(parents=True)
+    (local / "bus/state").mkdir(parents=True)
+    folders = [top, top / "bus/state", local, local / "bus", local / "bus/state"]
+    old, new = [[each / f".{name}.x{TEMPORARY}" for each in folders] for name in ("old", "new")]
+    for file in (*old, *new):
+        file.write_text("half")
+    for file in old:
+        os.utime(file, (0, 0))
+
+    await stage.tick()
+
+    assert [file for file in old if file.exists()] == []
+    assert [file for file in new if not file.exists()] == []

@@ -1,0 +1,129 @@
+"""The process of a plugin as any other program may drive it: JSON-RPC lines on its standard input and output."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+import msgspec
+import pytest
+
+from prloom.extensions.discovery import DiscoveredPlugin
+from prloom.model.hook import HookCall
+
+Plugin = Callable[..., DiscoveredPlugin]
+Wire = Callable[[dict[str, Any] | bytes], dict[str, Any]]
+
+
+@pytest.fixture(params=["in a session of its own", "in the session of its parent"])
+def process(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "prloom.extensions.host.main"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=request.param == "in a session of its own",
+    ) as process:
+        yield process
+        process.kill()
+
+
+@pytest.fixture
+def ask(process: subprocess.Popen[bytes]) -> Wire:
+    def exchange(message: dict[str, Any] | bytes) -> dict[str, Any]:
+        line = message if isinstance(message, bytes) else json.dumps({"jsonrpc": "2.0", **message}).encode()
+        send(process.stdin, line)
+        assert process.stdout is not None
+        return dict(json.loads(process.stdout.readline()))
+
+    return exchange
+
+
+def send(stdin: IO[bytes] | None, line: bytes) -> None:
+    assert stdin is not None
+    stdin.write(line + b"\n")
+    stdin.flush()
+
+
+def test_a_plugin_is_loaded_and_called_by_json_rpc(
+    plugin: Plugin, ask: Wire, make_call: Callable[..., HookCall]
+) -> None:
+    found = plugin("""
+        def register(ctx):
+            @ctx.hook("beforeTriage")
+            def look(plan, triage):
+                triage.mark_event_handled("e1")
+    """)
+
+    loaded = ask({"id": 1, "method": "initialize", "params": {"found": msgspec.to_builtins(found)}})
+    called = ask({"id": "a", "method": "hook", "params": {"number": 1, "call": msgspec.to_builtins(make_call())}})
+
+    assert loaded == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": {
+            "hooks": ["beforeTriage"],
+            "commands": {},
+            "approvedCommands": [],
+            "tools": {},
+            "skills": {},
+            "warnings": [],
+        },
+    }
+    assert called["id"] == "a"
+    assert called["result"]["marks"][0] | {"reason": None} == {
+        "eventId": "e1",
+        "verdict": "handled",
+        "reason": None,
+        "retryAfterMs": None,
+        "until": None,
+        "onExpire": None,
+    }
+
+
+def test_what_is_not_understood_is_answered_with_the_codes_of_json_rpc(
+    ask: Wire, make_call: Callable[..., HookCall]
+) -> None:
+    call = {"number": 1, "call": msgspec.to_builtins(make_call())}
+
+    answers = [
+        ask(b"{"),
+        ask(b'{"jsonrpc": "1.0"}'),
+        ask({"id": 1, "method": "dance"}),
+        ask({"id": 2, "method": "hook", "params": {"number": "x"}}),
+        ask({"id": 3, "method": "hook", "params": call}),
+    ]
+
+    assert [(answer["id"], answer["error"]["code"]) for answer in answers] == [
+        (None, -32700),
+        (None, -32600),
+        (1, -32601),
+        (2, -32602),
+        (3, -32600),
+    ]
+    assert answers[4]["error"]["message"] == "the plugin is not loaded"
+
+
+def test_the_process_ends_when_nobody_speaks_to_it_any_more_even_while_a_hook_hangs(
+    plugin: Plugin, ask: Wire, process: subprocess.Popen[bytes], make_call: Callable[..., HookCall]
+) -> None:
+    found = plugin("""
+        import threading
+
+        def register(ctx):
+            @ctx.hook("beforeTriage")
+            def look(plan, triage):
+                triage.log.warning("here")
+                threading.Event().wait()
+    """)
+    ask({"id": 1, "method": "initialize", "params": {"found": msgspec.to_builtins(found), "logLevel": 30}})
+    said = ask({"id": 2, "method": "hook", "params": {"number": 1, "call": msgspec.to_builtins(make_call())}})
+    assert (said["method"], said["params"]) == ("log", {"level": 30, "message": "here"})
+    assert process.stdin is not None
+
+    process.stdin.close()
+
+    assert process.wait(10) in {0, -signal.SIGKILL}
