@@ -70,7 +70,9 @@ def explain(error: BaseException) -> str | None:
     match error:
         case BaseExceptionGroup():
             lines = dict.fromkeys(explain(each) for each in leaves(error))
-            return None if None in lines else "; ".join(filter(None, lines))
+            if None in lines:
+                return None
+            return "; ".join(filter(None, lines))
         case PrloomError():
             return str(error)
         case MemoryError():
@@ -80,7 +82,9 @@ def explain(error: BaseException) -> str | None:
         case RuntimeError() if str(error) == _NO_THREAD:
             return f"no new thread can be started; {_REMEDIES[errno.EAGAIN]}"
         case OSError(errno=number, filename=name) if number in _REMEDIES and (name or number not in _NAMED):
-            where = f" ({name})" if name else ""
+            where = ""
+            if name:
+                where = f" ({name})"
             return f"{error.strerror}{where}; {_REMEDIES[number]}"
         case _:
             return None
@@ -92,7 +96,9 @@ def describe(error: BaseException) -> str:
     if explained is not None:
         return explained
     cause = next(leaves(error), error)
-    return f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+    if str(cause):
+        return f"{type(cause).__name__}: {cause}"
+    return type(cause).__name__
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:

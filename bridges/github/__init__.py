@@ -86,9 +86,13 @@ class GithubBridge:
 
     def acknowledgement(self, event: Event) -> React | None:
         """Return the reaction by which a comment is acknowledged; GitHub takes none to a review."""
-        where = reply_target.read(event.reply_to.token, None) if event.reply_to is not None else None
+        where = None
+        if event.reply_to is not None:
+            where = reply_target.read(event.reply_to.token, None)
         is_comment = where is not None and bool(where.comment or where.inline)
-        return React(self._acknowledge) if self._acknowledge and is_comment else None
+        if self._acknowledge and is_comment:
+            return React(self._acknowledge)
+        return None
 
     async def permission(self, ctx: BridgeContext, login: str) -> str:
         """Return what somebody may do in the repository; nothing where GitHub knows no such account."""

@@ -43,7 +43,12 @@ class Changes:
                 self.moved.discard(post.where.pr)
             if older is None:
                 self._known.count(post.where.pr, posts.kind(post.key))
-            name = event.id if event is not None else older.event if older else posts.event_id(post)
+            if event is not None:
+                name = event.id
+            elif older:
+                name = older.event
+            else:
+                name = posts.event_id(post)
             self._known.remember(post.key, posts.known(post, name))
 
     def told(self) -> list[Event]:

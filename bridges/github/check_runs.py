@@ -98,7 +98,9 @@ class CheckPoller:
 
     def _address(self, seen: SeenPullRequest, kind: str) -> str:
         repository = self._source.repository
-        return repository.checks(seen.head) if kind == "checks" else repository.statuses(seen.head)
+        if kind == "checks":
+            return repository.checks(seen.head)
+        return repository.statuses(seen.head)
 
     async def _results(self, answer: Answer, kind: str) -> list[CheckResult]:
         if kind == "checks":
@@ -119,7 +121,9 @@ class CheckPoller:
             known.moved = self._now
 
     async def _event(self, result: CheckResult, number: int, seen: SeenPullRequest, place: int) -> Event:
-        log = await self._log(result.job) if result.job is not None and place < _LOGS else ""
+        log = ""
+        if result.job is not None and place < _LOGS:
+            log = await self._log(result.job)
         return checks.event(result, number, seen, log)
 
     async def _log(self, job: int) -> str:

@@ -62,7 +62,10 @@ class Deletions:
     async def _missing(self, number: int, kind: str) -> list[str]:
         """Return the remembered posts of a kind that the pull request's own list of all of them does not have."""
         repository = self._source.repository
-        url = repository.comments_of(number) if kind == "comments" else repository.inline_of(number)
+        if kind == "comments":
+            url = repository.comments_of(number)
+        else:
+            url = repository.inline_of(number)
         there = {f"{posts.MARKS[kind]}{json_access.number(item, 'id')}" for item in await self._source.all(url)}
         remembered = (key for key, post in self._known.posts.items() if post.pr == number)
         return [key for key in remembered if posts.kind(key) == kind and key not in there]

@@ -131,7 +131,9 @@ class _Carrier:
 
     async def _react(self, reaction: str) -> Delivered | Refused:
         ask = requests.react(self.source.repository, self.where, reaction)
-        return ask if isinstance(ask, Refused) else await self._ask(ask)
+        if isinstance(ask, Refused):
+            return ask
+        return await self._ask(ask)
 
     async def _merge(self, wanted: Merge) -> Delivered | Refused:
         """Merge the commit that was decided on, or that an earlier attempt was about; only without either the head.
@@ -170,7 +172,9 @@ class _Carrier:
         if thread is None or thread.resolved:  # what is gone is settled
             return Delivered()
         answer = await self._graph(graphql.resolve(thread.id))
-        return answer if isinstance(answer, Refused) else Delivered()
+        if isinstance(answer, Refused):
+            return answer
+        return Delivered()
 
     async def _graph(self, question: Json) -> Json:
         """Ask in GraphQL; return the answer, or the refusal that a 200 may hide."""

@@ -27,7 +27,9 @@ async def open_(source: ApiReader, *, branch: str, base: str, title: str, body: 
     try:
         answer = await source.http.request("POST", source.repository.pulls(), body=wanted)
     except HttpError as error:
-        there = await _find(source, branch, base) if error.trouble in {"refused", "unknown"} else None
+        there = None
+        if error.trouble in {"refused", "unknown"}:
+            there = await _find(source, branch, base)
         if there is not None:
             return there
         text = f"GitHub did not open a pull request for {branch!r}: {errors.said(error)}"
@@ -53,4 +55,6 @@ async def mark_ready(source: ApiReader, url: str, number: int) -> None:
 
 async def _find(source: ApiReader, branch: str, base: str) -> PullRequest | None:
     found = await source.all(source.repository.pulls_of(branch, base))
-    return pulls.pull_request(found[0]) if found else None
+    if found:
+        return pulls.pull_request(found[0])
+    return None

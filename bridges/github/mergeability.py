@@ -85,7 +85,10 @@ class Mergeability:
             self._gone(number)
             return
         self._known.find(number)
-        item = None if answer.unchanged else answer.json()
+        if answer.unchanged:
+            item = None
+        else:
+            item = answer.json()
         now = pulls.summary(item)
         if now is None:
             _wait(self._known, number)

@@ -83,7 +83,10 @@ async def _first_answer(ctx: BridgeContext, source: ApiReader, known: GithubCurs
         return source, answer
     found = json_access.text((await source.get(source.repository.root)).json(), "full_name")
     if found:
-        known.renamed = {configured: found} if found != configured else {}
+        if found != configured:
+            known.renamed = {configured: found}
+        else:
+            known.renamed = {}
         source = source.called(found)
         ctx.log.warning("the repository %s was renamed to %s", configured, found)
     return source, answer
@@ -95,7 +98,9 @@ def _start(now: datetime | None, newest: str) -> str:
     Where GitHub does not tell the time, it is no earlier than the `newest` change of a pull request.
     """
     by_then = now or json_access.time(newest)
-    return _EVER if by_then is None else iso(by_then - _OVERLAP)[:19] + "Z"
+    if by_then is None:
+        return _EVER
+    return iso(by_then - _OVERLAP)[:19] + "Z"
 
 
 class _Look:
@@ -154,7 +159,9 @@ class _Look:
         try:
             await step(number)
         except HttpError as error:
-            what = f"#{number}" if number else "the rest"
+            what = "the rest"
+            if number:
+                what = f"#{number}"
             self._ctx.log.warning("the next poll reads %s again: %s", what, errors.explained(error))
             return error.trouble not in _STOPS
         return time.monotonic() < self._end

@@ -41,7 +41,9 @@ class Posting:
         earlier = await self._earlier(inline=root is not None)
         if earlier is not None:
             return earlier
-        return await self._converse(message) if root is None else await self._in_thread(root, message)
+        if root is None:
+            return await self._converse(message)
+        return await self._in_thread(root, message)
 
     async def say_at_line(self, payload: InlineComment) -> Delivered | Refused:
         """Comment at a line; in the conversation where the line is not in the diff (any more)."""

@@ -132,11 +132,20 @@ class PullRequests:
         read once more when that second is long over.
         """
         answer = await self._source.get(urls.listed(f"{self._source.repository.pull(number)}/reviews"), seen.reviews)
-        found = [] if answer.unchanged else await self._source.rest(answer)
+        if answer.unchanged:
+            found = []
+        else:
+            found = await self._source.rest(answer)
         said = await self._source.account.tell_own(self._source, [posts.review(item, number) for item in found])
         due = [each for each in self._known.reviews_due if each != number]
-        self._known.reviews_due = due if settled(answer, seen.updated) else [*due, number]
+        if settled(answer, seen.updated):
+            self._known.reviews_due = due
+        else:
+            self._known.reviews_due = [*due, number]
         if not answer.unchanged:  # the tag is that of one page, which when full looks the same as more follow it
             alone = answer.next_page is None and len(found) < urls.PAGE
-            seen.reviews = answer.etag if alone else None
+            if alone:
+                seen.reviews = answer.etag
+            else:
+                seen.reviews = None
         return said

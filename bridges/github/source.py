@@ -80,11 +80,18 @@ class ApiReader:
             last = max(last, json_access.text(page[-1], "updated_at") if page else last)
             if answer.next_page is None:
                 break
-            asked, where = (last, url(last)) if last > asked else (asked, answer.next_page)
+            if last > asked:
+                asked = last
+                where = url(last)
+            else:
+                where = answer.next_page
             answer = await self.get(where)
             page = list(json_access.items(answer.json()))
             found += page
-        begin = feed.since if len(found) <= _WINDOW else max(feed.since, _begin(answer, last))
+        if len(found) <= _WINDOW:
+            begin = feed.since
+        else:
+            begin = max(feed.since, _begin(answer, last))
         # A full page looks the same when more comes after it, so its tag tells of nothing.
         alone = asked == feed.since == begin and len(found) < PAGE
         feed.since, feed.etag = begin, answer.etag if alone else None

@@ -55,7 +55,10 @@ class LocalBridge:
 
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
         """Return the items that were not asked before. A file that cannot be read keeps no other from being read."""
-        before: Mapping[str, Json] = state if isinstance(state, dict) else {}
+        if isinstance(state, dict):
+            before: Mapping[str, Json] = state
+        else:
+            before = {}
         cursors, troubles = _mapping(before.get("asked")), {}
         events: list[Event] = []
         after: dict[str, Json] = {plan.id: cursors.get(plan.id) for plan in ctx.plans}
@@ -163,9 +166,13 @@ def _place(ctx: BridgeContext, target: Target) -> tuple[TrackedPlan, str | None]
         return Refused("the target's token does not name an item; use the event's reply_to, or None for `## replies`")
     named, request = meant
     if named is None:
-        return (ctx.plan, None) if ctx.plan else Refused(f"the action does not belong to a plan, so there is no {FILE}")
+        if ctx.plan:
+            return (ctx.plan, None)
+        return Refused(f"the action does not belong to a plan, so there is no {FILE}")
     plans = [plan for plan in (ctx.plan, *ctx.plans) if plan is not None and plan.id == named]
-    return (plans[0], request) if plans else Refused(f"there is no plan {named!r} any more")
+    if plans:
+        return (plans[0], request)
+    return Refused(f"there is no plan {named!r} any more")
 
 
 def _meant(token: Json) -> tuple[str | None, str | None] | None:
@@ -187,8 +194,13 @@ def _wanted(ctx: BridgeContext, action: Action) -> tuple[TrackedPlan, Edit] | Re
     if isinstance(place, Refused):
         return place
     plan, request = place
-    edit = _check(request) if isinstance(action.payload, ResolveThread) else _say(request, action)
-    return edit if isinstance(edit, Refused) else (plan, edit)
+    if isinstance(action.payload, ResolveThread):
+        edit = _check(request)
+    else:
+        edit = _say(request, action)
+    if isinstance(edit, Refused):
+        return edit
+    return (plan, edit)
 
 
 def _say(request: str | None, action: Action) -> Edit | Refused:
@@ -201,7 +213,10 @@ def _say(request: str | None, action: Action) -> Edit | Refused:
     def edit(file: ReviewFileEdit) -> Delivered | Refused | None:
         if marker(action.id) in file.text:
             return Delivered()
-        item = file.item(request) if request else None
+        if request:
+            item = file.item(request)
+        else:
+            item = None
         if item is not None:
             file.edits.add_beneath(item, lines)
             return None
@@ -252,4 +267,6 @@ def _write(plan: TrackedPlan, edits: Sequence[Edit]) -> Sequence[Delivered | Ref
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}

@@ -48,7 +48,10 @@ class Edits:
         if reply.is_enclosed(self._review):
             return False
         separated = bool(self._replies) or self._review.replies is not None
-        self._replies += ["", *lines] if separated else lines
+        if separated:
+            self._replies += ["", *lines]
+        else:
+            self._replies += lines
         return True
 
     def check(self, item: ReviewItem) -> None:

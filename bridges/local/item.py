@@ -47,7 +47,9 @@ class ItemDraft:
         self._end = start + 1
         self._match = match
         self._outer = markdown.indent(match["before"])
-        gap = match["gap"] if "\t" not in match["gap"] and len(match["gap"]) <= markdown.TAB else " "
+        gap = " "
+        if "\t" not in match["gap"] and len(match["gap"]) <= markdown.TAB:
+            gap = match["gap"]
         self._indent = match["before"] + " " * len(match["bullet"] + gap)
         self._inner = markdown.indent(self._indent)
         first = (match["text"] or "").strip()
@@ -60,7 +62,9 @@ class ItemDraft:
     def begun(cls, start: int, line: str) -> ItemDraft | None:
         """Return the item that begins with this line, or None if none does."""
         match = _ITEM.fullmatch(line)
-        return cls(start, match) if match else None
+        if match:
+            return cls(start, match)
+        return None
 
     def takes(self, line: str) -> bool:
         """Whether the line belongs to the item: it is indented, or goes on with the item's paragraph."""

@@ -35,7 +35,9 @@ def indent(line: str) -> int:
 def quoted(line: str) -> str | None:
     """Return what a line of a quotation says, or None if it is none."""
     match = _QUOTE.fullmatch(line)
-    return match[1] if match else None
+    if match:
+        return match[1]
+    return None
 
 
 def is_structure(line: str) -> bool:
@@ -60,7 +62,9 @@ def opens(line: str) -> str:
     """Return what will end the block that the line opens, of code or a comment of several lines; empty if none."""
     text = line.lstrip(" \t")
     if text.startswith("<!--"):
-        return "" if COMMENT_END in text[2:] else COMMENT_END
+        if COMMENT_END in text[2:]:
+            return ""
+        return COMMENT_END
     match = _FENCE.fullmatch(line)
     if match is None or (match[1].startswith("`") and "`" in match[2]):
         return ""

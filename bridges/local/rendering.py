@@ -24,7 +24,9 @@ _REACTIONS = {
 def title(text: str) -> str:
     """Return the first line of a text, shortened."""
     first = text.split("\n", 1)[0].strip()
-    return first if len(first) <= _TITLE else first[: _TITLE - 1].rstrip() + "…"
+    if len(first) <= _TITLE:
+        return first
+    return first[: _TITLE - 1].rstrip() + "…"
 
 
 def message(payload: Payload) -> str | Refused:
@@ -42,7 +44,9 @@ def message(payload: Payload) -> str | Refused:
             return Refused(
                 f"a local review file does not support {_kind(payload)}; this needs a pull request on a forge"
             )
-    return said if said.strip() else Refused("the message is empty, so there is nothing to write")
+    if said.strip():
+        return said
+    return Refused("the message is empty, so there is nothing to write")
 
 
 def _kind(payload: object) -> str:
@@ -60,8 +64,12 @@ def _comment(comment: Mapping[str, Json]) -> str:
     text = str(comment.get("message") or comment.get("body") or "").strip()
     indented = "\n".join(f"  {line}" if line.strip() else "" for line in text.splitlines()).strip()
     path = comment.get("path")
-    return f"{_place(path, comment.get('line'))}: {indented}" if path else indented
+    if path:
+        return f"{_place(path, comment.get('line'))}: {indented}"
+    return indented
 
 
 def _place(path: Json, line: Json) -> str:
-    return f"`{path}:{line}`" if line else f"`{path}`"
+    if line:
+        return f"`{path}:{line}`"
+    return f"`{path}`"

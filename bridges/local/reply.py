@@ -26,7 +26,10 @@ def quotation(action: str, message: str) -> list[str]:
     text = message.encode("utf-8", "replace").decode("utf-8")
     lines = [_harmless(line) for line in text.splitlines()]
     full = [number for number, line in enumerate(lines) if line.strip()]
-    kept = lines[full[0] : full[-1] + 1] if full else []
+    if full:
+        kept = lines[full[0] : full[-1] + 1]
+    else:
+        kept = []
     return [f"> {marker(action)}", *(f"> {line}" if line.strip() else ">" for line in kept)]
 
 
@@ -62,7 +65,9 @@ def inserted(lines: Sequence[str], new: Mapping[int, Sequence[str]], newline: st
 
 
 def _where(review: ReviewFile) -> int:
-    return len(review.lines) if review.replies is None else review.replies
+    if review.replies is None:
+        return len(review.lines)
+    return review.replies
 
 
 def _headings(review: ReviewFile) -> list[str]:

@@ -50,7 +50,9 @@ def parse(text: str) -> ReviewFile:
     for index in range(len(lines)):
         reader.read(index)
     reader.end_item()
-    newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
+    newline = "\n"
+    if lines and lines[0].endswith("\r\n"):
+        newline = "\r\n"
     items = tuple(item for item in reader.items if item.text)  # one without words is still being written
     return ReviewFile(lines, newline, items, reader.replies, reader.unclosed, tuple(reader.ignored))
 
@@ -98,7 +100,9 @@ class _Reader:
 
     def _begin(self, index: int, line: str) -> None:
         self.end_item()
-        following = self._lines[index + 1] if index + 1 < len(self._lines) else ""
+        following = ""
+        if index + 1 < len(self._lines):
+            following = self._lines[index + 1]
         heading = markdown.heading(line, following)
         self._until = markdown.opens(line)
         if self._until:
@@ -106,7 +110,10 @@ class _Reader:
         elif heading is not None:
             level, title = heading
             if level <= _SECTION:
-                self._section = title.casefold() if level == _SECTION else ""
+                if level == _SECTION:
+                    self._section = title.casefold()
+                else:
+                    self._section = ""
         else:
             self._item = ItemDraft.begun(index, line)
             if self._item is None and looks_like_item(line):

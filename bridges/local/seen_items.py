@@ -37,7 +37,9 @@ class RequestedItem(NamedTuple):
     @property
     def id(self) -> str:
         """What names the request in events and in their replies."""
-        return self.words if self.ordinal == 0 else f"{self.words}-{self.ordinal}"
+        if self.ordinal == 0:
+            return self.words
+        return f"{self.words}-{self.ordinal}"
 
 
 class NewItems(NamedTuple):
@@ -68,7 +70,9 @@ def find(items: Mapping[str, Sequence[ReviewItem]], request: str) -> ReviewItem 
     equal = items.get(words, ())
     if not equal:
         return None
-    ordinal = int(number) if number.isdecimal() and len(number) <= _DIGITS else 0
+    ordinal = 0
+    if number.isdecimal() and len(number) <= _DIGITS:
+        ordinal = int(number)
     return equal[min(ordinal, len(equal) - 1)]
 
 

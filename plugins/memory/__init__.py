@@ -27,7 +27,9 @@ class Config(BaseModel):
     @field_validator("file")
     @classmethod
     def _in_the_repository(cls, name: str | None) -> str | None:
-        return None if name is None else "/".join(place.parts(name))
+        if name is None:
+            return None
+        return "/".join(place.parts(name))
 
 
 def register(ctx: PluginContext) -> None:

@@ -106,7 +106,9 @@ def _answer(added: Added, found: reading.FoundNotes) -> str | None:
     if found.marked and not found.notes:
         return "There is nothing to note: write `!memory` and the note on one line."
     if not added.changed:
-        return f"Note {added.known[0].number} says that already." if added.known else None
+        if added.known:
+            return f"Note {added.known[0].number} says that already."
+        return None
     lines = [f"- note {note.number}: {note.text}" for note in added.new]
     lines += [f"- note {note.number} says already: {note.text}" for note in added.known]
     lines += [f"- forgotten, note {note.number}: {note.text}" for note in added.gone]

@@ -34,7 +34,8 @@ def read(text: str) -> FoundNotes:
     for line in _HIDDEN.sub("", visible(text)).split("\n"):
         bare = line.strip()
         if fence:
-            fence = "" if bare.startswith(fence) and not bare.strip(fence[0]) else fence
+            if bare.startswith(fence) and not bare.strip(fence[0]):
+                fence = ""
         elif opening := _FENCE.match(line):
             fence, more, beneath = opening[1], True, False
         elif match := _NOTE.fullmatch(line):

@@ -20,7 +20,9 @@ class BrokenSection(ValueError):  # noqa: N818 - its text is a sentence about th
 
 def put(text: str, notes: Sequence[Note]) -> str:
     """Return the text with the section of these notes: in its place, or at the end; without notes, without one."""
-    newline = "\r\n" if "\r\n" in text else "\n"
+    newline = "\n"
+    if "\r\n" in text:
+        newline = "\r\n"
     lines = text.splitlines(keepends=True)
     begins = [place for place, line in enumerate(lines) if line.startswith(_BEGIN)]
     ends = [place for place, line in enumerate(lines) if line.strip() == _END]
@@ -32,7 +34,12 @@ def put(text: str, notes: Sequence[Note]) -> str:
         return before + section + after
     if not section:
         return text
-    gap = "" if not text else newline if text.endswith("\n") else 2 * newline
+    if not text:
+        gap = ""
+    elif text.endswith("\n"):
+        gap = newline
+    else:
+        gap = 2 * newline
     return text + gap + section
 
 

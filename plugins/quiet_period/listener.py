@@ -50,7 +50,10 @@ class QuietPeriod:
             triage.set_state("since", {name: heard for name, heard in since.items() if name not in done})
 
     def _put_off(self, event: Event, triage: TriageContext, *, quiet_at: datetime, until: datetime, count: int) -> None:
-        comments = "1 comment" if count == 1 else f"{count} comments"
+        if count == 1:
+            comments = "1 comment"
+        else:
+            comments = f"{count} comments"
         triage.mark_event_deferred(
             event.id,
             f"waiting for {duration.spell(self._quiet)} without a new comment; {comments} so far",

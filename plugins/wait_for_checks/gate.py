@@ -41,8 +41,13 @@ class Gate:
             if event.type == report.REPORT:
                 triage.mark_event_handled(event.id, "the state of the checks was recorded")
         feedback = [event for event in triage.events if event.type in self._types and event.type != report.REPORT]
-        stored = triage.get_state("checks") if feedback else None
-        checks = Report(**stored) if stored is not None else Report(0)
+        stored = None
+        if feedback:
+            stored = triage.get_state("checks")
+        if stored is not None:
+            checks = Report(**stored)
+        else:
+            checks = Report(0)
         # A source that fell silent must not hold up what comes later: a report holds as long as feedback may wait.
         if checks.running and moment(checks.heard) + self._at_most > triage.now:
             self._put_off(feedback, checks, triage)

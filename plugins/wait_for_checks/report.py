@@ -27,14 +27,19 @@ class Report:
 
     def __str__(self) -> str:
         """Return it as a reason for people."""
-        what = "1 check is" if self.running == 1 else f"{self.running} checks are"
+        if self.running == 1:
+            what = "1 check is"
+        else:
+            what = f"{self.running} checks are"
         return f"{what} running" + (f" on {self.commit[:_SHOWN]}" if self.commit else "")
 
 
 def read(event: Event) -> Report | None:
     """Return what the event says, or None where it says nothing that can be understood."""
     said = event.context.get("checks")
-    running = said.get("running") if isinstance(said, Mapping) else None
+    running = None
+    if isinstance(said, Mapping):
+        running = said.get("running")
     if not isinstance(running, int) or isinstance(running, bool) or not 0 <= running <= _MOST:
         return None
     return Report(running, _commit(said), _at(said))
@@ -42,7 +47,9 @@ def read(event: Event) -> Report | None:
 
 def _commit(said: Json) -> str:
     commit = said.get("commit")
-    return commit if isinstance(commit, str) and _COMMIT.fullmatch(commit) else ""
+    if isinstance(commit, str) and _COMMIT.fullmatch(commit):
+        return commit
+    return ""
 
 
 def _at(said: Json) -> str:

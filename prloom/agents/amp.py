@@ -59,7 +59,9 @@ def read(output: str, ending: Ending) -> RunResult:
                 answers.append(stream.obj(event, "message"))
             case "result", _:
                 result = event
-    error = _error(result) if result else None
+    error = None
+    if result:
+        error = _error(result)
     reading = ParsedOutput(
         message=(stream.text(result, "result") or "") if result else "",
         closed=result is not None,

@@ -102,7 +102,9 @@ def read(output: str, ending: Ending) -> RunResult:
 
 def _unfinished(spoken: list[Json], retry: Json | None, reset: datetime | None) -> ParsedOutput:
     """Return the reading of a stream without a closing result: what it was about when it ended."""
-    message = _text(spoken[-1]) if spoken else ""
+    message = ""
+    if spoken:
+        message = _text(spoken[-1])
     if retry is None:
         return ParsedOutput(message=message, trouble="usage_limit" if reset else None, retry_at=reset)
     status = stream.count(retry, "error_status")
@@ -140,7 +142,9 @@ def _error(result: Json, said: str, reset: datetime | None) -> tuple[str | None,
             return f"the model's answer was cut off after: {said}", "connection"
         return None, None
     errors = result.get("errors")
-    listed = "; ".join(str(each) for each in errors) if isinstance(errors, list) else ""
+    listed = ""
+    if isinstance(errors, list):
+        listed = "; ".join(str(each) for each in errors)
     error = said or listed or stream.text(result, "subtype") or "unknown error"
     if reset is not None or error_kinds.of_text(error) == "usage_limit":
         return error, "usage_limit"

@@ -47,7 +47,10 @@ def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
     home = environ.get("CODEX_HOME")
     if home and not Path(home).is_absolute():
         raise AgentError(f"CODEX_HOME is {home!r}, which is relative; set it to an absolute path, or unset it")
-    folder = Path(home) if home else Path(environ.get("HOME") or Path.home()) / ".codex"
+    if home:
+        folder = Path(home)
+    else:
+        folder = Path(environ.get("HOME") or Path.home()) / ".codex"
     return (_SYSTEM, folder / "config.toml", _MANAGED)
 
 
@@ -98,7 +101,9 @@ def _without(settings: Mapping[Path, str], stage: str) -> tuple[str, ...]:
                 )
             names[name] = None
     switched_off = ",".join(f"{_toml(name)}={{enabled=false}}" for name in names)
-    return ("-c", f"mcp_servers={{{switched_off}}}") if names else ()
+    if names:
+        return ("-c", f"mcp_servers={{{switched_off}}}")
+    return ()
 
 
 def _servers(config: Json) -> Json:
@@ -127,8 +132,12 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     if stderr or '"error"' not in line:
         return None
     event = next(stream.events(line), stream.NOTHING)
-    message = stream.text(event, "message") if event.get("type") == "error" else None
-    return error_kinds.refusal(message, at) if message else None
+    message = None
+    if event.get("type") == "error":
+        message = stream.text(event, "message")
+    if message:
+        return error_kinds.refusal(message, at)
+    return None
 
 
 def read(output: str, ending: Ending) -> RunResult:

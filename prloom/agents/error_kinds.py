@@ -66,7 +66,9 @@ def refusal(said: str, at: datetime, *, status: int | None = None) -> LimitRepor
 def _message(said: str) -> str:
     """Return what the error says for people, where the words are the JSON that the server sent."""
     found = _SAID.search(said[:_READ])
-    return found[1] if found else said[:_READ].strip()
+    if found:
+        return found[1]
+    return said[:_READ].strip()
 
 
 def of_text(message: str) -> Trouble:

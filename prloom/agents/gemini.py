@@ -100,10 +100,15 @@ def _model_of(settings: str) -> str | None:
 
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return the limit on account of which the program tries again, which it tells on stderr only, or ends."""
-    found = _REFUSED.match(line) if stderr else None
+    found = None
+    if stderr:
+        found = _REFUSED.match(line)
     if found is None:
         return None
-    status = int(found["status"]) if found["status"] else _TOO_MANY
+    if found["status"]:
+        status = int(found["status"])
+    else:
+        status = _TOO_MANY
     return error_kinds.refusal(found["said"], at, status=status)
 
 
@@ -143,7 +148,9 @@ def read(output: str, ending: Ending) -> RunResult:
 def _of_stderr(ending: Ending) -> tuple[str | None, Trouble | None]:
     """Return why the run has no result: by an exit code of the program's own, or by the last call that was refused."""
     refused = [found for line in ending.stderr.splitlines() if (found := _REFUSED.match(line))]
-    trouble = _EXIT_CODES.get(ending.code) if ending.ended_by == "exit" else None
+    trouble = None
+    if ending.ended_by == "exit":
+        trouble = _EXIT_CODES.get(ending.code)
     if trouble is None and refused:
         if error_kinds.of_text(refused[-1]["said"]) == "usage_limit":
             return refused[-1][0], "usage_limit"

@@ -68,7 +68,10 @@ def reset_time(message: str, now: datetime) -> datetime | None:
 
 def from_epoch(stamp: float, now: datetime) -> datetime | None:
     """Return the time of a Unix time stamp in seconds or milliseconds, in UTC; None when it makes no sense."""
-    seconds = stamp / 1000 if stamp >= _MILLISECONDS_FROM else stamp
+    if stamp >= _MILLISECONDS_FROM:
+        seconds = stamp / 1000
+    else:
+        seconds = stamp
     try:
         return sensible(datetime.fromtimestamp(seconds, tz=UTC), now)
     except (OverflowError, ValueError, OSError):
@@ -77,7 +80,9 @@ def from_epoch(stamp: float, now: datetime) -> datetime | None:
 
 def sensible(reset: datetime | None, now: datetime) -> datetime | None:
     """Return the time in UTC, or None when it is not between now and the furthest sensible reset."""
-    return reset.astimezone(UTC) if reset is not None and now < reset <= now + FURTHEST else None
+    if reset is not None and now < reset <= now + FURTHEST:
+        return reset.astimezone(UTC)
+    return None
 
 
 def _clock(found: re.Match[str], now: datetime) -> datetime | None:

@@ -67,7 +67,10 @@ def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
 def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; without a message it reads the prompt from stdin."""
     rights = ("--agent", _READER) if request.read_only else ()
-    env = _QUIET | {"OPENCODE_CONFIG_CONTENT": _READ_ONLY} if request.read_only else _QUIET
+    if request.read_only:
+        env = _QUIET | {"OPENCODE_CONFIG_CONTENT": _READ_ONLY}
+    else:
+        env = _QUIET
     model = ("--model", request.model) if request.model else ()
     # Without a title it asks a small model for one, which gets the prompt and may be another provider's.
     title = ("--title", f"prloom {request.stage}")
@@ -79,7 +82,9 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return the limit that an error of the stream or of the log tells of."""
     if stderr:
         logged = _logged(line)
-        return error_kinds.refusal(logged, at) if logged else None
+        if logged:
+            return error_kinds.refusal(logged, at)
+        return None
     if '"error"' not in line:
         return None
     event = next(stream.events(line), stream.NOTHING)
@@ -99,7 +104,9 @@ def _logged(line: str) -> str | None:
     if " level=ERROR " not in line or ' message="stream error" ' not in line:
         return None
     _, found, said = line.partition(' error.error="AI_')
-    return said.partition(": ")[2].removesuffix('"') if found else None
+    if found:
+        return said.partition(": ")[2].removesuffix('"')
+    return None
 
 
 def read(output: str, ending: Ending) -> RunResult:
@@ -167,7 +174,9 @@ def _retry_at(about: Json, at: datetime) -> datetime | None:
     if not (after.isascii() and after.isdigit()) or len(after) > len("86400000"):
         return None
     wait = timedelta(seconds=int(after))
-    return limit_resets.sensible(at + wait, at) if wait >= _WORTH_WAITING else None
+    if wait >= _WORTH_WAITING:
+        return limit_resets.sensible(at + wait, at)
+    return None
 
 
 def _usage(steps: list[Json]) -> TokenUsage:

@@ -48,7 +48,9 @@ def conclude(reading: ParsedOutput, ending: Ending) -> RunResult:
     these alone was seen to hold in runs that had failed.
     """
     trouble, error = _trouble(reading, ending)
-    retry_at = _retry_at(reading, ending, error) if trouble == "usage_limit" else None
+    retry_at = None
+    if trouble == "usage_limit":
+        retry_at = _retry_at(reading, ending, error)
     status = _status(trouble)
     return RunResult(
         status=status,
@@ -70,7 +72,9 @@ def _status(trouble: Trouble | None) -> Status:
         return "ok"
     if trouble in ("stopped", "lost"):
         return "interrupted"
-    return "limited" if trouble == "usage_limit" else "failed"
+    if trouble == "usage_limit":
+        return "limited"
+    return "failed"
 
 
 def _trouble(reading: ParsedOutput, ending: Ending) -> tuple[Trouble | None, str | None]:
@@ -84,19 +88,25 @@ def _trouble(reading: ParsedOutput, ending: Ending) -> tuple[Trouble | None, str
         case "timeout" | "silence" if ending.refusal is not None:
             return _refused(ending.refusal)
         case "timeout" | "silence" | "output" as limit:
-            said = f"; its last message: {complaint}" if complaint else ""
+            said = ""
+            if complaint:
+                said = f"; its last message: {complaint}"
             return reading.trouble or limit, _BY_LIMIT[limit] + said
         case "exit" if ending.refusal is not None and not reading.error and not reading.closed:
             return _refused(ending.refusal)
         case "exit" if reading.error:
             return reading.trouble or error_kinds.of_text(reading.error), complaint
         case "exit":
-            return _by_code(ending, complaint) if ending.code else _by_word(reading, complaint)
+            if ending.code:
+                return _by_code(ending, complaint)
+            return _by_word(reading, complaint)
 
 
 def _refused(refusal: LimitReport | None) -> tuple[Trouble, str]:
     """Return the trouble of a run that a limit of the model's server kept from going on: the text is not at fault."""
-    said = f": {_short(refusal.message)}" if refusal else ""
+    said = ""
+    if refusal:
+        said = f": {_short(refusal.message)}"
     if refusal is not None and refusal.trouble == "rate_limit":
         return "usage_limit", f"the model's server refused every request for a while{said}"
     return "usage_limit", f"the usage limit is reached{said}"
@@ -108,7 +118,9 @@ def _by_code(ending: Ending, complaint: str | None) -> tuple[Trouble, str]:
     number = -code if code < 0 else _SIGNAL_EXITS.get(code)
     if number is not None:
         return "killed", f"the program was ended by signal {number}, which prloom did not send"
-    said = f": {complaint}" if complaint else ""
+    said = ""
+    if complaint:
+        said = f": {complaint}"
     if code in _NOT_STARTED:
         return "start", f"the program could not be started{said}"
     return error_kinds.of_text(complaint or ""), f"the program ended with exit code {code}{said}"
@@ -117,7 +129,9 @@ def _by_code(ending: Ending, complaint: str | None) -> tuple[Trouble, str]:
 def _by_word(reading: ParsedOutput, complaint: str | None) -> tuple[Trouble | None, str | None]:
     """Return what is missing from a run that ended with exit code 0 and without an error."""
     if not reading.closed:
-        said = f": {complaint}" if complaint else ""
+        said = ""
+        if complaint:
+            said = f": {complaint}"
         return "no_result", f"the program ended without reporting a result{said}"
     if not reading.message.strip():
         return "empty", "the program ended successfully, but its final message is empty"
@@ -129,15 +143,21 @@ def _complaint(reading: ParsedOutput, ending: Ending) -> str | None:
     if reading.error:
         return _short(reading.error)
     lines = [line.strip() for line in ending.stderr.splitlines() if line.strip()]
-    return _short(lines[-1]) if lines else None
+    if lines:
+        return _short(lines[-1])
+    return None
 
 
 def _retry_at(reading: ParsedOutput, ending: Ending, error: str | None) -> datetime | None:
     """Return when the allowance is there again, as an event of the stream or else the error's words say it."""
-    refused = ending.refusal.retry_at if ending.refusal else None
+    refused = None
+    if ending.refusal:
+        refused = ending.refusal.retry_at
     return reading.retry_at or refused or limit_resets.reset_time(reading.error or error or "", ending.at)
 
 
 def _short(message: str) -> str:
     message = message.strip()
-    return message if len(message) <= _QUOTED else message[:_QUOTED] + " …"
+    if len(message) <= _QUOTED:
+        return message
+    return message[:_QUOTED] + " …"

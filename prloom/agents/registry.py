@@ -30,7 +30,10 @@ def get(name: str) -> Agent:
     if found is not None:
         return found
     near = difflib.get_close_matches(name, AGENTS, n=1)
-    hint = f'did you mean "{near[0]}"?' if near else f"known are {', '.join(AGENTS)}"
+    if near:
+        hint = f'did you mean "{near[0]}"?'
+    else:
+        hint = f"known are {', '.join(AGENTS)}"
     raise AgentError(f"there is no agent {name!r}; {hint}")
 
 
@@ -57,4 +60,6 @@ def locate(program: str, environ: Mapping[str, str]) -> str | None:
     Only absolute folders of PATH count: the others would be folders of the worktree in which the agent runs.
     """
     folders = [folder for folder in environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).is_absolute()]
-    return shutil.which(program, path=os.pathsep.join(folders)) if folders or "/" in program else None
+    if folders or "/" in program:
+        return shutil.which(program, path=os.pathsep.join(folders))
+    return None

@@ -211,7 +211,9 @@ def _content(opened: int, limit: int, *, from_end: bool) -> bytes | None:
 def read_answer(folder: Path) -> str | None:
     """Return what the agent wrote as its answer, or None when there is none; longer than a mebibyte is none either."""
     content = read(folder, ANSWER, SMALL + 1)
-    return None if content is None or len(content) > SMALL else content.decode("utf-8", "replace")
+    if content is None or len(content) > SMALL:
+        return None
+    return content.decode("utf-8", "replace")
 
 
 def write_result(folder: Path, result: RunResult) -> None:

@@ -50,7 +50,9 @@ def inspect(folder: Path) -> Fate:
         watch = run_folder.load(folder, run_folder.SUPERVISOR, ProcessWatch)
         return RunInProgress(watch.supervisor if watch else None)
     ended = run_folder.load(folder, run_folder.EXIT, ProcessExit)
-    return RunFinished(ended) if ended else RunInterrupted()
+    if ended:
+        return RunFinished(ended)
+    return RunInterrupted()
 
 
 def _held(folder: Path) -> bool:

@@ -95,7 +95,10 @@ def prepare(
     program = registry.locate(invocation.argv[0], env)
     if program is None:
         raise AgentError(_missing(agent, invocation.argv[0], request.stage))
-    cwd = outside(env) if invocation.outside else request.cwd
+    if invocation.outside:
+        cwd = outside(env)
+    else:
+        cwd = request.cwd
     argv = (program, *invocation.argv[1:])
     spec = RunSpec(argv=argv, cwd=str(cwd), environment=tuple(sorted(env)), limits=limits, agent=agent.name)
     run_folder.create(folder)
@@ -180,7 +183,9 @@ async def wait(run: AgentRun) -> RunFinished | RunInterrupted | RunLost:
 async def _news(run: AgentRun, running: RunInProgress) -> None:
     """Wait until the supervisor has probably ended; a moment is enough where the system cannot tell us."""
     pid = run.child or (running.supervisor.pid if running.supervisor else None)
-    opened = _pidfd(pid) if pid else None
+    opened = None
+    if pid:
+        opened = _pidfd(pid)
     if opened is None:
         await asyncio.sleep(_POLL)
         return
@@ -255,7 +260,9 @@ def conclude(run: AgentRun, agent: Agent, end: RunFinished | RunInterrupted | Ru
         case RunFinished(exit=ended):
             result = agent.read(_output(run.folder), _ending(run.folder, ended))
         case RunInterrupted():
-            status: Status = "interrupted" if run.found or run.stopping else "failed"
+            status: Status = "failed"
+            if run.found or run.stopping:
+                status = "interrupted"
             result = RunResult(
                 status=status,
                 trouble="lost",

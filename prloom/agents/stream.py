@@ -41,19 +41,25 @@ def obj(event: Json, *keys: str) -> Json:
 def objects(event: Json, key: str) -> tuple[Json, ...]:
     """Return the objects of the list at the key; everything else in it is passed over."""
     found = event.get(key)
-    return tuple(item for item in found if isinstance(item, dict)) if isinstance(found, list) else ()
+    if isinstance(found, list):
+        return tuple(item for item in found if isinstance(item, dict))
+    return ()
 
 
 def text(event: Json, key: str) -> str | None:
     """Return the string at the key, or None."""
     found = event.get(key)
-    return found if isinstance(found, str) else None
+    if isinstance(found, str):
+        return found
+    return None
 
 
 def count(event: Json, key: str) -> int | None:
     """Return the whole number at the key, or None; a truth value is no number."""
     found = event.get(key)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    if isinstance(found, int) and not isinstance(found, bool):
+        return found
+    return None
 
 
 def amount(event: Json, key: str) -> float | None:
@@ -61,4 +67,6 @@ def amount(event: Json, key: str) -> float | None:
     found = event.get(key)
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
-    return float(found) if abs(found) < float("inf") else None
+    if abs(found) < float("inf"):
+        return float(found)
+    return None

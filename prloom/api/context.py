@@ -201,12 +201,17 @@ class HookContext:
         """
         if forget_runs(self):
             raise self._mistake("run_agent", "it was not awaited, so no agent ran; write `await` before the call")
-        changed = plan if plan is not None and plan != self._call.plan else None
+        changed = None
+        if plan is not None and plan != self._call.plan:
+            changed = plan
         writes = tuple(store.writes() for store in (self._plan_store, self._global_store) if store.touched)
         return Outcome(actions=tuple(self._actions), writes=writes, plan=changed)
 
     def _emit(self, name: str, target: Target | None, payload: Payload, related: str | None) -> None:
-        where = target if target is not None else Target(marker.PLAN_TARGET)
+        if target is not None:
+            where = target
+        else:
+            where = Target(marker.PLAN_TARGET)
         self._ask(name, Action(target=where, payload=payload), related)
 
     def _ask(self, name: str, asked: Action | Mapping[str, Json], related: str | None) -> None:

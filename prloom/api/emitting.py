@@ -38,7 +38,12 @@ def _answered(events: Sequence[Event], given: Json, target: Target) -> str | Non
     """
     if len(events) == 1:
         return events[0].id
-    place = None if target.target == marker.PLAN_TARGET else target
+    if target.target == marker.PLAN_TARGET:
+        place = None
+    else:
+        place = target
     taken = [event.id for event in events if given is not None and event.reply_to is given]
     answered = taken or [event.id for event in events if event.reply_to == place]
-    return answered[0] if len(answered) == 1 else None
+    if len(answered) == 1:
+        return answered[0]
+    return None

@@ -55,11 +55,15 @@ def canonical(name: str) -> str | None:
     if name in HOOKS:
         return name
     camel = re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
-    return camel if camel in HOOKS else None
+    if camel in HOOKS:
+        return camel
+    return None
 
 
 def nearest(name: str) -> str | None:
     """Return the known hook point that an unknown name most resembles, or None."""
     camel = re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
     close = difflib.get_close_matches(camel, HOOKS, n=1, cutoff=0.5)
-    return close[0] if close else None
+    if close:
+        return close[0]
+    return None

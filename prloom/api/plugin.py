@@ -123,10 +123,16 @@ class PluginContext:
         It is called with (plan, ctx), or with (event, ctx) for event hooks. A name that is not known is a warning,
         and so is a hook point that prloom does not call yet. Raises ExtensionError for a guard that it does not call.
         """
-        known = hooks.canonical(name) if isinstance(name, str) else None
+        known = None
+        if isinstance(name, str):
+            known = hooks.canonical(name)
         if known is None:
-            close = hooks.nearest(name) if isinstance(name, str) else None
-            hint = f"; did you mean {close!r}?" if close else ""
+            close = None
+            if isinstance(name, str):
+                close = hooks.nearest(name)
+            hint = ""
+            if close:
+                hint = f"; did you mean {close!r}?"
             self.registrations.warnings.append(f"plugin {self.key}: no hook point is named {name!r}{hint}")
             return
         if hooks.refused(known):
@@ -168,7 +174,9 @@ class PluginContext:
         To approve a stranger's text is not to let the stranger give commands: such a comment is an ordinary text for
         plugins and the agent. With `allow_approved` it goes to the function too, and `ctx.is_vouched(event.id)` tells.
         """
-        word = name.removeprefix("/") if isinstance(name, str) else ""
+        word = ""
+        if isinstance(name, str):
+            word = name.removeprefix("/")
         if not word.replace("-", "").replace("_", "").isalnum():
             raise ExtensionError(f"plugin {self.key}: command {name!r}: use letters, digits, '-' and '_'")
         if word.casefold() == "prloom":

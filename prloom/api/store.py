@@ -35,7 +35,9 @@ class Store:
         self._check_key("get", key)
         if key not in self._written:
             self._read[key] = None
-        return strict.copy(self._values[key]) if key in self._values else default
+        if key in self._values:
+            return strict.copy(self._values[key])
+        return default
 
     def set(self, key: str, value: Json) -> None:
         """Set the value; None removes it. Raises ExtensionError for what is not JSON or is too large."""
@@ -81,7 +83,10 @@ class Store:
             self._refuse(verb, key, problem)
 
     def _refuse(self, verb: str, key: Json, problem: str) -> NoReturn:
-        call = f"{verb}_global_state" if self._scope == "global" else f"{verb}_state"
+        if self._scope == "global":
+            call = f"{verb}_global_state"
+        else:
+            call = f"{verb}_state"
         raise ExtensionError(f"plugin {self._plugin}: {call}({key!r}): {problem}")
 
 

@@ -90,7 +90,9 @@ class TriageContext(HookContext):
         if delay > longest:
             raise self._mistake(name, f"retry_after_ms is {delay}; the longest wait is {longest} ms")
         if delay < _SHORTEST_MS:
-            seconds = f"; if you mean {delay} seconds, give {delay * 1000}" if delay else ""
+            seconds = ""
+            if delay:
+                seconds = f"; if you mean {delay} seconds, give {delay * 1000}"
             text = "%s: retry_after_ms is %s, in milliseconds; event %s waits for the shortest time, %s ms%s"
             self.log.warning(text, name, delay, event_id, _SHORTEST_MS, seconds)
 
@@ -98,8 +100,13 @@ class TriageContext(HookContext):
         if until is None:
             return None
         try:
-            deadline = record.moment(until) if isinstance(until, str) else until
-            text = record.iso(deadline) if isinstance(deadline, datetime) and deadline.tzinfo else None
+            if isinstance(until, str):
+                deadline = record.moment(until)
+            else:
+                deadline = until
+            text = None
+            if isinstance(deadline, datetime) and deadline.tzinfo:
+                text = record.iso(deadline)
         except (ValueError, OverflowError):
             text = None
         if text is None:

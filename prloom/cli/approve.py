@@ -32,7 +32,10 @@ def command(given: Options, events: tuple[str, ...], *, plan: str | None, yes: b
     secret masked, and is sent only with --release.
     """
     where = context.repository(given)
-    named = None if plan is None else context.plan_id(where, plan)
+    if plan is None:
+        named = None
+    else:
+        named = context.plan_id(where, plan)
     found = _found(where, events, named)
     held = [target for target in found if target.event is not None]
     withheld = [target._replace(id=target.action.id) for target in found if target.action is not None]
@@ -108,7 +111,10 @@ def _show_action(action: Action, plan: str) -> None:
 
 
 def _show(event: Event, plan: str) -> None:
-    author = terminal.clean(event.author.login) if event.author else "an unknown author"
+    if event.author:
+        author = terminal.clean(event.author.login)
+    else:
+        author = "an unknown author"
     click.echo(f"{layout.shown_id(event.id)}  {terminal.clean(event.type)} by {author}, plan {terminal.clean(plan)}")
     if event.title:
         click.echo(layout.INDENT + terminal.paint(terminal.clean(event.title), "strong"))

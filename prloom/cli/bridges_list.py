@@ -47,7 +47,10 @@ def _lines(found: Sequence[BridgeLine], now: datetime) -> Iterator[str]:
 def _what(bridge: BridgeLine, now: datetime) -> str:
     if not bridge.enabled:
         return terminal.paint("disabled", "dim")
-    state = terminal.paint("failed", "bad") if bridge.error else terminal.paint("enabled", "good")
+    if bridge.error:
+        state = terminal.paint("failed", "bad")
+    else:
+        state = terminal.paint("enabled", "good")
     targets = ", ".join(map(terminal.clean, bridge.targets)) or "no targets"
     return "  ".join(part for part in (state, terminal.clean(bridge.source), targets, _asked(bridge, now)) if part)
 

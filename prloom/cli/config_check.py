@@ -41,7 +41,10 @@ class ConfigCheck:
         found = _fingerprint(said)
         if found != self._checked:
             is_valid = _is_plain(said) or _remembered(self._given) == found
-            self._error = None if is_valid else _full_check(self._given)
+            if is_valid:
+                self._error = None
+            else:
+                self._error = _full_check(self._given)
             self._checked = found
         return self._error
 

@@ -50,4 +50,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake costs it
 
     close = get_close_matches(word, list(known), n=1)
-    return f"did you mean {close[0]}?" if close else ""
+    if close:
+        return f"did you mean {close[0]}?"
+    return ""

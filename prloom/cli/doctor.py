@@ -68,7 +68,9 @@ def _lines(found: list[Finding]) -> Iterator[str]:
         yield terminal.paint("All is well.", "good")
         return
     for finding in found:
-        role: terminal.Role = "bad" if finding.severity == "error" else "warn"
+        role: terminal.Role = "warn"
+        if finding.severity == "error":
+            role = "bad"
         told = finding.what.removeprefix(f"{finding.where}: ")
         if told.startswith(f"{finding.where} "):  # as in "bridge ci (./ci.py): ..."
             what = terminal.clean(told)

@@ -81,7 +81,10 @@ def _event(plan: Plan, body: str, now: datetime, about: Mapping[str, str | None]
     from prloom.model import record  # noqa: PLC0415
     from prloom.model.event import Author, Event  # noqa: PLC0415
 
-    text = _stdin() if body == STDIN else body
+    if body == STDIN:
+        text = _stdin()
+    else:
+        text = body
     if not text.strip() and not about["title"]:
         raise click.UsageError("the body is empty; write what the event is about")
     author = about["author"]

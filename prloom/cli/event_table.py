@@ -85,7 +85,9 @@ def _table(
 def _painted(place: int, cell: str) -> str:
     if place == 0:
         return terminal.paint(cell, _ROLES.get(cell, "dim"))
-    return terminal.paint(cell, "strong") if place == _EVENT else cell
+    if place == _EVENT:
+        return terminal.paint(cell, "strong")
+    return cell
 
 
 def _blocks(listed: Sequence[ListedEvent], now: datetime, width: int) -> Iterator[str]:
@@ -93,7 +95,10 @@ def _blocks(listed: Sequence[ListedEvent], now: datetime, width: int) -> Iterato
     for each in listed:
         state, event_id, plan, kind, author, changed = _cells(each.row, now)
         yield f"{terminal.paint(state, _ROLES.get(state, 'dim'))} {terminal.paint(event_id, 'strong')}"
-        by = "" if author == "-" else f" by {author}"
+        if author == "-":
+            by = ""
+        else:
+            by = f" by {author}"
         yield layout.INDENT + terminal.fit(f"{plan}, {kind}{by}, {changed}", width - len(layout.INDENT))
         what = _what(each)
         if what:

@@ -48,7 +48,10 @@ def command(
     where, config_error = context.repository_to_read(given)
     if config_error:
         click.echo(f"prloom: {terminal.clean(config_error)}", err=True)
-    named = None if plan is None else context.plan_id(where, plan)
+    if plan is None:
+        named = None
+    else:
+        named = context.plan_id(where, plan)
     wanted = events.EventFilter(
         state=state,
         type=kind,
@@ -68,7 +71,9 @@ def command(
 
 
 def _nothing(plan: str | None, wanted: EventFilter) -> str:
-    of = f" of plan {plan}" if plan else ""
+    of = ""
+    if plan:
+        of = f" of plan {plan}"
     conditions = wanted._replace(limit=None)
     if not any(conditions):
         return f"No events{of} yet; they come with `prloom start`, or by hand with `prloom emit`."

@@ -66,7 +66,10 @@ def wrap(text: str, taken: int) -> list[str]:
             lines.append(word)
             used = size
         else:
-            lines[-1] += f" {word}" if used else word
+            if used:
+                lines[-1] += f" {word}"
+            else:
+                lines[-1] += word
             used += size + (1 if used else 0)
     return lines
 
@@ -97,8 +100,14 @@ def cut(text: str, taken: int) -> str:
 
 def quoted(text: str, at_most: int | None = None) -> Iterator[str]:
     """Yield a text from outside, each line behind a bar; past `at_most` lines it is cut, and that is said."""
-    lines = terminal.clean_block(text.rstrip()).split("\n") if text.strip() else []
-    shown = lines if at_most is None or len(lines) <= at_most else lines[:at_most]
+    if text.strip():
+        lines = terminal.clean_block(text.rstrip()).split("\n")
+    else:
+        lines = []
+    if at_most is None or len(lines) <= at_most:
+        shown = lines
+    else:
+        shown = lines[:at_most]
     bar = f"{INDENT}│ "
     for line in shown:
         lead = " " * (len(line) - len(line.lstrip(" ")))

@@ -49,7 +49,9 @@ class LazyGroup(click.Group):
         from difflib import get_close_matches  # noqa: PLC0415 - only a mistake costs it
 
         close = get_close_matches(name, self.lazy, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        hint = ""
+        if close:
+            hint = f"; did you mean {close[0]}?"
         raise click.UsageError(f"no command {name}{hint}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -190,8 +190,13 @@ def _for_people(error: BaseException) -> tuple[str, int] | None:
             told = "the current folder was removed; change to another one, and run it again", 1
         case _:
             explained = errors.explain(error)
-            again = "" if isinstance(error, errors.PrloomError) else ", and run it again"
-            told = None if explained is None else (f"{explained}{again}", 1)
+            again = ", and run it again"
+            if isinstance(error, errors.PrloomError):
+                again = ""
+            if explained is None:
+                told = None
+            else:
+                told = (f"{explained}{again}", 1)
     return told
 
 
@@ -210,13 +215,19 @@ def _together(group: BaseExceptionGroup[BaseException]) -> tuple[str, int] | Non
     if ("interrupted", _INTERRUPTED) in told:
         return "interrupted", _INTERRUPTED
     lines = dict.fromkeys(each[0] for each in told if each)
-    return None if None in told else ("\n".join(lines), 1)
+    if None in told:
+        return None
+    return ("\n".join(lines), 1)
 
 
 def _usage(error: click.UsageError) -> str:
     message = " ".join(error.format_message().split())
-    stop = "" if message.endswith((".", "?", "!")) else "."
-    hint = f" See `{error.ctx.command_path} --help`." if error.ctx else ""
+    stop = "."
+    if message.endswith((".", "?", "!")):
+        stop = ""
+    hint = ""
+    if error.ctx:
+        hint = f" See `{error.ctx.command_path} --help`."
     return f"{message}{stop}{hint}"
 
 

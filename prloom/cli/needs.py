@@ -33,7 +33,9 @@ def lines(status: StatusDocument) -> Iterator[str]:
     found = sorted(_of_all(status), key=lambda need: -1 if need.age_ms is None else -need.age_ms - 1)
     if not found:
         return
-    order = ", oldest first" if len(found) > 1 else ""
+    order = ""
+    if len(found) > 1:
+        order = ", oldest first"
     yield ""
     yield terminal.paint(f"Needs you ({len(found)}{order})", "strong")
     for need in found:
@@ -54,17 +56,28 @@ def _of_all(status: StatusDocument) -> Iterator[Need]:
 
 
 def _lost(plan: LostPlan) -> Need:
-    counts = plan.counts.words() if plan.counts is not None else ""
-    waited = f"; last known there: {counts}" if counts else ""
+    if plan.counts is not None:
+        counts = plan.counts.words()
+    else:
+        counts = ""
+    waited = ""
+    if counts:
+        waited = f"; last known there: {counts}"
     forget = layout.to_run("forget", plan.id)
-    recover = f"adopt it again: `{terminal.clean(plan.recover)}`, or give it up: {forget}" if plan.recover else ""
+    if plan.recover:
+        recover = f"adopt it again: `{terminal.clean(plan.recover)}`, or give it up: {forget}"
+    else:
+        recover = ""
     text = f"{terminal.clean(plan.id)}: {terminal.paint(terminal.clean(plan.reason), 'bad')}{waited}"
     return Need("lost", text, recover)
 
 
 def _held(plan: PlanStatus, event: HeldEvent) -> Need:
     author = terminal.clean(event.author or "an unknown author")
-    reason = f": {terminal.clean(event.reason)}" if event.reason else ""
+    if event.reason:
+        reason = f": {terminal.clean(event.reason)}"
+    else:
+        reason = ""
     return Need(
         "held",
         f"{layout.shown_id(event.id)}  {_plan(plan)}, by {author}, for {_age(event.age_ms)}{reason}",
@@ -74,7 +87,10 @@ def _held(plan: PlanStatus, event: HeldEvent) -> Need:
 
 
 def _parked(plan: PlanStatus, event: ParkedEvent) -> Need:
-    reason = f": {terminal.clean(event.reason)}" if event.reason else ""
+    if event.reason:
+        reason = f": {terminal.clean(event.reason)}"
+    else:
+        reason = ""
     return Need(
         "parked",
         f"{layout.shown_id(event.id)}  {_plan(plan)}, for {_age(event.age_ms)}{reason}",
@@ -84,7 +100,11 @@ def _parked(plan: PlanStatus, event: ParkedEvent) -> Need:
 
 
 def _failed(plan: PlanStatus, action: FailedAction) -> Need:
-    remedy = "" if action.withheld else f"try again: {layout.to_run('retry', action.id)}"  # else the error names it
+    # else the error names it
+    if action.withheld:
+        remedy = ""
+    else:
+        remedy = f"try again: {layout.to_run('retry', action.id)}"
     text = f"{layout.shown_id(action.id)}  {_plan(plan)}: {terminal.clean(action.error or 'no reason is known')}"
     return Need("failed", text, remedy)
 

@@ -35,7 +35,10 @@ def switch(given: Options, names: Sequence[str], verb: Verb) -> None:
     path = options.repo_root(given) / FILE_NAME
     known = _known(given)
     chosen = [_key(name, {plugin.name for plugin in known}) for name in names]
-    before = text = path.read_bytes().decode("utf-8-sig") if path.exists() else ""
+    if path.exists():
+        before = text = path.read_bytes().decode("utf-8-sig")
+    else:
+        before = text = ""
     for key in chosen:
         sources = {plugin.source for plugin in known if keys.slug(plugin.name) == keys.slug(key)}
         if verb == "enable":
@@ -82,7 +85,10 @@ def _write(path: Path, text: str) -> None:
     """Write the file whole, with the permissions that it had."""
     from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415 - see switch
 
-    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else _MODE
+    if path.exists():
+        mode = stat.S_IMODE(path.stat().st_mode)
+    else:
+        mode = _MODE
     with SafeDir.make(path.parent) as folder:
         folder.replace(path.name, text.encode(), mode=mode)
 

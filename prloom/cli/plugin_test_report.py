@@ -52,12 +52,16 @@ class PluginTestResult:
         name = f"plugin {self.found.key}"
         failed = sum(bool(each.faults) for each in self.trials)
         if self.faults:
-            what = f"{failed} of {len(self.trials)} times" if failed else "on all events at once"
+            what = "on all events at once"
+            if failed:
+                what = f"{failed} of {len(self.trials)} times"
             return f"{name} failed {what}; to debug it, use `prloom plugins test --inline`"
         later = hooks.not_fired_yet(self.found.key, self.registered.hooks)
         warnings = [each for each in self.registered.warnings if each not in later]
         if warnings:
-            more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
+            more = ""
+            if len(warnings) > 1:
+                more = f" (and {len(warnings) - 1} more)"
             return f"{warnings[0]}{more}; a plugin must load without a warning"
         if self.broken:
             count = f"{len(self.broken)} {'promise' if len(self.broken) == 1 else 'promises'}"
@@ -93,13 +97,18 @@ def _logged(result: PluginTestResult) -> Iterator[str]:
     heard += [(each.shape, each.event.id if each.event else "", each.log) for each in result.trials]
     for shape, event_id, log in heard:
         for line in log:
-            alike = line.replace(event_id, "") if event_id else line
+            if event_id:
+                alike = line.replace(event_id, "")
+            else:
+                alike = line
             said.setdefault(alike, (line, []))[1].append(shape)
     if said:
         yield ""
         yield terminal.paint("What it printed and logged:", "strong")
     for line, shapes in list(said.values())[:_MOST_LINES]:
-        times = f" ({len(shapes)} times)" if len(shapes) > 1 else ""
+        times = ""
+        if len(shapes) > 1:
+            times = f" ({len(shapes)} times)"
         yield from layout.paragraph(f"  {terminal.clean(shapes[0])}{times}: {terminal.clean(line)}")
     if len(said) > _MOST_LINES:
         yield f"  and {len(said) - _MOST_LINES} more lines; --json has all of them"
@@ -134,7 +143,10 @@ def _registered(found: DiscoveredPlugin, registered: Registered) -> Iterator[str
     if not any(offered.values()):
         yield from layout.item("offers", "nothing; it may need settings in [plugins.settings.…] first")
     missing = [name for name in (found.manifest.requires_env if found.manifest else ()) if not os.environ.get(name)]
-    warned = [f"it needs {', '.join(missing)} in the environment; without, prloom does not run it"] if missing else []
+    if missing:
+        warned = [f"it needs {', '.join(missing)} in the environment; without, prloom does not run it"]
+    else:
+        warned = []
     for warning in (*warned, *registered.warnings):
         yield from layout.item("warning", terminal.paint(terminal.clean(warning), "warn"))
 

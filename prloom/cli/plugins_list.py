@@ -67,8 +67,8 @@ def _details(plugin: PluginLine) -> Iterator[str]:
     }
     offered = [f"{name}: {', '.join(map(terminal.clean, those))}" for name, those in offers.items() if those]
     if plugin.state == "enabled":
-        nothing = (
-            "it registers nothing" if plugin.loaded else "what it offers is known after a dispatcher has loaded it"
-        )
+        nothing = "what it offers is known after a dispatcher has loaded it"
+        if plugin.loaded:
+            nothing = "it registers nothing"
         yield "; ".join(offered) or terminal.paint(nothing, "dim")
     yield from (terminal.paint(terminal.clean(warning), "warn") for warning in plugin.warnings)

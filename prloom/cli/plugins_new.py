@@ -95,13 +95,21 @@ def command(given: Options, name: str, directory: str | None) -> None:
     from pathlib import Path  # noqa: PLC0415 - `prloom plugins new --help` needs none
 
     _check_name(name)
-    own = options.repo_root(given) / "prloom" / "plugins" if directory is None else None
-    parent = own if own is not None else Path(directory or "")
+    own = None
+    if directory is None:
+        own = options.repo_root(given) / "prloom" / "plugins"
+    if own is not None:
+        parent = own
+    else:
+        parent = Path(directory or "")
     replaced = _others(name, parent)
     folder = parent / name
     files = _files(name)
     _make(folder, files)
-    where = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+    if folder.is_relative_to(Path.cwd()):
+        where = folder.relative_to(Path.cwd())
+    else:
+        where = folder
     _tell(name, where, files, searched=own is not None)
     if replaced:
         click.echo(f"prloom comes with a plugin {replaced}; when yours is enabled, it replaces that one.")
@@ -113,7 +121,9 @@ def _check_name(name: str) -> None:
     problem = keys.problem(name)
     if problem is not None:
         proposal = re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-_").lower()[:64]
-        better = proposal if proposal and keys.problem(proposal) is None else "my-plugin"
+        better = "my-plugin"
+        if proposal and keys.problem(proposal) is None:
+            better = proposal
         raise PrloomError(f"{problem}; use {better}, for example")
 
 
@@ -127,7 +137,9 @@ def _others(name: str, parent: Path) -> str | None:
     for found in alike:
         if found.source == "project" or found.key != name:
             raise PrloomError(f"there is a plugin {found.key} already ({found.place}); choose another name")
-    return alike[0].key if alike else None
+    if alike:
+        return alike[0].key
+    return None
 
 
 def _files(name: str) -> Mapping[str, str]:
@@ -176,7 +188,10 @@ def _tell(name: str, where: Path, files: Mapping[str, str], *, searched: bool) -
     """Say what was made, and what next."""
     from importlib.util import find_spec  # noqa: PLC0415 - see command
 
-    named = name if searched else quote(str(where))
+    if searched:
+        named = name
+    else:
+        named = quote(str(where))
     steps = {
         f"prloom plugins test {named} --say '!{name}'": "show what it does with a comment",
         f"prloom plugins test {named}": "show what it does with events of every kind",

@@ -63,8 +63,14 @@ def command(
             registered = runner.start()
         trials = list(_watched(trial.alone(runner, events, root), label))
         skipped = len(events) - len(trials)
-        batch = None if skipped else trial.together(runner, events, root)
-        trials += [] if skipped else trial.elsewhere(runner, root)
+        if skipped:
+            batch = None
+        else:
+            batch = trial.together(runner, events, root)
+        if skipped:
+            trials += []
+        else:
+            trials += trial.elsewhere(runner, root)
         result = PluginTestResult(found, registered, tuple(heard), tuple(trials), batch, skipped)
         if not (said or files or inline or result.faults):
             label("the promises")
@@ -116,7 +122,9 @@ def _found(given: Options, named: str) -> DiscoveredPlugin:
     if Path(named).exists():
         return finding.at(named)
     close = keys.nearest(named, known)
-    hint = f"did you mean {close}?" if close else "`prloom plugins list` lists all plugins"
+    hint = "`prloom plugins list` lists all plugins"
+    if close:
+        hint = f"did you mean {close}?"
     raise PrloomError(f"there is no plugin {named}, neither as a name nor as a path; {hint}")
 
 

@@ -32,7 +32,10 @@ def command(given: Options, plan: str | None, *, as_json: bool, watch: bool) -> 
     if watch and as_json:
         raise click.UsageError("--json and --watch cannot be combined; use one of them")
     where, _ = context.repository_to_read(given)
-    named = None if plan is None else context.plan_id(where, plan)
+    if plan is None:
+        named = None
+    else:
+        named = context.plan_id(where, plan)
     check = ConfigCheck(given)
     if watch:
         _watch(where, named, check)

@@ -41,7 +41,9 @@ def lines(status: StatusDocument, now: datetime) -> Iterator[str]:
 
 
 def _dispatcher(at_work: DispatcherStatus, now: datetime) -> str:
-    tick = f", last tick {layout.when(at_work.last_tick_at, now)}" if at_work.last_tick_at else ""
+    tick = ""
+    if at_work.last_tick_at:
+        tick = f", last tick {layout.when(at_work.last_tick_at, now)}"
     if at_work.running:
         return f"Dispatcher {terminal.paint('running', 'good')}, process {at_work.pid}{tick}."
     return f"Dispatcher {terminal.paint('not running', 'warn')}{tick}; `prloom start` runs it."
@@ -49,7 +51,9 @@ def _dispatcher(at_work: DispatcherStatus, now: datetime) -> str:
 
 def _config_error(text: str) -> str:
     first, *others = text.splitlines()
-    more = f" ({len(others)} more; `prloom doctor` lists them)" if others else ""
+    more = ""
+    if others:
+        more = f" ({len(others)} more; `prloom doctor` lists them)"
     return f"Configuration error: {terminal.clean(first)}{more}"
 
 
@@ -76,11 +80,26 @@ def totals(status: StatusDocument) -> str:
 
 def _waits(*, deferred: int, oldest_ms: int | None, held: int, parked: int, failed: int) -> list[str]:
     """Return the counts of what waits for something, each with its name."""
-    oldest = "" if oldest_ms is None else f" (the oldest for {terminal.duration(timedelta(milliseconds=oldest_ms))})"
-    found = [terminal.paint(f"{deferred} deferred", "warn") + oldest] if deferred else []
-    found += [terminal.paint(f"{held} held", "warn")] if held else []
-    found += [terminal.paint(f"{parked} parked", "bad")] if parked else []
-    found += [terminal.paint(f"{failed} {_actions(failed, 'failed')}", "bad")] if failed else []
+    if oldest_ms is None:
+        oldest = ""
+    else:
+        oldest = f" (the oldest for {terminal.duration(timedelta(milliseconds=oldest_ms))})"
+    if deferred:
+        found = [terminal.paint(f"{deferred} deferred", "warn") + oldest]
+    else:
+        found = []
+    if held:
+        found += [terminal.paint(f"{held} held", "warn")]
+    else:
+        found += []
+    if parked:
+        found += [terminal.paint(f"{parked} parked", "bad")]
+    else:
+        found += []
+    if failed:
+        found += [terminal.paint(f"{failed} {_actions(failed, 'failed')}", "bad")]
+    else:
+        found += []
     return found
 
 
@@ -99,10 +118,19 @@ def _head(plan: PlanStatus) -> str:
     words = [terminal.paint(terminal.clean(plan.id), "strong")]
     if plan.title not in {"", plan.id, plan.branch}:
         words.append(terminal.fit(terminal.clean(plan.title), 60))
-    words += [] if plan.pr is None else [f"#{plan.pr}"]
-    words += [terminal.paint(terminal.clean(plan.branch), "name")] if plan.branch not in {"", plan.id} else []
+    if plan.pr is None:
+        words += []
+    else:
+        words += [f"#{plan.pr}"]
+    if plan.branch not in {"", plan.id}:
+        words += [terminal.paint(terminal.clean(plan.branch), "name")]
+    else:
+        words += []
     words.append(plan.status if plan.status == "active" else terminal.paint(terminal.clean(plan.status), "warn"))
-    words += [terminal.paint("blocked", "bad")] if plan.blocked else []
+    if plan.blocked:
+        words += [terminal.paint("blocked", "bad")]
+    else:
+        words += []
     return _GAP.join(words)
 
 
@@ -126,8 +154,14 @@ def _counts(plan: PlanStatus) -> str:
     now = [*(f"{count} {name}" for count, name in moving if count), *waits]
     parts = [", ".join(now) or "nothing waits"]
     parts += [", ".join(f"{count} {name}" for count, name in done if count)]
-    parts += [f"TODOs {plan.todos.done}/{plan.todos.total}"] if plan.todos.total else []
-    parts += [terminal.paint("a rebase is requested", "warn")] if plan.rebase_requested else []
+    if plan.todos.total:
+        parts += [f"TODOs {plan.todos.done}/{plan.todos.total}"]
+    else:
+        parts += []
+    if plan.rebase_requested:
+        parts += [terminal.paint("a rebase is requested", "warn")]
+    else:
+        parts += []
     return "; ".join(part for part in parts if part)
 
 
@@ -135,7 +169,10 @@ def _deferred(event: DeferredEvent, now: datetime) -> Iterator[str]:
     who = terminal.paint(terminal.clean(event.plugin), "name")
     age = terminal.duration(timedelta(milliseconds=event.age_ms))
     when = layout.when(event.deferred_until, now)
-    turn = f"next try {when}" if when.startswith("in ") else f"due {when}"
+    if when.startswith("in "):
+        turn = f"next try {when}"
+    else:
+        turn = f"due {when}"
     yield from layout.item(
         "deferred",
         f"{layout.shown_id(event.id)}  {terminal.clean(event.type)}, by {who}: {terminal.clean(event.reason)}",

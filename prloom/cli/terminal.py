@@ -44,7 +44,10 @@ class _Shown(dict[int, str]):
     """What each character is shown as; filled in as characters are met."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = _escape(code) if _is_hidden(code) else chr(code)
+        if _is_hidden(code):
+            self[code] = _escape(code)
+        else:
+            self[code] = chr(code)
         return self[code]
 
 
@@ -77,7 +80,9 @@ def wants_colour(environ: Mapping[str, str]) -> bool | None:
         return False
     if environ.get("FORCE_COLOR") or environ.get("CLICOLOR_FORCE", "0") != "0":
         return True
-    return False if environ.get("TERM") == "dumb" else None
+    if environ.get("TERM") == "dumb":
+        return False
+    return None
 
 
 def width() -> int:
@@ -93,7 +98,9 @@ def width() -> int:
 
 def line_width() -> int | None:
     """Return how many columns a line may fill; None in a pipe, where a program reads whole lines."""
-    return width() if sys.stdout.isatty() else None
+    if sys.stdout.isatty():
+        return width()
+    return None
 
 
 def columns_of(text: str) -> int:
@@ -152,7 +159,9 @@ def when(moment: datetime, now: datetime, *, units: int = 2) -> str:
     if distance < timedelta(seconds=1):
         return "now"
     span = duration(distance, units=units)
-    return f"in {span}" if moment > now else f"{span} ago"
+    if moment > now:
+        return f"in {span}"
+    return f"{span} ago"
 
 
 def clock(moment: datetime, zone: tzinfo | None = None) -> str:

@@ -36,7 +36,10 @@ def command(given: Options, event: str, plan: str | None, *, as_json: bool) -> N
     where, config_error = context.repository_to_read(given)
     if config_error:
         click.echo(f"prloom: {terminal.clean(config_error)}", err=True)
-    named = None if plan is None else context.plan_id(where, plan)
+    if plan is None:
+        named = None
+    else:
+        named = context.plan_id(where, plan)
     life = why.find(where, event, plan=named)
     if as_json:
         terminal.echo_json(why.document(life))
@@ -57,10 +60,21 @@ def _lines(life: EventLife) -> Iterator[str]:
 
 def _about(life: EventLife) -> Iterator[str]:
     event = life.event
-    nobody = f"reported by {terminal.clean(event.source)}" if event.notice else "by the operator"
-    author = f"by {terminal.clean(event.author.login)}" if event.author else nobody
-    trust = f" ({terminal.clean(event.author.trust)})" if event.author and event.author.trust else ""
-    plan = f"plan {terminal.clean(life.plan)}" if life.plan else "the repository as a whole"
+    nobody = "by the operator"
+    if event.notice:
+        nobody = f"reported by {terminal.clean(event.source)}"
+    if event.author:
+        author = f"by {terminal.clean(event.author.login)}"
+    else:
+        author = nobody
+    if event.author and event.author.trust:
+        trust = f" ({terminal.clean(event.author.trust)})"
+    else:
+        trust = ""
+    if life.plan:
+        plan = f"plan {terminal.clean(life.plan)}"
+    else:
+        plan = "the repository as a whole"
     yield from layout.paragraph(f"{layout.shown_id(event.id)}  {terminal.clean(event.type)} {author}{trust}, {plan}")
     if event.url:
         yield layout.INDENT + terminal.clean(event.url)
@@ -77,9 +91,17 @@ def _about(life: EventLife) -> Iterator[str]:
 def _told(happened: HistoryStep) -> Iterator[str]:
     """Yield what happened, and below it what it led to."""
     who = terminal.paint(terminal.clean(happened.by), "name")
-    took = "" if happened.duration_ms is None else f" in {happened.duration_ms} ms"
-    said = f": {terminal.clean(happened.reason)}" if happened.reason else ""
-    run = f" (run {terminal.clean(happened.run)})" if happened.run else ""
+    if happened.duration_ms is None:
+        took = ""
+    else:
+        took = f" in {happened.duration_ms} ms"
+    said = ""
+    if happened.reason:
+        said = f": {terminal.clean(happened.reason)}"
+    if happened.run:
+        run = f" (run {terminal.clean(happened.run)})"
+    else:
+        run = ""
     yield f"{terminal.clean(happened.stage)}  {who}  {_verdict(happened)}{took}{run}{said}"
     wait = happened.deferral
     if wait is not None:
@@ -90,7 +112,9 @@ def _told(happened: HistoryStep) -> Iterator[str]:
     if happened.next_try:
         yield f"next try {layout.clock(happened.next_try)}"
     for action in happened.actions:
-        where = f"  {terminal.clean(action.url)}" if action.url and happened.attempts is None else ""
+        where = ""
+        if action.url and happened.attempts is None:
+            where = f"  {terminal.clean(action.url)}"
         if happened.attempts is None:
             yield f"action {layout.shown_id(action.id)}  {terminal.clean(action.state)}{where}"
 
@@ -99,8 +123,13 @@ def _verdict(happened: HistoryStep) -> str:
     if happened.attempts is None:
         return terminal.paint(terminal.clean(happened.verdict), "strong")
     action = happened.actions[0]
-    url = f" {terminal.clean(action.url)}" if action.url else ""
-    tries = f", attempt {happened.attempts}" if happened.attempts > 1 or happened.verdict == "retrying" else ""
+    if action.url:
+        url = f" {terminal.clean(action.url)}"
+    else:
+        url = ""
+    tries = ""
+    if happened.attempts > 1 or happened.verdict == "retrying":
+        tries = f", attempt {happened.attempts}"
     return f"action {layout.shown_id(action.id)} {terminal.paint(happened.verdict, 'strong')}{tries}{url}"
 
 
@@ -113,7 +142,10 @@ def _now(life: EventLife) -> Iterator[str]:
         "parked": f"to try it again, run {layout.to_run('retry', life.event.id)}; "
         f"to drop it, run {layout.to_run('drop', life.event.id, '--reason', 'TEXT')}",
     }
-    happening = None if life.now is None else _happening(life.now, life.plan)
+    if life.now is None:
+        happening = None
+    else:
+        happening = _happening(life.now, life.plan)
     more = happening or remedies.get(life.state)
     yield from layout.paragraph(f"Now {state}{f'; {more}' if more else ''}.")
 

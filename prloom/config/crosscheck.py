@@ -85,9 +85,9 @@ def _stages(config: Config) -> Iterator[ConfigFinding]:
 
 def _meant(config: Config, setting: str) -> str:
     close = nearest(setting, (*config.models, *AGENTS, AUTO))
-    return (
-        f"did you mean {close}?" if close else f"name one of {', '.join((*config.models, *AGENTS))}, or add [models.…]"
-    )
+    if close:
+        return f"did you mean {close}?"
+    return f"name one of {', '.join((*config.models, *AGENTS))}, or add [models.…]"
 
 
 def _lacks_program(config: Config, path: KeyPath, agent: str) -> Iterator[ConfigFinding]:

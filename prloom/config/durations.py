@@ -51,7 +51,10 @@ def spell(duration: timedelta) -> str:
     rest = duration
     for name, unit in _UNITS:
         count, rest = divmod(rest, unit)
-        spelled += f"{count}{name}" if count else ""
+        if count:
+            spelled += f"{count}{name}"
+        else:
+            spelled += ""
     return spelled
 
 

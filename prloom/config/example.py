@@ -49,7 +49,10 @@ def render() -> str:
 
 def _section(path: tuple[str, ...], meaning: str, keys: list[Key]) -> Iterator[str]:
     named = path[-1] == ANY
-    spelled = (*path[:-1], _NAMES[path[:-1]]) if named else path
+    if named:
+        spelled = (*path[:-1], _NAMES[path[:-1]])
+    else:
+        spelled = path
     yield ""
     yield from _comment(
         meaning + (" You choose the name." if path[:1] in {("models",), ("bridges",)} and named else "")

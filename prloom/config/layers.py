@@ -32,7 +32,9 @@ class Layer(NamedTuple):
 
     def as_text(self) -> "Layer":
         """Return the layer with its value as it was given, not as what it means in TOML."""
-        return self if self.raw is None else Layer.of_one(self.origin, self.key, self.raw, self.raw)
+        if self.raw is None:
+            return self
+        return Layer.of_one(self.origin, self.key, self.raw, self.raw)
 
 
 def merge(layers: tuple[Layer, ...]) -> dict[str, Any]:

@@ -195,7 +195,9 @@ class AgentChoice(Section):
 def _stage_form(value: object) -> str | None:
     if isinstance(value, str):
         return "name"
-    return "table" if isinstance(value, Mapping | AgentChoice) else None
+    if isinstance(value, Mapping | AgentChoice):
+        return "table"
+    return None
 
 
 StageSetting = Annotated[
@@ -283,6 +285,9 @@ class Config(Section):
             return self
         if name not in self.presets:
             close = nearest(name, self.presets)
-            remedy = f"did you mean {close}?" if close else f"add [presets.{name}] to prloom.toml"
+            if close:
+                remedy = f"did you mean {close}?"
+            else:
+                remedy = f"add [presets.{name}] to prloom.toml"
             raise ConfigError(f"no preset {name} is configured; {remedy}")
         return Config.from_layers(layers.with_preset(self._layers, name))

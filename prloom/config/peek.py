@@ -24,7 +24,10 @@ def peek_worktrees_dir(repo_root: Path, environ: Mapping[str, str], overrides: I
     if last is not None and last.raw is not None and not isinstance(value, str):
         value = last.raw
     if not isinstance(value, str) or not value:
-        origin = last.origin if last else sources.FILE_NAME
+        if last:
+            origin = last.origin
+        else:
+            origin = sources.FILE_NAME
         raise ConfigError(Problem(origin, _KEY, f"{_KEY} is {shown(value)}", "name a folder, in quotes").line())
     return under(repo_root, Path(value))
 

@@ -25,4 +25,6 @@ def without_effect(preset: Mapping[str, Any]) -> Iterator[str]:
 
 def _table(tree: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     found = tree.get(key)
-    return found if isinstance(found, Mapping) else {}
+    if isinstance(found, Mapping):
+        return found
+    return {}

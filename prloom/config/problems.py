@@ -39,8 +39,14 @@ def dotted(path: Iterable[str | int]) -> str:
         if isinstance(part, int):
             spelled += f"[{part}]"
         else:
-            name = part if _BARE_KEY.fullmatch(part) else json.dumps(part)
-            spelled += f".{name}" if spelled else name
+            if _BARE_KEY.fullmatch(part):
+                name = part
+            else:
+                name = json.dumps(part)
+            if spelled:
+                spelled += f".{name}"
+            else:
+                spelled += name
     return spelled
 
 
@@ -49,7 +55,9 @@ def shown(value: object) -> str:
     import json  # noqa: PLC0415 - only a mistake costs it
 
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+    if len(text) <= _LONGEST_SHOWN:
+        return text
+    return text[: _LONGEST_SHOWN - 1] + "…"
 
 
 def nearest(word: str, candidates: Iterable[str], *, cutoff: float = 0.6) -> str | None:
@@ -58,12 +66,16 @@ def nearest(word: str, candidates: Iterable[str], *, cutoff: float = 0.6) -> str
 
     folded = {_fold(candidate): candidate for candidate in candidates}
     close = get_close_matches(_fold(word), folded, n=1, cutoff=cutoff)
-    return folded[close[0]] if close else None
+    if close:
+        return folded[close[0]]
+    return None
 
 
 def choices(names: Sequence[str]) -> str:
     """Return the allowed names as a phrase: `one of a, b, c`."""
-    return names[0] if len(names) == 1 else f"one of {', '.join(names)}"
+    if len(names) == 1:
+        return names[0]
+    return f"one of {', '.join(names)}"
 
 
 def _fold(word: str) -> str:

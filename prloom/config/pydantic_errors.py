@@ -59,14 +59,20 @@ def _problem(found: Mapping[str, Any], said: tuple[Layer, ...], tree: Mapping[st
 def _plain(kind: str, key: str, found: Mapping[str, Any]) -> tuple[str, str]:
     value = found["input"]
     what, now = _KINDS.get(kind, ("is {value}, which cannot be used", found["msg"].lower()))
-    plain = value if isinstance(value, str) else "…"
+    plain = "…"
+    if isinstance(value, str):
+        plain = value
     words = {"value": shown(value), "key": key, "plain": plain, **found.get("ctx", {})}
     return f"{key} {what.format(**words)}", now.format(**words)
 
 
 def _pick(value: object, names: Sequence[str]) -> str:
-    close = nearest(value, names) if isinstance(value, str) else None
-    return f"did you mean {close} ({choices(names)})?" if close else f"write {choices(names)}"
+    close = None
+    if isinstance(value, str):
+        close = nearest(value, names)
+    if close:
+        return f"did you mean {close} ({choices(names)})?"
+    return f"write {choices(names)}"
 
 
 def _remedy_for_unknown(said: tuple[Layer, ...], path: KeyPath) -> str:
@@ -89,8 +95,12 @@ def _remedy_for_missing(path: KeyPath) -> str:
     general = reference.at(path)
     example = next((key.example for key in reference.all_keys() if key.path == general), "…")
     remedy = f"write {path[-1]} = {shown(example)}"
-    close = nearest(str(path[-2]), reference.children(general[:-2])) if general[-2] == reference.ANY else None
-    return f"{remedy}, or did you mean {dotted((*path[:-2], close))}?" if close else remedy
+    close = None
+    if general[-2] == reference.ANY:
+        close = nearest(str(path[-2]), reference.children(general[:-2]))
+    if close:
+        return f"{remedy}, or did you mean {dotted((*path[:-2], close))}?"
+    return remedy
 
 
 def _without_tags(loc: KeyPath, tree: object) -> KeyPath:

@@ -41,7 +41,10 @@ def at(path: tuple[str | int, ...]) -> tuple[str, ...]:
     general: tuple[str, ...] = ()
     for part in path:
         if isinstance(part, str):
-            general = (*general, part) if (*general, part) in known else (*general, ANY)
+            if (*general, part) in known:
+                general = (*general, part)
+            else:
+                general = (*general, ANY)
     return general
 
 
@@ -84,7 +87,10 @@ def _sections(section: type[BaseModel], path: tuple[str, ...]) -> Iterator[tuple
     for name, field in section.model_fields.items():
         inner = _inner(field)
         if inner is not None:
-            named = (*path, name) if isinstance(field.annotation, type) else (*path, name, ANY)
+            if isinstance(field.annotation, type):
+                named = (*path, name)
+            else:
+                named = (*path, name, ANY)
             yield from _sections(inner, named)
     extra = _extra(section)
     if extra is not None:
@@ -93,22 +99,34 @@ def _sections(section: type[BaseModel], path: tuple[str, ...]) -> Iterator[tuple
 
 def _key(field: FieldInfo, path: tuple[str, ...]) -> Key:
     default = ... if field.is_required() else as_toml(field.get_default(call_default_factory=True))
-    example = field.examples[0] if field.examples else default
+    if field.examples:
+        example = field.examples[0]
+    else:
+        example = default
     return Key(path, default, example, field.description or "")
 
 
 def _inner(field: FieldInfo) -> type[Section] | None:
     """Return the section that a field holds, itself or by name."""
     annotation: Any = field.annotation
-    held = get_args(annotation)[-1] if get_origin(annotation) is Mapping else annotation
-    return held if isinstance(held, type) and issubclass(held, Section) else None
+    if get_origin(annotation) is Mapping:
+        held = get_args(annotation)[-1]
+    else:
+        held = annotation
+    if isinstance(held, type) and issubclass(held, Section):
+        return held
+    return None
 
 
 def _extra(section: type[BaseModel]) -> type[Section] | None:
     """Return the section that stands under names free to choose, beside the fields."""
     annotation = section.__annotations__.get("__pydantic_extra__")
-    held = get_args(annotation)[-1] if annotation else None
-    return held if isinstance(held, type) and issubclass(held, Section) else None
+    held = None
+    if annotation:
+        held = get_args(annotation)[-1]
+    if isinstance(held, type) and issubclass(held, Section):
+        return held
+    return None
 
 
 def missing(value: object) -> bool:

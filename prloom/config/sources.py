@@ -84,7 +84,9 @@ def _value(text: str) -> object:
         table = tomllib.loads(f"value = {text}")
     except (tomllib.TOMLDecodeError, RecursionError):
         return text
-    return table["value"] if len(table) == 1 else text
+    if len(table) == 1:
+        return table["value"]
+    return text
 
 
 def _key_path(key: str) -> tuple[str, ...] | None:
@@ -92,7 +94,9 @@ def _key_path(key: str) -> tuple[str, ...] | None:
     import tomllib  # noqa: PLC0415 - only where a flag is given
 
     try:
-        tree: object = tomllib.loads(f"{key} = 0") if "\n" not in key else None
+        tree: object = None
+        if "\n" not in key:
+            tree = tomllib.loads(f"{key} = 0")
     except tomllib.TOMLDecodeError:
         return None
     path: tuple[str, ...] = ()
@@ -105,9 +109,15 @@ def _key_path(key: str) -> tuple[str, ...] | None:
 def _as_spelled(parts: list[str], known: object) -> tuple[str, ...]:
     path = []
     for part in parts:
-        names = list(known) if isinstance(known, dict) else []
+        if isinstance(known, dict):
+            names = list(known)
+        else:
+            names = []
         name = next((name for name in names if name.lower().replace("-", "_") == part), part)
-        known = known.get(name) if isinstance(known, dict) else None
+        if isinstance(known, dict):
+            known = known.get(name)
+        else:
+            known = None
         path.append(name)
     return tuple(path)
 
@@ -116,5 +126,8 @@ def _syntax_error(file: str, message: str) -> str:
     match = _PLACE.match(message)
     if match is None:
         return f"{file}: {message}; fix the file"
-    where = f"{file}:{match['line']}:{match['column']}" if match["line"] else f"{file}, at its end"
+    if match["line"]:
+        where = f"{file}:{match['line']}:{match['column']}"
+    else:
+        where = f"{file}, at its end"
     return f"{where}: not valid TOML: {match['what'].replace(chr(10), ' ')}; correct it there"

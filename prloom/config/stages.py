@@ -29,8 +29,13 @@ def stage(config: Config, name: str, *, model: str | None = None) -> StageChoice
     if model and model in config.models:
         return _of(config.models[model])
     setting = getattr(config.stages, name) or config.stages.default
-    chosen = _of(setting) if isinstance(setting, AgentChoice) else _named(config, setting)
-    return chosen._replace(model=model) if model else chosen
+    if isinstance(setting, AgentChoice):
+        chosen = _of(setting)
+    else:
+        chosen = _named(config, setting)
+    if model:
+        return chosen._replace(model=model)
+    return chosen
 
 
 def _named(config: Config, name: str) -> StageChoice:

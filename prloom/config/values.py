@@ -41,7 +41,10 @@ def _branch(value: object) -> object:
 
 
 def _folder(value: object) -> object:
-    parts = Path(value).parts if isinstance(value, str | Path) else ("?",)
+    if isinstance(value, str | Path):
+        parts = Path(value).parts
+    else:
+        parts = ("?",)
     if not set(parts) - {".", "..", "/"}:
         raise InvalidValue(f"is {shown(value)}, which would mix worktrees with other files", "name a separate folder")
     return value
@@ -69,7 +72,9 @@ def _url(value: object) -> object:
 def _size(value: object) -> object:
     if isinstance(value, str):
         match = _SIZE.fullmatch(value)
-        value = int(match[1]) * _SIZE_UNITS[match[2]] if match else None
+        value = None
+        if match:
+            value = int(match[1]) * _SIZE_UNITS[match[2]]
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
         raise InvalidValue("is not a size", 'write a number and a unit, such as "16MB" or "512KiB"')
     return value

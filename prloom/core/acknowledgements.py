@@ -91,7 +91,9 @@ def owed(changes: Iterable[Change], state: DispatchState) -> tuple[Action, ...]:
 def few(signs: Sequence[Action], queue: Iterable[QueuedAction]) -> tuple[Action, ...]:
     """Return the latest of these acknowledgements, as many as there is room for beside those that wait already."""
     room = FEW - sum(action.courtesy for action in queue)
-    return tuple(signs[-room:]) if room > 0 else ()
+    if room > 0:
+        return tuple(signs[-room:])
+    return ()
 
 
 def lately(sent: Iterable[datetime], now: datetime) -> tuple[datetime, ...]:

@@ -62,7 +62,10 @@ def own_action(event: Event, event_store: OwnPosts) -> str | None:
     """
     if marker.BEGINNING not in event.body:
         return None
-    leading = marker.leading(event.body) if event.own_account else None
+    if event.own_account:
+        leading = marker.leading(event.body)
+    else:
+        leading = None
     if leading is not None:
         return leading
     remote = _remote_id(event)
@@ -78,7 +81,9 @@ def posts(events: Iterable[Event], event_store: OwnPosts) -> Mapping[str, Event]
 def _remote_id(event: Event) -> str | None:
     """Return what the source calls the post; forges number theirs, receipts are texts."""
     remote = event.context.get("remoteId")
-    return str(remote) if isinstance(remote, str | int) and not isinstance(remote, bool) else None
+    if isinstance(remote, str | int) and not isinstance(remote, bool):
+        return str(remote)
+    return None
 
 
 def _own_lines(body: str) -> Iterable[str]:
@@ -104,7 +109,9 @@ def news(events: Sequence[Event], known: Callable[[str], bool], event_store: Own
     for event in events:
         if event.id in fresh or known(event.id) or own(event, event_store):
             continue
-        older = event.supersedes if event.author is not None and event.author.bot else None
+        older = None
+        if event.author is not None and event.author.bot:
+            older = event.supersedes
         if older is None or (older not in fresh and not known(older)):
             fresh[event.id] = event
     return tuple(fresh.values())
@@ -126,7 +133,9 @@ def unreadable(event: Event) -> str | None:
 
 def out_of_bounds(value: Json) -> str | None:
     """Return why an event given as JSON is larger than a reader of a bus allows, or None where it is not."""
-    event_id = value.get("id") if isinstance(value, dict) else None
+    event_id = None
+    if isinstance(value, dict):
+        event_id = value.get("id")
     if isinstance(event_id, str) and len(event_id) > LONGEST_ID:
         return f"its id has {len(event_id)} characters; use at most {LONGEST_ID}"
     level = [value]
@@ -141,14 +150,20 @@ def _inner(value: Json) -> Iterable[Json]:
     """Return what stands directly in an object or an array."""
     if isinstance(value, Mapping):
         return value.values()
-    return value if isinstance(value, list | tuple) else ()
+    if isinstance(value, list | tuple):
+        return value
+    return ()
 
 
 def shortened(event: Event) -> Event:
     """Return the event with a title that is not too long; the whole of it then begins the body."""
     if len(event.title) <= bounds.REASON:
         return event
-    body = event.body if event.notice else f"{event.title}\n\n{event.body}"  # a body would make it somebody's words
+    # a body would make it somebody's words
+    if event.notice:
+        body = event.body
+    else:
+        body = f"{event.title}\n\n{event.body}"
     return replace(event, title=bounds.cut(event.title), body=body)
 
 
@@ -174,5 +189,7 @@ def superseded(event: Event, opened: Mapping[str, OpenEvent], coming: Collection
     older = event.supersedes
     if older is None or older == event.id or (older not in opened and older not in coming):
         return None
-    what = "its comment was deleted" if event.deletes else "edited"
+    what = "edited"
+    if event.deletes:
+        what = "its comment was deleted"
     return Change(event_id=older, verdict="superseded", state="superseded", reason=f"{what}: {event.id}")

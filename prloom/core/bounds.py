@@ -16,7 +16,9 @@ TITLE: Final = 300
 
 def cut(text: str, longest: int = REASON) -> str:
     """Return the text, or its beginning and an ellipsis where it is longer."""
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    if len(text) <= longest:
+        return text
+    return text[: longest - 1] + "…"
 
 
 def title(text: str) -> str:
@@ -56,4 +58,6 @@ def _long(text: str | None) -> bool:
 
 
 def _cut(text: str | None) -> str | None:
-    return None if text is None else cut(text)
+    if text is None:
+        return None
+    return cut(text)

@@ -40,7 +40,10 @@ def failed(breaker: Breaker, reason: str, *, event: str, key: str, now: datetime
     Calls that were under way when the plugin was switched off are not trials: their failures prolong nothing. But if
     the plugin fails on a second event too, it is switched off for all.
     """
-    only = event if breaker.only == event or not breaker.failures else None
+    if breaker.only == event or not breaker.failures:
+        only = event
+    else:
+        only = None
     if _is_off(breaker, now):
         return replace(breaker, only=only)
     failures = breaker.failures + 1

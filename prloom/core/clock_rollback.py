@@ -22,4 +22,6 @@ def since(written: str | None, now: datetime) -> bool:
 
 def by(before: datetime, now: datetime) -> timedelta:
     """Return by how much the clock was turned back between two looks at it; nothing where it was not."""
-    return before - now if before - now > SLACK else timedelta()
+    if before - now > SLACK:
+        return before - now
+    return timedelta()

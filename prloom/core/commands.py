@@ -44,8 +44,12 @@ class SlashCommand:
         """Which built-in command this is (`help` where none is named, "" for one that does not exist)."""
         if self.name.casefold() != "prloom":
             return None
-        verb = self.words[0].casefold() if self.words else "help"
-        return verb if verb in BUILT_IN else ""
+        verb = "help"
+        if self.words:
+            verb = self.words[0].casefold()
+        if verb in BUILT_IN:
+            return verb
+        return ""
 
 
 def parse(event: Event) -> SlashCommand | None:
@@ -57,7 +61,9 @@ def parse(event: Event) -> SlashCommand | None:
         return None
     words = body.partition("\n")[0].split()
     name = words[0].removeprefix("/")
-    return SlashCommand(name, tuple(words[1:])) if name else None
+    if name:
+        return SlashCommand(name, tuple(words[1:]))
+    return None
 
 
 def held_before(command: Event, opened: Iterable[OpenEvent], named: tuple[str, ...]) -> tuple[OpenEvent, ...]:
@@ -73,7 +79,9 @@ def held_before(command: Event, opened: Iterable[OpenEvent], named: tuple[str, .
         return ()
     names = {name.strip(",") for name in named}
     authors = {name.removeprefix("@") for name in names}
-    place = approval.position if approval else None
+    place = None
+    if approval:
+        place = approval.position
     held = [event for event in events if event.state == "held"]
     by_id = [event for event in held if event.id in names]
     stood = [event for event in held if event.id not in names and _stood(event, command, place)]
@@ -89,7 +97,9 @@ def _stood(event: OpenEvent, command: Event, place: Position | None) -> bool:
     if asked is not None and written == asked and event.created_at != event.written_at:
         return False  # an edit in the very second of the approval: which was first, no time tells
     came_before = place is not None and event.position < place
-    return came_before if asked is None or written is None or written == asked else written < asked
+    if asked is None or written is None or written == asked:
+        return came_before
+    return written < asked
 
 
 def _time(text: str | None) -> datetime | None:
@@ -132,4 +142,6 @@ def _waits(event: OpenEvent) -> str:
 def _reason(text: str | None) -> str:
     """Return a reason, which may be text from outside, as a part of one line of Markdown."""
     line = markdown.escaped_comments(markdown.one_line(text or "")) or "no reason was given"
-    return line if len(line) <= _REASON else line[: _REASON - 1] + "…"
+    if len(line) <= _REASON:
+        return line
+    return line[: _REASON - 1] + "…"

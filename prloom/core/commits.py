@@ -43,4 +43,6 @@ def _asked_about(event: Event | None) -> str | None:
 
 def read(value: Json) -> str | None:
     """Return the value if it is the full name of a commit, in lower case; else None."""
-    return value if isinstance(value, str) and _COMMIT.fullmatch(value) else None
+    if isinstance(value, str) and _COMMIT.fullmatch(value):
+        return value
+    return None

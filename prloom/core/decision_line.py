@@ -14,7 +14,9 @@ _LONGEST = 200
 
 def line(plan_id: str, decision: Decision) -> str:
     """Return the line; nothing in it can end it or begin another one."""
-    about = f"plan {_plain(plan_id)}" if plan_id else "repository"
+    about = "repository"
+    if plan_id:
+        about = f"plan {_plain(plan_id)}"
     said = "; ".join(_parts(decision)) or "nothing changed"
     return f"{about}: {_plain(decision.stage)} by {_plain(decision.by)}: {said}"
 
@@ -55,8 +57,14 @@ def _changes(changes: Iterable[Change]) -> Iterator[str]:
     """Yield what became of the events, those together that went the same way."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for change in changes:
-        until = "" if change.deferral is None else f" until {change.deferral.deferred_until}"
-        reason = f" ({_plain(change.reason)})" if change.reason else ""
+        if change.deferral is None:
+            until = ""
+        else:
+            until = f" until {change.deferral.deferred_until}"
+        if change.reason:
+            reason = f" ({_plain(change.reason)})"
+        else:
+            reason = ""
         alike.setdefault((change.verdict, until, reason), []).append(change.event_id)
     for (verdict, until, reason), ids in alike.items():
         yield f"{_plain(verdict)} {_names(ids)}{until}{reason}"
@@ -86,11 +94,15 @@ def _first(parts: Iterable[str]) -> Iterator[str]:
 
 def _names(ids: Iterable[str]) -> str:
     found: Sequence[str] = tuple(ids)
-    more = f" and {len(found) - _IDS} more" if len(found) > _IDS else ""
+    more = ""
+    if len(found) > _IDS:
+        more = f" and {len(found) - _IDS} more"
     return ", ".join(map(_plain, found[:_IDS])) + more
 
 
 def _plain(text: str) -> str:
     """Return a text from outside on one line, without what a terminal would obey."""
     shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
-    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+    if len(shown) <= _LONGEST:
+        return shown
+    return shown[: _LONGEST - 1] + "…"

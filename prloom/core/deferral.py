@@ -30,11 +30,22 @@ def defer(
     are. The deadline stands from the first deferral by anybody, so that owners who take turns cannot keep an event for
     ever, and no owner can move it past the policy's.
     """
-    last = event.deferral if event.deferral is not None and event.deferral.owner == owner else None
+    last = None
+    if event.deferral is not None and event.deferral.owner == owner:
+        last = event.deferral
     attempts = (last.attempts if last else 0) + (1 if counted else 0)
-    first = min(record.moment(event.first_deferred_at), now) if event.first_deferred_at else now
-    deadline = min(first + policy.deadline, until) if until else _kept(last, first + policy.deadline)
-    wait = retry_after if retry_after is not None else backoff.delay(policy, max(attempts, 1), f"{event.id}\0{owner}")
+    if event.first_deferred_at:
+        first = min(record.moment(event.first_deferred_at), now)
+    else:
+        first = now
+    if until:
+        deadline = min(first + policy.deadline, until)
+    else:
+        deadline = _kept(last, first + policy.deadline)
+    if retry_after is not None:
+        wait = retry_after
+    else:
+        wait = backoff.delay(policy, max(attempts, 1), f"{event.id}\0{owner}")
     due = max(min(now + wait, deadline), now + SHORTEST)
     return Deferral(
         owner=owner,
@@ -49,7 +60,9 @@ def defer(
 
 def _kept(last: Deferral | None, longest: datetime) -> datetime:
     """Return the deadline that the owner set before, which a bare deferral does not lift."""
-    return min(record.moment(last.deadline), longest) if last else longest
+    if last:
+        return min(record.moment(last.deadline), longest)
+    return longest
 
 
 def due(events: Iterable[OpenEvent], now: datetime, *, clock: datetime | None = None) -> tuple[Change, ...]:

@@ -82,7 +82,10 @@ def steps(
     for event, command in sorted(pending, key=lambda pair: pair[0].position):
         if event.id in busy or event.state != "pending" or event.run is not None:
             continue
-        step = None if command is None else _by_command(event, command, roster)
+        if command is None:
+            step = None
+        else:
+            step = _by_command(event, command, roster)
         if step is not None:
             found.append(step)
         elif not paused:

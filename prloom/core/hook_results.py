@@ -125,7 +125,9 @@ def _actions(
     the latest of them.
     """
     shown = {event.id: event for event in call.events}
-    latest = call.events[-1] if call.events else None
+    latest = None
+    if call.events:
+        latest = call.events[-1]
     unrelated = f"{call.plan_id}/{call.hook}/{call.now}/{next(iter(shown), '')}"
     made: dict[str, int] = {}
     actions = []
@@ -133,10 +135,16 @@ def _actions(
         cause = action.related_event_id
         if cause in shown and cause not in live:
             continue
-        key = cause if cause is not None and cause in live else unrelated
+        if cause is not None and cause in live:
+            key = cause
+        else:
+            key = unrelated
         ordinal = made.get(key, live[key].actions if key in live else 0)
         made[key] = ordinal + 1
-        target = plan_target if action.target.target == marker.PLAN_TARGET else action.target
+        if action.target.target == marker.PLAN_TARGET:
+            target = plan_target
+        else:
+            target = action.target
         payload = commits.pinned(action.payload, shown.get(cause or "", latest), call.head)
         actions.append(replace(action, id=marker.action_id(key, plugin, ordinal), target=target, payload=payload))
     return tuple(actions)
@@ -160,7 +168,9 @@ def settle_failure(
     """
     live = [opened[event_id] for event_id in event_ids if _waiting(opened.get(event_id))]
     if hook in OBSERVERS or on_error == "pass":
-        verdict = "seen" if hook in OBSERVERS else "passed"
+        verdict = "passed"
+        if hook in OBSERVERS:
+            verdict = "seen"
         return tuple(
             Change(event_id=event.id, verdict=verdict, state="pending", reason=reason, plugin=plugin) for event in live
         )

@@ -38,7 +38,10 @@ class Posts:
             self.asked |= dict.fromkeys(line.todo.event_ids, line.todo)
             return
         action = line.action_id
-        kept = self.found if line.found else self.issued
+        if line.found:
+            kept = self.found
+        else:
+            kept = self.issued
         kept[action] = line
         post = self.found.get(action)
         if post is None:
@@ -135,13 +138,19 @@ def _follows(post: IssuedPost, event: Event) -> bool:
 
 def _thread(event: Event) -> str | None:
     thread = event.context.get("thread")
-    return f"{event.source}:{thread}" if isinstance(thread, str | int) else None
+    if isinstance(thread, str | int):
+        return f"{event.source}:{thread}"
+    return None
 
 
 def _ids(event: Event) -> tuple[str, ...]:
     """Return the ids by which the event may have been answered: a bot's edit of its own comment is no new event."""
-    older = event.supersedes if event.author is not None and event.author.bot else None
-    return (event.id,) if older is None else (event.id, older)
+    older = None
+    if event.author is not None and event.author.bot:
+        older = event.supersedes
+    if older is None:
+        return (event.id,)
+    return (event.id, older)
 
 
 def _derived(event: Event, plugins: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -82,13 +82,17 @@ def checkbox(line: str) -> int | None:
 def heading_text(text: str) -> str:
     """Return one line for use as a heading: hashes at its end would be taken for the heading's own."""
     body = text.rstrip("#")
-    return text if body == text else f"{body}\\{text[len(body) :]}"
+    if body == text:
+        return text
+    return f"{body}\\{text[len(body) :]}"
 
 
 def plain_heading(text: str) -> str:
     """Undo `heading_text`."""
     body = text.rstrip("#")
-    return body[:-1] + text[len(body) :] if body != text and body.endswith("\\") else text
+    if body != text and body.endswith("\\"):
+        return body[:-1] + text[len(body) :]
+    return text
 
 
 def code(text: str) -> str:
@@ -96,7 +100,9 @@ def code(text: str) -> str:
     ticks = "`"
     while ticks in text:
         ticks += "`"
-    pad = " " if "`" in text else ""
+    pad = ""
+    if "`" in text:
+        pad = " "
     return f"{ticks}{pad}{text}{pad}{ticks}"
 
 
@@ -114,14 +120,18 @@ def one_line(text: str) -> str:
 def trimmed(lines: Sequence[str]) -> tuple[str, ...]:
     """Return the lines without the empty ones at the start and the end."""
     full = [number for number, line in enumerate(lines) if line]
-    return tuple(lines[full[0] : full[-1] + 1]) if full else ()
+    if full:
+        return tuple(lines[full[0] : full[-1] + 1])
+    return ()
 
 
 def escaped(line: str) -> str:
     """Return a line that is neither heading, nor rule, nor checkbox, nor begins or ends a comment."""
     line = escaped_comments(line)
     body = line.lstrip()
-    return f"{line[: len(line) - len(body)]}\\{body}" if _is_structure(body.lstrip("\\")) else line
+    if _is_structure(body.lstrip("\\")):
+        return f"{line[: len(line) - len(body)]}\\{body}"
+    return line
 
 
 def unescaped(line: str) -> str:

@@ -28,9 +28,13 @@ def marker(of: str) -> str:
 def leading(text: str) -> str | None:
     """Return the id of the action whose mark the text begins with, as every text that prloom posts on a forge does."""
     found = _MARKER.match(text.lstrip("\ufeff \t\r\n"))
-    return found[1] if found else None
+    if found:
+        return found[1]
+    return None
 
 
 def marked(text: str) -> tuple[str, ...]:
     """Return the ids of the actions whose marks stand in the text."""
-    return tuple(_MARKER.findall(text)) if BEGINNING in text else ()
+    if BEGINNING in text:
+        return tuple(_MARKER.findall(text))
+    return ()

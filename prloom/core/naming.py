@@ -24,7 +24,10 @@ def plan_id(of: str | int, taken: Container[str] = ()) -> str:
     A branch whose name is safe as it is keeps it, if that is free. Any other gets its readable part and eight digits of
     its SHA-256, so that different branches have different ids.
     """
-    name = f"pr-{of}" if isinstance(of, int) else of
+    if isinstance(of, int):
+        name = f"pr-{of}"
+    else:
+        name = of
     slug = _slug(name)
     if slug and slug == name and len(slug) <= LONGEST and slug not in taken:
         return slug
@@ -55,7 +58,10 @@ def is_branch_name(text: str) -> bool:
 
 def shown(text: str, longest: int = 120) -> str:
     """Return text from outside as one printable line: control characters are shown, not obeyed; the long is cut."""
-    cut = text if len(text) <= longest else text[: longest - 1] + "…"
+    if len(text) <= longest:
+        cut = text
+    else:
+        cut = text[: longest - 1] + "…"
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in cut)
 
 

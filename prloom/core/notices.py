@@ -16,7 +16,9 @@ _STATUS: Mapping[str, str] = {"pr_closed": "closed", "pr_merged": "merged", "pr_
 def status(events: Iterable[Event]) -> str | None:
     """Return what these events, in the order in which they came, make of their plan; None: it stays what it is."""
     told = [_STATUS[event.type] for event in events if event.notice and event.type in _STATUS]
-    return told[-1] if told else None
+    if told:
+        return told[-1]
+    return None
 
 
 def withdrawn(event: Event, queue: Iterable[QueuedAction]) -> tuple[DeliveryChange, ...]:

@@ -36,7 +36,9 @@ def _waited(action: QueuedAction, now: datetime, clock: datetime) -> bool:
 def next_due(queue: Iterable[QueuedAction]) -> datetime | None:
     """Return when the next action that waits may be tried, or None if none waits."""
     times = [action.next_try for action in queue if not action.failed and action.next_try]
-    return record.moment(min(times)) if times else None
+    if times:
+        return record.moment(min(times))
+    return None
 
 
 def delivered(action: QueuedAction, receipt: Receipt) -> DeliveryChange:
@@ -81,7 +83,9 @@ def refused(
 
 def _end(action: QueuedAction) -> Literal["failed", "dropped"]:
     """Return what an action is that does not reach its target: a courtesy that fails is nobody's trouble."""
-    return "dropped" if action.courtesy else "failed"
+    if action.courtesy:
+        return "dropped"
+    return "failed"
 
 
 def too_late(action: QueuedAction, now: datetime) -> bool:

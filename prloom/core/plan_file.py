@@ -108,11 +108,17 @@ class _Item(Struct):
     below: list[str] = field(default_factory=list)
 
     def value(self) -> TodoItem:
-        lines = _dedented(self.below) if self.id is None else [_outdented(line) for line in self.below]
+        if self.id is None:
+            lines = _dedented(self.below)
+        else:
+            lines = [_outdented(line) for line in self.below]
         mark = next((line for line in lines if line.startswith(_EVENTS_MARK) and line.endswith(_MARK_END)), None)
         events = () if mark is None else tuple(map(unquote, mark[len(_EVENTS_MARK) : -len(_MARK_END)].split()))
         kept = [line for line in lines if line is not mark]
-        context = kept if self.id is None else [markdown.unescaped(line) for line in kept]
+        if self.id is None:
+            context = kept
+        else:
+            context = [markdown.unescaped(line) for line in kept]
         return TodoItem(self.id, self.title, self.done, "\n".join(markdown.trimmed(context)), events)
 
 
@@ -189,16 +195,28 @@ def _insert(text: str, reader: _Reader, block: list[str]) -> str:
     lines = text.split("\n")
     if reader.end is not None:
         at = reader.end
-        new = block if reader.end_in_item else ["", *block]
+        if reader.end_in_item:
+            new = block
+        else:
+            new = ["", *block]
     else:
-        at = reader.opened if reader.fence else len(lines)  # never into a block that nobody closes
+        # never into a block that nobody closes
+        if reader.fence:
+            at = reader.opened
+        else:
+            at = len(lines)
         while at and not lines[at - 1].strip():
             at -= 1
-        new = ["", _SECTION, "", *block] if at else [_SECTION, "", *block]
+        if at:
+            new = ["", _SECTION, "", *block]
+        else:
+            new = [_SECTION, "", *block]
     after = lines[at:] or [""]
     if after[0].strip():
         new = [*new, ""]
-    cr = "\r" if "\r\n" in text else ""
+    cr = ""
+    if "\r\n" in text:
+        cr = "\r"
     if cr and at and at == len(lines):
         lines[at - 1] = lines[at - 1].removesuffix(cr) + cr
     return "\n".join([*lines[:at], *(line + cr for line in new), *after])

@@ -50,7 +50,10 @@ def fold(
 def _rebase(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
     """Return whether a rebase is asked for, and its TODO: until that is done, or taken out of the plan."""
     todo = next((todo.id for todo in decision.todos if todo.rebase), state.rebase_todo)
-    requested = state.rebase_requested if decision.rebase_requested is None else decision.rebase_requested
+    if decision.rebase_requested is None:
+        requested = state.rebase_requested
+    else:
+        requested = decision.rebase_requested
     if todo in {*decision.todos_done, *decision.todos_dropped} or not requested:
         return {"rebase_requested": False, "rebase_todo": None}
     return {"rebase_requested": requested, "rebase_todo": todo}
@@ -58,7 +61,9 @@ def _rebase(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
 
 def _todos(state: DispatchState, decision: Decision) -> Mapping[str, tuple[Thread, ...]]:
     """Return the TODOs that have not ended, each with the conversations that wait for its end."""
-    given_up = state.rebase_todo if decision.rebase_requested is False else None
+    given_up = None
+    if decision.rebase_requested is False:
+        given_up = state.rebase_todo
     over = {given_up, *decision.todos_done, *decision.todos_dropped} - {None}
     if not decision.todos and not over:
         return state.todos
@@ -105,7 +110,9 @@ def _taken_in(change: Change, intake: Intake, state: OpenState, decision: Decisi
     )
     if intake.acknowledgement is not None and state == "held":
         taken_in = replace(taken_in, acknowledgement=intake.acknowledgement)
-    return replace(taken_in, notice=True) if intake.notice else taken_in
+    if intake.notice:
+        return replace(taken_in, notice=True)
+    return taken_in
 
 
 def _moved(before: OpenEvent, change: Change, decision: Decision, at: str) -> OpenEvent:

@@ -25,18 +25,24 @@ def owner_and_name(remote_url: str, api_url: str) -> str | None:
     inside = path.strip("/").removesuffix(".git")
     parts = (inside.removeprefix(f"{base}/") if base else inside).split("/")
     named = len(parts) == 2 and all(_NAME.fullmatch(part) and part.strip(".") for part in parts)  # noqa: PLR2004 - owner, name
-    return "/".join(parts) if named else None
+    if named:
+        return "/".join(parts)
+    return None
 
 
 def _host_and_path(url: str) -> tuple[str, str] | None:
     if "://" not in url:
         short = _SCP.fullmatch(url)
-        return (short[1].lower(), short[2]) if short else None
+        if short:
+            return (short[1].lower(), short[2])
+        return None
     try:
         parts = urlsplit(url)
     except ValueError:
         return None
-    return (parts.hostname, parts.path) if parts.hostname and parts.scheme != "file" else None
+    if parts.hostname and parts.scheme != "file":
+        return (parts.hostname, parts.path)
+    return None
 
 
 def _forge(api_url: str) -> tuple[str, str]:
@@ -44,4 +50,6 @@ def _forge(api_url: str) -> tuple[str, str]:
     parts = urlsplit(api_url.rstrip("/"))
     base, api, _ = parts.path.partition("/api/")
     host = parts.hostname or ""
-    return (host, base.strip("/")) if api else (host.removeprefix("api."), parts.path.strip("/"))
+    if api:
+        return (host, base.strip("/"))
+    return (host.removeprefix("api."), parts.path.strip("/"))

@@ -78,7 +78,9 @@ def _blocks(lines: Iterable[str]) -> Sequence[tuple[str, bool]] | None:
         if not fence and _FENCE_WITHIN.match(line):
             return None
         found = _FENCE.match(line)
-        mark = found["mark"] if found else ""
+        mark = ""
+        if found:
+            mark = found["mark"]
         marked.append((line, bool(fence or mark)))
         if not fence:
             fence = mark

@@ -68,7 +68,9 @@ def from_event(event: Event) -> OperatorRequest | None:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+    if isinstance(value, list):
+        return tuple(item for item in value if isinstance(item, str))
+    return ()
 
 
 def changes(request: OperatorRequest, state: DispatchState) -> tuple[Change, ...]:
@@ -108,7 +110,9 @@ def paused(request: OperatorRequest, plan_id: str, state: DispatchState) -> bool
     if request.verb not in {"pause", "resume"} or plan_id not in request.ids:
         return None
     wanted = request.verb == "pause"
-    return None if state.paused == wanted else wanted
+    if state.paused == wanted:
+        return None
+    return wanted
 
 
 def concerned(request: OperatorRequest, plan_id: str, state: DispatchState) -> frozenset[str]:

@@ -115,7 +115,9 @@ def masked(text: str, secrets: Mapping[str, str] | None = None) -> str:
         text = text.replace(value, MASK)
     for _, found in tuple(_formed(text)):
         text = text.replace(found, MASK)
-    return MASK if in_text(text, secrets or {}) else text
+    if in_text(text, secrets or {}):
+        return MASK
+    return text
 
 
 def _formed(text: str) -> Iterator[tuple[str, str]]:

@@ -60,4 +60,6 @@ def rebase(waiting: str | None, dropped: Collection[str], added: Sequence[Todo])
     """Return whether a rebase is asked for from now on, where that changes: `waiting` is the TODO for it until now."""
     if any(todo.rebase for todo in added):
         return True
-    return False if waiting in dropped else None
+    if waiting in dropped:
+        return False
+    return None

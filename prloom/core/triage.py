@@ -93,7 +93,8 @@ def find(text: str) -> Json:
             work -= _DEEP
         else:
             end = start + length
-            found = value if "items" in value else found
+            if "items" in value:
+                found = value
     return found
 
 
@@ -120,8 +121,12 @@ def read(value: Json, batch: tuple[str, ...]) -> TriageAnswer:
 
 def _read_item(raw: Json, batch: tuple[str, ...], items: dict[str, AnswerItem], problems: dict[str, str]) -> None:
     """Take in one item. Two that say different things of one event say nothing."""
-    named = raw.get("eventId") if isinstance(raw, dict) else None
-    event_id = named if isinstance(named, str) and named in batch else ""
+    named = None
+    if isinstance(raw, dict):
+        named = raw.get("eventId")
+    event_id = ""
+    if isinstance(named, str) and named in batch:
+        event_id = named
     problem, item = "an item names an event that is not in the batch", None
     try:
         item = record.from_wire(AnswerItem, raw)
@@ -181,10 +186,14 @@ def settle(
         actions += reply(event, opened[event.id], item.reply, plan_target)
     threads = {event.id: event.reply_to for event in live if event.id in kept and event.kind.threaded}
     todos = _todos(answer, kept, threads)
-    causes = _rebase_causes(answer, kept) if answer.rebase_requested else ()
+    if answer.rebase_requested:
+        causes = _rebase_causes(answer, kept)
+    else:
+        causes = ()
     if causes:
         changes = [replace(each, reason=_REBASE) if each.event_id in causes else each for each in changes]
-        todos = todos if rebase_open else _with_rebase(todos, causes, threads)
+        if not (rebase_open):
+            todos = _with_rebase(todos, causes, threads)
     return TriageResult(tuple(changes), tuple(actions), todos, bool(causes))
 
 

@@ -66,7 +66,10 @@ def rank(login: str, permission: str, policy: Policy) -> Trusted | Held:
     """Return whether a permission that was looked up is enough."""
     if _RANKS.get(permission, -1) >= _RANKS[policy.minimum]:
         return _TRUSTED
-    has = "no permission here" if permission == "none" else f"{permission} permission"
+    if permission == "none":
+        has = "no permission here"
+    else:
+        has = f"{permission} permission"
     return Held(f"{login} has {has}; at least {policy.minimum} is required")
 
 

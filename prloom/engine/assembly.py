@@ -74,7 +74,9 @@ def _repository_at_origin(root: Path, api_url: str) -> str:
         url = repository.origin_url(repository.find(root))
     except WorkspaceError:
         return ""
-    return (remotes.owner_and_name(url, api_url) or "") if url else ""
+    if url:
+        return remotes.owner_and_name(url, api_url) or ""
+    return ""
 
 
 def _table(section: BridgeSection) -> dict[str, object]:

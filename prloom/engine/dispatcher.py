@@ -179,7 +179,10 @@ class Dispatcher:
                 self._troubles.bear(part)
             except GoneError:
                 return False
-        unwatched = None if self._watcher is None else self._watcher.trouble
+        if self._watcher is None:
+            unwatched = None
+        else:
+            unwatched = self._watcher.trouble
         self._troubles.tell(self.clock() - self._ticked_at, self.board.untold(), unwatched)
         return True
 
@@ -233,7 +236,9 @@ class Dispatcher:
 
     def _roster(self, runtime: PlanRuntime) -> Subscribers:
         without = runtime.rules.config.plugins.disabled
-        return self._crew.roster(without) if runtime.id else self._crew.repository_roster()
+        if runtime.id:
+            return self._crew.roster(without)
+        return self._crew.repository_roster()
 
     def _hands(self, *, agents: bool) -> PlanDependencies:
         return PlanDependencies(

@@ -92,7 +92,9 @@ class Silent:
 
     def acknowledgement(self, event: Event) -> React | None:
         """Return the real bridge's sign, if it has one."""
-        return self._bridge.acknowledgement(event) if isinstance(self._bridge, Acknowledges) else None
+        if isinstance(self._bridge, Acknowledges):
+            return self._bridge.acknowledgement(event)
+        return None
 
     async def permission(self, ctx: BridgeContext, login: str) -> str:
         """Ask the real bridge, if it can tell."""
@@ -121,7 +123,10 @@ class Abstainer:
 
     async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:
         """Put the events aside in the copy."""
-        who = "the first installed agent" if self._agent == "auto" else self._agent
+        if self._agent == "auto":
+            who = "the first installed agent"
+        else:
+            who = self._agent
         changes = tuple(hook_results.park(event_id, f"would be triaged by {who}") for event_id in step.event_ids)
         runtime.event_store.commit(TRIAGE, self._agent, changes=changes)
 
@@ -187,22 +192,32 @@ def _copy_below(source: Path, target: Path, copied: set[Path]) -> None:
 
 
 def _log(where: RepositoryPaths, plan_id: str) -> JournalReader | None:
-    worktree = where.worktree(plan_id) if plan_id else where.root
+    if plan_id:
+        worktree = where.worktree(plan_id)
+    else:
+        worktree = where.root
     try:
         bus = SafeDir.open(worktree, *paths.LOCAL, paths.BUS)
     except PrloomError:  # the plan is not worked on, and that is told
         return None
-    return None if bus is None else JournalReader(bus, paths.DECISIONS)
+    if bus is None:
+        return None
+    return JournalReader(bus, paths.DECISIONS)
 
 
 def _last(where: RepositoryPaths, plan_id: str) -> Cursor:
     log = _log(where, plan_id)
-    return Cursor() if log is None else log.end()
+    if log is None:
+        return Cursor()
+    return log.end()
 
 
 def _told(where: RepositoryPaths, plan_id: str, since: Cursor) -> Iterator[str]:
     log = _log(where, plan_id)
-    batch = None if log is None else log.read(since)
+    if log is None:
+        batch = None
+    else:
+        batch = log.read(since)
     for entry in batch.entries if batch else ():
         decision = entries.decision(entry.line)
         if decision is not None:
@@ -215,7 +230,9 @@ def describe(decision: Decision) -> Iterator[str]:
         if decision.stage == TRIAGE:  # the events are parked in the copy only
             yield f"{change.event_id} {change.reason}"
             continue
-        why = f": {change.reason}" if change.reason else ""
+        why = ""
+        if change.reason:
+            why = f": {change.reason}"
         yield f"{change.event_id} {change.verdict} by {decision.by}, {change.state}{why}"
     for action in decision.actions:
         message = getattr(action.payload, "message", None)

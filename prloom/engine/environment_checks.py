@@ -63,10 +63,17 @@ def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
     """Yield the plans that are lost or half made."""
     adopted = set(plans.ids(where))
     for found in lost.plans(where):
-        counts = found.counts.words() if found.counts is not None else ""
-        waited = f"; last known there: {counts}" if counts else ""
+        if found.counts is not None:
+            counts = found.counts.words()
+        else:
+            counts = ""
+        waited = ""
+        if counts:
+            waited = f"; last known there: {counts}"
         forget = f"give it up with `prloom forget {found.id}`"
-        fix = f"adopt it again with `{found.recover}`, or {forget}" if found.recover else "see the reason"
+        fix = "see the reason"
+        if found.recover:
+            fix = f"adopt it again with `{found.recover}`, or {forget}"
         yield _finding("error", f"{found.reason}{waited}", f"plan {found.id}", fix)
         adopted.add(Path(found.worktree).name)
     home = where.worktrees.resolve()
@@ -90,9 +97,14 @@ def of_agents(config: Config, root: Path, environ: Mapping[str, str] = os.enviro
         if missing is not None:
             lacking.setdefault(missing, []).append(stage)
     for missing, of in lacking.items():
-        install = "install one that prloom supports" if missing == _NO_AGENT else "install it"
+        install = "install it"
+        if missing == _NO_AGENT:
+            install = "install one that prloom supports"
         where = f"{'stage' if len(of) == 1 else 'stages'} {', '.join(of)}"
-        severity: Severity = "error" if "triage" in of else "warning"  # the only stage that every comment needs
+        # the only stage that every comment needs
+        severity: Severity = "warning"
+        if "triage" in of:
+            severity = "error"
         yield _finding(severity, missing, where, f"{install}, or name another agent under [stages] in prloom.toml")
 
 
@@ -121,7 +133,9 @@ def of_tokens(config: Config, where: RepositoryPaths, environ: Mapping[str, str]
     """
     forges = set(_forges(where))
     for each in assembly.load_bridges(where.root, config).loaded:
-        needs = each.bridge.http if isinstance(each.bridge, UsesHttp) else None
+        needs = None
+        if isinstance(each.bridge, UsesHttp):
+            needs = each.bridge.http
         in_use = not forges.isdisjoint(each.targets)
         if in_use and needs is not None and (needs.token_variables or needs.token_command):
             try:
@@ -138,7 +152,9 @@ def of_plugins(config: Config, root: Path, environ: Mapping[str, str] = os.envir
     """
     selection = assembly.select(root, config, environ)
     for failure in selection.failures:
-        disable = f"`prloom plugins disable {failure.name}`" if failure.source else "remove the name from prloom.toml"
+        disable = "remove the name from prloom.toml"
+        if failure.source:
+            disable = f"`prloom plugins disable {failure.name}`"
         fix = f"correct that, or {disable}; a running dispatcher has to be restarted"
         yield _finding("error", failure.reason, f"plugin {failure.name}", fix)
     for warning in selection.warnings:
@@ -164,14 +180,23 @@ def _missing(config: Config, stage: str, root: Path, environ: Mapping[str, str])
     """Return what a stage's agent lacks, or None."""
     name = stages.stage(config, stage).agent
     if name == "auto":
-        return None if registry.first_found(environ) else _NO_AGENT
+        if registry.first_found(environ):
+            return None
+        return _NO_AGENT
     program = registry.get(name).program
     argv = config.agents.command.argv
     if program is None:
-        program = str(root / argv[0]) if argv and "/" in argv[0] else (argv[0] if argv else None)
+        if argv and "/" in argv[0]:
+            program = str(root / argv[0])
+        elif argv:
+            program = argv[0]
+        else:
+            program = None
     if program is None:
         return 'the agent "command" has no program: set argv below [agents.command]'
-    return None if registry.locate(program, environ) else f"the program {program} of the agent {name} was not found"
+    if registry.locate(program, environ):
+        return None
+    return f"the program {program} of the agent {name} was not found"
 
 
 def _finding(severity: Severity, what: str, where: str, fix: str) -> Finding:

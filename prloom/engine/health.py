@@ -51,11 +51,9 @@ class Health:
     def tell(self, took: timedelta, *others: str | None) -> None:
         """Let others read what is wrong with this as a whole, also where no file can be written."""
         seconds = took.total_seconds()
-        slow = (
-            f"the last tick took {seconds:.0f} s; check what slows down the disk or the machine"
-            if took > SLOW
-            else None
-        )
+        slow = None
+        if took > SLOW:
+            slow = f"the last tick took {seconds:.0f} s; check what slows down the disk or the machine"
         if self._alarm is not None:
             self._alarm.tell(next(filter(None, (*self._of.values(), *others, slow)), None))
 

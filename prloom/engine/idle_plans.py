@@ -47,7 +47,10 @@ class IdlePlans:
         if len(plan_ids) <= _FEW:
             return plan_ids
         self._turn = (self._turn + 1) % len(plan_ids)
-        restless = plan_ids if len(self._still) < len(plan_ids) else ()
+        if len(self._still) < len(plan_ids):
+            restless = plan_ids
+        else:
+            restless = ()
         return {
             plan_ids[self._turn],
             *(plan_id for plan_id in restless if plan_id not in self._still),

@@ -238,7 +238,10 @@ class PlanRegistry:
         return self._desk(plan, local, _for_preset(plan, general))
 
     def _desk(self, plan: Plan, local: SafeDir, of: Rules) -> PlanRuntime:
-        worktree = self.paths.worktree(plan.id) if plan.id else self.paths.root
+        if plan.id:
+            worktree = self.paths.worktree(plan.id)
+        else:
+            worktree = self.paths.root
         return PlanRuntime(
             plan,
             repo_root=self.paths.root,
@@ -261,7 +264,9 @@ class PlanRegistry:
 
     def _own_trouble(self) -> Mapping[str, str]:
         error = self.repository.plan.last_error
-        return {} if error is None else {REPOSITORY: error}
+        if error is None:
+            return {}
+        return {REPOSITORY: error}
 
     def _save(self, runtime: PlanRuntime) -> None:
         try:

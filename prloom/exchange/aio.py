@@ -111,7 +111,9 @@ class AsyncExchange:
                 if (unwanted := await claiming) is not None:
                     await asyncio.to_thread(unwanted.release)
             raise
-        return None if held is None else AsyncClaimedMessage(held)
+        if held is None:
+            return None
+        return AsyncClaimedMessage(held)
 
     async def claims(
         self, topics: str | Iterable[str], *, patience: timedelta | None = None, **options: Unpack[Working]
@@ -150,7 +152,9 @@ class AsyncExchange:
                 await asyncio.to_thread(store.expire)
                 replies = await asyncio.to_thread(store.read, MessageFilter(replies_to=message_id, limit=1))
                 if replies or (end is not None and time.monotonic() >= end):
-                    return replies[0] if replies else None
+                    if replies:
+                        return replies[0]
+                    return None
                 await self._wait(listener, await asyncio.to_thread(self.exchange.pause, listener, (), end))
         finally:
             listener.close()
@@ -278,4 +282,6 @@ def _wake(woken: asyncio.Future[None]) -> None:
 
 
 def _end(patience: timedelta | None) -> float | None:
-    return None if patience is None else time.monotonic() + patience.total_seconds()
+    if patience is None:
+        return None
+    return time.monotonic() + patience.total_seconds()

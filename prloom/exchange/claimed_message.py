@@ -47,7 +47,10 @@ class ClaimedMessage:
 
     def renew(self, lease: timedelta | None = None) -> Claim:
         """Hold the claim for as long as it was asked for, or for `lease`, from now on."""
-        wanted = self._lease if lease is None else validation.checked_lease(lease)
+        if lease is None:
+            wanted = self._lease
+        else:
+            wanted = validation.checked_lease(lease)
         self.claim = self._store.renew(self.claim.id, wanted)
         return self.claim
 

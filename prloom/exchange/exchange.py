@@ -95,7 +95,10 @@ class Exchange:
 
     def pause(self, listener: Listener, topics: Sequence[str], end: float | None = None) -> timedelta:
         """Return how long to wait for the listener before looking again; `end` is a time of `time.monotonic`."""
-        limit = RECHECK if listener.fileno() is not None else DEAF_RECHECK
+        if listener.fileno() is not None:
+            limit = RECHECK
+        else:
+            limit = DEAF_RECHECK
         look = self.store.look(topics)
         if look.next_at is not None:
             limit = min(limit, max(look.next_at - self.store.now(), timedelta(0)))
@@ -121,7 +124,9 @@ class Exchange:
                 self.store.expire()
                 replies = self.store.read(MessageFilter(replies_to=message_id, limit=1))
                 if replies or (end is not None and time.monotonic() >= end):
-                    return replies[0] if replies else None
+                    if replies:
+                        return replies[0]
+                    return None
                 notifier.wait(listener, self.pause(listener, (), end))
         finally:
             listener.close()
@@ -228,4 +233,6 @@ class Exchange:
 
 
 def _end(patience: timedelta | None) -> float | None:
-    return None if patience is None else time.monotonic() + patience.total_seconds()
+    if patience is None:
+        return None
+    return time.monotonic() + patience.total_seconds()

@@ -62,7 +62,10 @@ class MemoryStore:
         known = self._known(draft)
         restarted = draft.track and known is None
         if known is None:
-            inherited = None if draft.parent_id is None else self.message(draft.parent_id).conversation_id
+            if draft.parent_id is None:
+                inherited = None
+            else:
+                inherited = self.message(draft.parent_id).conversation_id
             known = transitions.message(draft, inherited, now)
             self._messages[draft.id] = known
             self._deliveries[draft.id] = transitions.delivery(draft, now)
@@ -230,7 +233,10 @@ class MemoryStore:
     def read(self, selection: MessageFilter) -> tuple[Message, ...]:
         with self._lock:
             order = list(self._messages)
-            first = 0 if selection.since is None else order.index(self.message(selection.since).id) + 1
+            if selection.since is None:
+                first = 0
+            else:
+                first = order.index(self.message(selection.since).id) + 1
             later = (self._messages[each] for each in order[first:])
             fitting = (each for each in later if transitions.fits(each, self._deliveries[each.id], selection))
             return tuple(islice(fitting, selection.limit))

@@ -65,7 +65,10 @@ def settled(settlement: Settlement, delivery: Delivery, now: datetime, policy: B
         case Failed(retry=True):
             return again("failed", settlement.error, delivery, now, policy, metadata=settlement.metadata)
         case Failed():
-            body = settlement.error if settlement.body is None else settlement.body
+            if settlement.body is None:
+                body = settlement.error
+            else:
+                body = settlement.body
             reply = _reply(delivery, settlement.topic or f"{topic}.failed", body, settlement.metadata, "failed")
             return Verdict("failed", settlement.error, _over(delivery, "failed", now), reply)
         case TimedOut():
@@ -178,7 +181,9 @@ def _is_work(entry: MessageEntry, worked: AbstractSet[str]) -> bool:
 
 
 def _over(delivery: Delivery, ending: Ending, now: datetime) -> Delivery:
-    state = "dead" if ending == "dead" else "done"
+    state = "done"
+    if ending == "dead":
+        state = "dead"
     return msgspec.structs.replace(delivery, state=state, ending=ending, ended_at=now, available_at=None)
 
 

@@ -25,7 +25,10 @@ def open_store(name: str | os.PathLike[str] | None = None, *, start: Path | None
     Without a name it is the one in PRLOOM_EXCHANGE, else `prloom/.local/exchange.db` of the repository around `start`
     (the working folder).
     """
-    wanted = os.fspath(name) if name is not None else os.environ.get(VARIABLE) or ""
+    if name is not None:
+        wanted = os.fspath(name)
+    else:
+        wanted = os.environ.get(VARIABLE) or ""
     if wanted.startswith(_SERVERS):
         return _server(wanted)
     from prloom.exchange.sqlite.store import SqliteStore  # noqa: PLC0415 (a server's clients need none)

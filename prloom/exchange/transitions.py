@@ -101,8 +101,14 @@ def over(claim_id: str, claim: Claim | None) -> str:
     """Say why a claim cannot be used any more."""
     if claim is None:
         return f"there is no claim {claim_id}; it was pruned or belongs to another exchange; discard its work"
-    how = "expired" if claim.status == "active" else claim.status
-    since = claim.lease_until if claim.completed_at is None else claim.completed_at
+    if claim.status == "active":
+        how = "expired"
+    else:
+        how = claim.status
+    if claim.completed_at is None:
+        since = claim.lease_until
+    else:
+        since = claim.completed_at
     return (
         f"claim {claim.id} on message {claim.message_id} is over ({how} at {since:%Y-%m-%d %H:%M:%S} UTC); "
         "discard its work: another worker has the message, or it has ended"

@@ -162,7 +162,9 @@ def checked_name(what: str, name: str) -> str:
 
 
 def _optional_name(what: str, name: str | None) -> str | None:
-    return None if name is None else checked_name(what, name)
+    if name is None:
+        return None
+    return checked_name(what, name)
 
 
 def checked_settlement(settlement: Settlement) -> Settlement:

@@ -34,7 +34,9 @@ def _check_method(bridge: object, name: str) -> None:
     try:
         inspect.signature(method).bind(object(), object())
     except TypeError as error:
-        second = "state" if name == "events" else "action"
+        second = "action"
+        if name == "events":
+            second = "state"
         raise ExtensionError(f"`{name}` must take (ctx, {second})") from error
 
 

@@ -76,7 +76,10 @@ class LoadedBridges:
 
     def acknowledgement(self, event: Event) -> React | None:
         """Return the sign by which an event is acknowledged, from the bridge that its answers go through, if any."""
-        bridge = None if event.reply_to is None else self.claimant(event.reply_to.target)
+        if event.reply_to is None:
+            bridge = None
+        else:
+            bridge = self.claimant(event.reply_to.target)
         if bridge is None or not isinstance(bridge.bridge, Acknowledges):
             return None
         try:
@@ -84,7 +87,9 @@ class LoadedBridges:
         except ExtensionError as error:
             log.warning("bridge %s: %s; %s is not acknowledged", bridge.name, error, event.id)
             return None
-        return sign if isinstance(sign, React) else None
+        if isinstance(sign, React):
+            return sign
+        return None
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,10 @@ def load(tables: Mapping[str, Settings], *, repo_root: Path, bundled: Path | Non
 
 
 def _candidates(tables: Mapping[str, Settings], repo_root: Path, bundled: Path | None) -> list[_Candidate]:
-    shipped = dict(_shipped(bundled)) if bundled is not None else {}
+    if bundled is not None:
+        shipped = dict(_shipped(bundled))
+    else:
+        shipped = {}
     found = []
     for name in dict.fromkeys([*shipped, *tables]):
         settings = tables.get(name, {})
@@ -169,7 +177,10 @@ def _code(candidate: _Candidate, repo_root: Path) -> Path:
     between = [folder for folder in path.parents if folder.is_relative_to(root) and folder != root]
     if path.is_relative_to(root / "prloom" / ".local") or any(_is_worktree(folder) for folder in between):
         raise ExtensionError(f"its module {path} is in a plan's worktree; use the file in the main checkout")
-    file = path / "__init__.py" if path.is_dir() else path
+    if path.is_dir():
+        file = path / "__init__.py"
+    else:
+        file = path
     if not file.is_file():
         raise ExtensionError(f"there is no {file}; correct `module` in [bridges.{candidate.name}]")
     return file
@@ -212,7 +223,9 @@ def _place(error: BaseException) -> str:
         for frame, line in traceback.walk_tb(error.__traceback__)
         if str(frame.f_globals.get("__name__", "")).startswith(f"{PACKAGE}.")
     ]
-    return own[-1] if own else ""
+    if own:
+        return own[-1]
+    return ""
 
 
 def _config(candidate: _Candidate, module: ModuleType) -> Any:  # noqa: ANN401 - the bridge's own type
@@ -235,7 +248,10 @@ def _config(candidate: _Candidate, module: ModuleType) -> Any:  # noqa: ANN401 -
 
 def _interval(configured: Json, bridge: Bridge) -> timedelta:
     """Return how often to poll: as configured, or else as the bridge's own `poll_interval` says."""
-    wanted = configured if configured is not None else getattr(bridge, "poll_interval", POLL_INTERVAL)
+    if configured is not None:
+        wanted = configured
+    else:
+        wanted = getattr(bridge, "poll_interval", POLL_INTERVAL)
     try:
         return durations.parse(wanted)
     except InvalidValue as error:
@@ -255,7 +271,9 @@ def _refuse_rivals(loaded: Sequence[LoadedBridge]) -> None:
 
 
 def _named(candidate: _Candidate) -> str:
-    return candidate.name if candidate.source == BUNDLED else f"{candidate.name} ({candidate.source})"
+    if candidate.source == BUNDLED:
+        return candidate.name
+    return f"{candidate.name} ({candidate.source})"
 
 
 def _one_line(text: str) -> str:

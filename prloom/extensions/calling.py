@@ -44,7 +44,10 @@ def run_hook(key: str, registrations: Registrations, call: HookCall, services: S
 def _handlers(key: str, registrations: Registrations, hook: str) -> Sequence[Handler]:
     if hook.startswith(COMMAND):
         command = registrations.command(hook.removeprefix(COMMAND))
-        found = [command.handler] if command is not None else []
+        if command is not None:
+            found = [command.handler]
+        else:
+            found = []
     else:
         found = registrations.for_hook(hook)
     if not found:
@@ -146,7 +149,10 @@ def _joined(first: Outcome, second: Outcome) -> Outcome:
     writes = {written.scope: written for written in first.writes}
     for later in second.writes:
         earlier = writes.get(later.scope)
-        writes[later.scope] = later if earlier is None else _joined_writes(earlier, later)
+        if earlier is None:
+            writes[later.scope] = later
+        else:
+            writes[later.scope] = _joined_writes(earlier, later)
     return Outcome(
         marks=first.marks + second.marks,
         actions=first.actions + second.actions,

@@ -74,7 +74,9 @@ class Child:
                 await self._kill()
                 await exited
                 await asyncio.wait((reading, listening), timeout=_LAST_WORDS)
-                broken = reading.result() if reading.done() else None
+                broken = None
+                if reading.done():
+                    broken = reading.result()
                 for task in (reading, listening, ended):
                     task.cancel()
             self.how = self._reason or broken or _exit(self._transport.get_returncode())

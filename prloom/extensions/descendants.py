@@ -27,7 +27,10 @@ def kill(pid: int, mark: str, *, exited: bool) -> None:
     there is such a process, there is no such group, and nothing but the mark counts.
     """
     exited = exited or _reaped(pid)
-    below = [] if exited else _below(pid)
+    if exited:
+        below = []
+    else:
+        below = _below(pid)
     if not (exited and psutil.pid_exists(pid)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)

@@ -47,7 +47,9 @@ class DiscoveredPlugin(Record, frozen=True, kw_only=True):
     def code(self) -> Path:
         """The file that is executed when the plugin is loaded (not of an installed one)."""
         path = Path(self.path)
-        return path if path.suffix == ".py" else path / "__init__.py"
+        if path.suffix == ".py":
+            return path
+        return path / "__init__.py"
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,9 @@ def bundled(kind: Literal["plugins", "bridges"]) -> Path | None:
     if shipped.is_dir():
         return shipped
     beside = package.parent / kind
-    return beside if (package.parent / "pyproject.toml").is_file() and beside.is_dir() else None
+    if (package.parent / "pyproject.toml").is_file() and beside.is_dir():
+        return beside
+    return None
 
 
 def discover(places: PluginPaths) -> tuple[DiscoveredPlugin, ...]:
@@ -173,7 +177,10 @@ def _installed() -> Iterator[DiscoveredPlugin]:
     from importlib import metadata  # noqa: PLC0415 - 40 ms, and not every command asks
 
     for entry in metadata.entry_points(group=GROUP):
-        version = entry.dist.version if entry.dist is not None else "0"
+        if entry.dist is not None:
+            version = entry.dist.version
+        else:
+            version = "0"
         wrong = _bad_part(*entry.name.split("/"))
         yield DiscoveredPlugin(
             key=entry.name,

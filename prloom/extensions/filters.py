@@ -139,11 +139,16 @@ def _sorted_out(
 
 
 def _unwanted(plugin: DiscoveredPlugin, wishes: PluginOptions) -> str | None:
-    return "disabled: it is listed in plugins.disabled" if plugin.key in wishes.disabled else None
+    if plugin.key in wishes.disabled:
+        return "disabled: it is listed in plugins.disabled"
+    return None
 
 
 def _of_another_kind(plugin: DiscoveredPlugin) -> str | None:
-    kind = plugin.manifest.kind if plugin.manifest else "standalone"
+    if plugin.manifest:
+        kind = plugin.manifest.kind
+    else:
+        kind = "standalone"
     if kind in KINDS:
         return None
     return f"of kind {kind!r}, which this prloom does not support; it supports {', '.join(KINDS)}"
@@ -188,12 +193,17 @@ def _clashes(plugins: Sequence[DiscoveredPlugin]) -> Callable[[DiscoveredPlugin]
 
 def _lacking(plugin: DiscoveredPlugin, environ: Mapping[str, str]) -> str | None:
     """Return which variables the plugin asks for and does not get."""
-    needs = plugin.manifest.requires_env if plugin.manifest else ()
+    if plugin.manifest:
+        needs = plugin.manifest.requires_env
+    else:
+        needs = ()
     secret = [name for name in needs if variables.is_forge_secret(name)]
     if secret:
         return f"it asks for {', '.join(secret)}, but plugins must not get a forge's token"
     missing = [name for name in needs if not environ.get(name)]
-    return f"it needs {', '.join(missing)} in the environment" if missing else None
+    if missing:
+        return f"it needs {', '.join(missing)} in the environment"
+    return None
 
 
 def _ordered(plugins: Iterable[DiscoveredPlugin], order: Sequence[str]) -> tuple[DiscoveredPlugin, ...]:
@@ -222,6 +232,8 @@ def _missing(where: str, names: Iterable[str], known: Collection[str]) -> Mappin
     for name in names:
         if keys.resolve(name, known) is None:
             close = keys.nearest(name, known)
-            hint = f"; did you mean {close!r}?" if close else "; `prloom plugins list` lists all plugins"
+            hint = "; `prloom plugins list` lists all plugins"
+            if close:
+                hint = f"; did you mean {close!r}?"
             found[name] = f"{where}: there is no plugin {name!r}{hint}"
     return found

@@ -37,7 +37,9 @@ def resolve(name: str, keys: Iterable[str]) -> str | None:
     if name in known:
         return name
     alike = [key for key in known if slug(key) == slug(name)]
-    return alike[0] if len(alike) == 1 else None
+    if len(alike) == 1:
+        return alike[0]
+    return None
 
 
 def nearest(name: str, keys: Iterable[str]) -> str | None:
@@ -45,4 +47,6 @@ def nearest(name: str, keys: Iterable[str]) -> str | None:
     import difflib  # noqa: PLC0415 - only a mistake costs it
 
     close = difflib.get_close_matches(name, sorted(set(keys)), n=1, cutoff=0.6)
-    return close[0] if close else None
+    if close:
+        return close[0]
+    return None

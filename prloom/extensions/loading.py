@@ -43,8 +43,14 @@ def load(found: DiscoveredPlugin, values: Mapping[str, Json]) -> LoadedPlugin:
         _restore(found, before)
         if tracebacks.is_interrupt(error):
             raise
-        text = str(error) if isinstance(error, ExtensionError) else tracebacks.describe(error)
-        named = text if text.startswith(f"plugin {found.key}") else f"plugin {found.key} could not be loaded: {text}"
+        if isinstance(error, ExtensionError):
+            text = str(error)
+        else:
+            text = tracebacks.describe(error)
+        if text.startswith(f"plugin {found.key}"):
+            named = text
+        else:
+            named = f"plugin {found.key} could not be loaded: {text}"
         return LoadedPlugin(found.key, error=named, warnings=found.warnings)
 
 
@@ -95,7 +101,9 @@ def execute(name: str, file: Path) -> ModuleType:
     if parent is None:
         parent = sys.modules[parent_name] = ModuleType(parent_name, "The extensions that prloom has loaded.")
         parent.__path__ = []
-    folder = [str(file.parent)] if file.name == "__init__.py" else None
+    folder = None
+    if file.name == "__init__.py":
+        folder = [str(file.parent)]
     spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=folder)
     if spec is None or spec.loader is None:
         raise ExtensionError(f"{file} is not a Python file")
@@ -119,7 +127,9 @@ def _nothing_left_beside() -> Iterator[None]:
 
 
 def _own(found: DiscoveredPlugin) -> str:
-    return found.entry_point.partition(":")[0].strip() if found.entry_point else keys.module_name(found.key)
+    if found.entry_point:
+        return found.entry_point.partition(":")[0].strip()
+    return keys.module_name(found.key)
 
 
 def _modules(found: DiscoveredPlugin) -> dict[str, ModuleType]:
@@ -144,11 +154,15 @@ def _restore(found: DiscoveredPlugin, before: Mapping[str, ModuleType]) -> None:
 def _folder(found: DiscoveredPlugin, module: ModuleType) -> Path:
     if found.entry_point is None:
         return found.code.parent
-    return Path(module.__file__).parent if module.__file__ else Path()
+    if module.__file__:
+        return Path(module.__file__).parent
+    return Path()
 
 
 def _written_in(found: DiscoveredPlugin) -> str:
-    return str(found.code) if found.entry_point is None else found.entry_point
+    if found.entry_point is None:
+        return str(found.code)
+    return found.entry_point
 
 
 def _discard(result: object) -> None:

@@ -108,7 +108,9 @@ def _value(value: Json, kind: Json, where: str) -> Json:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         wanted = _EXPECTED.get(kind, "a list of texts")
-        hint = "; put it in quotes" if wanted == "a text" and isinstance(value, int | float) else ""
+        hint = ""
+        if wanted == "a text" and isinstance(value, int | float):
+            hint = "; put it in quotes"
         raise ExtensionError(f"{where}: expected {wanted}, got {_shown(value)}{hint}") from error
 
 
@@ -127,7 +129,9 @@ def _check_meaning(manifest: Manifest, path: Path) -> None:
 
 def _unknown(key: Json, known: Mapping[str, Json], path: Path) -> str:
     close = keys.nearest(str(key), known)
-    hint = f"; did you mean {close!r}?" if close else ""
+    hint = ""
+    if close:
+        hint = f"; did you mean {close!r}?"
     return f"{path}: the key {_shown(key)} is not known and has no effect{hint}"
 
 

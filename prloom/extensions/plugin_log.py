@@ -36,7 +36,10 @@ class PluginLog:
 
     def recorded(self, level: object, text: object) -> None:
         """Log a record that the plugin logged; both come from its process, so they may be anything."""
-        known = level if isinstance(level, int) else logging.INFO
+        if isinstance(level, int):
+            known = level
+        else:
+            known = logging.INFO
         for line in str(text).splitlines()[:MOST_LINES]:
             self._say(min(max(known, logging.DEBUG), logging.CRITICAL), line)
 
@@ -72,7 +75,10 @@ class LineCutter:
             if not self._cut:
                 yield _text(line)
             self._cut = False
-        self._rest = b"" if self._cut else rest
+        if self._cut:
+            self._rest = b""
+        else:
+            self._rest = rest
         if len(self._rest) > LONGEST_LINE:
             yield _text(self._rest)
             self._rest, self._cut = b"", True

@@ -70,7 +70,9 @@ def clashes(loaded: Mapping[str, Registered]) -> Mapping[str, tuple[str, ...]]:
 def _why(left: SkippedPlugin) -> str:
     """Return why a plugin does not run; one that is off is told to be broken before somebody enables it."""
     error = left.found.error
-    return f"{left.reason}; it is broken: {error}" if error and not left.failed else left.reason
+    if error and not left.failed:
+        return f"{left.reason}; it is broken: {error}"
+    return left.reason
 
 
 def _chosen(found: DiscoveredPlugin, loaded: Registered | str | None) -> PluginEntry:

@@ -63,6 +63,8 @@ def _unknown(key: str, model: type[BaseModel], own: Mapping[str, Json]) -> tuple
     warnings = []
     for name in sorted(own.keys() - known):
         close = keys.nearest(name, known)
-        hint = f"; did you mean {close!r}?" if close else ""
+        hint = ""
+        if close:
+            hint = f"; did you mean {close!r}?"
         warnings.append(f"[plugins.settings.{key}] {name} is not known to the plugin and has no effect{hint}")
     return tuple(warnings)

@@ -21,7 +21,9 @@ def describe(error: BaseException) -> str:
     if said:
         text += f": {said if len(said) <= _LONGEST else said[: _LONGEST - 1] + '…'}"
     own = frames(error)
-    return f"{text} ({own[-1]})" if own else text
+    if own:
+        return f"{text} ({own[-1]})"
+    return text
 
 
 def frames(error: BaseException, *, most: int = 5) -> tuple[str, ...]:

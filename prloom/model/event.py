@@ -70,7 +70,9 @@ class Event(Record, frozen=True, kw_only=True, omit_defaults=True):
     def supersedes(self) -> str | None:
         """The id of the event that this one is an edit of (`context.supersedes`)."""
         older = self.context.get("supersedes")
-        return older if isinstance(older, str) else None
+        if isinstance(older, str):
+            return older
+        return None
 
     @property
     def kind(self) -> Kind:
@@ -95,7 +97,9 @@ class Event(Record, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def deletes(self) -> str | None:
         """The id of the event whose comment was deleted, if it is that what this one tells."""
-        return self.supersedes if self.type == kinds.DELETED and self.notice else None
+        if self.type == kinds.DELETED and self.notice:
+            return self.supersedes
+        return None
 
     @property
     def written_at(self) -> str | None:
@@ -103,7 +107,9 @@ class Event(Record, frozen=True, kw_only=True, omit_defaults=True):
         edited = self.context.get("updatedAt")
         if isinstance(edited, str):
             return edited
-        return None if isinstance(self.context.get("supersedes"), str) else self.created_at
+        if isinstance(self.context.get("supersedes"), str):
+            return None
+        return self.created_at
 
 
 def digest(event: Event) -> str:

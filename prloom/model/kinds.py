@@ -60,4 +60,6 @@ def kind(name: str, *, by_person: bool) -> Kind:
         return known
     last_word = name.replace("-", "_").replace(".", "_").rpartition("_")[2]
     spoken = by_person or name.startswith("pr_") or last_word in _SPEECH
-    return _COMMENT if spoken else _REPORT
+    if spoken:
+        return _COMMENT
+    return _REPORT

@@ -97,4 +97,6 @@ def iso(moment: datetime) -> str:
 def moment(text: str) -> datetime:
     """Return the aware time that an ISO 8601 text names (UTC if it names no zone); raises ValueError."""
     parsed = datetime.fromisoformat(text)
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+    if parsed.tzinfo:
+        return parsed
+    return parsed.replace(tzinfo=UTC)

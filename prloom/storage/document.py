@@ -104,11 +104,9 @@ class Document:
                 f"{self.path} has the schemaVersion {version}, and this prloom knows {SCHEMA_VERSION}; "
                 "the file was not changed; update prloom"
             )
-        return (
-            LoadedDocument(value)
-            if _is_whole(content)
-            else LoadedDocument(None, f"its content does not match its {CHECK}")
-        )
+        if _is_whole(content):
+            return LoadedDocument(value)
+        return LoadedDocument(None, f"its content does not match its {CHECK}")
 
     def _load(self) -> LoadedDocument:
         found = self.peek()
@@ -118,7 +116,9 @@ class Document:
         return found._replace(aside=self.folder.where(aside))
 
     def _encode(self, value: Mapping[str, Any]) -> bytes:
-        text = json_codec.encode(value, pretty=True)[: -len(b"\n}\n")] if value else b"{"
+        text = b"{"
+        if value:
+            text = json_codec.encode(value, pretty=True)[: -len(b"\n}\n")]
         content = text + (b"," if value else b"") + _CHECKED % crc32(text)
         if len(content) > self.limit:
             raise StorageError(f"{self.path} would have {len(content)} bytes, more than {self.limit}; store less in it")

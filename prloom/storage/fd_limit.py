@@ -14,7 +14,10 @@ _RESERVE = 64
 def allow_many() -> None:
     """Raise this process's own limit, as far as it may without asking anybody."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MANY if hard == resource.RLIM_INFINITY else min(hard, MANY)
+    if hard == resource.RLIM_INFINITY:
+        wanted = MANY
+    else:
+        wanted = min(hard, MANY)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -43,7 +43,9 @@ class FileFinding(NamedTuple):
 def unreadable(line: bytes) -> str | None:
     """Return why a line is no envelope, or None if it is one."""
     found = envelope.decode(line)
-    return found.reason if isinstance(found, Unreadable) else None
+    if isinstance(found, Unreadable):
+        return found.reason
+    return None
 
 
 def findings(folder: SafeDir, *, check: Check = unreadable, limit: int = FINDINGS) -> tuple[FileFinding, ...]:

@@ -66,7 +66,10 @@ def of_file_system(folder: SafeDir) -> str | None:
 
 
 def _block(trouble: str | None) -> bytes:
-    told = None if trouble is None else trouble[:_LONGEST]
+    if trouble is None:
+        told = None
+    else:
+        told = trouble[:_LONGEST]
     block = json_codec.encode({"trouble": told})
     while len(block) > _ROOM:
         told = (told or "")[: len(told or "") // 2]

@@ -61,7 +61,10 @@ def merge(tables: Sequence[tuple[Pairs, int]]) -> Iterator[list[int]]:
         for number, (pairs, by) in enumerate(tables):
             end = bisect_left(pairs, bound, done[number])
             part = pairs[done[number] : end]
-            found += [pair + by for pair in part] if by else part
+            if by:
+                found += [pair + by for pair in part]
+            else:
+                found += part
             done[number] = end
         found.sort()
         yield found

@@ -130,7 +130,9 @@ def _check(block: bytes) -> None:
     """Raise StorageError for what cannot be read again as lines."""
     if block and not block.endswith(b"\n"):
         raise _no_line()
-    longest = max(map(len, block.split(b"\n"))) if len(block) > lines.LINE_LIMIT else 0
+    longest = 0
+    if len(block) > lines.LINE_LIMIT:
+        longest = max(map(len, block.split(b"\n")))
     if longest > lines.LINE_LIMIT:
         raise StorageError(f"a line of {longest} bytes is over the limit of {lines.LINE_LIMIT}; shorten its text")
 

@@ -24,7 +24,9 @@ def encode(value: object, *, pretty: bool = False) -> bytes:
         text = _encoder.encode(value)
     except UnicodeEncodeError:
         text = _encoder.encode(_mended(msgspec.to_builtins(value)))
-    return msgspec.json.format(text, indent=2) + b"\n" if pretty else text
+    if pretty:
+        return msgspec.json.format(text, indent=2) + b"\n"
+    return text
 
 
 def encode_lines(values: Sequence[object]) -> bytes:

@@ -35,7 +35,10 @@ class LockOwner(NamedTuple):
 def owner(folder: SafeDir) -> LockOwner | None:
     """Return who has the repository whose `prloom/.local` this is; takes no lock. None: nobody ever had it."""
     found = folder.stat(OWNER)
-    content = None if found is None else folder.read_bytes(OWNER, limit=_LIMIT)
+    if found is None:
+        content = None
+    else:
+        content = folder.read_bytes(OWNER, limit=_LIMIT)
     if found is None or content is None:
         return None
     match json_codec.decode(content):
@@ -65,7 +68,9 @@ def started(pid: int) -> int | None:
         return None if os.path.exists("/proc/self/stat") else _asked(pid)  # noqa: PTH110 (likewise)
     except OSError:
         return _asked(pid)
-    return None if fields[0] in {b"Z", b"X"} else int(fields[19])
+    if fields[0] in {b"Z", b"X"}:
+        return None
+    return int(fields[19])
 
 
 def _asked(pid: int) -> int | None:

@@ -41,7 +41,10 @@ def held(folder: SafeDir, *, exclusive: bool = True, timeout: float | None = Non
 
 
 def _wait(fd: int, path: str, *, exclusive: bool, timeout: float) -> None:
-    kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+    if exclusive:
+        kind = fcntl.LOCK_EX
+    else:
+        kind = fcntl.LOCK_SH
     end = time.monotonic() + timeout
     pause = _FIRST_PAUSE
     while True:
@@ -60,7 +63,10 @@ def _wait(fd: int, path: str, *, exclusive: bool, timeout: float) -> None:
 
 def _busy(fd: int, path: str, timeout: float) -> StorageError:
     pid = holder(fd)
-    who = "another process" if pid is None else f"process {pid}"
+    if pid is None:
+        who = "another process"
+    else:
+        who = f"process {pid}"
     what = "check what it does, then try again"
     if pid is not None and _stopped(pid):
         who, what = f"{who}, which is stopped,", f"continue it with `kill -CONT {pid}`, or end it"

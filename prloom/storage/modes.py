@@ -45,4 +45,6 @@ def _below_local(path: str) -> list[str] | None:
     """Return the components below the innermost local folder of a path; None if the path is in none."""
     local = "/".join(("", *paths.LOCAL, ""))
     _, found, below = f"{path}/".rpartition(local)
-    return [part for part in below.split("/") if part] if found else None
+    if found:
+        return [part for part in below.split("/") if part]
+    return None

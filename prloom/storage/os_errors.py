@@ -53,7 +53,10 @@ class Opened(Protocol):
 
 def failed(doing: str, path: str, error: OSError) -> StorageError:
     """Return the error that tells a person what failed, where, and what to do about it."""
-    reason = os.strerror(error.errno) if error.errno else str(error)
+    if error.errno:
+        reason = os.strerror(error.errno)
+    else:
+        reason = str(error)
     advice = _WHAT_NOW.get(error.errno or 0, "check the path and its permissions")
     return StorageError(f"cannot {doing} {path}: {reason}; {advice}")
 

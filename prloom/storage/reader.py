@@ -85,16 +85,26 @@ class JournalReader:
             cursor = cursor._replace(late=self._take(Position(cursor.segment - 1, cursor.late), None, taken))
         left: list[tuple[int, int]] = []
         while not taken.full():
-            known = size if cursor.segment == live else None
+            known = None
+            if cursor.segment == live:
+                known = size
             cursor = cursor._replace(offset=self._take(Position(cursor.segment, cursor.offset), known, taken))
             if cursor.segment == live or taken.full():
                 break
             following = self._following(cursor.segment, live)
             gap = gap or following != cursor.segment + 1
-            left += [(cursor.segment - 1, cursor.late)] if cursor.segment > 1 else []
-            left += [(cursor.segment, cursor.offset)] if following > cursor.segment + 1 else []
+            if cursor.segment > 1:
+                left += [(cursor.segment - 1, cursor.late)]
+            else:
+                left += []
+            if following > cursor.segment + 1:
+                left += [(cursor.segment, cursor.offset)]
+            else:
+                left += []
             cursor = Cursor(following, 0, cursor.offset)
-        unfinished = size - cursor.offset if cursor.segment == live and not taken.full() else 0
+        unfinished = 0
+        if cursor.segment == live and not taken.full():
+            unfinished = size - cursor.offset
         return JournalBatch(
             tuple(taken.entries),
             cursor,
@@ -111,12 +121,16 @@ class JournalReader:
             if fd is None or (position.offset and os.pread(fd, 1, position.offset - 1) != b"\n"):
                 return None
             found = lines.one(fd, position.offset).lines
-        return found[0][1] if found and found[0][0] == position.offset else None
+        if found and found[0][0] == position.offset:
+            return found[0][1]
+        return None
 
     def fingerprint(self, number: int, size: int) -> int | None:
         """Return the fingerprint of a segment's first bytes, so many; None where it is missing."""
         with self._open(number) as fd:
-            return None if fd is None else fingerprints.of(fd, size)
+            if fd is None:
+                return None
+            return fingerprints.of(fd, size)
 
     def stands(self, cursor: Cursor, fingerprint: int | None = None) -> bool:
         """Whether what was read up to a cursor is there as it was; False where the file was cut or replaced.
@@ -133,7 +147,10 @@ class JournalReader:
                 return not cursor.offset
             now = fingerprints.stamp(cursor, fingerprint, os.fstat(fd))
             stands = now.stands(fd, before)
-            self._looked = now if stands else now._replace(offset=-1)
+            if stands:
+                self._looked = now
+            else:
+                self._looked = now._replace(offset=-1)
             return stands
 
     def tail(self, room: int) -> Iterator[JournalEntry]:
@@ -141,7 +158,10 @@ class JournalReader:
         wanted: list[tuple[int, int]] = []
         live, size = self._segments.live()
         for number in reversed(self.segments()):
-            held = size if number == live else self._segments.size(number) or 0
+            if number == live:
+                held = size
+            else:
+                held = self._segments.size(number) or 0
             wanted.append((number, min(room, held)))
             room -= held
             if room <= 0:
@@ -154,7 +174,9 @@ class JournalReader:
     def scan(self, since: Position | None = None) -> Iterator[JournalEntry]:
         """Yield all lines from a position (default: the oldest segment's beginning) to the present end."""
         for number in self.segments():
-            start = since.offset if since is not None and number == since.segment else 0
+            start = 0
+            if since is not None and number == since.segment:
+                start = since.offset
             if since is None or number >= since.segment:
                 with self._open(number) as fd:
                     if fd is not None:
@@ -182,7 +204,9 @@ class JournalReader:
         for number in self.segments():
             if before is not None and number > before.segment:
                 return
-            stop = before.offset if before is not None and number == before.segment else None
+            stop = None
+            if before is not None and number == before.segment:
+                stop = before.offset
             with self._open(number) as fd:
                 if fd is not None:
                     for offset, line in lines.containing(fd, needle, stop):
@@ -199,7 +223,9 @@ class JournalReader:
         if cursor.segment > live:
             return Cursor(live, 0, self._segments.size(live - 1) or 0), True
         if cursor.segment == live:
-            return (cursor, False) if cursor.offset <= size else (cursor._replace(offset=0), True)
+            if cursor.offset <= size:
+                return (cursor, False)
+            return (cursor._replace(offset=0), True)
         if self._segments.size(cursor.segment) is None:
             return Cursor(self._following(cursor.segment, live)), True
         return cursor, False
@@ -231,7 +257,9 @@ class JournalReader:
         if not size:
             return 0
         with self._open(number) as fd:
-            return 0 if fd is None else lines.complete(fd, size)
+            if fd is None:
+                return 0
+            return lines.complete(fd, size)
 
     @contextmanager
     def _open(self, number: int) -> Iterator[int | None]:

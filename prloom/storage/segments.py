@@ -66,7 +66,9 @@ class Segments:
     def size(self, number: int) -> int | None:
         """Return the size in bytes of a closed segment, or None if it was taken away."""
         found = self.folder.stat(self.archive(number))
-        return None if found is None else found.st_size
+        if found is None:
+            return None
+        return found.st_size
 
     def open(self, number: int) -> int | None:
         """Open a segment for reading and return the descriptor, which the caller closes; None if there is none."""
@@ -78,10 +80,16 @@ class Segments:
             return fd
         if fd is not None:
             os.close(fd)
-        return self.folder.open_to_read(self.archive(number)) if number < live else None
+        if number < live:
+            return self.folder.open_to_read(self.archive(number))
+        return None
 
     def _number(self, name: str) -> int:
         digits = name.removeprefix(self.stem + "-").removesuffix(self.suffix)
         plain = digits.isascii() and digits.isdecimal()
-        number = int(digits) if plain and len(digits) <= 2 * _DIGITS else 0
-        return number if name == self.archive(number) else 0
+        number = 0
+        if plain and len(digits) <= 2 * _DIGITS:
+            number = int(digits)
+        if name == self.archive(number):
+            return number
+        return 0

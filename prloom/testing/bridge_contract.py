@@ -92,7 +92,9 @@ class BridgeContract:
         _expect(bool(event.source and event.type), f"the event has no source or no type: {event}")
         stored = json.loads(json.dumps(record.to_wire(event), allow_nan=False))
         _expect(record.from_wire(Event, stored).id == event.id, "the event's id changes when it is stored")
-        where = event.reply_to.target if event.reply_to else None
+        where = None
+        if event.reply_to:
+            where = event.reply_to.target
         mine = where is None or where in scene.bridge.targets or not scene.bridge.targets
         _expect(mine, f"replies would go to {where!r}, which the bridge does not claim")
 
@@ -198,7 +200,10 @@ class BridgeContract:
     @_promise()
     async def test_what_it_cannot_do_it_refuses_for_good(self, scene: Scene) -> None:
         """A payload or a target that it does not know is refused in one line, and not tried again."""
-        target = await _target(scene) if scene.bridge.targets else Target("somewhere")
+        if scene.bridge.targets:
+            target = await _target(scene)
+        else:
+            target = Target("somewhere")
         unknown = cast("Payload", _Unheard())
         for action in (an_action(target, unknown), an_action(Target("no-such-target", {}), Comment("hello"))):
             result = await scene.deliver(action)

@@ -60,8 +60,13 @@ class InMemoryBus:
                 )
             older = admission.superseded(event, self.open, coming)
             came_in = admission.intake(event, Position(1, len(self.events)))
-            verdict = "vouched" if _is_stranger(event) else "admitted"
-            changes += [older] if older else []
+            verdict = "admitted"
+            if _is_stranger(event):
+                verdict = "vouched"
+            if older:
+                changes += [older]
+            else:
+                changes += []
             changes.append(Change(event_id=event.id, verdict=verdict, state="pending", intake=came_in))
             coming.append(event.id)
             self.events[event.id] = event
@@ -86,5 +91,8 @@ class InMemoryBus:
 
 def _is_stranger(event: Event) -> bool:
     """Whether the author is known not to be trusted; that the event is shown means that somebody vouched for it."""
-    trust = event.author.trust if event.author and not event.author.bot else None
+    if event.author and not event.author.bot:
+        trust = event.author.trust
+    else:
+        trust = None
     return trust in LEVELS and LEVELS.index(trust) < _TRUSTED

@@ -69,7 +69,10 @@ class Harness:
         limits: Limits | None = None,
     ) -> None:
         self.now = now
-        self.repo_root = repo_root if repo_root is not None else _temporary(self)
+        if repo_root is not None:
+            self.repo_root = repo_root
+        else:
+            self.repo_root = _temporary(self)
         with listening.to(runner.key):  # a process asks at its start how much of its log is of interest
             self.registered: Registered = runner.start()
         self._runner = runner
@@ -235,7 +238,8 @@ class Harness:
             plan_target=Target("github", {"pr": bus.id}),
         )
         bus.write(outcome.writes)
-        bus.text = bus.text if outcome.plan is None else outcome.plan
+        if outcome.plan is not None:
+            bus.text = outcome.plan
         writes = tuple(
             StateWrite(plugin=self.key, scope=each.scope, version=0, values=each.values, deleted=each.deleted)
             for each in outcome.writes

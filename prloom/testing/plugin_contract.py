@@ -129,7 +129,9 @@ class PluginContract:
         with tempfile.TemporaryDirectory(prefix="prloom-contract-") as folder:
             root = Path(folder).resolve() / "repository"
             root.mkdir()
-            host = ProcessHost(found, dict(self.settings), repo_root=root, environ=os.environ) if process else None
+            host = None
+            if process:
+                host = ProcessHost(found, dict(self.settings), repo_root=root, environ=os.environ)
             runner = Hosted(host) if host is not None else runners.of_folder(found, self.settings)
             try:
                 yield Harness(runner, repo_root=root, agent=self.answer, **more)
@@ -153,7 +155,10 @@ def _calls(bench: Harness, events: Mapping[str, Event]) -> Iterator[Call]:
 def _outcome(bench: Harness, call: Call) -> Outcome:
     """Return the outcome of a call on every kind of plan; for events, the plan is of no matter."""
     description, hook, events = call
-    plan = REPOSITORY if hook == "onGlobalEvent" else PLAN
+    if hook == "onGlobalEvent":
+        plan = REPOSITORY
+    else:
+        plan = PLAN
     outcome = Outcome()
     for text in _PLANS if not events else _PLANS[:1]:
         bench.write_plan(text, plan)

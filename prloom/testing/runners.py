@@ -128,7 +128,10 @@ def of_function(register: Register, values: Mapping[str, Json], key: str) -> Dir
         module = sys.modules.get(getattr(register, "__module__", ""), _NOWHERE)
         config, warnings = settings.build(key, module, values)
         file = getattr(module, "__file__", None)  # what is typed in at a prompt has none
-        folder = Path(file).parent if file else Path()
+        if file:
+            folder = Path(file).parent
+        else:
+            folder = Path()
         ctx = PluginContext(key, Manifest(name=key), config, folder=folder)
         register(ctx)
         return ctx.registrations, (*warnings, *ctx.registrations.warnings)

@@ -32,7 +32,10 @@ class Playing:
         if since_id is not None and since_id not in self._events:
             raise ExtensionError(f"read_events: this plan has no event {since_id!r} to continue from")
         everything = list(self._events.values())
-        begin = 0 if since_id is None else list(self._events).index(since_id) + 1
+        if since_id is None:
+            begin = 0
+        else:
+            begin = list(self._events).index(since_id) + 1
         found: list[Event] = []
         last = since_id
         for event in everything[begin:]:

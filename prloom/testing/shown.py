@@ -81,7 +81,10 @@ def told(decisions: Sequence[Decision], faults: Sequence[Fault] = (), log: Seque
     fates: dict[str, Fate] = {}
     for decision in decisions:
         for change in decision.changes:
-            verdict = "passed" if change.state == "triaged" else change.state
+            if change.state == "triaged":
+                verdict = "passed"
+            else:
+                verdict = change.state
             if change.state == "pending":
                 fates.pop(change.event_id, None)
             else:

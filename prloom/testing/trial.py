@@ -98,7 +98,10 @@ def _trial(bench: Harness, shape: str, event: Event, plan: str = PLAN) -> Trial:
 
 
 def _told(bench: Harness, seen: Shown, shape: str, event: Event | None = None, plan: str = PLAN) -> Trial:
-    fate = Fate("ran", bench.key) if event is None else seen[event]
+    if event is None:
+        fate = Fate("ran", bench.key)
+    else:
+        fate = seen[event]
     return Trial(
         shape=shape,
         event=event,

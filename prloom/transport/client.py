@@ -64,7 +64,9 @@ class Client:
             timedelta(seconds=needs.pause), needs.points_per_minute, needs.writes_per_minute, needs.writes_per_hour
         )
         self._memory = remembers
-        found = remembers.load() if remembers is not None else None
+        found = None
+        if remembers is not None:
+            found = remembers.load()
         self._limits = limits_store.read(found, self._base, self._clock(), most=needs.writes_per_hour)
         self._looked_at = clock()
         self._kept = limits.walls(self._limits)
@@ -116,7 +118,10 @@ class Client:
         self._limits = limits.sent(self._limits, self._clock(), self._bounds, write=write)
         if write:
             self._remember()  # before it goes out: who is killed now cannot tell when it arrived
-        secret = {"authorization": f"Bearer {self._token}"} if self._token else {}
+        if self._token:
+            secret = {"authorization": f"Bearer {self._token}"}
+        else:
+            secret = {}
         try:
             answer = await self._fetch(method, url, body, {**headers, **secret})
         finally:
@@ -169,7 +174,10 @@ class Client:
         of = limits.resource(answer.headers)
         if of != "core":  # few addresses have an allowance of their own: GraphQL, search
             self._resources[_path(answer.url)] = of
-        self.count.charged += 0 if answer.unchanged and self._token else 1
+        if answer.unchanged and self._token:
+            self.count.charged += 0
+        else:
+            self.count.charged += 1
         self.count.remaining = limits.remaining(self._limits)
 
     def _remember(self) -> None:
@@ -214,7 +222,9 @@ class Client:
         return _origin(url) == _origin(self._base)
 
     def _discreet(self, text: str) -> str:
-        return text.replace(self._token, "***") if self._token else text
+        if self._token:
+            return text.replace(self._token, "***")
+        return text
 
 
 def _checked(token: str | None) -> str | None:

@@ -68,7 +68,10 @@ class RateLimits:
 def sent(limits: RateLimits, now: datetime, bounds: Bounds, *, write: bool) -> RateLimits:
     """Return what is known when a request goes out."""
     points = tuple(each for each in limits.points if now - each[0] < MINUTE)
-    writes = (*limits.writes, now)[-bounds.writes_per_hour :] if write else limits.writes
+    if write:
+        writes = (*limits.writes, now)[-bounds.writes_per_hour :]
+    else:
+        writes = limits.writes
     points = (*points, (now, _COST if write else 1))
     return replace(limits, points=points, writes=writes, unanswered=write)
 
@@ -175,7 +178,9 @@ def _ahead(headers: Mapping[str, str], now: datetime) -> timedelta:
         told = parsedate_to_datetime(headers.get("date", "")).astimezone(UTC)
     except (ValueError, OverflowError):
         return timedelta()
-    return told - now if abs(told - now) < _SANE else timedelta()
+    if abs(told - now) < _SANE:
+        return told - now
+    return timedelta()
 
 
 def _primary(headers: Mapping[str, str], now: datetime, ahead: timedelta) -> Primary | None:
@@ -201,4 +206,6 @@ def _retry_after(headers: Mapping[str, str], now: datetime, ahead: timedelta) ->
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < _DIGITS else None
+    if text and text.isascii() and text.isdigit() and len(text) < _DIGITS:
+        return int(text)
+    return None

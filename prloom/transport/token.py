@@ -43,7 +43,10 @@ def find(variables: tuple[str, ...], command: tuple[str, ...], environ: Mapping[
             return Token(_written(path, name + FILE), f"the file {path} ({name}{FILE})")
         if text := environ.get(name, "").strip():
             return Token(text, name)
-    places = [f"set {variables[0]}, or name a file that contains it in {variables[0]}{FILE}"] if variables else []
+    if variables:
+        places = [f"set {variables[0]}, or name a file that contains it in {variables[0]}{FILE}"]
+    else:
+        places = []
     if command:
         text, trouble = _printed(command, environ)
         if text:

@@ -94,13 +94,18 @@ def linked(common: Path) -> tuple[Checkout, ...]:
 def of_git_dir(git_dir: Path, common: Path) -> Checkout | None:
     """Return the worktree of which this is the repository's own folder, whether or not the worktree is still there."""
     place = _place(git_dir)
-    return None if place is None else Checkout(place, git_dir, common)
+    if place is None:
+        return None
+    return Checkout(place, git_dir, common)
 
 
 def head(checkout: Checkout) -> str:
     """Return the full SHA of the commit that is checked out."""
     ref = read(checkout.git_dir / "HEAD") or ""
-    sha = _sha(checkout.common, ref.removeprefix("ref: ")) if ref.startswith("ref: ") else ref
+    if ref.startswith("ref: "):
+        sha = _sha(checkout.common, ref.removeprefix("ref: "))
+    else:
+        sha = ref
     if _SHA.fullmatch(sha):
         return sha
     answer = _asked(checkout, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
@@ -117,7 +122,9 @@ def branch(checkout: Checkout) -> str | None:
     if ref == f"ref: {_BRANCHES}{_UNKNOWN}":
         ref = "ref: " + _asked(checkout, "symbolic-ref", "--quiet", "HEAD")
     prefix = f"ref: {_BRANCHES}"
-    return ref.removeprefix(prefix) if ref.startswith(prefix) else None
+    if ref.startswith(prefix):
+        return ref.removeprefix(prefix)
+    return None
 
 
 def holds(checkout: Checkout, name: str) -> bool:
@@ -143,7 +150,9 @@ def read(path: Path) -> str | None:
 def _common(git_dir: Path) -> Path:
     """Return the git directory that a worktree shares with others; its own if it shares none."""
     common = read(git_dir / "commondir")
-    return git_dir if common is None else (git_dir / common).resolve()
+    if common is None:
+        return git_dir
+    return (git_dir / common).resolve()
 
 
 def _asked(checkout: Checkout, *argv: str) -> str:
@@ -156,7 +165,9 @@ def _asked(checkout: Checkout, *argv: str) -> str:
 def _place(git_dir: Path) -> Path | None:
     """Return the top folder of the worktree whose git directory this is; git may have noted it relative to that."""
     link = read(git_dir / "gitdir")
-    return Path(os.path.normpath(git_dir / link)).parent if link else None
+    if link:
+        return Path(os.path.normpath(git_dir / link)).parent
+    return None
 
 
 def _sha(common: Path, ref: str) -> str:
@@ -169,4 +180,6 @@ def _sha(common: Path, ref: str) -> str:
     except OSError:
         return ""
     end = packed.find(b" " + os.fsencode(ref) + b"\n")
-    return os.fsdecode(packed[packed.rfind(b"\n", 0, end) + 1 : end]) if end >= 0 else ""
+    if end >= 0:
+        return os.fsdecode(packed[packed.rfind(b"\n", 0, end) + 1 : end])
+    return ""

@@ -57,4 +57,6 @@ def variables(settings: Iterable[Setting]) -> dict[str, str]:
         for number, setting in enumerate(others)
         for what, text in zip(("KEY", "VALUE"), setting, strict=True)
     }
-    return {**named, "GIT_CONFIG_COUNT": str(len(others))} if others else {}
+    if others:
+        return {**named, "GIT_CONFIG_COUNT": str(len(others))}
+    return {}

@@ -21,8 +21,14 @@ def pull_request(repo: Repository, *, branch: str, ref: str | None, number: int,
     A branch of origin's own keeps its name. The head of a fork is at origin only under a ref of the forge's, `ref`, and
     becomes the branch `pr/<number>`, which is for reading: nothing can be pushed there. Raises WorkspaceError.
     """
-    name = f"pr/{number}" if fork else branch
-    source = ref if fork else f"refs/heads/{branch}"
+    if fork:
+        name = f"pr/{number}"
+    else:
+        name = branch
+    if fork:
+        source = ref
+    else:
+        source = f"refs/heads/{branch}"
     if not is_branch_name(name) or source is None or not is_branch_name(source):
         raise WorkspaceError(
             f"the head of #{number}, {shown(branch)}, cannot be fetched: its name is not a valid name for a branch"

@@ -126,7 +126,10 @@ def environment(caller: Mapping[str, str], *, cwd: Path, git_dir: Path | None) -
     # A relative entry would be looked up in the worktree, where a branch may have put a program called `git`.
     entries = kept.get("PATH", os.defpath).split(os.pathsep)
     kept["PATH"] = os.pathsep.join(each for each in entries if each.startswith("/"))
-    place = {} if git_dir is None else {"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(cwd)}
+    if git_dir is None:
+        place = {}
+    else:
+        place = {"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(cwd)}
     return {**kept, **_SET, **place}
 
 

@@ -47,12 +47,16 @@ def main_checkout(repository: Repository) -> Checkout:
 
 def branch_sha(repository: Repository, branch: str) -> str | None:
     """Return the full SHA of a local branch's commit; None if there is no such branch."""
-    return _sha(repository, f"refs/heads/{branch}") if is_branch_name(branch) else None
+    if is_branch_name(branch):
+        return _sha(repository, f"refs/heads/{branch}")
+    return None
 
 
 def remote_sha(repository: Repository, branch: str, remote: str = "origin") -> str | None:
     """Return the full SHA of a branch as it was last fetched from a remote; None if it was not. Nothing is fetched."""
-    return _sha(repository, f"refs/remotes/{remote}/{branch}") if is_branch_name(branch) else None
+    if is_branch_name(branch):
+        return _sha(repository, f"refs/remotes/{remote}/{branch}")
+    return None
 
 
 def current_branch(repository: Repository) -> str | None:
@@ -112,7 +116,10 @@ def exclude(repository: Repository, path: Path) -> None:
 def is_visible(repository: Repository, worktree: Path, parts: Sequence[str]) -> bool:
     """Whether git sees a folder below a checkout of the repository, so that `git add -A` would take it."""
     asked = ["ls-files", "--others", "--exclude-standard", "--directory", "--", "/".join(parts)]
-    own = None if worktree == repository.root else checkout.registered(repository.git_dir, worktree)
+    if worktree == repository.root:
+        own = None
+    else:
+        own = checkout.registered(repository.git_dir, worktree)
     return bool(git.run(asked, cwd=worktree, git_dir=own.git_dir if own else None).out)
 
 
@@ -123,9 +130,13 @@ def _add_line(file: Path, line: bytes) -> None:
         fcntl.flock(folder, fcntl.LOCK_EX)
         for left in file.parent.glob(f".{file.name}.*{_TEMPORARY}"):  # nobody alive writes it while we have the lock
             left.unlink()
-        text = file.read_bytes() if file.exists() else b""
+        text = b""
+        if file.exists():
+            text = file.read_bytes()
         if line not in text.splitlines():
-            begun = b"\n" if text and not text.endswith(b"\n") else b""
+            begun = b""
+            if text and not text.endswith(b"\n"):
+                begun = b"\n"
             _replace(file, text + begun + line + b"\n")
             os.fsync(folder)
     finally:
@@ -134,7 +145,9 @@ def _add_line(file: Path, line: bytes) -> None:
 
 def _replace(file: Path, content: bytes) -> None:
     temporary = file.with_name(f".{file.name}.{os.getpid()}{_TEMPORARY}")
-    mode = file.stat().st_mode & 0o777 if file.exists() else 0o666
+    mode = 0o666
+    if file.exists():
+        mode = file.stat().st_mode & 0o777
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(fd, "wb") as opened:

@@ -82,7 +82,9 @@ def mark_as_plans(worktree: Checkout, note: str = "") -> None:
 def note_of_plan(worktree: Checkout) -> str | None:
     """Return what is noted of the plan whose worktree it is; None if it is not marked as a plan's."""
     text = checkout.read(worktree.git_dir / _PLAN_MARK)
-    return None if text is None else text.partition("\n")[2]
+    if text is None:
+        return None
+    return text.partition("\n")[2]
 
 
 def claim(found: Checkout) -> None:
@@ -142,14 +144,20 @@ def _by_git(common: Path, core: _Core) -> Path | None:
         return None
     if core.worktree is not None:
         return core.worktree
-    return common.parent if common.name == ".git" else None
+    if common.name == ".git":
+        return common.parent
+    return None
 
 
 def _noted(common: Path) -> Checkout | None:
     """Return the checkout that prloom has noted, if it is still one of this repository."""
     text = checkout.read(common / _NOTE)
-    found = checkout.at(Path(text)) if text else None
-    return found if found is not None and found.common == common and not is_plans(found) else None
+    found = None
+    if text:
+        found = checkout.at(Path(text))
+    if found is not None and found.common == common and not is_plans(found):
+        return found
+    return None
 
 
 def _used_before(common: Path) -> Checkout | None:
@@ -162,7 +170,9 @@ def _used_before(common: Path) -> Checkout | None:
         and not is_plans(found)
         and any((found.path / LOCAL_STATE / name).exists() for name in _STATE)
     ]
-    return used[0] if len(used) == 1 else None
+    if len(used) == 1:
+        return used[0]
+    return None
 
 
 def _core(common: Path) -> _Core:

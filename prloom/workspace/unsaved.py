@@ -87,4 +87,6 @@ def _lines(worktree: Checkout, argv: list[str]) -> list[str]:
 def _some(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
     first = ", ".join(shown(name) for name in names[:_NAMED])
-    return first if len(names) <= _NAMED else f"{first} and {len(names) - _NAMED} more"
+    if len(names) <= _NAMED:
+        return first
+    return f"{first} and {len(names) - _NAMED} more"

@@ -47,7 +47,10 @@ def create(repo: Repository, path: Path, branch: str) -> str:
             _refuse_if_held(repo, path, branch)
         _refuse_if_harmful(repo, sha, branch)
         _exclude(repo, path)
-        made = head(repo, path) if there else _make(repo, path, branch, sha, track=local is None)
+        if there:
+            made = head(repo, path)
+        else:
+            made = _make(repo, path, branch, sha, track=local is None)
         root.mark_as_plans(_at(repo, path))
         return made
 
@@ -63,7 +66,10 @@ def remove(repo: Repository, path: Path, *, with_branch: bool = False) -> None:
     prloom's own folder in it, and what git ignores, go with it. Raises WorkspaceError with what is there.
     """
     worktree = _at(repo, path)
-    branch = checkout.branch(worktree) if with_branch else None
+    if with_branch:
+        branch = checkout.branch(worktree)
+    else:
+        branch = None
     refuse_to_lose_work(repo, path, but=branch)
     sha = checkout.head(worktree)
     # git's own look for changes would go into submodules, and take prloom's folder for one where it is not excluded.
@@ -149,7 +155,10 @@ def _is_there(repo: Repository, path: Path, branch: str) -> bool:
         if checkout.holds(found, branch):
             return True
         there = checkout.branch(found)
-        holds = f"branch {shown(there)}" if there else f"commit {checkout.head(found)[:10]} without a branch"
+        if there:
+            holds = f"branch {shown(there)}"
+        else:
+            holds = f"commit {checkout.head(found)[:10]} without a branch"
         raise WorkspaceError(f"{shown(str(path))} is already a worktree, of {holds}; choose another plan id")
     elif found is not None:
         _forget(repo, found)
@@ -257,5 +266,7 @@ def _not_found(repo: Repository, branch: str) -> str:
     if not is_branch_name(branch):
         return f"'{shown(branch)}' is not a valid name for a branch"
     names = ", ".join(shown(name) for name in repository.near(repo, branch))
-    hint = f"did you mean {names}?" if names else "see `git branch --all`, or fetch it with `git fetch`"
+    hint = "see `git branch --all`, or fetch it with `git fetch`"
+    if names:
+        hint = f"did you mean {names}?"
     return f"no branch {shown(branch)} in {shown(str(repo.root))}, neither here nor fetched from origin; {hint}"

@@ -63,4 +63,6 @@ def permission(answer: Json) -> str:
         if json_access.at(answer, "user", "permissions", flag) is True:
             return name
     old = json_access.text(answer, "permission")
-    return old if old in ROLES else "none"
+    if old in ROLES:
+        return old
+    return "none"

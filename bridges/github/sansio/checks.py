@@ -97,7 +97,10 @@ def begin(now: datetime) -> Checks:
 
 def hot(known: Checks, now: datetime) -> Sequence[str]:
     """Return what is looked at in each poll: all of it for a while after the last change, and then what still runs."""
-    quiet = now - moment(known.moved) if known.moved else _LONGEST
+    if known.moved:
+        quiet = now - moment(known.moved)
+    else:
+        quiet = _LONGEST
     return tuple(kind for kind in KINDS if quiet < HOT or (known.running.get(kind) and quiet < _LONGEST))
 
 
@@ -163,7 +166,9 @@ def changed(runs: Sequence[Json], since: str) -> tuple[list[CheckRun], str]:
 def report(seen: SeenPullRequest) -> Mapping[str, Json] | None:
     """Return how the checks of a pull request's head stand, by the convention for `context.checks`."""
     checks = seen.checks
-    return {"running": sum(checks.running.values()), "commit": seen.head, "at": checks.at} if checks.at else None
+    if checks.at:
+        return {"running": sum(checks.running.values()), "commit": seen.head, "at": checks.at}
+    return None
 
 
 def log_end(content: bytes) -> str:
@@ -171,5 +176,8 @@ def log_end(content: bytes) -> str:
     text = _COLOUR.sub("", _STAMP.sub("", content.decode("utf-8", "replace").replace("\r\n", "\n")))
     lines = text.removeprefix("\ufeff").splitlines()
     errors = [number for number, line in enumerate(lines) if _ERROR in line]
-    kept = lines[: errors[-1] + 1] if errors else lines
+    if errors:
+        kept = lines[: errors[-1] + 1]
+    else:
+        kept = lines
     return "\n".join(kept[-_LINES:])[-_CHARACTERS:].strip()

@@ -126,7 +126,10 @@ class GithubCursor(_Part):
 
     def count(self, number: int, kind: str) -> None:
         """Take note that a pull request has one more comment of a kind, where it is counted."""
-        counts = self.pull_requests[number].counts if number in self.pull_requests else {}
+        if number in self.pull_requests:
+            counts = self.pull_requests[number].counts
+        else:
+            counts = {}
         if kind in counts:
             counts[kind] += 1
 

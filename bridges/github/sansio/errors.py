@@ -37,13 +37,18 @@ def said(error: HttpError) -> str:
 def explained(error: HttpError) -> str:
     """Return the error with GitHub's own words, where it said any."""
     words = _words(error)
-    return f"{error}: {words}" if words else str(error)
+    if words:
+        return f"{error}: {words}"
+    return str(error)
 
 
 def _words(error: HttpError) -> str:
     answer = _json(error.body)
     errors = json_access.at(answer, "errors")
-    more = [_problem(each) for each in errors] if isinstance(errors, list) else []
+    if isinstance(errors, list):
+        more = [_problem(each) for each in errors]
+    else:
+        more = []
     words = [json_access.text(answer, "message"), *more]
     text = " ".join(" ".join(filter(None, words)).split())
     links = (sso(error.headers), _block(answer))
@@ -56,14 +61,18 @@ def sso(headers: Mapping[str, str]) -> str:
     The header is `x-github-sso: required; url=…` (docs.github.com, "Authenticating to the REST API").
     """
     found = _SSO.search(headers.get("x-github-sso", ""))
-    return f"Authorize the token for single sign-on: {found[1]}" if found else ""
+    if found:
+        return f"Authorize the token for single sign-on: {found[1]}"
+    return ""
 
 
 def _block(answer: Json) -> str:
     """Return why and where GitHub says that it has blocked a repository, as with 451."""
     url = json_access.text(answer, "block", "html_url")
     reason = json_access.text(answer, "block", "reason") or "blocked"
-    return f"({reason}: {url})" if url.startswith("https://") and url.isprintable() and " " not in url else ""
+    if url.startswith("https://") and url.isprintable() and " " not in url:
+        return f"({reason}: {url})"
+    return ""
 
 
 def mentions(error: HttpError, *words: str) -> bool:
@@ -79,7 +88,9 @@ def draft(error: HttpError) -> bool:
 
 def refused(error: HttpError, now: datetime, *, unsure: bool) -> Refused:
     """Return the refusal of an action. `unsure`: an earlier attempt may have arrived, and nobody has looked yet."""
-    wait = max(error.retry_at - now, timedelta()) if error.retry_at else None
+    wait = None
+    if error.retry_at:
+        wait = max(error.retry_at - now, timedelta())
     match error.trouble:
         case "limited":
             return Refused(f"GitHub's limit: {error}", retryable=True, retry_after=wait, unknown=unsure)

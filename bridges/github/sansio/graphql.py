@@ -62,7 +62,9 @@ def find(answer: Json, root: int) -> ReviewThread | None:
 def next_page(answer: Json) -> str | None:
     """Return where the next page begins, or None where there is none."""
     info = json_access.at(answer, "data", "repository", "pullRequest", "reviewThreads", "pageInfo")
-    return json_access.text(info, "endCursor") or None if json_access.at(info, "hasNextPage") is True else None
+    if json_access.at(info, "hasNextPage") is True:
+        return json_access.text(info, "endCursor") or None
+    return None
 
 
 def problem(answer: Json) -> tuple[str, str] | None:

@@ -11,20 +11,27 @@ from prloom.api import Json, moment
 def at(value: Json, *path: str) -> Json:
     """Return what stands at the end of the path, or None."""
     for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        else:
+            value = None
     return value
 
 
 def text(value: Json, *path: str) -> str:
     """Return a text, empty where there is none."""
     found = at(value, *path)
-    return found if isinstance(found, str) else ""
+    if isinstance(found, str):
+        return found
+    return ""
 
 
 def number(value: Json, *path: str) -> int | None:
     """Return a whole number, or None where there is none."""
     found = at(value, *path)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    if isinstance(found, int) and not isinstance(found, bool):
+        return found
+    return None
 
 
 def time(text: str) -> datetime | None:
@@ -38,7 +45,9 @@ def time(text: str) -> datetime | None:
 def items(value: Json, *path: str) -> Sequence[Json]:
     """Return the objects of a list, empty where there is none."""
     found = at(value, *path)
-    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
+    if isinstance(found, list):
+        return [each for each in found if isinstance(each, Mapping)]
+    return []
 
 
 def tail_number(url: str, after: str = "/") -> int | None:

@@ -49,13 +49,17 @@ def choose(known: GithubCursor, kinds: Sequence[str], now: datetime) -> Schedule
 def _quiet(seen: SeenPullRequest, now: datetime) -> timedelta:
     """Return for how long nothing has happened, within bounds."""
     times = [time for text in (seen.updated, seen.checks.moved) if (time := json_access.time(text)) is not None]
-    return min(max(now - max(times), _LIVELY), _QUIET) if times else _QUIET
+    if times:
+        return min(max(now - max(times), _LIVELY), _QUIET)
+    return _QUIET
 
 
 def _rarity(known: GithubCursor, kind: str) -> float:
     if kind == "merge":
         return _MERGE
-    return 1.0 if kind in known.used else _UNUSED
+    if kind in known.used:
+        return 1.0
+    return _UNUSED
 
 
 def _looked_at_anyway(known: GithubCursor, number: int, kind: str, now: datetime) -> bool:

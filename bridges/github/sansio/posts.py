@@ -66,7 +66,10 @@ def inline(item: Json) -> Post | None:
         "commit": json_access.text(item, "commit_id") or None,
         "remoteId": _remote(item, number),
     }
-    said = f"commented on {file}:{line}" if line else f"commented on {file}"
+    if line:
+        said = f"commented on {file}:{line}"
+    else:
+        said = f"commented on {file}"
     spot = ReplyTarget(pr, thread=root, inline=number)
     return _post(item, f"discussion_r{number}", ("pr_review_comment", said), spot, context)
 
@@ -93,7 +96,9 @@ def news(post: Post, known: KnownPost | None) -> Event | None:
     `updated_at` moves without an edit too: when a draft is submitted, say.
     """
     if known is None:
-        supersedes = _id(post.key) if _edited(post) and not post.author.bot else None
+        supersedes = None
+        if _edited(post) and not post.author.bot:
+            supersedes = _id(post.key)
         return _event(post, event_id(post), supersedes)
     older = known.event
     said = digest(post)
@@ -152,7 +157,9 @@ def _remote(item: Json, number: int) -> str:
     """Return what GitHub calls the comment: that of a review of prloom's own by the review, whose id was delivered."""
     review_id = json_access.number(item, "pull_request_review_id")
     of_ours = rendering.PART in json_access.text(item, "body").splitlines()
-    return f"pullrequestreview-{review_id}" if of_ours and review_id else f"discussion_r{number}"
+    if of_ours and review_id:
+        return f"pullrequestreview-{review_id}"
+    return f"discussion_r{number}"
 
 
 def _post(item: Json, key: str, said: tuple[str, str], where: ReplyTarget, context: Mapping[str, Json]) -> Post:
@@ -175,7 +182,10 @@ def _post(item: Json, key: str, said: tuple[str, str], where: ReplyTarget, conte
 
 
 def _event(post: Post, version: str, older: str | None) -> Event:
-    edit = {} if older is None else {"supersedes": older}
+    if older is None:
+        edit = {}
+    else:
+        edit = {"supersedes": older}
     if older is not None or _edited(post):
         edit["updatedAt"] = post.updated
     return Event(

@@ -55,7 +55,9 @@ def summary(item: Json) -> PullRequestSummary | None:
 def conflict(item: Json) -> bool | None:
     """Whether a pull request, shown alone, conflicts with its base; None while GitHub works it out."""
     mergeable = json_access.at(item, "mergeable")
-    return None if mergeable is None else mergeable is False
+    if mergeable is None:
+        return None
+    return mergeable is False
 
 
 def counts(item: Json) -> Mapping[str, int]:
@@ -80,7 +82,9 @@ def happened(before: SeenPullRequest | None, now: PullRequestSummary) -> Sequenc
         context = {"commit": now.head, "before": before.head}
         events.append(_event(now, f"pushed:{now.head}", "pr_pushed", title, now.updated, context=context))
     if now.state != "open" and (before is None or before.state != now.state):
-        said = "merged" if now.state == "merged" else "closed without being merged"
+        said = "closed without being merged"
+        if now.state == "merged":
+            said = "merged"
         events.append(_event(now, f"{now.state}:{now.ended}", f"pr_{now.state}", said, now.ended))
     return events
 

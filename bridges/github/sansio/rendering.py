@@ -21,7 +21,10 @@ _SHOWN: dict[int, int] = {
 
 def body(message: str, action: str, *, part: bool = False) -> str:
     """Return the text to post for an action: its mark first, so that nothing open in the message can hide it."""
-    head = f"{marker(action)}\n{PART}\n\n" if part else f"{marker(action)}\n\n"
+    if part:
+        head = f"{marker(action)}\n{PART}\n\n"
+    else:
+        head = f"{marker(action)}\n\n"
     return head + cut(harmless(message), LONGEST - len(head))
 
 
@@ -40,13 +43,17 @@ def cut(text: str, room: int) -> str:
     kept = text[: room - _ROOM]
     while _length(kept) > room - _ROOM:
         kept = kept[: len(kept) - (_length(kept) - (room - _ROOM) + 1) // 2]
-    end = "\n```" if f"\n{kept}".count("\n```") % 2 else ""
+    end = ""
+    if f"\n{kept}".count("\n```") % 2:
+        end = "\n```"
     return f"{kept}{end}\n\n*(cut here: {len(text) - len(kept):,} more characters)*"
 
 
 def at_line(path: str, line: int | None, message: str) -> str:
     """Return what was to stand at a line as it reads elsewhere."""
-    return f"`{path.replace('`', '')}{f':{line}' if line else ''}`: {message}" if path else message
+    if path:
+        return f"`{path.replace('`', '')}{f':{line}' if line else ''}`: {message}"
+    return message
 
 
 def review_comment(comment: Mapping[str, Json]) -> tuple[str, int | None, str] | None:

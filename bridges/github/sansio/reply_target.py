@@ -30,7 +30,9 @@ def target(place: ReplyTarget) -> Target:
 def read(token: Json, pr: int | None) -> ReplyTarget | None:
     """Return the place that a token names; None: it is not one of ours. `pr` is the plan's, for a token of None."""
     if token is None:
-        return ReplyTarget(pr) if pr is not None else None
+        if pr is not None:
+            return ReplyTarget(pr)
+        return None
     number = _id(token, "pr")
     if number is None:
         return None
@@ -39,5 +41,9 @@ def read(token: Json, pr: int | None) -> ReplyTarget | None:
 
 
 def _id(token: Json, key: str) -> int | None:
-    found = token.get(key) if isinstance(token, dict) else None
-    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
+    found = None
+    if isinstance(token, dict):
+        found = token.get(key)
+    if isinstance(found, int) and not isinstance(found, bool) and found > 0:
+        return found
+    return None

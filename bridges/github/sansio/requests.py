@@ -56,7 +56,9 @@ def milestone(found: Sequence[Json], title: str) -> int | None:
     """Return the number of the milestone with this title; one that is open comes first, case counts last."""
     named = [each for each in found if json_access.text(each, "title").casefold() == title.casefold()]
     named.sort(key=lambda each: (json_access.text(each, "title") != title, json_access.text(each, "state") != "open"))
-    return json_access.number(named[0], "number") if named else None
+    if named:
+        return json_access.number(named[0], "number")
+    return None
 
 
 def set_milestone(repository: RepositoryUrls, pr: int, number: int) -> ApiRequest:

@@ -151,4 +151,6 @@ def _since(since: str) -> str:
 
 
 def _part(text: str) -> str:
-    return quote(text, safe="") if text not in {".", ".."} else "%2E" * len(text)
+    if text not in {".", ".."}:
+        return quote(text, safe="")
+    return "%2E" * len(text)

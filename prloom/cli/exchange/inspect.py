@@ -63,7 +63,9 @@ def _about(entry: MessageEntry, now: datetime) -> Iterator[tuple[str, str]]:
     if delivery.available_at is not None:
         yield "next try", terminal.when(delivery.available_at, now)
     if delivery.attempts:
-        most = f" of {delivery.max_attempts}" if delivery.max_attempts else ""
+        most = ""
+        if delivery.max_attempts:
+            most = f" of {delivery.max_attempts}"
         yield "attempts", f"{delivery.attempts}{most}"
     for name, key in (("key", delivery.key), ("concurrency", delivery.concurrency_key)):
         if key is not None:
@@ -74,12 +76,16 @@ def _about(entry: MessageEntry, now: datetime) -> Iterator[tuple[str, str]]:
 
 
 def _published(message: Message, now: datetime) -> str:
-    by = f" by {terminal.clean(message.producer)}" if message.producer else ""
+    by = ""
+    if message.producer:
+        by = f" by {terminal.clean(message.producer)}"
     return f"{terminal.clock(message.created_at)}, {terminal.when(message.created_at, now)}{by}"
 
 
 def _body(body: str) -> str:
-    return f"{len(body)} characters: {terminal.fit(terminal.clean(body[: 2 * _SHOWN]), _SHOWN)}" if body else "empty"
+    if body:
+        return f"{len(body)} characters: {terminal.fit(terminal.clean(body[: 2 * _SHOWN]), _SHOWN)}"
+    return "empty"
 
 
 def _claim(claim: Claim, now: datetime) -> str:

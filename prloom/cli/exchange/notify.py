@@ -39,7 +39,10 @@ def command(
     with context.open_exchange(given, database) as exchange:
         for name in conversations:
             exchange.track(name)
-        failed = _tell_of_all(exchange, argv) if once else _go_on(exchange, argv)
+        if once:
+            failed = _tell_of_all(exchange, argv)
+        else:
+            failed = _go_on(exchange, argv)
     raise click.exceptions.Exit(1 if failed else 0)
 
 
@@ -84,7 +87,9 @@ def _told(ended: Ended, argv: Sequence[str]) -> bool:
     if argv:
         return _run(ended, argv)
     how = terminal.paint(ended.outcome.replace("_", " "), exit_codes.ROLES[ended.outcome])
-    bell = "\a" if sys.stderr.isatty() else ""
+    bell = ""
+    if sys.stderr.isatty():
+        bell = "\a"
     click.echo(f"{bell}{terminal.clean(ended.conversation_id)}  {how}", err=True)
     return True
 
@@ -100,9 +105,14 @@ def _run(ended: Ended, argv: Sequence[str]) -> bool:
     try:
         done = subprocess.run(argv, input=json.dumps(about), env=environ, text=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        why = f"it took longer than {_SECONDS} s" if isinstance(error, subprocess.TimeoutExpired) else str(error)
+        if isinstance(error, subprocess.TimeoutExpired):
+            why = f"it took longer than {_SECONDS} s"
+        else:
+            why = str(error)
     else:
-        why = f"exit code {done.returncode}" if done.returncode else ""
+        why = ""
+        if done.returncode:
+            why = f"exit code {done.returncode}"
     if why:
         click.echo(
             f"prloom: {argv[0]} failed for conversation {terminal.clean(ended.conversation_id)}: {why}", err=True

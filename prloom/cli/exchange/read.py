@@ -59,7 +59,10 @@ def command(
     with context.open_exchange(given, database) as exchange:
         if since is not None:
             exchange.message(since)  # a mistyped one is told before anything is waited for
-        reading = exchange.follow if follow else partial(_there, exchange)
+        if follow:
+            reading = exchange.follow
+        else:
+            reading = partial(_there, exchange)
         found = reading(topic=topic, conversation=conversation, since=since)
         if as_json and not follow:
             _document(found)
@@ -104,8 +107,14 @@ def _encoded(message: Message) -> str:
 def _for_people(message: Message) -> None:
     about = [terminal.paint(message.id, "strong"), terminal.paint(message.topic, "name")]
     about += [terminal.clock(message.created_at)]
-    about += [f"by {terminal.clean(message.producer)}"] if message.producer else []
-    about += [f"answers {terminal.clean(message.parent_id)}"] if message.parent_id else []
+    if message.producer:
+        about += [f"by {terminal.clean(message.producer)}"]
+    else:
+        about += []
+    if message.parent_id:
+        about += [f"answers {terminal.clean(message.parent_id)}"]
+    else:
+        about += []
     click.echo("  ".join(about))
     message_body.show(message.body, whole_lines=True)
 

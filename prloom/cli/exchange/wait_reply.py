@@ -27,14 +27,19 @@ def wait(
     with the message as its parent, whoever put it there.
     """
     topics = {success, failure} - {None}
-    end = None if patience is None else time.monotonic() + patience.total_seconds()
+    if patience is None:
+        end = None
+    else:
+        end = time.monotonic() + patience.total_seconds()
     with closing(exchange.store.listen()) as listener:
         while True:
             exchange.store.expire()
             found = exchange.store.read(MessageFilter(replies_to=request.id, limit=1))
             found = found or _by_hand(exchange, request, topics)
             if found or (end is not None and time.monotonic() >= end):
-                return found[0] if found else None
+                if found:
+                    return found[0]
+                return None
             notifier.wait(listener, exchange.pause(listener, (), end))
 
 
@@ -50,14 +55,18 @@ def outcome(reply: Message, failure: str | None) -> str:
     told = exit_codes.of_status(str(reply.metadata.get("status", "")))
     if told in exit_codes.CODES:
         return told
-    return "failure" if reply.topic == failure else "success"
+    if reply.topic == failure:
+        return "failure"
+    return "success"
 
 
 def later(message: Message, database: str | None) -> str:
     """Say that the work goes on, and how to look."""
     # An address may hold a password, which is for no log.
     named = database if database is None or "://" not in database else "URL"
-    where = f" --database {quote(named)}" if named else ""
+    where = ""
+    if named:
+        where = f" --database {quote(named)}"
     look = f"prloom exchange check {message.conversation_id}{where}"
     cancel = f"prloom exchange cancel {message.id}{where}"
     return f"the work continues; check it later with `{look}`, or cancel it with `{cancel}`"

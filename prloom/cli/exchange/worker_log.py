@@ -43,8 +43,16 @@ def line(news: News) -> str:
 def _about(told: Progress) -> str:
     if told.how == "began":
         return ""
-    preposition = "in" if told.how == "completed" else "after"
+    preposition = "after"
+    if told.how == "completed":
+        preposition = "in"
     took = f" {preposition} {terminal.duration(timedelta(seconds=told.seconds))}"
-    again = "" if told.pause is None else f"; retrying in {terminal.duration(timedelta(seconds=told.pause))}"
-    why = f": {terminal.clean(told.why)}" if told.why else ""
+    if told.pause is None:
+        again = ""
+    else:
+        again = f"; retrying in {terminal.duration(timedelta(seconds=told.pause))}"
+    if told.why:
+        why = f": {terminal.clean(told.why)}"
+    else:
+        why = ""
     return f"{took}{again}{why}{f' -> {told.reply}' if told.reply else ''}"

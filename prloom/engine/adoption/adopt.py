@@ -103,7 +103,9 @@ def _restore_todos(top: SafeDir, local: SafeDir, plan: Plan) -> None:
     """
 
     def clock() -> datetime:
-        return datetime.now(UTC) if plan.created_at is None else moment(plan.created_at)
+        if plan.created_at is None:
+            return datetime.now(UTC)
+        return moment(plan.created_at)
 
     kept = IssuedPosts(top, plan, clock)
     found = kept.open_todos()
@@ -151,7 +153,10 @@ def _write(local: SafeDir, name: str, text: str) -> None:
 
 def _refuse_twice(where: RepositoryPaths, branch: str, chosen: str) -> None:
     for plan_id in plans.ids(where):
-        plan = _present(where, plan_id) if plan_id == chosen else _other(where, plan_id)
+        if plan_id == chosen:
+            plan = _present(where, plan_id)
+        else:
+            plan = _other(where, plan_id)
         if plan is not None and plan.branch == branch:
             raise PrloomError(f"branch {naming.shown(branch)} already belongs to plan {plan.id}")
         if plan is not None and plan_id == chosen:

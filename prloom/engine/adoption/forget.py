@@ -109,19 +109,31 @@ def open_work(where: RepositoryPaths, plan_id: str) -> tuple[str, ...]:
     """Return what is open in a plan and would be dropped with it, a line for each."""
     found = next(each for each in snapshot.every(where) if each.plan.id == plan_id)
     state = found.bus.state
-    lines = [f"not known: {found.error}"] if found.error is not None else []
+    if found.error is not None:
+        lines = [f"not known: {found.error}"]
+    else:
+        lines = []
     lines += [f"pending event {event_id}, not taken in yet" for event_id in sorted(found.bus.untaken)]
     lines += [_event(event) for event in state.open.values()]
     for action in state.queue.values():
         if not action.courtesy:
-            what = f"failed action {action.id}: {action.error}" if action.failed else f"queued action {action.id}"
+            if action.failed:
+                what = f"failed action {action.id}: {action.error}"
+            else:
+                what = f"queued action {action.id}"
             lines.append(what)
     return (*lines, *(f"open TODO: {title}" for title in _open_todos(where, plan_id)))
 
 
 def _event(event: OpenEvent) -> str:
-    author = f" by {event.author}" if event.author else ""
-    reason = f": {event.reason}" if event.reason else ""
+    if event.author:
+        author = f" by {event.author}"
+    else:
+        author = ""
+    if event.reason:
+        reason = f": {event.reason}"
+    else:
+        reason = ""
     return f"{event.state} event {event.id}, {event.type}{author}{reason}"
 
 

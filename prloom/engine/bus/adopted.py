@@ -90,7 +90,10 @@ def counts(state: DispatchState, text: str) -> Counts:
 
     states = [event.state for event in state.open.values()]
     queue = [action for action in state.queue.values() if not action.courtesy]
-    todos, done = plan_file.counts(text) if "[" in text else (0, 0)
+    if "[" in text:
+        todos, done = plan_file.counts(text)
+    else:
+        todos, done = (0, 0)
     return Counts(
         pending=states.count("pending"),
         deferred=states.count("deferred"),
@@ -144,6 +147,11 @@ def lost(repository: RepositoryPaths) -> tuple[Adopted, ...]:
 def _read(folder: SafeDir, plan_id: str) -> Adopted | None:
     with suppress(StorageError, msgspec.ValidationError):
         value = Document(folder, plan_id + _SUFFIX).peek().value
-        found = None if value is None else record.from_wire(Adopted, value)
-        return found if found is not None and found.plan.id == plan_id else None
+        if value is None:
+            found = None
+        else:
+            found = record.from_wire(Adopted, value)
+        if found is not None and found.plan.id == plan_id:
+            return found
+        return None
     return None

@@ -27,17 +27,23 @@ def event(line: bytes | None) -> Event | None:
         found = _event_lines.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _read(Event, line, "event")
-    return found.data if found.kind == "event" and found.schema_version == envelope.SCHEMA_VERSION else None
+    if found.kind == "event" and found.schema_version == envelope.SCHEMA_VERSION:
+        return found.data
+    return None
 
 
 def action(line: bytes | None) -> Action | None:
     """Return the action of a journal line, or None where the line is none."""
-    return None if line is None else _read(Action, line, "action")
+    if line is None:
+        return None
+    return _read(Action, line, "action")
 
 
 def decision(line: bytes | None) -> Decision | None:
     """Return the decision of a journal line, or None where the line is none."""
-    return None if line is None else _read(Decision, line, "decision")
+    if line is None:
+        return None
+    return _read(Decision, line, "decision")
 
 
 def issued(line: bytes | None) -> IssuedPost | IssuedTodo | None:
@@ -45,7 +51,9 @@ def issued(line: bytes | None) -> IssuedPost | IssuedTodo | None:
     if line is None:
         return None
     post = _read(IssuedPost, line, "issued")
-    return _read(IssuedTodo, line, "todo") if post is None else post
+    if post is None:
+        return _read(IssuedTodo, line, "todo")
+    return post
 
 
 def find(journal: JournalReader, opened: OpenEvent) -> Event | None:
@@ -64,7 +72,9 @@ def _is(found: Event | None, opened: OpenEvent) -> bool:
 def newer(line: bytes) -> str | None:
     """Return why a line is left to a newer prloom, or None where it is not."""
     found = envelope.decode(line)
-    return found.reason if isinstance(found, Unreadable) and found.newer else None
+    if isinstance(found, Unreadable) and found.newer:
+        return found.reason
+    return None
 
 
 def written_at(line: bytes) -> datetime | None:

@@ -207,7 +207,10 @@ class EventStore:
         standing = self._standing()
         last = None
         cut = not self._decisions.stands(self.state.log)
-        start = Cursor(self._decisions.segments()[0]) if cut else self.state.log
+        if cut:
+            start = Cursor(self._decisions.segments()[0])
+        else:
+            start = self.state.log
         for entry in _rest(self._decisions, start):
             decision, at = self._decision(entry.line), entries.written_at(entry.line)
             if decision is None or at is None:

@@ -33,7 +33,10 @@ class IssuedPosts:
         self._top = top
         self._clock = clock
         self._plugins = plugins
-        self._forge = plan.forge if plan.pr is not None else None
+        if plan.pr is not None:
+            self._forge = plan.forge
+        else:
+            self._forge = None
         self._name = _file_name(plan)
         self._posts: Posts | None = None
 
@@ -63,7 +66,10 @@ class IssuedPosts:
 
     def forget(self) -> None:
         """Forget all of it."""
-        folder = None if self._name is None else self._top.sub(paths.ISSUED)
+        if self._name is None:
+            folder = None
+        else:
+            folder = self._top.sub(paths.ISSUED)
         if folder is not None and self._name is not None:
             with folder:
                 if folder.exists(self._name):
@@ -88,8 +94,12 @@ class IssuedPosts:
         post = issued.answer(event, self.posts(), self._plugins)
         if post is not None:
             return f"prloom has answered it already: {post.url or post.action_id}"
-        todo = issued.asked(event, self.posts()) if event.source == self._forge else None
-        return None if todo is None else f"prloom has made a TODO of it already: {todo.title}"
+        todo = None
+        if event.source == self._forge:
+            todo = issued.asked(event, self.posts())
+        if todo is None:
+            return None
+        return f"prloom has made a TODO of it already: {todo.title}"
 
     def posts(self) -> Posts:
         """Return what is remembered."""
@@ -109,7 +119,10 @@ class IssuedPosts:
     def _read(self) -> Posts:
         posts = Posts()
         with ExitStack() as closing:
-            folder = None if self._name is None else self._top.sub(paths.ISSUED)
+            if self._name is None:
+                folder = None
+            else:
+                folder = self._top.sub(paths.ISSUED)
             if folder is None or self._name is None:
                 return posts
             closing.enter_context(folder)
@@ -129,4 +142,6 @@ def _file_name(plan: Plan) -> str | None:
     """Return the name of a plan's file; the repository as a whole has none."""
     if plan.forge and plan.pr is not None:
         return paths.issued_posts(plan.forge, plan.pr)
-    return paths.issued_todos(plan.branch) if plan.id else None
+    if plan.id:
+        return paths.issued_todos(plan.branch)
+    return None

@@ -23,25 +23,36 @@ class PlanFile:
     def read(self) -> str:
         """Return the text; empty where there is none."""
         content = self._local.read_bytes(paths.PLAN_TEXT)
-        return "" if content is None else content.decode("utf-8", "replace")
+        if content is None:
+            return ""
+        return content.decode("utf-8", "replace")
 
     def changed_at(self) -> int | None:
         """Return when the file was last written (nanoseconds), to see at the cost of one look that it has not been."""
         found = self._local.stat(paths.PLAN_TEXT)
-        return None if found is None else found.st_mtime_ns
+        if found is None:
+            return None
+        return found.st_mtime_ns
 
     def apply(self, decision: Decision) -> None:
         """Write the plan that a hook returned and append the TODOs of a triage; what stands there is left alone."""
         if decision.plan is None and not decision.todos:
             return
         content = self._local.read_bytes(paths.PLAN_TEXT) or b""
-        text = self._rewritten(content, decision.plan) if decision.plan else content.decode("utf-8", _EXACTLY)
+        if decision.plan:
+            text = self._rewritten(content, decision.plan)
+        else:
+            text = content.decode("utf-8", _EXACTLY)
         new = [PlanTodo(todo.id, todo.title, todo.context, todo.event_ids) for todo in decision.todos]
-        text = plan_file.append_todos(text, new) if new else text
+        if new:
+            text = plan_file.append_todos(text, new)
         changed = text.encode("utf-8", _EXACTLY)
         if changed != content:
             found = self._local.stat(paths.PLAN_TEXT)
-            mode = FILE_MODE if found is None else stat.S_IMODE(found.st_mode)
+            if found is None:
+                mode = FILE_MODE
+            else:
+                mode = stat.S_IMODE(found.st_mode)
             self._local.replace(paths.PLAN_TEXT, changed, mode=mode)
 
     def _rewritten(self, content: bytes, plan: PlanText) -> str:

@@ -55,7 +55,10 @@ class PlanListing:
             self._ids = ids(self._repository)
             # A worktree is made before its plan: where one has none, it may get one without a change of the folder.
             whole = stamp is not None and len(self._ids) == _subfolders(self._home)
-            self._stamp = stamp if whole else None
+            if whole:
+                self._stamp = stamp
+            else:
+                self._stamp = None
             self._looks = 0
         return self._ids
 
@@ -66,7 +69,9 @@ class PlanListing:
         except OSError:
             return None
         settled = time.time() - found.st_mtime > _SETTLED
-        return (found.st_ino, found.st_mtime_ns) if settled else None
+        if settled:
+            return (found.st_ino, found.st_mtime_ns)
+        return None
 
 
 def _subfolders(home: str) -> int:

@@ -34,7 +34,10 @@ def note(plan: Plan) -> str:
 def give_up(repository: RepositoryPaths, path: Path) -> None:
     """Have a plan's worktree, which stays, not be found as that of a plan; one that is not registered is no error."""
     main = checkout.at(repository.root)
-    found = None if main is None else checkout.registered(main.common, path)
+    if main is None:
+        found = None
+    else:
+        found = checkout.registered(main.common, path)
     if found is not None and root.note_of_plan(found) is not None:
         root.mark_as_plans(found, GIVEN_UP)
 
@@ -53,7 +56,10 @@ def missing(repository: RepositoryPaths, known: Container[str]) -> Iterator[Adop
         return
     for name in names:
         # Git names the folder as the worktree, unless another one has that name already.
-        found = None if name in known else checkout.of_git_dir(main.common / "worktrees" / name, main.common)
+        if name in known:
+            found = None
+        else:
+            found = checkout.of_git_dir(main.common / "worktrees" / name, main.common)
         if found is not None and found.path.name not in known:
             plan = _plan(found)
             if plan is not None:
@@ -70,7 +76,9 @@ def _plan(worktree: Checkout) -> Plan | None:
         if plan is not None:
             return plan
         is_half_made = worktree.path.is_dir() and not root.is_adopted(worktree.path)
-        return None if is_half_made else _guessed(worktree, plan_id)
+        if is_half_made:
+            return None
+        return _guessed(worktree, plan_id)
     return None
 
 
@@ -81,12 +89,17 @@ def _noted(noted: str, plan_id: str) -> Plan | None:
         return None
     with suppress(msgspec.ValidationError):
         plan = record.from_wire(Plan, value)
-        return plan if plan.id == plan_id else None
+        if plan.id == plan_id:
+            return plan
+        return None
     return None
 
 
 def _guessed(worktree: Checkout, plan_id: str) -> Plan:
     """Return the plan as far as git's files tell: by default, a plan has the name of its branch or pull request."""
     branch = checkout.branch(worktree) or plan_id
-    number = None if branch == plan_id else _PULL_REQUEST.fullmatch(plan_id)
+    if branch == plan_id:
+        number = None
+    else:
+        number = _PULL_REQUEST.fullmatch(plan_id)
     return Plan(id=plan_id, branch=branch, title=branch, pr=None if number is None else int(number[1]))

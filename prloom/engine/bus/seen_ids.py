@@ -93,7 +93,9 @@ class SeenIds:
     def _read_to(self, number: int) -> int:
         """Return how far a segment was read."""
         if number >= self._before.segment - 1:
-            return self._before.offset if number == self._before.segment else self._before.late
+            if number == self._before.segment:
+                return self._before.offset
+            return self._before.late
         return self._journal.size(number) or 0
 
     def _scanned(self, number: int, start: int, stop: int) -> Table:
@@ -130,4 +132,6 @@ def _named(line: bytes) -> _Named | None:
         return _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         event = entries.event(line)  # which takes a second look
-        return None if event is None else _Named(_Id(event.id))
+        if event is None:
+            return None
+        return _Named(_Id(event.id))

@@ -64,7 +64,10 @@ class SegmentEnds:
         # An earlier version recorded nothing: what stands there now was read, as far as can be known.
         self.note((number, self._journal.size(number) or 0) for number in ended if number not in known)
         self._turn += 1
-        looked_at = ended if self._turn == 1 else [ended[self._turn % len(ended)]]
+        if self._turn == 1:
+            looked_at = ended
+        else:
+            looked_at = [ended[self._turn % len(ended)]]
         return next(filter(None, map(self._look, looked_at)), None)
 
     def _look(self, number: int) -> Late | None:

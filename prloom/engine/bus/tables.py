@@ -134,7 +134,9 @@ class SegmentTables:
     def _written(self, segments: range, pieces: Sequence[tuple[Pairs, int]], covered: Sequence[int]) -> TableFile:
         """Write a table for this process and the next ones; where that cannot be, it is kept in memory."""
         name = paths.index(self._journal.name, segments)
-        mark = self._journal.fingerprint(segments[0], covered[0]) if len(segments) == 1 else None
+        mark = None
+        if len(segments) == 1:
+            mark = self._journal.fingerprint(segments[0], covered[0])
         content = partial(tablefile.content, segments[0], pieces, covered, mark or 0)
         table = None
         if segments[0] < self._live or sum(covered) >= WORTH_KEEPING:
@@ -171,4 +173,6 @@ def _fits(segments: range, sizes: Mapping[int, int], *, after: int, before: int)
 def _parts(segments: range) -> tuple[range, ...]:
     """Return the halves, whose tables become the one of these segments; none of a single one."""
     half = len(segments) // 2
-    return (segments[:half], segments[half:]) if half else ()
+    if half:
+        return (segments[:half], segments[half:])
+    return ()

@@ -30,7 +30,10 @@ class WorktreeGuard:
     """
 
     def __init__(self, root: Path | None) -> None:
-        self._repository = None if root is None else _find(root)
+        if root is None:
+            self._repository = None
+        else:
+            self._repository = _find(root)
         self._seen: dict[Path, CommitStamp] = {}
         self._commits: dict[Path, tuple[str, str | None]] = {}
 
@@ -72,7 +75,9 @@ def _brought(repo: Repository, found: Checkout, head: str) -> str | None:
 def _about(repo: Repository, worktree: Path) -> tuple[str, ...]:
     """Return git's files that say what is checked out in a worktree; none where others do, as in a table of refs."""
     found = checkout.registered(repo.git_dir, worktree)
-    head = checkout.read(found.git_dir / "HEAD") if found is not None else None
+    head = None
+    if found is not None:
+        head = checkout.read(found.git_dir / "HEAD")
     if found is None or head is None or head.endswith(".invalid"):
         return ()
     ref = head.removeprefix("ref: ")
@@ -94,4 +99,6 @@ def _of_file(path: str) -> tuple[int, int, int] | None:
 
 def _find(root: Path) -> Repository | None:
     """Return the repository; None where there is none. One that cannot be used raises WorkspaceError."""
-    return None if checkout.at(root) is None else repository.find(root)
+    if checkout.at(root) is None:
+        return None
+    return repository.find(root)

@@ -81,7 +81,9 @@ def _left(asked: Iterable[PendingRequest], found: Iterable[Snapshot]) -> str | N
             return "it names an event that was not taken in yet"
         missing -= {name for request, *_ in asked for name in requests.concerned(request, each.plan.id, each.bus.state)}
     unread = [each for each in found if each.error is not None]
-    return f"plan {unread[0].plan.id} cannot be read: {unread[0].error}" if missing and unread else None
+    if missing and unread:
+        return f"plan {unread[0].plan.id} cannot be read: {unread[0].error}"
+    return None
 
 
 def _concerns(request: OperatorRequest, of: Snapshot) -> bool:
@@ -121,7 +123,10 @@ def _folder(repository: RepositoryPaths, plan_id: str, guard: WorktreeGuard) -> 
         return SafeDir.make(repository.root, *paths.LOCAL)
     worktree = repository.worktree(plan_id)
     problem = guard.problem(worktree)
-    local = None if problem else SafeDir.open(worktree, *paths.LOCAL)
+    if problem:
+        local = None
+    else:
+        local = SafeDir.open(worktree, *paths.LOCAL)
     if local is None:
         raise PrloomError(f"plan {plan_id} cannot be opened: {problem or 'its worktree is missing'}")
     return local

@@ -61,5 +61,8 @@ def _carried_out(asked: PendingRequest, board: PlanRegistry, unusable: frozenset
         except PrloomError as error:
             runtime.trouble(str(error))
             owed.add(runtime.id)
-    owed = owed if asked.plans is None else owed & asked.plans
-    return frozenset(owed) if missing or asked.request.states else frozenset()
+    if asked.plans is not None:
+        owed = owed & asked.plans
+    if missing or asked.request.states:
+        return frozenset(owed)
+    return frozenset()

@@ -135,9 +135,14 @@ def full(runtime: PlanRuntime) -> bool:
 
 def _mend(runtime: PlanRuntime, batch: JournalBatch) -> None:
     """Mend a last line without its newline once it has stood for a while: its writer was killed, or forgot it."""
-    end = batch.cursor._replace(offset=batch.cursor.offset + batch.unfinished) if batch.unfinished else None
+    end = None
+    if batch.unfinished:
+        end = batch.cursor._replace(offset=batch.cursor.offset + batch.unfinished)
     if end is None or runtime.torn is None or runtime.torn[0] != end:
-        runtime.torn = None if end is None else (end, runtime.clock())
+        if end is None:
+            runtime.torn = None
+        else:
+            runtime.torn = (end, runtime.clock())
     elif not timedelta() <= runtime.clock() - runtime.torn[1] < PATIENCE:  # or the clock was turned back
         aside = runtime.event_store.events.heal()
         log.warning("plan %s: events.jsonl ended in half a line%s", runtime.id, f", now in {aside}" if aside else "")
@@ -224,7 +229,10 @@ def own_posts(runtime: PlanRuntime) -> OwnPosts:
 
 def remember_own(runtime: PlanRuntime, events: Sequence[Event]) -> None:
     """Remember those of prloom's own posts in a poll that this plan's files do not know, and what they answer."""
-    own = admission.posts(events, own_posts(runtime)) if any(marker.BEGINNING in event.body for event in events) else {}
+    if any(marker.BEGINNING in event.body for event in events):
+        own = admission.posts(events, own_posts(runtime))
+    else:
+        own = {}
     unknown = {action: event for action, event in own.items() if not runtime.event_store.issued(action)}
     if unknown:
         posted = {event.id for event in own.values()}
@@ -272,11 +280,10 @@ def looked_up(runtime: PlanRuntime, event_id: str, permission: str | None, why: 
     else:
         judged = trust.rank(login, permission, runtime.rules.trust)
         reason = f"{login} has {permission} permission"
-        change = (
-            Change(event_id=event.id, verdict="admitted", state="pending", reason=reason)
-            if isinstance(judged, Trusted)
-            else Change(event_id=event.id, verdict="held", state="held", reason=judged.reason)
-        )
+        if isinstance(judged, Trusted):
+            change = Change(event_id=event.id, verdict="admitted", state="pending", reason=reason)
+        else:
+            change = Change(event_id=event.id, verdict="held", state="held", reason=judged.reason)
     signs = acknowledgements.owed((change,), runtime.event_store.state)
     runtime.event_store.commit(
         "trust", "prloom", changes=(change,), actions=signs, courtesies=tuple(action.id for action in signs)

@@ -71,7 +71,9 @@ class AgentTriager:
             if event_id in runtime.event_store.state.open
         ]
         folder = _folder(runtime, run)
-        agent = registry.AGENTS.get(opened[0].by or "") if opened else None
+        agent = None
+        if opened:
+            agent = registry.AGENTS.get(opened[0].by or "")
         if agent is not None:
             await self._finish(runtime, agent, runner.find(folder))
             return
@@ -216,7 +218,10 @@ def _limits(config: Config) -> RunLimits:
 
 def _agent(config: Config, stage: str, model: str | None, environ: Mapping[str, str]) -> tuple[Agent, str | None]:
     choice = stages.stage(config, stage, model=model)
-    agent = registry.auto(environ) if choice.agent == "auto" else registry.get(choice.agent)
+    if choice.agent == "auto":
+        agent = registry.auto(environ)
+    else:
+        agent = registry.get(choice.agent)
     return agent, choice.model
 
 
@@ -236,6 +241,8 @@ async def _outcome(runtime: PlanRuntime, run: runner.AgentRun, agent: Agent) -> 
         runner.stop(run)
         raise
     result = await asyncio.to_thread(runner.conclude, run, agent, end)
-    why = f" ({result.error or result.trouble})" if result.error or result.trouble else ""
+    why = ""
+    if result.error or result.trouble:
+        why = f" ({result.error or result.trouble})"
     log.info("plan %s: run %s of %s has ended: %s%s", runtime.id, run.id, agent.name, result.status, why)
     return result

@@ -65,7 +65,9 @@ def _reply(runtime: PlanRuntime, event: Event, command: SlashCommand, plugin_com
         case "help":
             return Reply(commands.help_text(plugin_commands))
         case _:
-            verb = command.words[0] if command.words else ""
+            verb = ""
+            if command.words:
+                verb = command.words[0]
             return Reply(f"There is no command `{_plain(verb)}`.\n\n{commands.help_text(plugin_commands)}")
 
 
@@ -83,9 +85,13 @@ def _retry(runtime: PlanRuntime) -> Reply:
 
 def _approve(runtime: PlanRuntime, event: Event, command: SlashCommand) -> Reply:
     held = commands.held_before(event, runtime.event_store.state.open.values(), command.words[1:])
-    who = f"by {event.author.login}" if event.author else "by the operator"
+    who = "by the operator"
+    if event.author:
+        who = f"by {event.author.login}"
     changes = requests.vouched(held, who)
-    text = f"Approved {_counted(changes, 'held comment')}." if changes else "There is no held comment to approve."
+    text = "There is no held comment to approve."
+    if changes:
+        text = f"Approved {_counted(changes, 'held comment')}."
     return Reply(text, changes)
 
 

@@ -37,7 +37,9 @@ Result = Delivered | Refused
 
 def batches(bridge: LoadedBridge, action_ids: Sequence[str]) -> Sequence[Sequence[str]]:
     """Return the actions in the groups in which the bridge takes them: one by one, or many at once."""
-    size = BATCH if isinstance(bridge.bridge, DeliversBatches) else 1
+    size = 1
+    if isinstance(bridge.bridge, DeliversBatches):
+        size = BATCH
     return [action_ids[start : start + size] for start in range(0, len(action_ids), size)]
 
 
@@ -98,7 +100,10 @@ def _end(
 
 def _withheld(runtime: PlanRuntime, queued: QueuedAction, secrets: Mapping[str, str]) -> DeliveryChange | None:
     """Keep an action back that would publish a secret."""
-    action = None if queued.released else runtime.event_store.action(queued.position)
+    if queued.released:
+        action = None
+    else:
+        action = runtime.event_store.action(queued.position)
     found = () if action is None else secret_scan.in_action(action, secrets)
     if not found:
         return None
@@ -114,7 +119,10 @@ def _uncertain(state: DeliveryState, queued: QueuedAction) -> bool:
 
 def _begun(runtime: PlanRuntime, state: DeliveryState, queued: QueuedAction) -> Attempt:
     earlier = state.attempts.get(queued.id)
-    count = earlier.count if earlier is not None else 0
+    if earlier is not None:
+        count = earlier.count
+    else:
+        count = 0
     return Attempt(count + 1, record.iso(runtime.clock()))
 
 
@@ -140,7 +148,9 @@ async def _send(
 def _action(runtime: PlanRuntime, queued: QueuedAction) -> Action | None:
     """Return the action with the commit that earlier attempts were about; None where it cannot be read."""
     action = runtime.event_store.action(queued.position)
-    return None if action is None else replace(action, payload=commits.kept(action.payload, queued.commit))
+    if action is None:
+        return None
+    return replace(action, payload=commits.kept(action.payload, queued.commit))
 
 
 async def _results(bridge: LoadedBridge, actions: Sequence[Action], context: BridgeContext) -> Sequence[Result] | None:
@@ -153,7 +163,9 @@ async def _results(bridge: LoadedBridge, actions: Sequence[Action], context: Bri
         fitting = [result for result in results if isinstance(result, Delivered | Refused)]
         if len(fitting) == len(actions):
             return fitting
-    problem = results.error if isinstance(results, Refused) else "it did not return one result for each action"
+    problem = "it did not return one result for each action"
+    if isinstance(results, Refused):
+        problem = results.error
     log.warning("bridge %s: deliver_batch: %s; %d actions are sent one by one", bridge.name, problem, len(actions))
     return None
 
@@ -173,7 +185,10 @@ async def _bounded(sending: Awaitable[object]) -> object:
             return await sending
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code: its failure is this action's only
         late = f"no answer within {LIMIT.total_seconds():.0f} s"
-        text = late if limit.expired() else errors.describe(error)
+        if limit.expired():
+            text = late
+        else:
+            text = errors.describe(error)
         return Refused(text, retryable=True, unknown=True)
 
 
@@ -207,7 +222,10 @@ def _refusal(runtime: PlanRuntime, queued: QueuedAction, result: Refused) -> Del
         policy=runtime.rules.backoff,
         commit=commits.read(result.commit),
     )
-    level = logging.INFO if queued.courtesy else logging.WARNING
+    if queued.courtesy:
+        level = logging.INFO
+    else:
+        level = logging.WARNING
     log.log(level, "action %s of plan %s: %s: %s", queued.id, runtime.id, delivery.state, result.error)
     return delivery
 

@@ -83,7 +83,10 @@ def _suspect(runtime: PlanRuntime, step: RunHook, *, deadly: bool) -> None:
     """
     there = set(step.event_ids) & runtime.event_store.state.open.keys()
     runtime.alone |= there
-    runtime.suspects |= there if deadly else set()
+    if deadly:
+        runtime.suspects |= there
+    else:
+        runtime.suspects |= set()
 
 
 async def _run(
@@ -204,7 +207,10 @@ def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome
             policy=runtime.rules.backoff,
             plan_target=runtime.plan_target,
         )
-        plan = None if outcome.plan is None else PlanText(base=fingerprint(call.plan), text=outcome.plan)
+        if outcome.plan is None:
+            plan = None
+        else:
+            plan = PlanText(base=fingerprint(call.plan), text=outcome.plan)
         runtime.event_store.commit(
             call.hook,
             plugin.key,
@@ -262,7 +268,9 @@ def _fail(
 
 def _on_error(runtime: PlanRuntime, plugin: RunningPlugin) -> OnError:
     """Return what becomes of events that the plugin fails on; a plan's preset may say it otherwise."""
-    return runtime.rules.config.plugins.settings_of(plugin.key).on_error if runtime.plan.preset else plugin.on_error
+    if runtime.plan.preset:
+        return runtime.rules.config.plugins.settings_of(plugin.key).on_error
+    return plugin.on_error
 
 
 def _ms(started: float) -> int:

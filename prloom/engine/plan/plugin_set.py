@@ -77,8 +77,13 @@ class RunningPlugin:
         self.breaker = Breaker()
 
     def _switched_off(self) -> str:
-        until = "" if self.breaker.off_until is None else record.iso(self.breaker.off_until)
-        whom = "" if self.breaker.only is None else " for the event that it fails on"
+        if self.breaker.off_until is None:
+            until = ""
+        else:
+            until = record.iso(self.breaker.off_until)
+        whom = " for the event that it fails on"
+        if self.breaker.only is None:
+            whom = ""
         return f"switched off{whom} until {until} after {self.breaker.failures} failures in a row"
 
     def report(self) -> dict[str, Json]:

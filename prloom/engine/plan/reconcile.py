@@ -80,10 +80,15 @@ def next_time(runtime: PlanRuntime, since: datetime) -> datetime | None:
     waits = [event.deferral for event in state.open.values() if event.deferral is not None]
     times = {min(wait.deferred_until, wait.deadline) for wait in waits}
     times |= {action.next_try for action in state.queue.values() if action.next_try and not action.failed}
-    times |= {record.iso(runtime.rest_until)} if runtime.rest_until else set()
+    if runtime.rest_until:
+        times |= {record.iso(runtime.rest_until)}
+    else:
+        times |= set()
     # Times on disk are all of one form, so that they sort as texts.
     ahead = min((time for time in times if time > record.iso(since)), default=None)
-    return None if ahead is None else record.moment(ahead)
+    if ahead is None:
+        return None
+    return record.moment(ahead)
 
 
 # ---- waits and runs that are over
@@ -171,7 +176,10 @@ async def _delivering(
     runtime: PlanRuntime, name: str, action_ids: list[str], dependencies: PlanDependencies, *, courtesy: bool
 ) -> None:
     bridge = next(bridge for bridge in dependencies.bridges.loaded if bridge.name == name)
-    turn = dependencies.turns.last if courtesy else dependencies.turns.first
+    if courtesy:
+        turn = dependencies.turns.last
+    else:
+        turn = dependencies.turns.first
     try:
         batches = deque(delivery.batches(bridge, action_ids))
         while batches:

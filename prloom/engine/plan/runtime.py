@@ -202,8 +202,13 @@ class PlanRuntime:
 
     def tell(self, error: str | None) -> None:
         """Show an error in `prloom status`, or take it away; where not even that can be written, it is logged only."""
-        error = None if error is None else bounds.cut(error)
-        at = record.iso(self.clock()) if error else None
+        if error is None:
+            error = None
+        else:
+            error = bounds.cut(error)
+        at = None
+        if error:
+            at = record.iso(self.clock())
         try:
             if self.plan.last_error != error:
                 self.edit(lambda plan: replace(plan, last_error=error, last_error_at=at))
@@ -215,7 +220,10 @@ class PlanRuntime:
 
     def edit(self, change: Callable[[Plan], Plan]) -> None:
         """Change the plan's `state.json`; the repository itself has none, and must not look like a plan's worktree."""
-        self.plan = plans.change(self.local, self.plan, change) if self.id else change(self.plan)
+        if self.id:
+            self.plan = plans.change(self.local, self.plan, change)
+        else:
+            self.plan = change(self.plan)
 
     def stands(self) -> bool:
         """Whether the plan's folder is still the one that was opened, and not another of that name, or none."""

@@ -96,7 +96,10 @@ async def _show(runtime: PlanRuntime, step: RunHook, dependencies: PlanDependenc
 def _obey(runtime: PlanRuntime, event_id: str, dependencies: PlanDependencies) -> None:
     opened = runtime.event_store.state.open[event_id]
     event = runtime.event_store.texts.of(opened)
-    command = None if event is None else commands.parse(event)
+    if event is None:
+        command = None
+    else:
+        command = commands.parse(event)
     if event is None or command is None:
         return
     try:
@@ -121,7 +124,10 @@ async def _triage(runtime: PlanRuntime, roster: Subscribers, dependencies: PlanD
     """Wait for an agent's turn, and let it deal with all that is ready by then: a burst of comments is one run."""
     try:
         async with dependencies.triager.turn():
-            step = None if runtime.resting(runtime.clock()) else _batch(runtime, roster)
+            if runtime.resting(runtime.clock()):
+                step = None
+            else:
+                step = _batch(runtime, roster)
             if step is not None:
                 await dependencies.hold(runtime, step.event_ids, partial(dependencies.triager.triage, runtime, step))
     finally:

@@ -31,7 +31,10 @@ class HookServices:
     async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
         """Run the stage's agent in the plan's worktree; `files` are named to it, relative to the worktree."""
         named = "".join(f"\n- {name}" for name in files)
-        text = f"{prompt}\n\nFiles to look at:{named}" if named else prompt
+        if named:
+            text = f"{prompt}\n\nFiles to look at:{named}"
+        else:
+            text = prompt
         return await self._run(self._desk, stage, text, model)
 
     def read_events(
@@ -42,7 +45,10 @@ class HookServices:
         An event whose author is not trusted is left out, whatever became of it later: only its own showing carries the
         vouch of a person.
         """
-        start = None if since_id is None else self._position(since_id)
+        if since_id is None:
+            start = None
+        else:
+            start = self._position(since_id)
         found: list[Event] = []
         last = since_id
         for entry in self._desk.event_store.events.scan(start):

@@ -19,7 +19,10 @@ def resolve(runtime: PlanRuntime) -> bool:
     if not state.todos and runtime.todos_seen_at is not None:
         return False
     changed_at = runtime.text.changed_at()
-    text = "" if changed_at is None or changed_at == runtime.todos_seen_at else runtime.text.read()
+    if changed_at is None or changed_at == runtime.todos_seen_at:
+        text = ""
+    else:
+        text = runtime.text.read()
     if not text.strip():
         return False
     items = plan_file.todos(text)

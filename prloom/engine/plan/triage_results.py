@@ -43,7 +43,9 @@ def hold(runtime: PlanRuntime, run_id: str, by: str, batch: tuple[Event, ...], l
 def settle(runtime: PlanRuntime, run_id: str, by: str, result: RunResult, answer_file: str | None) -> None:
     """Commit what a run came to for the events that are still in it."""
     live = tuple(event for event in runtime.event_store.state.open.values() if event.run == run_id)
-    found = triage.find(answer_file) if answer_file else None
+    found = None
+    if answer_file:
+        found = triage.find(answer_file)
     if result.status == "ok" or (result.trouble in _SPEECHLESS and found is not None):
         _settle_answer(runtime, run_id, by, result, found if found is not None else triage.find(result.message))
         return
@@ -90,6 +92,12 @@ def _settle_answer(runtime: PlanRuntime, run_id: str, by: str, result: RunResult
 
 def _bill(result: RunResult) -> str | None:
     """Return what the run used, as far as it was measured."""
-    used = [] if result.usage is None else [f"{result.usage.input_tokens + result.usage.output_tokens} tokens"]
-    used += [] if result.cost_usd is None else [f"{result.cost_usd:.4f} USD"]
+    if result.usage is None:
+        used = []
+    else:
+        used = [f"{result.usage.input_tokens + result.usage.output_tokens} tokens"]
+    if result.cost_usd is None:
+        used += []
+    else:
+        used += [f"{result.cost_usd:.4f} USD"]
     return ", ".join(used) or None

@@ -72,8 +72,14 @@ class Network:
     def requests(self, bridge: str) -> Mapping[str, Json]:
         """Return what `prloom status` shows of a bridge's requests."""
         client = self._clients.get(bridge)
-        count = RequestUsage() if client is None else client.count
-        left = {} if count.remaining is None else {"remaining": count.remaining}
+        if client is None:
+            count = RequestUsage()
+        else:
+            count = client.count
+        if count.remaining is None:
+            left = {}
+        else:
+            left = {"remaining": count.remaining}
         return {"total": count.total, "charged": count.charged, **left}
 
     async def secrets(self, bridge: str) -> dict[str, str]:
@@ -119,7 +125,9 @@ class _OnDemand:
 
     @property
     def count(self) -> RequestUsage:
-        return RequestUsage() if self._made is None else self._made.count
+        if self._made is None:
+            return RequestUsage()
+        return self._made.count
 
     async def request(
         self,
@@ -148,7 +156,9 @@ class _OnDemand:
 
     @property
     def token(self) -> str | None:
-        return None if self._token is None else self._token.text
+        if self._token is None:
+            return None
+        return self._token.text
 
     async def look_for_token(self) -> None:
         await self._client()
@@ -211,14 +221,19 @@ class _OnDemand:
 
     @property
     def _source(self) -> str:
-        return "nobody" if self._token is None else self._token.source
+        if self._token is None:
+            return "nobody"
+        return self._token.source
 
 
 class _Kept:
     """What is known of a server's limits, in its file; what cannot be read or written there is forgotten at the end."""
 
     def __init__(self, state: SafeDir | None, bridge: str) -> None:
-        self._file = None if state is None else Document(state, paths.bridge_limits(bridge))
+        if state is None:
+            self._file = None
+        else:
+            self._file = Document(state, paths.bridge_limits(bridge))
 
     def load(self) -> Json | None:
         """Return what was saved last; None for nothing."""

@@ -84,8 +84,14 @@ class Poller:
     def turn_back(self, by: timedelta) -> None:
         """Have the bridge asked when it was to be asked, now that the clock was turned back."""
         polls = self.polls
-        polls.last_poll_at = None if polls.last_poll_at is None else polls.last_poll_at - by
-        polls.rest_until = None if polls.rest_until is None else polls.rest_until - by
+        if polls.last_poll_at is None:
+            polls.last_poll_at = None
+        else:
+            polls.last_poll_at = polls.last_poll_at - by
+        if polls.rest_until is None:
+            polls.rest_until = None
+        else:
+            polls.rest_until = polls.rest_until - by
         self.permissions.turn_back(by)
 
     async def poll(
@@ -109,7 +115,11 @@ class Poller:
             self.polls.error = text
             self.polls.idle, self.polls.asked_at = None, now
             self.polls.rest_until = self._rest_until(error, now)
-            level = logging.INFO if _kind(error) == self.polls.kind else logging.WARNING  # said once, not at each try
+            # said once, not at each try
+            if _kind(error) == self.polls.kind:
+                level = logging.INFO
+            else:
+                level = logging.WARNING
             self.polls.kind = _kind(error)
             again = self.polls.rest_until.astimezone().strftime("%H:%M:%S")
             log.log(level, "bridge %s: %s; next poll at %s", self.bridge.name, text, again)
@@ -126,7 +136,9 @@ class Poller:
 
     def _rest_until(self, error: BaseException, now: datetime) -> datetime:
         """Return when to ask again: when the server said, or after the usual wait."""
-        told = error.retry_at if isinstance(error, HttpError) else None
+        told = None
+        if isinstance(error, HttpError):
+            told = error.retry_at
         return max(now + backoff.delay(TROUBLE, self.polls.failures, self.bridge.name), told or now)
 
     async def _poll(
@@ -157,7 +169,9 @@ class Poller:
     def _log_news(self, counts: Mapping[str, int | None]) -> None:
         for plan_id, count in counts.items():
             if count:
-                of = f"plan {plan_id}" if plan_id else "the repository"
+                of = "the repository"
+                if plan_id:
+                    of = f"plan {plan_id}"
                 log.info("bridge %s: %d new %s for %s", self.bridge.name, count, "events" if count > 1 else "event", of)
 
     def _note_forge(self, polled: Polled, runtimes: Mapping[str, PlanRuntime], now: datetime) -> None:
@@ -199,7 +213,9 @@ class Poller:
 
     def _load(self) -> Json:
         loaded = self._cursor.load()
-        return None if loaded.value is None else loaded.value.get("state")
+        if loaded.value is None:
+            return None
+        return loaded.value.get("state")
 
     def report(self, requests: Mapping[str, Json]) -> dict[str, Json]:
         """Return what `prloom status` shows of the bridge; `requests` counts those that it has made."""
@@ -210,7 +226,10 @@ class Poller:
             "error": self.polls.error,
             "requests": dict(requests),
         }
-        told |= {} if self.polls.idle is None else {"idle": self.polls.idle}
+        if self.polls.idle is None:
+            told |= {}
+        else:
+            told |= {"idle": self.polls.idle}
         return told | ({"warnings": list(self.polls.warnings)} if self.polls.warnings else {})
 
 
@@ -230,8 +249,12 @@ def _routed(
 
 def _kind(error: BaseException) -> str:
     """Return what kind of error a poll failed with: its text may name a time, and differ with each try."""
-    return error.trouble if isinstance(error, HttpError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, HttpError):
+        return error.trouble
+    return f"{type(error).__name__}: {error}"
 
 
 def _iso(moment: datetime | None) -> str | None:
-    return None if moment is None else record.iso(moment)
+    if moment is None:
+        return None
+    return record.iso(moment)

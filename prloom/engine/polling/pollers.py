@@ -87,7 +87,10 @@ class Pollers:
 
     async def _poll(self, poller: Poller, told: Callable[[set[str]], None]) -> None:
         try:
-            repository = None if self._board.unreadable else self._board.repository
+            if self._board.unreadable:
+                repository = None
+            else:
+                repository = self._board.repository
             told(await poller.poll(self._board.runtimes, repository, self.context(poller.bridge.name)))
         finally:
             self._polling.discard(poller.bridge.name)

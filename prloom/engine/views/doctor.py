@@ -115,7 +115,9 @@ def _runs(local: SafeDir, now: datetime) -> Iterator[Finding]:
         return
     for name in () if runs is None else runs.names():
         with suppress(StorageError):
-            run = runs.sub(name) if runs is not None else None
+            run = None
+            if runs is not None:
+                run = runs.sub(name)
             if run is not None:
                 with run:
                     yield from _leftovers(run, now)
@@ -140,7 +142,10 @@ def _folders(local: SafeDir, more: Iterable[str], now: datetime) -> Iterator[Fin
 def _late_lines(bus: SafeDir) -> Iterator[Finding]:
     """Name the segments that a program went on appending to: it kept `events.jsonl` open over two rotations."""
     for name, count in segment_ends.lost(bus):
-        events = "1 event was" if count == 1 else f"{count} events were"
+        if count == 1:
+            events = "1 event was"
+        else:
+            events = f"{count} events were"
         what = f"{events} appended after this segment was closed and read: a program keeps the file open"
         fix = "start prloom, or restart it, and it takes them in; let the program open events.jsonl for each line"
         yield _error(what, bus.where(name), fix)
@@ -222,7 +227,9 @@ def _published(local: SafeDir) -> Iterator[Finding]:
 def _to_fix(*, running: bool, loaded: bool) -> str:
     if not running:
         return "correct that; the next `prloom start` tries again"
-    return "correct that; prloom tries again by itself" if loaded else "correct that and restart prloom"
+    if loaded:
+        return "correct that; prloom tries again by itself"
+    return "correct that and restart prloom"
 
 
 def _unsafe(error: StorageError, where: object) -> Finding:

@@ -80,7 +80,10 @@ def _followed(bus: SafeDir, trail: _Trail, read_to: Cursor) -> EventHistory:
         raise PrloomError(f"{trail.event_id} was never taken in; `prloom doctor` shows what is wrong with its line")
     if trail.state is None and came is not None and not journals.is_behind(came.position, read_to):
         raise PrloomError(f"{trail.event_id} was not taken in, because prloom posted it itself, or knew it already")
-    event = came.event if came is not None else _without_text(trail)
+    if came is not None:
+        event = came.event
+    else:
+        event = _without_text(trail)
     return EventHistory(event, came.ts if came is not None else "", trail.state or "pending", trail.told())
 
 
@@ -88,7 +91,10 @@ def _without_text(trail: _Trail) -> Event:
     """Return what the log still knows of an event whose line is gone."""
     intake = trail.intake
     assert intake is not None  # noqa: S101 - the caller has looked
-    author = Author(intake.author) if intake.author else None
+    if intake.author:
+        author = Author(intake.author)
+    else:
+        author = None
     return Event(id=trail.event_id, source=intake.source, type=intake.type, author=author, created_at=intake.created_at)
 
 

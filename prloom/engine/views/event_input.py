@@ -54,7 +54,9 @@ def spoken_for(event: Event, trust: str | None) -> Event:
     The trust given wins over that of the event.
     """
     if event.author is None:
-        return event if trust is None else replace(event, author=Author(NAMELESS, trust))
+        if trust is None:
+            return event
+        return replace(event, author=Author(NAMELESS, trust))
     return replace(event, author=replace(event.author, trust=trust or event.author.trust or OPERATOR))
 
 

@@ -158,7 +158,10 @@ def _start_from(log: _Log, said: LoggedDecision) -> None:
             author=event.author,
             created_at=event.created_at,
         )
-        attempts = event.deferral.attempts if event.deferral else 0
+        if event.deferral:
+            attempts = event.deferral.attempts
+        else:
+            attempts = 0
         log.lives.setdefault(
             event.id, _Life(intake, event.state, event.reason, event.by, attempts, event.since, event.since)
         )
@@ -173,8 +176,12 @@ def _apply(lives: dict[str, _Life], change: Change, said: LoggedDecision) -> Non
         return
     wait = change.deferral
     life.state, life.reason, life.updated_at = change.state, change.reason, said.ts
-    life.by = wait.owner if wait is not None else said.decision.by
-    life.attempts = wait.attempts if wait is not None else life.attempts
+    if wait is not None:
+        life.by = wait.owner
+    else:
+        life.by = said.decision.by
+    if wait is not None:
+        life.attempts = wait.attempts
 
 
 def _rows(plan_id: str, log: _Log, came: Iterator[ReceivedEvent]) -> Iterator[ListedEvent]:
@@ -194,7 +201,10 @@ def _rows(plan_id: str, log: _Log, came: Iterator[ReceivedEvent]) -> Iterator[Li
 
 
 def _row(plan_id: str, event_id: str, life: _Life, came: ReceivedEvent | None) -> ListedEvent:
-    event = came.event if came is not None else Event(id=event_id, source=life.intake.source, type=life.intake.type)
+    if came is not None:
+        event = came.event
+    else:
+        event = Event(id=event_id, source=life.intake.source, type=life.intake.type)
     row = EventRow(
         id=event_id,
         plan=plan_id,

@@ -52,8 +52,13 @@ def events(entries: Iterable[JournalEntry]) -> Iterator[ReceivedEvent]:
 
 def action(line: bytes | None) -> Action | None:
     """Return the action of a line of `actions.jsonl`, or None where there is none."""
-    found = None if line is None else _read(JournalEntry(Position(0, 0), line), "action", Action)
-    return None if found is None else found[1]
+    if line is None:
+        found = None
+    else:
+        found = _read(JournalEntry(Position(0, 0), line), "action", Action)
+    if found is None:
+        return None
+    return found[1]
 
 
 def behind(journal: JournalReader, cursor: Cursor) -> Iterator[JournalEntry]:

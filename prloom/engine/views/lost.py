@@ -20,8 +20,14 @@ def plans(repository: RepositoryPaths) -> tuple[LostPlan, ...]:
 def recovery(found: Adopted) -> str:
     """Return the command that adopts a lost plan again, under its id."""
     plan = found.plan
-    subject = ["--branch", plan.branch] if plan.pr is None else [str(plan.pr)]
-    preset = [] if plan.preset is None else ["--preset", plan.preset]
+    if plan.pr is None:
+        subject = ["--branch", plan.branch]
+    else:
+        subject = [str(plan.pr)]
+    if plan.preset is None:
+        preset = []
+    else:
+        preset = ["--preset", plan.preset]
     return " ".join(map(quote, ["prloom", "adopt", *subject, "--plan", plan.id, *preset]))
 
 

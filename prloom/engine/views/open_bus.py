@@ -11,7 +11,10 @@ from prloom.storage.safe_dir import SafeDir
 
 def open_bus(repository: RepositoryPaths, plan_id: str) -> SafeDir | None:
     """Return the folder of a plan's bus, or of the repository's own (""); None if there is none yet."""
-    root = repository.worktree(plan_id) if plan_id else repository.root
+    if plan_id:
+        root = repository.worktree(plan_id)
+    else:
+        root = repository.root
     return SafeDir.open(root, *paths.LOCAL, paths.BUS)
 
 

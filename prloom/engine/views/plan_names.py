@@ -50,13 +50,17 @@ def find_lost(where: RepositoryPaths, named: str) -> Adopted | None:
     found = adopted.lost(where)
     chosen = matches(named, [each.plan for each in found])
     of_that_name = [each for each in found if each.plan.id == named] or [each for each in found if each.plan in chosen]
-    return of_that_name[0] if len(of_that_name) == 1 else None
+    if len(of_that_name) == 1:
+        return of_that_name[0]
+    return None
 
 
 def matches(named: str, known: tuple[Plan, ...] | list[Plan]) -> list[Plan]:
     """Return the plans whose pull request has that number, else those whose branch has that name."""
     digits = named.removeprefix("#")
-    number = int(digits) if digits.isascii() and digits.isdecimal() else None
+    number = None
+    if digits.isascii() and digits.isdecimal():
+        number = int(digits)
     by_number = [plan for plan in known if number is not None and plan.pr == number]
     return by_number or [plan for plan in known if plan.branch == named]
 
@@ -67,7 +71,9 @@ def near(named: str, known: tuple[Plan, ...], ids: tuple[str, ...]) -> str | Non
     wanted = named.lower()
     longer = sorted((name for name in names if wanted and wanted in name.lower()), key=len)
     close = longer or get_close_matches(wanted, names, n=1)
-    return names[close[0]] if close else None
+    if close:
+        return names[close[0]]
+    return None
 
 
 def _miss(named: str, ids: tuple[str, ...], known: tuple[Plan, ...]) -> str:

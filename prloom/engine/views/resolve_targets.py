@@ -30,8 +30,12 @@ class RequestTarget(NamedTuple):
     def state(self) -> str:
         """The event's state, or the action's."""
         if self.action is not None:
-            return ("withheld" if self.action.withheld else "failed") if self.action.failed else "queued"
-        return self.event.state if self.event is not None else "pending"
+            if self.action.failed:
+                return "withheld" if self.action.withheld else "failed"
+            return "queued"
+        if self.event is not None:
+            return self.event.state
+        return "pending"
 
 
 def named(repository: RepositoryPaths, names: Iterable[str], *, plan: str | None = None) -> tuple[RequestTarget, ...]:

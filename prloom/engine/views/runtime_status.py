@@ -29,8 +29,14 @@ def dispatcher(local: SafeDir) -> DispatcherStatus:
         return DispatcherStatus()
     if found is None:
         return DispatcherStatus()
-    pid = found.pid if found.alive else None
-    trouble = _trouble(local) if found.alive else UNSET
+    if found.alive:
+        pid = found.pid
+    else:
+        pid = None
+    if found.alive:
+        trouble = _trouble(local)
+    else:
+        trouble = UNSET
     return DispatcherStatus(running=found.alive, pid=pid, last_tick_at=found.last_tick_at, trouble=trouble)
 
 

@@ -54,7 +54,10 @@ def event(bus: SafeDir, event_id: str, position: Position | None) -> ReceivedEve
     journal = JournalReader(bus, paths.EVENTS)
     if position is not None:
         line = journal.read_at(position)
-        entries = [] if line is None else [JournalEntry(position, line)]
+        if line is None:
+            entries = []
+        else:
+            entries = [JournalEntry(position, line)]
         taken = next((came for came in journals.events(entries) if came.event.id == event_id), None)
         if taken is not None:
             return taken
@@ -76,7 +79,9 @@ def nothing(repository: RepositoryPaths, named: str) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake costs it
 
     close = get_close_matches(named, ids[-_COMPARED:], n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else "`prloom events` lists all events"
+    hint = "`prloom events` lists all events"
+    if close:
+        hint = f"did you mean {' or '.join(close)}?"
     return f"no event, reply or action {named}; {hint}"
 
 

@@ -52,7 +52,9 @@ class Snapshot(NamedTuple):
 def every(repository: RepositoryPaths) -> tuple[Snapshot, ...]:
     """Return all plans by their ids, and the repository itself where something waits on its own bus."""
     ids = plans.ids(repository)
-    trees = SafeDir.open(repository.worktrees) if ids else None
+    trees = None
+    if ids:
+        trees = SafeDir.open(repository.worktrees)
     found = []
     if trees is not None:
         with trees:

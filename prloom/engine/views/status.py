@@ -38,7 +38,10 @@ _MILLISECOND = timedelta(milliseconds=1)
 def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None) -> StatusDocument:
     """Return the status of a repository, or of one of its plans."""
     found = snapshot.every(repository)
-    missing = lost.plans(repository) if plan is None else ()
+    if plan is None:
+        missing = lost.plans(repository)
+    else:
+        missing = ()
     shown = [each for each in found if plan in {None, each.plan.id}]
     local = SafeDir.open(repository.root, *paths.LOCAL)
     if local is None:

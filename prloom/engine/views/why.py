@@ -111,7 +111,10 @@ def _now(repository: RepositoryPaths, found: search.SearchHits, followed: EventH
     work, error = None, _plan_error(repository, found.plan)
     if local is not None:
         with local:
-            work = runtime_status.work(local) if runtime_status.dispatcher(local).running else None
+            if runtime_status.dispatcher(local).running:
+                work = runtime_status.work(local)
+            else:
+                work = None
             error = error or runtime_status.unopened(local, ()).get(found.plan)
     bus = open_bus.open_bus(repository, found.plan)
     state = DispatchState()
@@ -120,7 +123,9 @@ def _now(repository: RepositoryPaths, found: search.SearchHits, followed: EventH
             state = open_bus.state(bus)
     now = activity.of_pending(found.event_ids[-1], found.plan, state, work=work, plan_error=error)
     started = [each.ts for each in followed.happened if now.run is not None and each.run == now.run]
-    return replace(now, since=started[0]) if started else now
+    if started:
+        return replace(now, since=started[0])
+    return now
 
 
 def _plan_error(repository: RepositoryPaths, plan_id: str) -> str | None:

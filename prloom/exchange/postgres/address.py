@@ -55,7 +55,9 @@ class Address:
         """Return what a library said without the password, should it be in there; the first line only."""
         line = text.strip().partition("\n")[0]
         password = self.parameters.get("password")
-        return line.replace(password, "***") if password else line
+        if password:
+            return line.replace(password, "***")
+        return line
 
 
 @functools.cache  # asked for with each claim
@@ -108,7 +110,12 @@ def _checked(schema: str) -> str:
 
 
 def _shown(given: Mapping[str, str], schema: str) -> str:
-    port = f":{given['port']}" if given.get("port") else ""
-    suffix = "" if schema == SCHEMA else f"?schema={schema}"
+    port = ""
+    if given.get("port"):
+        port = f":{given['port']}"
+    if schema == SCHEMA:
+        suffix = ""
+    else:
+        suffix = f"?schema={schema}"
     host = given.get("host") or given.get("hostaddr") or ""
     return f"postgresql://{ascii(host)[1:-1]}{port}/{ascii(given.get('dbname', ''))[1:-1]}{suffix}"

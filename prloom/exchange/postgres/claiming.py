@@ -151,7 +151,9 @@ def _taken(tx: Transaction, claim_id: str) -> ClaimTaken | None:
 def find(tx: Transaction, claim_id: str) -> Claim | None:
     """Return a claim, if there is such a one."""
     row = tx.one(f"{_CLAIM} WHERE c.id = %s", rows.asked(claim_id))
-    return None if row is None else rows.claim(row[_HEAD_WIDTH:])
+    if row is None:
+        return None
+    return rows.claim(row[_HEAD_WIDTH:])
 
 
 def settle(tx: Transaction, claim_id: str, settlement: Settlement, policy: Backoff) -> Settled:
@@ -164,7 +166,10 @@ def settle(tx: Transaction, claim_id: str, settlement: Settlement, policy: Backo
     row = tuple(whole)
     claim = rows.claim(row[_HEAD_WIDTH:])
     if claim.status != "active" and rules.same(claim, settlement):
-        reply = None if row[2] is None else publishing.find(tx, row[2])
+        if row[2] is None:
+            reply = None
+        else:
+            reply = publishing.find(tx, row[2])
         return Settled(claim=claim, reply=reply, retry_at=_delivery(row).available_at)
     if claim.status != "active" or claim.lease_until <= tx.now:
         raise ClaimOverError(transitions.over(claim_id, claim))
@@ -195,7 +200,9 @@ def lock(tx: Transaction, message_id: str) -> int | None:
     row = tx.one(
         "SELECT d.seq FROM deliveries AS d JOIN messages AS m ON m.seq = d.seq WHERE m.id = %s FOR UPDATE OF d", name
     )
-    return None if row is None else int(row[0])
+    if row is None:
+        return None
+    return int(row[0])
 
 
 def cancel(tx: Transaction, seq: int, entry: MessageEntry, verdict: Verdict, reply_id: str) -> Message:

@@ -67,9 +67,13 @@ def patience_for(
         case "interrupted" | "rejected":
             return patience
         case "unreachable":
-            return patience if reached else min(INSTANT, patience)
+            if reached:
+                return patience
+            return min(INSTANT, patience)
         case "answered":
-            return timedelta(0) if failure == previous else patience
+            if failure == previous:
+                return timedelta(0)
+            return patience
         case "impossible":
             return timedelta(0)
         case _:
@@ -119,7 +123,9 @@ def _attempt(address: Address, prepare: Callable[[psycopg.Connection], object]) 
     try:
         prepare(db)
     except psycopg.Error as error:
-        kind: Kind = "interrupted" if session.lost(db, error) else "impossible"
+        kind: Kind = "impossible"
+        if session.lost(db, error):
+            kind = "interrupted"
         db.close()
         raise _FailedError(OpenFailure(kind, str(error)), error) from error
     except BaseException:

@@ -99,7 +99,9 @@ def find(tx: Transaction, message_id: str) -> Message:
 def known(tx: Transaction, message_id: str) -> Message | None:
     """Return the message, if there is such a one."""
     row = tx.one(_BY_ID, rows.asked(message_id))
-    return None if row is None else rows.message(row)
+    if row is None:
+        return None
+    return rows.message(row)
 
 
 def subscribe(tx: Transaction, conversation_id: str) -> None:
@@ -119,8 +121,12 @@ class _Known:
         keyed = [draft for draft in drafts if draft.key is not None]
         parents = [rows.asked(draft.parent_id) for draft in drafts if draft.parent_id is not None]
         ids = tx.ask(_BY_IDS, [draft.id for draft in drafts])
-        keys = tx.ask(_BY_KEYS, [each.topic for each in keyed], [each.key for each in keyed]) if keyed else None
-        found = tx.ask(_PARENTS, parents) if parents else None
+        keys = None
+        if keyed:
+            keys = tx.ask(_BY_KEYS, [each.topic for each in keyed], [each.key for each in keyed])
+        found = None
+        if parents:
+            found = tx.ask(_PARENTS, parents)
         self._by_id = {row[0]: rows.message(row) for row in ids}
         self._by_key = {(row[2], row[0]): rows.message(row[1:]) for row in keys or ()}
         self._conversations: dict[str, str] = dict(found or ())
@@ -129,8 +135,13 @@ class _Known:
         """Return the message that the draft is already; raises KeyTakenError for a key of another body."""
         if draft.id in self._by_id:
             return self._by_id[draft.id]
-        known = None if draft.key is None else self._by_key.get((draft.topic, draft.key))
-        return None if known is None else transitions.same_body(draft, known)
+        if draft.key is None:
+            known = None
+        else:
+            known = self._by_key.get((draft.topic, draft.key))
+        if known is None:
+            return None
+        return transitions.same_body(draft, known)
 
     def inherited(self, draft: Draft) -> str | None:
         """Return the conversation of the draft's parent, if it has one; raises UnknownMessageError."""

@@ -57,7 +57,10 @@ LEFT JOIN deliveries AS oldest ON oldest.seq = firsts.seq ORDER BY counts.topic
 def bounds(tx: Transaction, selection: MessageFilter) -> tuple[int, int]:
     """Return up to which number no message can come any more, nobody publishing now, and after which to read."""
     newest = tx.ask(_NEWEST)
-    since = None if selection.since is None else tx.ask(_SEQ, rows.asked(selection.since))
+    if selection.since is None:
+        since = None
+    else:
+        since = tx.ask(_SEQ, rows.asked(selection.since))
     (last,) = newest.fetchone() or (0,)
     if since is None:
         return last, 0

@@ -77,14 +77,20 @@ def claim(row: Row) -> Claim:
 
 def metadata(values: Metadata) -> str:
     """Return metadata as it is stored."""
-    return msgspec.json.encode(values).decode() if values else "{}"
+    if values:
+        return msgspec.json.encode(values).decode()
+    return "{}"
 
 
 def blob(text: str | None) -> bytes | None:
     """Return a text that may hold NUL characters as it is stored."""
-    return None if text is None else text.encode()
+    if text is None:
+        return None
+    return text.encode()
 
 
 def asked(name: str) -> str:
     """Return a name that is asked for, or one that nothing has where PostgreSQL's texts cannot hold it."""
-    return "" if "\0" in name else transitions.asked(name)
+    if "\0" in name:
+        return ""
+    return transitions.asked(name)

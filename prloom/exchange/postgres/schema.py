@@ -222,7 +222,10 @@ def _version(db: psycopg.Connection, address: Address, known: int) -> int:
     if not _one(db, _HAS_VERSIONS, address.schema):
         return 0
     row = db.execute("SELECT coalesce(max(version), 0) FROM exchange_versions").fetchone()
-    version = 0 if row is None else int(row[0])
+    if row is None:
+        version = 0
+    else:
+        version = int(row[0])
     if version > known:
         raise StoreError(
             f"{address.shown} was written by a newer prloom (schema {version}, this one knows {known}); "

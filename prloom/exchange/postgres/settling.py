@@ -47,7 +47,10 @@ def settle(tx: Transaction, hold: CachedClaim, settlement: Settlement, policy: B
     now, until = found
     tx.news = True
     ended = transitions.ended(msgspec.structs.replace(claim, lease_until=until), verdict, now)
-    reply = None if verdict.reply is None else transitions.message(verdict.reply, hold.conversation_id, now)
+    if verdict.reply is None:
+        reply = None
+    else:
+        reply = transitions.message(verdict.reply, hold.conversation_id, now)
     return Settled(claim=ended, reply=reply)
 
 

@@ -206,7 +206,9 @@ class PostgresStore:
     def claim_notifications(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
         now = self.now()
         found = self._connection.read(lambda tx: notifications.ended(tx, now, limit))
-        return self._connection.write(lambda tx: notifications.claim_notifications(tx, found, lease)) if found else ()
+        if found:
+            return self._connection.write(lambda tx: notifications.claim_notifications(tx, found, lease))
+        return ()
 
     def ack_notification(self, ended: Ended) -> bool:
         name, token = rows.asked(ended.conversation_id), rows.asked(ended.token)
@@ -222,4 +224,6 @@ class PostgresStore:
         self._connection.close()
 
     def _given(self) -> datetime | None:
-        return None if self._clock is None else self._clock()
+        if self._clock is None:
+            return None
+        return self._clock()

@@ -66,16 +66,23 @@ class Transaction:
     @property
     def clock(self) -> datetime | None:
         """The time that was given instead of the server's, for statements."""
-        return None if self._clock is None else self._clock()
+        if self._clock is None:
+            return None
+        return self._clock()
 
     @property
     def now(self) -> datetime:
         """The time at the transaction's beginning."""
         if self._begun is not None:
             row, self._begun = self._begun.fetchone(), None
-            self._now = None if row is None else row[0]
+            if row is None:
+                self._now = None
+            else:
+                self._now = row[0]
         assert self._now is not None  # noqa: S101 (a write without a lock says so itself, by `began`)
-        return self._clock() if self._clock is not None else self._now
+        if self._clock is not None:
+            return self._clock()
+        return self._now
 
     @property
     def committed(self) -> bool:

@@ -147,7 +147,10 @@ def settle(db: sqlite3.Connection, claim_id: str, settlement: Settlement, clock:
     """End a claim as its holder says; raises ClaimOverError."""
     held = _found(db, claim_id, clock)
     if held.claim.status != "active" and rules.same(held.claim, settlement):
-        reply = None if held.reply_id is None else publishing.find(db, held.reply_id)
+        if held.reply_id is None:
+            reply = None
+        else:
+            reply = publishing.find(db, held.reply_id)
         return Settled(claim=held.claim, reply=reply, retry_at=held.delivery.available_at)
     _check_active(held)
     return _end(db, held, rules.settled(settlement, held.delivery, held.now, policy))

@@ -64,11 +64,16 @@ class SteadyClock:
     ) -> None:
         self._wall = wall
         self._since_boot = since_boot or _since_boot
-        self.boot = _boot() if boot is None else boot
+        if boot is None:
+            self.boot = _boot()
+        else:
+            self.boot = boot
 
     def at(self, started: int | None) -> datetime:
         """Return the database's time, by what it says of when the machine started."""
-        return datetime.fromtimestamp(self._wall(), UTC) if started is None else rows.moment(self._now(started))
+        if started is None:
+            return datetime.fromtimestamp(self._wall(), UTC)
+        return rows.moment(self._now(started))
 
     def now(self, db: sqlite3.Connection) -> datetime:
         """Return the database's time."""
@@ -119,6 +124,8 @@ def _since_boot() -> float:
 def _boot() -> str:
     try:
         with open(_BOOT_ID, encoding="ascii") as file:  # noqa: PTH123 (pathlib costs start-up time)
-            return file.read().strip() if hasattr(time, "CLOCK_BOOTTIME") else ""
+            if hasattr(time, "CLOCK_BOOTTIME"):
+                return file.read().strip()
+            return ""
     except OSError:
         return ""

@@ -35,8 +35,13 @@ _PUT_ANSWER = "INSERT INTO deliveries (seq, topic, state, reply) VALUES (?, ?, '
 
 def put(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message:
     """Store a draft's message, or return the one that it is already."""
-    known = _by_key(db, draft) if draft.key is not None else None
-    made = None if known else _new(db, draft, now)
+    known = None
+    if draft.key is not None:
+        known = _by_key(db, draft)
+    if known:
+        made = None
+    else:
+        made = _new(db, draft, now)
     message = known or made or find(db, draft.id)
     if draft.track:
         subscribe(db, message.conversation_id)
@@ -69,7 +74,9 @@ def resubscribe(db: sqlite3.Connection, conversation_id: str) -> None:
 
 def _by_key(db: sqlite3.Connection, draft: Draft) -> Message | None:
     row = db.execute(_BY_KEY, (draft.topic, draft.key)).fetchone()
-    return None if row is None else transitions.same_body(draft, rows.message(row))
+    if row is None:
+        return None
+    return transitions.same_body(draft, rows.message(row))
 
 
 def _inherited(db: sqlite3.Connection, draft: Draft) -> str | None:
@@ -85,7 +92,9 @@ def _inherited(db: sqlite3.Connection, draft: Draft) -> str | None:
 def _new(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message | None:
     """Store a new message; None where this very draft is stored already."""
     made = transitions.message(draft, _inherited(db, draft), now)
-    return made if _store(db, draft, made) else None
+    if _store(db, draft, made):
+        return made
+    return None
 
 
 def answer(db: sqlite3.Connection, draft: Draft, conversation_id: str, now: datetime) -> Message:

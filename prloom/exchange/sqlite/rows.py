@@ -38,7 +38,9 @@ def micros(moment: datetime) -> int:
 
 def optional_micros(moment: datetime | None) -> int | None:
     """Return a time, or none, as it is stored."""
-    return None if moment is None else (moment - _EPOCH) // _MICROSECOND
+    if moment is None:
+        return None
+    return (moment - _EPOCH) // _MICROSECOND
 
 
 def moment(stored: int) -> datetime:
@@ -48,7 +50,9 @@ def moment(stored: int) -> datetime:
 
 def optional_moment(stored: int | None) -> datetime | None:
     """Return the time that was stored, if one was."""
-    return None if stored is None else _EPOCH + timedelta(microseconds=stored)
+    if stored is None:
+        return None
+    return _EPOCH + timedelta(microseconds=stored)
 
 
 def message(row: Row) -> Message:
@@ -100,4 +104,6 @@ def claim(row: Row) -> Claim:
 
 def metadata(values: Metadata) -> str:
     """Return metadata as it is stored."""
-    return msgspec.json.encode(values).decode() if values else "{}"
+    if values:
+        return msgspec.json.encode(values).decode()
+    return "{}"

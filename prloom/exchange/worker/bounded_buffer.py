@@ -27,7 +27,10 @@ class BoundedBuffer:
         if len(self._end) > _END and self._cut:
             self._shorten()
         if not self._cut:
-            whole = self._start + self._end if self._end else self._start
+            if self._end:
+                whole = self._start + self._end
+            else:
+                whole = self._start
             return whole.decode("utf-8", "replace")
         start, end = (part.decode("utf-8", "replace") for part in (self._start, self._end))
         return f"{start}\n[… {self._cut} bytes cut …]\n{end}"

@@ -64,5 +64,7 @@ def _text(value: Scalar) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
-        return "true" if value else "false"
+        if value:
+            return "true"
+        return "false"
     return command_result.bounded(str(value).replace("\0", "\ufffd"))

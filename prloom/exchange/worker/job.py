@@ -137,7 +137,10 @@ class Job:
     def _end(self) -> JobEnd:
         by = self._by
         why = self._lease.lost(time.monotonic())
-        code = -9 if self._command.code is None else self._command.code
+        if self._command.code is None:
+            code = -9
+        else:
+            code = self._command.code
         return JobEnd(
             by="lost" if why else by,
             code=code,

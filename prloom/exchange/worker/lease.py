@@ -51,7 +51,9 @@ class Lease:
 
     def next(self) -> float:
         """Return when to look again; that is sooner where the bell rings."""
-        return self._until if self._busy else min(self._renew_at, self._until)
+        if self._busy:
+            return self._until
+        return min(self._renew_at, self._until)
 
     def _renew(self) -> None:
         begun = time.monotonic()

@@ -114,5 +114,8 @@ def _collect(plugin_set: dict[int, float]) -> list[float]:
     ended = []
     with suppress(ChildProcessError):
         while (dead := os.waitpid(-1, os.WNOHANG))[0]:
-            ended += [plugin_set.pop(dead[0])] if dead[0] in plugin_set else []
+            if dead[0] in plugin_set:
+                ended += [plugin_set.pop(dead[0])]
+            else:
+                ended += []
     return ended

@@ -36,7 +36,9 @@ class SignalPipe:
     @property
     def descriptors(self) -> tuple[int, ...]:
         """What becomes readable when there is something to hear."""
-        return (self._heard,) if self._leash is None else (self._heard, self._leash)
+        if self._leash is None:
+            return (self._heard,)
+        return (self._heard, self._leash)
 
     def ring(self) -> None:
         """Wake the main thread; from any thread."""

@@ -147,8 +147,12 @@ def _outcome(held: ClaimedMessage, settled: Settled, since: float) -> Progress:
         how = "retrying"
     elif reply.metadata.get("status") == "dead":
         how = "dead"
+    elif claim.status == "completed":
+        how = "completed"
+    elif claim.status == "timed_out":
+        how = "timed_out"
     else:
-        how = "completed" if claim.status == "completed" else "timed_out" if claim.status == "timed_out" else "failed"
+        how = "failed"
     told = _told(how, held, since, why=claim.error or "", reply=None if reply is None else reply.topic)
     if settled.retry_at is None or claim.completed_at is None:
         return told

@@ -85,7 +85,10 @@ class _Remote:
     def read_events(
         self, *, types: Sequence[str] | None, since_id: str | None, limit: int
     ) -> tuple[Sequence[Event], str | None]:
-        wanted = None if types is None else tuple(types)
+        if types is None:
+            wanted = None
+        else:
+            wanted = tuple(types)
         asked = protocol.ReadEvents(number=self._number, types=wanted, since_id=since_id, limit=limit)
         result = self._ask("read_events", protocol.READ_EVENTS, asked)
         read = record.from_wire(protocol.EventsRead, result)
@@ -117,7 +120,10 @@ class _Forward(logging.Handler):
     def emit(self, entry: logging.LogRecord) -> None:
         try:
             text = self.format(entry)
-            named = text if entry.name == self._own else f"{entry.name}: {text}"
+            if entry.name == self._own:
+                named = text
+            else:
+                named = f"{entry.name}: {text}"
             said = named[:_LONGEST_RECORD].encode("utf-8", "replace").decode()
             self._peer.notify(protocol.LOG, protocol.LogRecord(level=entry.levelno, message=said))
         except Exception:  # noqa: BLE001 - as every handler does: logging must not break what logs
@@ -158,7 +164,10 @@ def _limit_memory(size: int) -> None:
         import resource  # noqa: PLC0415 - where it is not needed, it need not be there
 
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        least = size if hard == resource.RLIM_INFINITY else min(size, hard)
+        if hard == resource.RLIM_INFINITY:
+            least = size
+        else:
+            least = min(size, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (least, least))
 
 

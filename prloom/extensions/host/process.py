@@ -35,7 +35,9 @@ _RESTART = Backoff(initial=timedelta(seconds=1), maximum=timedelta(minutes=5))
 
 def restart_delay(deaths: int, key: str) -> timedelta:
     """Return how long a plugin is left alone whose process died so many times in a row; after the first, not at all."""
-    return backoff.delay(_RESTART, deaths - 1, key) if deaths > 1 else timedelta(0)
+    if deaths > 1:
+        return backoff.delay(_RESTART, deaths - 1, key)
+    return timedelta(0)
 
 
 class ProcessHost:
@@ -173,8 +175,12 @@ class ProcessHost:
         return HookFailed(f"plugin {self.key}: its process died while {call.hook} ran: {how}", kind="died")
 
     async def _answer(self, method: str, params: Json) -> Json:
-        number = params.get("number") if isinstance(params, dict) else None
-        flight = self._flights.get(number) if isinstance(number, int) else None
+        number = None
+        if isinstance(params, dict):
+            number = params.get("number")
+        flight = None
+        if isinstance(number, int):
+            flight = self._flights.get(number)
         if flight is None:
             raise RpcError("the call that this belongs to has ended", messages.INVALID_REQUEST)
         return await flight.answer(method, params)

@@ -102,7 +102,9 @@ class AsyncioPeer:
 
     def _future(self, of: messages.Id) -> asyncio.Future[Json] | None:
         future = self._waiting.get(of)
-        return future if future is not None and not future.done() else None
+        if future is not None and not future.done():
+            return future
+        return None
 
     async def _reply(self, request: Request) -> None:
         reply: Message

@@ -134,14 +134,19 @@ def _call(value: Mapping[str, Json]) -> Request | Notification:
     if not isinstance(method, str):
         raise ProtocolError("the method of a message is not text")
     params = value.get("params")
-    return Request(_id(value), method, params) if "id" in value else Notification(method, params)
+    if "id" in value:
+        return Request(_id(value), method, params)
+    return Notification(method, params)
 
 
 def _failure(value: Mapping[str, Json]) -> ErrorResponse:
     error = value["error"]
     if not isinstance(error, dict) or not isinstance(error.get("code"), int):
         raise ProtocolError("the error of a message has no code")
-    of = None if value.get("id") is None else _id(value)
+    if value.get("id") is None:
+        of = None
+    else:
+        of = _id(value)
     return ErrorResponse(of, error["code"], str(error.get("message", "")), error.get("data"))
 
 

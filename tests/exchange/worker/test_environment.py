@@ -22,17 +22,17 @@ CLAIM = Claim(
 )
 
 
-def made(base: dict[bytes, bytes], **metadata: Any) -> dict[bytes, bytes]:
+def environment_of(base: dict[bytes, bytes], **metadata: Any) -> dict[bytes, bytes]:
     message = Message(id="m", topic="t", body="", created_at=NOW, conversation_id="c", metadata=metadata)
     return environment.environment(base, message=message, claim=CLAIM, exchange="/x/ä.db", worker="w-1")
 
 
 def test_the_workers_own_environment_is_inherited_byte_by_byte():
-    assert made({b"ODD": b"\xff"})[b"ODD"] == b"\xff"
+    assert environment_of({b"ODD": b"\xff"})[b"ODD"] == b"\xff"
 
 
 def test_a_command_finds_its_message_its_exchange_and_its_worker():
-    made = made({b"PRLOOM_MESSAGE_ID": b"an outer one"})
+    made = environment_of({b"PRLOOM_MESSAGE_ID": b"an outer one"})
 
     assert made == {
         b"PRLOOM_MESSAGE_ID": b"m",
@@ -45,7 +45,7 @@ def test_a_command_finds_its_message_its_exchange_and_its_worker():
 
 
 def test_what_a_surrounding_worker_said_of_its_own_message_is_not_passed_on():
-    assert b"PRLOOM_META_PR" not in made({b"PRLOOM_META_PR": b"7"})
+    assert b"PRLOOM_META_PR" not in environment_of({b"PRLOOM_META_PR": b"7"})
 
 
 def test_a_key_becomes_a_variables_name():
