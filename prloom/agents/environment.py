@@ -1,14 +1,17 @@
-"""Choose what an agent may know of the operator's environment: an allow-list, and never a forge's token."""
+"""Choose what an agent may know of the operator's environment and settings: never a forge's token."""
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
+from prloom.agents import run_folder
+from prloom.errors import AgentError
 from prloom.model import variables
 
 RUN_VARIABLE: Final = "PRLOOM_RUN"
@@ -79,3 +82,23 @@ def _forbidden(name: str, value: str) -> bool:
     """Return whether the variable could open a forge, or ties the agent to another session."""
     of_forge = variables.is_forges(name) or variables.is_forge_secret(name)
     return of_forge or _TOKEN.search(value) is not None or name in _SESSION
+
+
+def read_settings_files(files: Iterable[Path]) -> dict[Path, str]:
+    """Return the texts of the operator's settings files that exist; raise AgentError for one that cannot be read."""
+    texts = {}
+    for path in files:
+        try:
+            found = path.stat()
+            if not stat.S_ISREG(found.st_mode) or found.st_size > run_folder.SMALL:
+                raise AgentError(
+                    f"{path} is not an ordinary file of at most 1 MiB; prloom has to read it, so correct it"
+                )
+            texts[path] = path.read_text("utf-8")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise AgentError(f"{path} cannot be read ({error.strerror}); make it readable") from error
+        except UnicodeDecodeError as error:
+            raise AgentError(f"{path} is not UTF-8 text; correct it") from error
+    return texts

@@ -22,7 +22,7 @@ from typing import Final
 import msgspec
 
 from prloom import processes
-from prloom.agents import environment, registry, run_folder, run_status, settings
+from prloom.agents import environment, registry, run_folder, run_status
 from prloom.agents.agent import Agent, Ending, RunRequest, RunResult, Status
 from prloom.agents.run_folder import ProcessExit, RunLimits, RunSpec
 from prloom.agents.run_status import RunFinished, RunInProgress, RunInterrupted, RunLost
@@ -89,7 +89,9 @@ def prepare(
     request = msgspec.structs.replace(request, cwd=request.cwd.resolve(), root=request.root.resolve(), run=folder.name)
     env = environment.allowed(environ, agent.variables)
     invocation = agent.invocation(
-        msgspec.structs.replace(request, environ=env, settings=settings.read(agent.settings_files(env)))
+        msgspec.structs.replace(
+            request, environ=env, settings=environment.read_settings_files(agent.settings_files(env))
+        )
     )
     env |= dict(invocation.env)
     program = registry.locate(invocation.argv[0], env)
