@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import error_kinds, limit_resets, outcome, stream
+from prloom.agents import error_kinds, limits, outcome, stream
 from prloom.agents.agent import OWN_FILES, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage, Trouble
 from prloom.agents.outcome import ParsedOutput
 from prloom.agents.stream import Json
@@ -179,7 +179,7 @@ def _reset(event: Json, ending: Ending) -> datetime | None:
     stamp = stream.amount(info, "resetsAt")
     if stream.text(info, "status") != "rejected" or info.get("isUsingOverage") is True or stamp is None:
         return None
-    return limit_resets.from_epoch(stamp, ending.at)
+    return limits.from_epoch(stamp, ending.at)
 
 
 def _text(event: Json) -> str:

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from http import HTTPStatus
 
-from prloom.agents import limit_resets
+from prloom.agents import limits
 from prloom.agents.agent import LimitReport, Trouble
 
 # The words of the programs of 2026, each seen in a recorded run, the program's source or its users' reports. The first
@@ -54,11 +54,11 @@ def refusal(said: str, at: datetime, *, status: int | None = None) -> LimitRepor
     message = _message(said)
     match of_text(said):
         case "usage_limit":
-            return LimitReport(trouble="usage_limit", message=message, retry_at=limit_resets.reset_time(said, at))
+            return LimitReport(trouble="usage_limit", message=message, retry_at=limits.reset_time(said, at))
         case "rate_limit":
-            return LimitReport(trouble="rate_limit", message=message, retry_at=limit_resets.reset_time(said, at))
+            return LimitReport(trouble="rate_limit", message=message, retry_at=limits.reset_time(said, at))
         case _ if status == HTTPStatus.TOO_MANY_REQUESTS:
-            return LimitReport(trouble="rate_limit", message=message, retry_at=limit_resets.reset_time(said, at))
+            return LimitReport(trouble="rate_limit", message=message, retry_at=limits.reset_time(said, at))
         case _:
             return None
 

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import error_kinds, limit_resets, outcome, stream
+from prloom.agents import error_kinds, limits, outcome, stream
 from prloom.agents.agent import OWN_FILES, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage
 from prloom.agents.outcome import ParsedOutput
 from prloom.agents.stream import Json
@@ -175,7 +175,7 @@ def _retry_at(about: Json, at: datetime) -> datetime | None:
         return None
     wait = timedelta(seconds=int(after))
     if wait >= _WORTH_WAITING:
-        return limit_resets.sensible(at + wait, at)
+        return limits.sensible(at + wait, at)
     return None
 
 

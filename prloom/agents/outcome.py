@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from prloom.agents import error_kinds, limit_resets
+from prloom.agents import error_kinds, limits
 from prloom.agents.agent import EndedBy, Ending, LimitReport, RunResult, Status, TokenUsage, Trouble
 
 # A shell or launcher says so that its child was ended by a signal. Not every code above 128: gemini exits with 145.
@@ -153,7 +153,7 @@ def _retry_at(reading: ParsedOutput, ending: Ending, error: str | None) -> datet
     refused = None
     if ending.refusal:
         refused = ending.refusal.retry_at
-    return reading.retry_at or refused or limit_resets.reset_time(reading.error or error or "", ending.at)
+    return reading.retry_at or refused or limits.reset_time(reading.error or error or "", ending.at)
 
 
 def _short(message: str) -> str:

@@ -26,7 +26,7 @@ from prloom import children, processes
 from prloom.agents import command, registry, run_folder
 from prloom.agents.agent import EndedBy
 from prloom.agents.environment import RUN_VARIABLE
-from prloom.agents.limit_detector import LimitDetector
+from prloom.agents.limits import LimitDetector
 from prloom.agents.run_folder import ProcessExit, ProcessWatch, RunLimits, RunSpec
 from prloom.processes import Process
 

@@ -7,7 +7,7 @@ from zoneinfo import available_timezones
 
 import pytest
 
-from prloom.agents import limit_resets
+from prloom.agents import limits
 
 EAST = timezone(timedelta(hours=2))
 NOW = datetime(2026, 11, 21, 14, 30, 20, tzinfo=EAST)  # 12:30:20 UTC
@@ -44,7 +44,7 @@ def utc(month: int, day: int, hour: int, minute: int = 0, second: int = 0) -> da
     ],
 )
 def test_the_programs_words_name_a_time(message: str, reset: datetime) -> None:
-    assert limit_resets.reset_time(message, NOW) == reset
+    assert limits.reset_time(message, NOW) == reset
 
 
 @pytest.mark.skipif(not available_timezones(), reason="this machine knows no time zones by name (no tzdata)")
@@ -56,7 +56,7 @@ def test_the_programs_words_name_a_time(message: str, reset: datetime) -> None:
     ],
 )
 def test_a_clock_time_may_name_its_zone(message: str, reset: datetime) -> None:
-    assert limit_resets.reset_time(message, NOW) == reset
+    assert limits.reset_time(message, NOW) == reset
 
 
 @pytest.mark.parametrize(
@@ -76,27 +76,27 @@ def test_a_clock_time_may_name_its_zone(message: str, reset: datetime) -> None:
     ],
 )
 def test_words_without_a_sensible_time_name_none(message: str) -> None:
-    assert limit_resets.reset_time(message, NOW) is None
+    assert limits.reset_time(message, NOW) is None
 
 
 def test_a_date_without_a_year_may_lie_in_the_next_one() -> None:
     december = datetime(2026, 12, 30, 12, tzinfo=UTC)
 
-    assert limit_resets.reset_time("resets Jan 2, 3pm", december) == datetime(2027, 1, 2, 15, 1, tzinfo=UTC)
+    assert limits.reset_time("resets Jan 2, 3pm", december) == datetime(2027, 1, 2, 15, 1, tzinfo=UTC)
 
 
 def test_a_stamp_may_be_in_seconds_or_milliseconds() -> None:
     stamp = utc(11, 21, 18).timestamp()
 
-    assert limit_resets.from_epoch(stamp, NOW) == limit_resets.from_epoch(stamp * 1000, NOW) == utc(11, 21, 18)
+    assert limits.from_epoch(stamp, NOW) == limits.from_epoch(stamp * 1000, NOW) == utc(11, 21, 18)
 
 
 @pytest.mark.parametrize("stamp", [0, -1, 1e300, 5e10])
 def test_a_stamp_that_makes_no_sense_is_no_time(stamp: float) -> None:
-    assert limit_resets.from_epoch(stamp, NOW) is None
+    assert limits.from_epoch(stamp, NOW) is None
 
 
 def test_a_hostile_message_takes_no_time() -> None:
     hostile = "resets " * 50_000 + "try again at " + "1 " * 100_000 + "try again in" + "1 " * 100_000
 
-    assert limit_resets.reset_time(hostile, NOW) is None
+    assert limits.reset_time(hostile, NOW) is None

@@ -10,7 +10,7 @@ import pytest
 
 from prloom.agents import amp, gemini, opencode, registry
 from prloom.agents.agent import Ending, LimitReport
-from prloom.agents.limit_detector import LimitDetector
+from prloom.agents.limits import LimitDetector
 
 STDERR = Path(__file__).parents[1] / "data" / "agents" / "stderr"
 AT = datetime(2026, 11, 22, 15, 45, tzinfo=UTC)
