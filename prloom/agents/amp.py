@@ -15,10 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import error_kinds, outcome, stream
+from prloom.agents import error_kinds, parsing
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage
-from prloom.agents.outcome import ParsedOutput
-from prloom.agents.stream import Json
+from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "amp"
 program: Final = "amp"
@@ -48,51 +47,51 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
 
 def read(output: str, ending: Ending) -> RunResult:
     """Return the result of a `--stream-json` output."""
-    init: Json = stream.NOTHING
+    init: Json = parsing.NOTHING
     result: Json | None = None
     answers: list[Json] = []
-    for event in stream.events(output):
+    for event in parsing.events(output):
         match event.get("type"), event.get("subtype"):
             case "system", "init":
                 init = event
             case "assistant", _:
-                answers.append(stream.obj(event, "message"))
+                answers.append(parsing.obj(event, "message"))
             case "result", _:
                 result = event
     error = None
     if result:
         error = _error(result)
     reading = ParsedOutput(
-        message=(stream.text(result, "result") or "") if result else "",
+        message=(parsing.text(result, "result") or "") if result else "",
         closed=result is not None,
         error=error,
         trouble=error_kinds.of_text(error) if error else None,
         usage=_usage(answers) if result else None,
-        session_id=stream.text(init, "session_id"),
-        turns=stream.count(result, "num_turns") if result else None,
+        session_id=parsing.text(init, "session_id"),
+        turns=parsing.count(result, "num_turns") if result else None,
     )
-    return outcome.conclude(reading, ending)
+    return parsing.conclude(reading, ending)
 
 
 def _error(result: Json) -> str | None:
     if result.get("is_error") is False and result.get("subtype") == "success":
         return None
     return (
-        stream.text(result, "error")
-        or stream.text(result, "result")
-        or stream.text(result, "subtype")
+        parsing.text(result, "error")
+        or parsing.text(result, "result")
+        or parsing.text(result, "subtype")
         or "unknown error"
     )
 
 
 def _usage(answers: list[Json]) -> TokenUsage | None:
     """Return the sum over the answers that carry a count; None when none does."""
-    counts = [usage for answer in answers if (usage := stream.obj(answer, "usage"))]
+    counts = [usage for answer in answers if (usage := parsing.obj(answer, "usage"))]
     if not counts:
         return None
 
     def total(key: str) -> int:
-        return sum(stream.count(each, key) or 0 for each in counts)
+        return sum(parsing.count(each, key) or 0 for each in counts)
 
     cached = total("cache_read_input_tokens")
     fresh = total("input_tokens") + total("cache_creation_input_tokens")

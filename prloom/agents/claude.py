@@ -16,10 +16,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import error_kinds, limits, outcome, stream
+from prloom.agents import error_kinds, limits, parsing
 from prloom.agents.agent import OWN_FILES, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage, Trouble
-from prloom.agents.outcome import ParsedOutput
-from prloom.agents.stream import Json
+from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "claude"
 program: Final = "claude"
@@ -66,26 +65,26 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return the rate limit on account of which the program tries again; a used-up allowance ends it by itself."""
     if stderr or '"api_retry"' not in line:
         return None
-    event = next(stream.events(line), stream.NOTHING)
+    event = next(parsing.events(line), parsing.NOTHING)
     if (event.get("type"), event.get("subtype"), event.get("error_status")) != ("system", "api_retry", _TOO_MANY):
         return None
-    return LimitReport(trouble="rate_limit", message=f"{_TOO_MANY}: {stream.text(event, 'error') or 'rate_limit'}")
+    return LimitReport(trouble="rate_limit", message=f"{_TOO_MANY}: {parsing.text(event, 'error') or 'rate_limit'}")
 
 
 def read(output: str, ending: Ending) -> RunResult:
     """Return the result of a `stream-json` output."""
-    init: Json = stream.NOTHING
+    init: Json = parsing.NOTHING
     result: Json | None = None
     retry: Json | None = None
     reset: datetime | None = None
     spoken: list[Json] = []
-    for event in stream.events(output):
+    for event in parsing.events(output):
         match event.get("type"), event.get("subtype"):
             case "system", "init":
                 init = event
             case "system", "api_retry":
                 retry = event
-            case "assistant", _ if stream.text(stream.obj(event, "message"), "model") != _SYNTHETIC:
+            case "assistant", _ if parsing.text(parsing.obj(event, "message"), "model") != _SYNTHETIC:
                 spoken.append(event)
                 retry = None
             case "rate_limit_event", _:
@@ -96,8 +95,8 @@ def read(output: str, ending: Ending) -> RunResult:
         reading = _unfinished(spoken, retry, reset)
     else:
         reading = _finished(result, measured=_measured(result, spoken), reset=reset)
-    session = stream.text(result or init, "session_id") or stream.text(init, "session_id")
-    return outcome.conclude(replace(reading, session_id=session, model=stream.text(init, "model")), ending)
+    session = parsing.text(result or init, "session_id") or parsing.text(init, "session_id")
+    return parsing.conclude(replace(reading, session_id=session, model=parsing.text(init, "model")), ending)
 
 
 def _unfinished(spoken: list[Json], retry: Json | None, reset: datetime | None) -> ParsedOutput:
@@ -107,9 +106,9 @@ def _unfinished(spoken: list[Json], retry: Json | None, reset: datetime | None) 
         message = _text(spoken[-1])
     if retry is None:
         return ParsedOutput(message=message, trouble="usage_limit" if reset else None, retry_at=reset)
-    status = stream.count(retry, "error_status")
-    about = stream.text(retry, "error") or "unknown"
-    attempt, most = stream.count(retry, "attempt"), stream.count(retry, "max_retries")
+    status = parsing.count(retry, "error_status")
+    about = parsing.text(retry, "error") or "unknown"
+    attempt, most = parsing.count(retry, "attempt"), parsing.count(retry, "max_retries")
     return ParsedOutput(
         message=message,
         error=f"the model refused ({status or about}: {about}); the program was at retry {attempt} of {most}",
@@ -120,7 +119,7 @@ def _unfinished(spoken: list[Json], retry: Json | None, reset: datetime | None) 
 
 def _finished(result: Json, *, measured: bool, reset: datetime | None) -> ParsedOutput:
     """Return the reading of a closing result, which may say `success` and `is_error` at once."""
-    said = stream.text(result, "result") or ""
+    said = parsing.text(result, "result") or ""
     error, trouble = _error(result, said, reset)
     return ParsedOutput(
         message=said,
@@ -128,10 +127,10 @@ def _finished(result: Json, *, measured: bool, reset: datetime | None) -> Parsed
         error=error,
         trouble=trouble,
         retry_at=reset,
-        denials=tuple(stream.text(each, "tool_name") or "?" for each in stream.objects(result, "permission_denials")),
+        denials=tuple(parsing.text(each, "tool_name") or "?" for each in parsing.objects(result, "permission_denials")),
         usage=_usage(result) if measured else None,
-        cost_usd=stream.amount(result, "total_cost_usd") if measured else None,
-        turns=stream.count(result, "num_turns"),
+        cost_usd=parsing.amount(result, "total_cost_usd") if measured else None,
+        turns=parsing.count(result, "num_turns"),
     )
 
 
@@ -145,12 +144,12 @@ def _error(result: Json, said: str, reset: datetime | None) -> tuple[str | None,
     listed = ""
     if isinstance(errors, list):
         listed = "; ".join(str(each) for each in errors)
-    error = said or listed or stream.text(result, "subtype") or "unknown error"
+    error = said or listed or parsing.text(result, "subtype") or "unknown error"
     if reset is not None or error_kinds.of_text(error) == "usage_limit":
         return error, "usage_limit"
-    if stream.text(result, "subtype") == "error_max_turns":
+    if parsing.text(result, "subtype") == "error_max_turns":
         return error, "turns"
-    return error, error_kinds.of_status(stream.count(result, "api_error_status")) or error_kinds.of_text(error)
+    return error, error_kinds.of_status(parsing.count(result, "api_error_status")) or error_kinds.of_text(error)
 
 
 def _measured(result: Json, spoken: list[Json]) -> bool:
@@ -160,10 +159,10 @@ def _measured(result: Json, spoken: list[Json]) -> bool:
 
 def _usage(result: Json) -> TokenUsage:
     """Return the sum over all models, subagents' too; the result's own `usage` misses what a cut stream had used."""
-    parts = [part for part in stream.obj(result, "modelUsage").values() if isinstance(part, dict)]
+    parts = [part for part in parsing.obj(result, "modelUsage").values() if isinstance(part, dict)]
 
     def total(key: str) -> int:
-        return sum(stream.count(part, key) or 0 for part in parts)
+        return sum(parsing.count(part, key) or 0 for part in parts)
 
     cached = total("cacheReadInputTokens")
     fresh = total("inputTokens") + total("cacheCreationInputTokens")
@@ -175,13 +174,13 @@ def _reset(event: Json, ending: Ending) -> datetime | None:
 
     It allows as well where the allowance is used up and more is paid for (`isUsingOverage`).
     """
-    info = stream.obj(event, "rate_limit_info")
-    stamp = stream.amount(info, "resetsAt")
-    if stream.text(info, "status") != "rejected" or info.get("isUsingOverage") is True or stamp is None:
+    info = parsing.obj(event, "rate_limit_info")
+    stamp = parsing.amount(info, "resetsAt")
+    if parsing.text(info, "status") != "rejected" or info.get("isUsingOverage") is True or stamp is None:
         return None
     return limits.from_epoch(stamp, ending.at)
 
 
 def _text(event: Json) -> str:
-    content = stream.objects(stream.obj(event, "message"), "content")
-    return "".join(stream.text(block, "text") or "" for block in content)
+    content = parsing.objects(parsing.obj(event, "message"), "content")
+    return "".join(parsing.text(block, "text") or "" for block in content)

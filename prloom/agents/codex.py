@@ -23,11 +23,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import error_kinds, outcome, stream
+from prloom.agents import error_kinds, parsing
 from prloom.agents.agent import OWN_FILES, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage
 from prloom.agents.environment import RUN_VARIABLE
-from prloom.agents.outcome import ParsedOutput
-from prloom.agents.stream import Json
+from prloom.agents.parsing import Json, ParsedOutput
 from prloom.errors import AgentError
 
 name: Final = "codex"
@@ -94,7 +93,7 @@ def _without(settings: Mapping[Path, str], stage: str) -> tuple[str, ...]:
             ) from error
         servers = _servers(config)
         for name in servers:
-            if path == _MANAGED and stream.obj(servers, name).get("enabled") is True:
+            if path == _MANAGED and parsing.obj(servers, name).get("enabled") is True:
                 raise AgentError(
                     f"{path} enables the MCP server {name!r}, which a run that only reads must not use;"
                     f" remove `enabled = true` there, or choose another agent for the stage {stage}"
@@ -108,8 +107,8 @@ def _without(settings: Mapping[Path, str], stage: str) -> tuple[str, ...]:
 
 def _servers(config: Json) -> Json:
     """Return the configured MCP servers, those of the chosen profile among them (codex before 0.140 knew profiles)."""
-    profile = stream.obj(config, "profiles", stream.text(config, "profile") or "")
-    return {**stream.obj(config, "mcp_servers"), **stream.obj(profile, "mcp_servers")}
+    profile = parsing.obj(config, "profiles", parsing.text(config, "profile") or "")
+    return {**parsing.obj(config, "mcp_servers"), **parsing.obj(profile, "mcp_servers")}
 
 
 def _toml(text: str) -> str:
@@ -131,10 +130,10 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return the limit that an error of the stream tells of; the program then goes on trying, in silence."""
     if stderr or '"error"' not in line:
         return None
-    event = next(stream.events(line), stream.NOTHING)
+    event = next(parsing.events(line), parsing.NOTHING)
     message = None
     if event.get("type") == "error":
-        message = stream.text(event, "message")
+        message = parsing.text(event, "message")
     if message:
         return error_kinds.refusal(message, at)
     return None
@@ -147,19 +146,19 @@ def read(output: str, ending: Ending) -> RunResult:
     complaint: str | None = None
     done: Json | None = None
     denials: list[str] = []
-    for event in stream.events(output):
-        item = stream.obj(event, "item")
+    for event in parsing.events(output):
+        item = parsing.obj(event, "item")
         match event.get("type"), item.get("type"):
             case "thread.started", _:
-                session = stream.text(event, "thread_id")
+                session = parsing.text(event, "thread_id")
             case "item.completed", "agent_message":
-                message = stream.text(item, "text") or message
+                message = parsing.text(item, "text") or message
             case "item.completed", str(kind) if item.get("status") == _DECLINED:
                 denials.append(kind)
             case "error", _:
-                complaint = stream.text(event, "message") or complaint
+                complaint = parsing.text(event, "message") or complaint
             case "turn.failed", _:
-                complaint = stream.text(stream.obj(event, "error"), "message") or complaint or "the turn failed"
+                complaint = parsing.text(parsing.obj(event, "error"), "message") or complaint or "the turn failed"
             case "turn.completed", _:
                 done, complaint = event, None
     reading = ParsedOutput(
@@ -171,13 +170,13 @@ def read(output: str, ending: Ending) -> RunResult:
         usage=_usage(done) if done else None,
         session_id=session,
     )
-    return outcome.conclude(reading, ending)
+    return parsing.conclude(reading, ending)
 
 
 def _usage(done: Json) -> TokenUsage | None:
-    usage = stream.obj(done, "usage")
-    tokens_in, tokens_out = stream.count(usage, "input_tokens"), stream.count(usage, "output_tokens")
+    usage = parsing.obj(done, "usage")
+    tokens_in, tokens_out = parsing.count(usage, "input_tokens"), parsing.count(usage, "output_tokens")
     if tokens_in is None or tokens_out is None:
         return None
-    cached = stream.count(usage, "cached_input_tokens") or 0
+    cached = parsing.count(usage, "cached_input_tokens") or 0
     return TokenUsage(input_tokens=tokens_in, output_tokens=tokens_out, cached_tokens=cached)

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import outcome
+from prloom.agents import parsing
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult
-from prloom.agents.outcome import ParsedOutput
+from prloom.agents.parsing import ParsedOutput
 from prloom.errors import AgentError
 
 name: Final = "command"
@@ -62,4 +62,4 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
 
 def read(output: str, ending: Ending) -> RunResult:
     """Return the result: everything printed on stdout is the final message, and exit code 0 is the closing result."""
-    return outcome.conclude(ParsedOutput(message=output.strip(), closed=True), ending)
+    return parsing.conclude(ParsedOutput(message=output.strip(), closed=True), ending)

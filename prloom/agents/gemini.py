@@ -27,10 +27,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import error_kinds, outcome, stream
+from prloom.agents import error_kinds, parsing
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage, Trouble
-from prloom.agents.outcome import ParsedOutput
-from prloom.agents.stream import Json
+from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "gemini"
 program: Final = "gemini"
@@ -95,7 +94,7 @@ def _model_of(settings: str) -> str | None:
         return None
     if not isinstance(found, dict):
         return None
-    return stream.text(stream.obj(found, "model"), "name") or stream.text(found, "model")
+    return parsing.text(parsing.obj(found, "model"), "name") or parsing.text(found, "model")
 
 
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
@@ -114,20 +113,20 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
 
 def read(output: str, ending: Ending) -> RunResult:
     """Return the result of a `stream-json` output; stderr is full of chatter even when all goes well."""
-    init: Json = stream.NOTHING
+    init: Json = parsing.NOTHING
     result: Json | None = None
     complaint: str | None = None
     message = ""
-    for event in stream.events(output):
+    for event in parsing.events(output):
         match event.get("type"), event.get("role"):
             case "init", _:
                 init = event
             case "message", "assistant":
-                message += stream.text(event, "content") or ""
+                message += parsing.text(event, "content") or ""
             case (("tool_use" | "tool_result" | "message"), _):
                 message = ""
             case "error", _:
-                complaint = stream.text(event, "message") or complaint
+                complaint = parsing.text(event, "message") or complaint
             case "result", _:
                 result = event
     error, trouble = _error(result, complaint), None
@@ -138,11 +137,11 @@ def read(output: str, ending: Ending) -> RunResult:
         closed=result is not None,
         error=error,
         trouble=trouble or (error_kinds.of_text(error) if error else None),
-        usage=_usage(stream.obj(result, "stats")) if result else None,
-        session_id=stream.text(init, "session_id"),
-        model=stream.text(init, "model"),
+        usage=_usage(parsing.obj(result, "stats")) if result else None,
+        session_id=parsing.text(init, "session_id"),
+        model=parsing.text(init, "model"),
     )
-    return outcome.conclude(reading, ending)
+    return parsing.conclude(reading, ending)
 
 
 def _of_stderr(ending: Ending) -> tuple[str | None, Trouble | None]:
@@ -166,13 +165,13 @@ def _error(result: Json | None, complaint: str | None) -> str | None:
         return complaint
     if result.get("status") == "success":
         return None
-    return stream.text(stream.obj(result, "error"), "message") or complaint or "unknown error"
+    return parsing.text(parsing.obj(result, "error"), "message") or complaint or "unknown error"
 
 
 def _usage(stats: Json) -> TokenUsage | None:
-    tokens_in, tokens_out = stream.count(stats, "input_tokens"), stream.count(stats, "output_tokens")
+    tokens_in, tokens_out = parsing.count(stats, "input_tokens"), parsing.count(stats, "output_tokens")
     if tokens_in is None or tokens_out is None:
         return None
     return TokenUsage(
-        input_tokens=tokens_in, output_tokens=tokens_out, cached_tokens=stream.count(stats, "cached") or 0
+        input_tokens=tokens_in, output_tokens=tokens_out, cached_tokens=parsing.count(stats, "cached") or 0
     )

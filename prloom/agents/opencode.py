@@ -19,10 +19,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import error_kinds, limits, outcome, stream
+from prloom.agents import error_kinds, limits, parsing
 from prloom.agents.agent import OWN_FILES, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage
-from prloom.agents.outcome import ParsedOutput
-from prloom.agents.stream import Json
+from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "opencode"
 program: Final = "opencode"
@@ -87,12 +86,12 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
         return None
     if '"error"' not in line:
         return None
-    event = next(stream.events(line), stream.NOTHING)
+    event = next(parsing.events(line), parsing.NOTHING)
     if event.get("type") != "error":
         return None
-    about = stream.obj(event, "error", "data")
-    said = f"{stream.text(about, 'message') or ''} {stream.text(about, 'responseBody') or ''}"
-    found = error_kinds.refusal(said, at, status=stream.count(about, "statusCode"))
+    about = parsing.obj(event, "error", "data")
+    said = f"{parsing.text(about, 'message') or ''} {parsing.text(about, 'responseBody') or ''}"
+    found = error_kinds.refusal(said, at, status=parsing.count(about, "statusCode"))
     retry_at = _retry_at(about, at)
     if found is None or retry_at is None:
         return found
@@ -116,9 +115,9 @@ def read(output: str, ending: Ending) -> RunResult:
     steps: list[Json] = []
     texts: dict[str, list[str]] = {}
     error: Json | None = None
-    for event in stream.events(output):
-        session = stream.text(event, "sessionID") or session
-        part = stream.obj(event, "part")
+    for event in parsing.events(output):
+        session = parsing.text(event, "sessionID") or session
+        part = parsing.obj(event, "part")
         match event.get("type"):
             case "step_start":
                 started += 1
@@ -126,10 +125,10 @@ def read(output: str, ending: Ending) -> RunResult:
             case "step_finish":
                 steps.append(part)
             case "text":
-                texts.setdefault(stream.text(part, "messageID") or "", []).append(stream.text(part, "text") or "")
+                texts.setdefault(parsing.text(part, "messageID") or "", []).append(parsing.text(part, "text") or "")
             case "error":
-                error = stream.obj(event, "error")
-    closed = bool(steps) and started == len(steps) and stream.text(steps[-1], "reason") not in _UNFINISHED
+                error = parsing.obj(event, "error")
+    closed = bool(steps) and started == len(steps) and parsing.text(steps[-1], "reason") not in _UNFINISHED
     reading = ParsedOutput(
         message="".join(list(texts.values())[-1]) if texts else "",
         closed=closed,
@@ -142,7 +141,7 @@ def read(output: str, ending: Ending) -> RunResult:
         reading = _failed(reading, error, ending)
     elif not closed:
         reading = _complained(reading, ending)
-    return outcome.conclude(reading, ending)
+    return parsing.conclude(reading, ending)
 
 
 def _complained(reading: ParsedOutput, ending: Ending) -> ParsedOutput:
@@ -156,10 +155,10 @@ def _complained(reading: ParsedOutput, ending: Ending) -> ParsedOutput:
 
 def _failed(reading: ParsedOutput, error: Json, ending: Ending) -> ParsedOutput:
     """Return the reading with what the error event says."""
-    about = stream.obj(error, "data")
-    message = stream.text(about, "message") or stream.text(error, "name") or "unknown error"
-    status = stream.count(about, "statusCode")
-    body = stream.text(about, "responseBody") or ""
+    about = parsing.obj(error, "data")
+    message = parsing.text(about, "message") or parsing.text(error, "name") or "unknown error"
+    status = parsing.count(about, "statusCode")
+    body = parsing.text(about, "responseBody") or ""
     retry_at = _retry_at(about, ending.at)
     trouble = error_kinds.of_status(status) or error_kinds.of_text(message)
     is_used_up = error_kinds.of_text(f"{message} {body}") == "usage_limit"
@@ -170,7 +169,7 @@ def _failed(reading: ParsedOutput, error: Json, ending: Ending) -> ParsedOutput:
 
 def _retry_at(about: Json, at: datetime) -> datetime | None:
     """Return when to come again, from the `retry-after` header in seconds, where it names a wait and not a hiccup."""
-    after = stream.text(stream.obj(about, "responseHeaders"), "retry-after") or ""
+    after = parsing.text(parsing.obj(about, "responseHeaders"), "retry-after") or ""
     if not (after.isascii() and after.isdigit()) or len(after) > len("86400000"):
         return None
     wait = timedelta(seconds=int(after))
@@ -180,15 +179,16 @@ def _retry_at(about: Json, at: datetime) -> datetime | None:
 
 
 def _usage(steps: list[Json]) -> TokenUsage:
-    tokens = [stream.obj(step, "tokens") for step in steps]
-    cached = sum(stream.count(stream.obj(each, "cache"), "read") or 0 for each in tokens)
+    tokens = [parsing.obj(step, "tokens") for step in steps]
+    cached = sum(parsing.count(parsing.obj(each, "cache"), "read") or 0 for each in tokens)
     fresh = sum(
-        (stream.count(each, "input") or 0) + (stream.count(stream.obj(each, "cache"), "write") or 0) for each in tokens
+        (parsing.count(each, "input") or 0) + (parsing.count(parsing.obj(each, "cache"), "write") or 0)
+        for each in tokens
     )
-    written = sum((stream.count(each, "output") or 0) + (stream.count(each, "reasoning") or 0) for each in tokens)
+    written = sum((parsing.count(each, "output") or 0) + (parsing.count(each, "reasoning") or 0) for each in tokens)
     return TokenUsage(input_tokens=fresh + cached, output_tokens=written, cached_tokens=cached)
 
 
 def _cost(steps: list[Json]) -> float | None:
     """Return what the steps cost; 0 is what it says for a model without a price, so 0 means that nobody knows."""
-    return sum(stream.amount(step, "cost") or 0 for step in steps) or None
+    return sum(parsing.amount(step, "cost") or 0 for step in steps) or None

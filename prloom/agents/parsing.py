@@ -1,13 +1,81 @@
-"""Decide what a run came to, from what its output said and how its process ended: the one place that calls success."""
+"""Read what agent programs print, trusting nothing about its shape, and decide what a run came to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 
 from prloom.agents import error_kinds, limits
 from prloom.agents.agent import EndedBy, Ending, LimitReport, RunResult, Status, TokenUsage, Trouble
+
+Json = Mapping[str, object]
+
+NOTHING: Json = {}
+
+
+def events(output: str) -> Iterator[Json]:
+    """Yield each line that holds a JSON object; pass over everything else (warnings, banners, a torn last line)."""
+    for line in output.split("\n"):
+        if line.lstrip().startswith("{"):
+            event = _decoded(line)
+            if isinstance(event, dict):
+                yield event
+
+
+def _decoded(line: str) -> object:
+    try:
+        # Not msgspec: these are lines of other programs, and some print NaN.
+        return cast("object", json.loads(line))
+    except (ValueError, RecursionError):
+        return None
+
+
+def obj(event: Json, *keys: str) -> Json:
+    """Return the object at the path of keys, or an empty one."""
+    for key in keys:
+        found = event.get(key)
+        if not isinstance(found, dict):
+            return NOTHING
+        event = found
+    return event
+
+
+def objects(event: Json, key: str) -> tuple[Json, ...]:
+    """Return the objects of the list at the key; everything else in it is passed over."""
+    found = event.get(key)
+    if isinstance(found, list):
+        return tuple(item for item in found if isinstance(item, dict))
+    return ()
+
+
+def text(event: Json, key: str) -> str | None:
+    """Return the string at the key, or None."""
+    found = event.get(key)
+    if isinstance(found, str):
+        return found
+    return None
+
+
+def count(event: Json, key: str) -> int | None:
+    """Return the whole number at the key, or None; a truth value is no number."""
+    found = event.get(key)
+    if isinstance(found, int) and not isinstance(found, bool):
+        return found
+    return None
+
+
+def amount(event: Json, key: str) -> float | None:
+    """Return the finite number at the key, or None."""
+    found = event.get(key)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return None
+    if abs(found) < float("inf"):
+        return float(found)
+    return None
+
 
 # A shell or launcher says so that its child was ended by a signal. Not every code above 128: gemini exits with 145.
 _SIGNAL_EXITS = {128 + number: number for number in (1, 2, 3, 6, 9, 11, 15)}

@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from prloom.agents import outcome
+from prloom.agents import parsing
 from prloom.agents.agent import Ending, LimitReport
-from prloom.agents.outcome import ParsedOutput
+from prloom.agents.parsing import ParsedOutput
 
 GOOD = ParsedOutput(message="Done.", closed=True)
 
 
 def test_success_needs_everything(ending: Callable[..., Ending]) -> None:
-    assert outcome.conclude(GOOD, ending()).status == "ok"
+    assert parsing.conclude(GOOD, ending()).status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -30,19 +30,19 @@ def test_success_needs_everything(ending: Callable[..., Ending]) -> None:
     ],
 )
 def test_exit_code_0_alone_is_no_success(reading: ParsedOutput, trouble: str, ending: Callable[..., Ending]) -> None:
-    result = outcome.conclude(reading, ending())
+    result = parsing.conclude(reading, ending())
 
     assert (result.status, result.trouble) == ("failed", trouble)
 
 
 def test_a_good_stream_with_a_bad_exit_code_is_no_success(ending: Callable[..., Ending]) -> None:
-    assert outcome.conclude(GOOD, ending(1)).status == "failed"
+    assert parsing.conclude(GOOD, ending(1)).status == "failed"
 
 
 def test_what_the_program_complained_of_explains_a_limit(ending: Callable[..., Ending]) -> None:
     retrying = ParsedOutput(error="the model refused (401)", trouble="auth")
 
-    result = outcome.conclude(retrying, ending(-15, "silence"))
+    result = parsing.conclude(retrying, ending(-15, "silence"))
 
     assert result.trouble == "auth"
     assert (
@@ -53,13 +53,13 @@ def test_what_the_program_complained_of_explains_a_limit(ending: Callable[..., E
 def test_a_usage_limit_with_a_known_end_is_a_wait(ending: Callable[..., Ending]) -> None:
     reset = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
-    result = outcome.conclude(ParsedOutput(error="limit", trouble="usage_limit", retry_at=reset), ending(1))
+    result = parsing.conclude(ParsedOutput(error="limit", trouble="usage_limit", retry_at=reset), ending(1))
 
     assert (result.status, result.retry_at) == ("limited", reset)
 
 
 def test_a_usage_limit_whose_end_nobody_knows_is_a_wait_as_well(ending: Callable[..., Ending]) -> None:
-    result = outcome.conclude(ParsedOutput(error="You've hit your usage limit. Try again later."), ending(1))
+    result = parsing.conclude(ParsedOutput(error="You've hit your usage limit. Try again later."), ending(1))
 
     assert (result.status, result.trouble, result.retry_at) == ("limited", "usage_limit", None)
 
@@ -71,7 +71,7 @@ REFUSED = LimitReport(trouble="usage_limit", message="It is used up.", retry_at=
 def test_a_run_that_a_usage_limit_kept_from_going_on_is_a_wait(ended_by: str, ending: Callable[..., Ending]) -> None:
     end = msgspec.structs.replace(ending(-15, ended_by), refusal=REFUSED)
 
-    result = outcome.conclude(ParsedOutput(message="I look"), end)
+    result = parsing.conclude(ParsedOutput(message="I look"), end)
 
     assert (result.status, result.trouble, result.retry_at) == ("limited", "usage_limit", REFUSED.retry_at)
     assert result.error == "the usage limit is reached: It is used up."
@@ -82,7 +82,7 @@ def test_a_run_that_a_rate_limit_kept_from_going_on_is_a_wait_whose_end_nobody_k
 ) -> None:
     refused = LimitReport(trouble="rate_limit", message="Too many requests")
 
-    result = outcome.conclude(ParsedOutput(), msgspec.structs.replace(ending(-15, "limit"), refusal=refused))
+    result = parsing.conclude(ParsedOutput(), msgspec.structs.replace(ending(-15, "limit"), refusal=refused))
 
     assert (result.status, result.trouble, result.retry_at) == ("limited", "usage_limit", None)
     assert result.error == "the model's server refused every request for a while: Too many requests"
@@ -91,23 +91,23 @@ def test_a_run_that_a_rate_limit_kept_from_going_on_is_a_wait_whose_end_nobody_k
 def test_a_run_that_ends_well_after_a_refusal_is_a_success(ending: Callable[..., Ending]) -> None:
     end = msgspec.structs.replace(ending(), refusal=REFUSED)
 
-    assert outcome.conclude(ParsedOutput(message="Done.", closed=True), end).status == "ok"
+    assert parsing.conclude(ParsedOutput(message="Done.", closed=True), end).status == "ok"
 
 
 def test_a_run_that_ends_without_a_word_after_a_refusal_is_a_wait(ending: Callable[..., Ending]) -> None:
     end = msgspec.structs.replace(ending(), refusal=REFUSED)
 
-    assert outcome.conclude(ParsedOutput(), end).status == "limited"
+    assert parsing.conclude(ParsedOutput(), end).status == "limited"
 
 
 def test_a_reset_time_without_a_usage_limit_is_no_wait(ending: Callable[..., Ending]) -> None:
     reading = ParsedOutput(error="API Error: 500, try again at 11:30 PM.", trouble="server")
 
-    assert outcome.conclude(reading, ending(1)).status == "failed"
+    assert parsing.conclude(reading, ending(1)).status == "failed"
 
 
 def test_a_reset_named_on_stderr_alone_is_found(ending: Callable[..., Ending]) -> None:
-    result = outcome.conclude(ParsedOutput(), ending(1, stderr="Your quota will reset after 2h.\n"))
+    result = parsing.conclude(ParsedOutput(), ending(1, stderr="Your quota will reset after 2h.\n"))
 
     assert (result.status, result.retry_at) == ("limited", datetime(2026, 11, 21, 10, tzinfo=UTC))
 
@@ -116,17 +116,17 @@ def test_a_reset_named_on_stderr_alone_is_found(ending: Callable[..., Ending]) -
 def test_prlooms_own_stop_wins_over_everything(code: int, ending: Callable[..., Ending]) -> None:
     reading = replace(GOOD, error="You've hit your usage limit", trouble="usage_limit")
 
-    assert outcome.conclude(reading, ending(code, "terminated")).status == "interrupted"
+    assert parsing.conclude(reading, ending(code, "terminated")).status == "interrupted"
 
 
 @pytest.mark.parametrize(("code", "signal"), [(-11, 11), (137, 9), (143, 15)])
 def test_an_exit_by_signal_is_named(code: int, signal: int, ending: Callable[..., Ending]) -> None:
-    assert f"signal {signal}" in (outcome.conclude(ParsedOutput(), ending(code)).error or "")
+    assert f"signal {signal}" in (parsing.conclude(ParsedOutput(), ending(code)).error or "")
 
 
 def test_an_exit_code_above_128_may_be_just_that(ending: Callable[..., Ending]) -> None:
-    assert outcome.conclude(ParsedOutput(), ending(145)).error == "the program ended with exit code 145"
+    assert parsing.conclude(ParsedOutput(), ending(145)).error == "the program ended with exit code 145"
 
 
 def test_a_long_complaint_is_shortened(ending: Callable[..., Ending]) -> None:
-    assert len(outcome.conclude(ParsedOutput(error="x" * 10_000), ending(1)).error or "") < 600
+    assert len(parsing.conclude(ParsedOutput(error="x" * 10_000), ending(1)).error or "") < 600
