@@ -1,17 +1,15 @@
-"""The folder of one agent run: its files, their forms, and how they are read when an agent may have touched them.
-
-The agent works as the same user in the same worktree, so every file may have been replaced: nothing is opened through a
-symbolic link, nothing but an ordinary file is read, and never more than a limit.
-"""
+"""The folder of one agent run: its files, their forms, and what has become of the run."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
@@ -240,3 +238,63 @@ def load(folder: Path, name: str, kind: type[_T]) -> _T | None:
         return record.decode(kind, content)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+
+
+@dataclass(frozen=True)
+class RunFinished:
+    """The run is over and said how."""
+
+    exit: ProcessExit
+
+
+@dataclass(frozen=True)
+class RunInProgress:
+    """The run goes on; `supervisor` is None in its first moments."""
+
+    supervisor: Process | None
+
+
+@dataclass(frozen=True)
+class RunInterrupted:
+    """The run's supervisor is gone without a word: killed, or the machine went down. `clean_up` ends what it left."""
+
+
+@dataclass(frozen=True)
+class RunLost:
+    """The run's folder is missing, replaced or unreadable, so that nothing can tell how the run went."""
+
+    reason: str
+
+
+Fate = RunFinished | RunInProgress | RunInterrupted | RunLost
+
+
+def inspect(folder: Path) -> Fate:
+    """Return what has become of the run in this folder. Never trusts a process id: the lock says who lives."""
+    problem = problem(folder)
+    if problem is not None:
+        return RunLost(problem)
+    if _held(folder):
+        watch = load(folder, SUPERVISOR, ProcessWatch)
+        return RunInProgress(watch.supervisor if watch else None)
+    ended = load(folder, EXIT, ProcessExit)
+    if ended:
+        return RunFinished(ended)
+    return RunInterrupted()
+
+
+def _held(folder: Path) -> bool:
+    """Return whether somebody holds the run's lock, by trying to share it for a moment."""
+    try:
+        fd = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # the disk, or a file system without locks
+        return False
+    finally:
+        os.close(fd)
+    return False

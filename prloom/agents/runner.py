@@ -22,10 +22,17 @@ from typing import Final
 import msgspec
 
 from prloom import processes
-from prloom.agents import environment, registry, run_folder, run_status
+from prloom.agents import environment, registry, run_folder
 from prloom.agents.agent import Agent, Ending, RunRequest, RunResult, Status
-from prloom.agents.run_folder import ProcessExit, RunLimits, RunSpec
-from prloom.agents.run_status import RunFinished, RunInProgress, RunInterrupted, RunLost
+from prloom.agents.run_folder import (
+    ProcessExit,
+    RunFinished,
+    RunInProgress,
+    RunInterrupted,
+    RunLimits,
+    RunLost,
+    RunSpec,
+)
 from prloom.errors import AgentError
 
 log = logging.getLogger(__name__)
@@ -176,7 +183,7 @@ def _spawn(folder: Path, env: Mapping[str, str]) -> int:
 
 async def wait(run: AgentRun) -> RunFinished | RunInterrupted | RunLost:
     """Wait until the run is over. Cancelling the wait leaves the run alone; waiting again is allowed."""
-    while isinstance(now := run_status.inspect(run.folder), RunInProgress):
+    while isinstance(now := run_folder.inspect(run.folder), RunInProgress):
         await _news(run, now)
     await asyncio.to_thread(_end, run, finished=isinstance(now, RunFinished))
     return now
@@ -243,7 +250,7 @@ def stop(run: AgentRun) -> None:
     run.stopping = True
     pid = run.child  # not collected yet, so that the id cannot be another's
     if pid is None:
-        now = run_status.inspect(run.folder)
+        now = run_folder.inspect(run.folder)
         if not isinstance(now, RunInProgress) or now.supervisor is None or not processes.alive(now.supervisor):
             return
         pid = now.supervisor.pid

@@ -15,10 +15,9 @@ import msgspec
 import pytest
 
 from prloom import processes
-from prloom.agents import claude, codex, command, environment, gemini, run_folder, run_status, runner
+from prloom.agents import claude, codex, command, environment, gemini, run_folder, runner
 from prloom.agents.agent import RunRequest
-from prloom.agents.run_folder import RunLimits
-from prloom.agents.run_status import RunFinished, RunInProgress, RunInterrupted
+from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunLimits
 from prloom.agents.runner import AgentRun
 from prloom.errors import AgentError
 
@@ -136,7 +135,7 @@ async def test_cancelling_the_wait_leaves_the_run_alone(launch: Launch, up: Up, 
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert isinstance(run_status.inspect(run.folder), RunInProgress)
+    assert isinstance(run_folder.inspect(run.folder), RunInProgress)
     gate.open()
 
     assert isinstance(await runner.wait(run), RunFinished)
@@ -280,7 +279,7 @@ async def test_a_run_outlives_its_dispatcher_and_is_found_afterwards(tmp_path: P
     await asyncio.to_thread(killed_dispatcher, folder, gate)
 
     run = runner.find(folder)
-    assert isinstance(run_status.inspect(folder), RunInProgress)
+    assert isinstance(run_folder.inspect(folder), RunInProgress)
     gate.open()
     end = await runner.wait(run)
 

@@ -18,8 +18,7 @@ import pytest
 from prloom import processes
 from prloom.agents import run_folder, runner
 from prloom.agents.environment import RUN_VARIABLE
-from prloom.agents.run_folder import ProcessExit
-from prloom.agents.run_status import RunFinished, RunInterrupted
+from prloom.agents.run_folder import ProcessExit, RunFinished, RunInterrupted
 from prloom.agents.runner import AgentRun
 
 Launch = Callable[..., AgentRun]
