@@ -1,4 +1,8 @@
-"""The folder of one agent run: its files, their forms, and what has become of the run."""
+"""The folder of one agent run: its files, their forms, and what has become of the run.
+
+The agent works as the same user in the same worktree, so every file may have been replaced: nothing is opened through a
+symbolic link, nothing but an ordinary file is read, and never more than a limit.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -161,16 +165,10 @@ def replace(folder: Path, name: str, content: bytes) -> None:
                 os.fsync(file.fileno())
             os.replace(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
         except OSError:
-            _drop(temporary, fd)
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=fd)
             raise
         os.fsync(fd)
-
-
-def _drop(name: str, fd: int) -> None:
-    try:
-        os.unlink(name, dir_fd=fd)
-    except FileNotFoundError:
-        return
 
 
 def read(folder: Path, name: str, limit: int = SMALL) -> bytes | None:
@@ -266,14 +264,14 @@ class RunLost:
     reason: str
 
 
-Fate = RunFinished | RunInProgress | RunInterrupted | RunLost
+RunStatus = RunFinished | RunInProgress | RunInterrupted | RunLost
 
 
-def inspect(folder: Path) -> Fate:
+def inspect(folder: Path) -> RunStatus:
     """Return what has become of the run in this folder. Never trusts a process id: the lock says who lives."""
-    problem = problem(folder)
-    if problem is not None:
-        return RunLost(problem)
+    unreadable = problem(folder)
+    if unreadable is not None:
+        return RunLost(unreadable)
     if _held(folder):
         watch = load(folder, SUPERVISOR, ProcessWatch)
         return RunInProgress(watch.supervisor if watch else None)

@@ -254,13 +254,13 @@ DISPATCHER = """
 import os, sys, time
 from pathlib import Path
 from prloom.agents import command, runner
-from prloom.agents.agent import Request
-from prloom.agents.run_folder import Limits
+from prloom.agents.agent import RunRequest
+from prloom.agents.run_folder import RunLimits
 
 folder, gate = Path(sys.argv[1]), sys.argv[2]
 argv = (sys.executable, "-c", f"print('up', flush=True); open({gate!r}).readline(); print('done')")
-request = Request(prompt="", stage="triage", cwd=folder.parent, root=folder.parent, argv=argv)
-run = runner.start(folder, command, request, environ=os.environ, limits=Limits(wall_seconds=30, silence_seconds=30))
+request = RunRequest(prompt="", stage="triage", cwd=folder.parent, root=folder.parent, argv=argv)
+run = runner.start(folder, command, request, environ=os.environ, limits=RunLimits(wall_seconds=30, silence_seconds=30))
 print(run.id, flush=True)
 time.sleep(600)
 """

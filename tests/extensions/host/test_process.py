@@ -338,13 +338,13 @@ import asyncio, os, sys
 from datetime import timedelta
 from pathlib import Path
 import msgspec
-from prloom.extensions.discovery import Found
+from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host.process import ProcessHost
 from prloom.model.hook import HookCall
 
 async def main():
     found, call = sys.stdin.readline(), sys.stdin.readline()
-    host = ProcessHost(msgspec.json.decode(found, type=Found), {}, repo_root=Path.cwd(), environ=os.environ)
+    host = ProcessHost(msgspec.json.decode(found, type=DiscoveredPlugin), {}, repo_root=Path.cwd(), environ=os.environ)
     await host.run(msgspec.json.decode(call, type=HookCall), None, timedelta(seconds=60))
 
 asyncio.run(main())
