@@ -1,19 +1,22 @@
-"""Make a plugin's `config` of its table in the configuration, by its own pydantic `Config` if it has one."""
+"""Decide what a plugin gets: its settings from the configuration, and its part of the environment, no forge's token."""
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from prloom.errors import ExtensionError
 from prloom.extensions import keys
+from prloom.model import variables
 from prloom.model.record import Json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
+
 
 PRLOOMS_KEYS = frozenset({"on_error"})
 """Keys of a plugin's table that are prloom's, not the plugin's."""
@@ -68,3 +71,21 @@ def _unknown(key: str, model: type[BaseModel], own: Mapping[str, Json]) -> tuple
             hint = f"; did you mean {close!r}?"
         warnings.append(f"[plugins.settings.{key}] {name} is not known to the plugin and has no effect{hint}")
     return tuple(warnings)
+
+
+# An allow-list: an operator's shell holds many secrets, and a plugin names those that it needs in `requires_env`.
+_ALLOWED = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|PWD|TZ|TERM|NO_COLOR|LANG|LANGUAGE|LC_[A-Z]+|TMPDIR|TEMP|TMP|XDG_[A-Z_]+"
+    r"|PYTHON[A-Z]+|VIRTUAL_ENV|LD_LIBRARY_PATH|DYLD_[A-Z_]+|PRLOOM_HOME"
+    r"|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|(?i:(?:HTTP|HTTPS|ALL|NO)_PROXY)"
+)
+
+
+def environment(environ: Mapping[str, str], asked: Iterable[str]) -> dict[str, str]:
+    """Return the environment for a plugin that asks for these variables."""
+    wanted = set(asked)
+    return {
+        name: value
+        for name, value in environ.items()
+        if (name in wanted or _ALLOWED.fullmatch(name)) and not variables.is_forge_secret(name)
+    }

@@ -7,7 +7,7 @@ import pytest
 from prloom.agents import environment as agents
 from prloom.config import values
 from prloom.config.problems import InvalidValue
-from prloom.extensions import environment as plugins
+from prloom.extensions import settings as plugins
 from prloom.model import variables
 
 FORGES = (
@@ -22,7 +22,7 @@ FORGES = (
 def test_a_forges_secret_reaches_neither_an_agent_nor_a_plugin_nor_is_it_configured(name: str) -> None:
     assert variables.is_forge_secret(name)
     assert name not in agents.allowed({name: "x"}, [name])
-    assert name not in plugins.allowed({name: "x"}, [name])
+    assert name not in plugins.environment({name: "x"}, [name])
     with pytest.raises(InvalidValue, match="a forge's token"):
         values._variable(name)
 
