@@ -16,13 +16,12 @@ from prloom.api.context import Services
 from prloom.api.plugin import Registrations
 from prloom.errors import ExtensionError
 from prloom.extensions import calling, loading, tracebacks
-from prloom.extensions.deadline import Deadline
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host import interface
 from prloom.extensions.host.interface import START_LIMIT, HookFailed, Registered
 from prloom.extensions.host.protocol import RunAgent
-from prloom.extensions.in_flight import InFlight
 from prloom.extensions.plugin_log import PluginLog
+from prloom.extensions.running_call import Deadline, RunningCall
 from prloom.model import record
 from prloom.model.event import Event
 from prloom.model.hook import HookCall, Outcome
@@ -55,7 +54,7 @@ class InlineHost:
         """Run one hook in a thread and return its outcome; raises HookFailed."""
         made = await self._living_for(call)
         deadline = Deadline(limit)
-        flight = InFlight(services, deadline)
+        flight = RunningCall(services, deadline)
         own = record.decode(HookCall, msgspec.json.encode(call))  # the plugin may change what it is given
         local = _Local(self.key, flight, asyncio.get_running_loop())
         try:
@@ -105,7 +104,7 @@ class InlineHost:
 class _Local:
     """The services of one call, asked for from the hook's thread; agents run in the dispatcher's loop."""
 
-    def __init__(self, key: str, flight: InFlight, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, key: str, flight: RunningCall, loop: asyncio.AbstractEventLoop) -> None:
         self._key = key
         self._flight = flight
         self._loop = loop

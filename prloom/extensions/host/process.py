@@ -18,14 +18,13 @@ from prloom.core.backoff import Backoff
 from prloom.errors import ExtensionError
 from prloom.extensions import child
 from prloom.extensions.child import Child
-from prloom.extensions.deadline import Deadline
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host import protocol
 from prloom.extensions.host.interface import START_LIMIT, HookFailed, Registered
-from prloom.extensions.in_flight import InFlight
 from prloom.extensions.jsonrpc import messages
 from prloom.extensions.jsonrpc.messages import ConnectionLostError, ProtocolError, RpcError
 from prloom.extensions.plugin_log import PluginLog
+from prloom.extensions.running_call import Deadline, RunningCall
 from prloom.model import record
 from prloom.model.hook import HookCall, Outcome
 from prloom.model.record import Json
@@ -69,7 +68,7 @@ class ProcessHost:
         self._starting = asyncio.Lock()
         self._child: Child | None = None
         self._registered = Registered()
-        self._flights: dict[int, InFlight] = {}
+        self._flights: dict[int, RunningCall] = {}
         self._numbers = itertools.count(1)
         self._deaths = 0
         self._not_before = clock()
@@ -84,7 +83,7 @@ class ProcessHost:
         living = await self._living_for(call)
         deadline = Deadline(limit)
         number = next(self._numbers)
-        flight = self._flights[number] = InFlight(services, deadline)
+        flight = self._flights[number] = RunningCall(services, deadline)
         try:
             async with deadline:
                 outcome = await _outcome(living, protocol.RunHook(number=number, call=call))

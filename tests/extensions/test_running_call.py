@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from prloom.extensions.deadline import Deadline
+from prloom.extensions.running_call import Deadline
 
 NEVER = timedelta(minutes=5)
 SOON = timedelta(milliseconds=20)
