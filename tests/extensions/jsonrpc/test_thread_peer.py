@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from queue import SimpleQueue
 
-from prloom.extensions.threads import KEPT, Threads
+from prloom.extensions.jsonrpc.thread_peer import KEPT, Threads
 
 PATIENCE = 30.0
 left: ContextVar[str] = ContextVar("left", default="nothing")
