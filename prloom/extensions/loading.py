@@ -16,7 +16,7 @@ from typing import Any
 from prloom.api import hooks
 from prloom.api.plugin import Manifest, PluginContext, Registrations
 from prloom.errors import ExtensionError
-from prloom.extensions import keys, settings, tracebacks
+from prloom.extensions import inputs, keys, tracebacks
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.model.record import Json
 
@@ -59,7 +59,7 @@ def _registered(found: DiscoveredPlugin, values: Mapping[str, Json]) -> LoadedPl
         raise ExtensionError(found.error)
     module, register = _entry(found)
     manifest = found.manifest or Manifest(name=found.key)
-    config, warnings = settings.build(found.key, module, values)
+    config, warnings = inputs.config(found.key, module, values)
     ctx = PluginContext(found.key, manifest, config, folder=_folder(found, module))
     result = register(ctx)
     if inspect.isawaitable(result):

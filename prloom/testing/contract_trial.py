@@ -21,7 +21,7 @@ from msgspec import field
 
 from prloom.api import Json
 from prloom.errors import ExtensionError
-from prloom.extensions import tracebacks
+from prloom.extensions import inputs, tracebacks
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.model import record
 from prloom.model.record import Record
@@ -56,7 +56,7 @@ def broken(
     found: DiscoveredPlugin, settings: Mapping[str, Json], environ: Mapping[str, str], limit: timedelta = LIMIT
 ) -> tuple[BrokenPromise, ...]:
     """Return the promises that a plugin does not keep; a trial that does not come to an end is one more."""
-    allowed = settings.environment(environ, found.manifest.requires_env if found.manifest else ())
+    allowed = inputs.environment(environ, found.manifest.requires_env if found.manifest else ())
     asked = msgspec.json.encode(TrialCall(found=found, settings=settings))
     with subprocess.Popen(
         _ARGV, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=allowed

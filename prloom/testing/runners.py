@@ -17,7 +17,7 @@ from prloom.api import Json, Manifest, PluginContext
 from prloom.api.context import Services
 from prloom.api.plugin import Registrations
 from prloom.errors import ExtensionError
-from prloom.extensions import calling, loading, settings
+from prloom.extensions import calling, inputs, loading
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host import interface
 from prloom.extensions.host.interface import PluginHost, Registered
@@ -126,7 +126,7 @@ def of_function(register: Register, values: Mapping[str, Json], key: str) -> Dir
 
     def load() -> tuple[Registrations, tuple[str, ...]]:
         module = sys.modules.get(getattr(register, "__module__", ""), _NOWHERE)
-        config, warnings = settings.build(key, module, values)
+        config, warnings = inputs.config(key, module, values)
         file = getattr(module, "__file__", None)  # what is typed in at a prompt has none
         if file:
             folder = Path(file).parent

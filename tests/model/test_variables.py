@@ -7,7 +7,7 @@ import pytest
 from prloom.agents import environment as agents
 from prloom.config import values
 from prloom.config.problems import InvalidValue
-from prloom.extensions import settings as plugins
+from prloom.extensions import inputs as plugins
 from prloom.model import variables
 
 FORGES = (

@@ -16,7 +16,7 @@ from prloom.api.context import Services
 from prloom.core import backoff
 from prloom.core.backoff import Backoff
 from prloom.errors import ExtensionError
-from prloom.extensions import child
+from prloom.extensions import child, inputs
 from prloom.extensions.child import Child
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host import protocol
@@ -60,7 +60,7 @@ class ProcessHost:
         self._found = found
         self._settings = dict(settings)
         self._cwd = repo_root
-        self._environ = settings.environment(environ, found.manifest.requires_env if found.manifest else ())
+        self._environ = inputs.environment(environ, found.manifest.requires_env if found.manifest else ())
         self._memory = memory
         self._start_limit = start_limit
         self._clock = clock

@@ -22,7 +22,7 @@ PRLOOMS_KEYS = frozenset({"on_error"})
 """Keys of a plugin's table that are prloom's, not the plugin's."""
 
 
-def build(key: str, module: ModuleType, values: Mapping[str, Json]) -> tuple[Any, tuple[str, ...]]:
+def config(key: str, module: ModuleType, values: Mapping[str, Json]) -> tuple[Any, tuple[str, ...]]:
     """Return the plugin's `config`, and warnings; raises ExtensionError, whose text names each key and its problem."""
     own = {name: value for name, value in values.items() if name not in PRLOOMS_KEYS}
     model = getattr(module, "Config", None)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from prloom.extensions import settings
+from prloom.extensions import inputs
 
 
 def test_what_programs_need_is_passed_on_and_the_rest_is_not() -> None:
@@ -17,11 +17,11 @@ def test_what_programs_need_is_passed_on_and_the_rest_is_not() -> None:
         "SSH_AUTH_SOCK": "/agent",
     }
 
-    assert set(settings.environment(environ, ())) == {"PATH", "HOME", "LC_ALL", "https_proxy", "PYTHONPATH"}
+    assert set(inputs.environment(environ, ())) == {"PATH", "HOME", "LC_ALL", "https_proxy", "PYTHONPATH"}
 
 
 def test_a_plugin_gets_the_variables_that_it_asks_for() -> None:
-    assert settings.environment({"SLACK_TOKEN": "s", "OTHER": "o"}, ["SLACK_TOKEN", "ABSENT"]) == {"SLACK_TOKEN": "s"}
+    assert inputs.environment({"SLACK_TOKEN": "s", "OTHER": "o"}, ["SLACK_TOKEN", "ABSENT"]) == {"SLACK_TOKEN": "s"}
 
 
 FORGE_SECRETS = [
@@ -44,9 +44,9 @@ FORGE_SECRETS = [
 
 @pytest.mark.parametrize("name", FORGE_SECRETS)
 def test_a_forges_token_is_given_to_no_plugin_even_if_it_asks(name: str) -> None:
-    assert settings.environment({name: "secret"}, [name]) == {}
+    assert inputs.environment({name: "secret"}, [name]) == {}
 
 
 @pytest.mark.parametrize("name", ["SLACK_TOKEN", "GITHUB_REPOSITORY", "GITHUB_API_URL", "MONKEY", "GHOST_TOKEN"])
 def test_other_variables_may_be_asked_for(name: str) -> None:
-    assert settings.environment({name: "value"}, [name]) == {name: "value"}
+    assert inputs.environment({name: "value"}, [name]) == {name: "value"}
