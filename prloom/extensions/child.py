@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import secrets
 import signal
 import sys
+import time
 from asyncio.subprocess import SubprocessStreamProtocol
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import psutil
+
+from prloom import processes
 from prloom.errors import ExtensionError
-from prloom.extensions import descendants
 from prloom.extensions.jsonrpc import messages
 from prloom.extensions.jsonrpc.asyncio_peer import Answer, AsyncioPeer, Hear
 from prloom.extensions.plugin_log import LineCutter, PluginLog
@@ -85,13 +89,13 @@ class Child:
             self._told(self)
             self._peer.lose(self.how)
             if not self._pipes.exited.is_set():  # the loop is being torn down
-                descendants.kill(self._pid, self._mark, exited=False)
+                kill(self._pid, self._mark, exited=False)
             self._transport.close()
             self._log.settle()
 
     async def _kill(self) -> None:
         exited = self._pipes.exited.is_set()
-        await asyncio.to_thread(descendants.kill, self._pid, self._mark, exited=exited)
+        await asyncio.to_thread(kill, self._pid, self._mark, exited=exited)
 
     async def _listen(self) -> None:
         """Log what the process prints."""
@@ -126,7 +130,7 @@ async def spawn(*, environ: Mapping[str, str], cwd: Path, log: PluginLog, answer
     loop = asyncio.get_running_loop()
     try:
         transport, pipes = await loop.subprocess_exec(
-            lambda: _Pipes(loop), *_ARGV, env={**environ, descendants.MARK: mark}, cwd=cwd, start_new_session=True
+            lambda: _Pipes(loop), *_ARGV, env={**environ, MARK: mark}, cwd=cwd, start_new_session=True
         )
     except OSError as error:
         raise ExtensionError(f"its process could not be started: {error}") from error
@@ -147,3 +151,72 @@ def _exit(code: int | None) -> str:
         return f"it was ended by {signal.Signals(-code).name}"
     except ValueError:
         return f"it was ended by signal {-code}"
+
+
+MARK = "PRLOOM_HOST_ID"
+"""The variable in a host's environment by which its descendants are known, wherever they went."""
+
+_ROUNDS = 3  # a process that is ended may have started another one just before
+_PATIENCE = 10.0  # seconds for the reaper to end all that is below it
+_PAUSE = 0.01
+
+
+def kill(pid: int, mark: str, *, exited: bool) -> None:
+    """Have the reaper `pid` end all that is below it; then see to what it may have missed because it was killed itself.
+
+    That is its process group, the processes below it, and those that carry the mark in their environment. Of a reaper
+    that has exited, the group may live on. Its number is given to no other process before the group is empty; so where
+    there is such a process, there is no such group, and nothing but the mark counts.
+    """
+    exited = exited or _reaped(pid)
+    if exited:
+        below = []
+    else:
+        below = _below(pid)
+    if not (exited and psutil.pid_exists(pid)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+    _kill(below)
+    for _ in range(_ROUNDS):
+        strays = _marked(mark)
+        if not strays:
+            return
+        _kill(strays)
+
+
+def _reaped(pid: int) -> bool:
+    """Ask the reaper to end all and itself, and wait for it; return whether it has."""
+    reaper = processes.identity(pid)
+    if reaper is None:
+        return True
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    given_up = time.monotonic() + _PATIENCE
+    while processes.alive(reaper):
+        if time.monotonic() > given_up:
+            return False
+        time.sleep(_PAUSE)
+    return True
+
+
+def _below(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def _marked(mark: str) -> list[psutil.Process]:
+    found = []
+    for pid in psutil.pids():
+        with contextlib.suppress(psutil.Error, OSError):  # gone, or somebody else's
+            process = psutil.Process(pid)
+            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def _kill(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
