@@ -19,7 +19,7 @@ from prloom.api.bridge import Acknowledges, Bridge
 from prloom.config import durations
 from prloom.config.problems import InvalidValue
 from prloom.errors import ExtensionError
-from prloom.extensions import bridge_shape, discovery, keys, loading, tracebacks
+from prloom.extensions import bridge_shape, discovery, keys, loading
 from prloom.model.action import React
 from prloom.model.event import Event
 from prloom.model.record import Json
@@ -214,7 +214,7 @@ def _guarded(what: str, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - what 
     except (KeyboardInterrupt, ExtensionError):
         raise
     except BaseException as error:
-        raise ExtensionError(f"{what} raised {tracebacks.describe(error)}{_place(error)}") from error
+        raise ExtensionError(f"{what} raised {loading.describe_error(error)}{_place(error)}") from error
 
 
 def _place(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from prloom.api.context import HookContext, Services
 from prloom.api.plugin import Handler, Registrations
 from prloom.api.triage import TriageContext
 from prloom.errors import ExtensionError
-from prloom.extensions import tracebacks
+from prloom.extensions import loading
 from prloom.model import record
 from prloom.model.event import Event
 from prloom.model.hook import HookCall, Outcome, Writes
@@ -35,7 +35,7 @@ def run_hook(key: str, registrations: Registrations, call: HookCall, services: S
     try:
         outcome = _run(key, handlers, call, services)
     except BaseException as error:
-        if tracebacks.is_interrupt(error):
+        if loading.is_interrupt(error):
             raise
         raise ExtensionError(_blame(key, call.hook, error)) from error
     return _carried(key, call.hook, outcome)
@@ -183,4 +183,4 @@ def _carried(key: str, hook: str, outcome: Outcome) -> Outcome:
 def _blame(key: str, hook: str, error: BaseException) -> str:
     if isinstance(error, ExtensionError) and str(error).startswith(f"plugin {key}: "):
         return str(error)  # the context's own words, which name the plugin and the call
-    return f"plugin {key}: {hook} raised {tracebacks.describe(error)}"
+    return f"plugin {key}: {hook} raised {loading.describe_error(error)}"

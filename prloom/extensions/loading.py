@@ -1,4 +1,4 @@
-"""Execute a plugin's module and let it register; whatever goes wrong there is recorded on it and rolled back."""
+"""Execute a plugin's module and let it register; say in one line what a plugin raised."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from prloom.api import hooks
 from prloom.api.plugin import Manifest, PluginContext, Registrations
-from prloom.errors import ExtensionError
-from prloom.extensions import inputs, keys, tracebacks
+from prloom.errors import ExtensionError, leaves
+from prloom.extensions import inputs, keys
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.model.record import Json
 
@@ -41,12 +43,12 @@ def load(found: DiscoveredPlugin, values: Mapping[str, Json]) -> LoadedPlugin:
         return _registered(found, values)
     except BaseException as error:
         _restore(found, before)
-        if tracebacks.is_interrupt(error):
+        if is_interrupt(error):
             raise
         if isinstance(error, ExtensionError):
             text = str(error)
         else:
-            text = tracebacks.describe(error)
+            text = describe_error(error)
         if text.startswith(f"plugin {found.key}"):
             named = text
         else:
@@ -182,3 +184,47 @@ def _broken_promises(key: str, manifest: Manifest, made: Registrations) -> list[
         for what, promised, kept in promises
         for name in sorted(promised - kept)
     ]
+
+
+_LONGEST = 500  # characters of an exception's text: it may quote a whole comment
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the exception's type, its text and the plugin's line that it came from; of a group, those of the first."""
+    error = next(leaves(error), error)
+    text = type(error).__name__
+    said = " ".join(_said(error).split())
+    if said:
+        text += f": {said if len(said) <= _LONGEST else said[: _LONGEST - 1] + '…'}"
+    own = plugin_frames(error)
+    if own:
+        return f"{text} ({own[-1]})"
+    return text
+
+
+def plugin_frames(error: BaseException, *, most: int = 5) -> tuple[str, ...]:
+    """Return the last steps through the plugin's own code, each as `file, line N, in function`."""
+    steps = list(_steps(error.__traceback__))
+    own = [step for module, step in steps if module.startswith(f"{keys.PACKAGE}.")]
+    return tuple(own[-most:])
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether a person interrupted the program: they only reach its main thread, elsewhere the plugin raised it."""
+    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
+
+
+def _steps(trace: TracebackType | None) -> list[tuple[str, str]]:
+    found = []
+    for frame, line in traceback.walk_tb(trace):
+        code = frame.f_code
+        module = str(frame.f_globals.get("__name__", ""))
+        found.append((module, f"{Path(code.co_filename).name}, line {line}, in {code.co_name}"))
+    return found
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - an exception's own __str__ may raise anything
+        return "(its text cannot be shown)"

@@ -21,7 +21,7 @@ from msgspec import field
 
 from prloom.api import Json
 from prloom.errors import ExtensionError
-from prloom.extensions import inputs, tracebacks
+from prloom.extensions import inputs, loading
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.model import record
 from prloom.model.record import Record
@@ -101,7 +101,7 @@ def _problem(promise: Callable[[], None]) -> str | None:
     except (AssertionError, ExtensionError) as error:
         return str(error)
     except BaseException as error:  # noqa: BLE001 - the plugin's code may raise anything
-        return tracebacks.describe(error)
+        return loading.describe_error(error)
     return None
 
 

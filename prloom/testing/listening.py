@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from prloom.extensions import tracebacks
+from prloom.extensions import loading
 from prloom.extensions.jsonrpc.messages import RpcError
 
 _LOGS = "prloom.plugin."
@@ -51,7 +51,7 @@ def frames(error: BaseException) -> tuple[str, ...]:
     while step is not None:
         if isinstance(step, RpcError) and step.data:
             return tuple(str(line) for line in step.data)
-        if found := tracebacks.frames(step):
+        if found := loading.plugin_frames(step):
             return found
         step = step.__cause__
     return ()

@@ -15,7 +15,7 @@ import msgspec
 from prloom.api.context import Services
 from prloom.api.plugin import Registrations
 from prloom.errors import ExtensionError
-from prloom.extensions import calling, loading, tracebacks
+from prloom.extensions import calling, loading
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host import interface
 from prloom.extensions.host.interface import START_LIMIT, HookFailed, Registered
@@ -64,7 +64,7 @@ class InlineHost:
             text = f"{call.hook} took longer than {limit.total_seconds():g} s and was stopped"
             raise HookFailed(f"plugin {self.key}: {text}", kind="overran") from error
         except ExtensionError as error:
-            self._log.recorded(logging.INFO, "\n".join(tracebacks.frames(error.__cause__ or error)))
+            self._log.recorded(logging.INFO, "\n".join(loading.plugin_frames(error.__cause__ or error)))
             raise HookFailed(str(error)) from error
         finally:
             flight.end()

@@ -12,7 +12,7 @@ from prloom.api.context import Services
 from prloom.api.plugin import Registrations
 from prloom.core import bounds
 from prloom.errors import ExtensionError
-from prloom.extensions import tracebacks
+from prloom.extensions import loading
 from prloom.model.hook import HookCall, Outcome
 from prloom.model.record import Json, Record
 
@@ -81,7 +81,7 @@ def _passes(name: str, check: Callable[[], bool], warnings: list[str]) -> bool:
     try:
         return bool(check())
     except BaseException as error:  # noqa: BLE001 - a plugin's own code; a check that raises is one that failed
-        warnings.append(f"the check of tool {name!r} raised {tracebacks.describe(error)}")
+        warnings.append(f"the check of tool {name!r} raised {loading.describe_error(error)}")
         return False
 
 

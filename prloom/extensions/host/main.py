@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import BinaryIO, NoReturn
 
 from prloom.errors import ExtensionError
-from prloom.extensions import calling, loading, reaper, tracebacks
+from prloom.extensions import calling, loading, reaper
 from prloom.extensions.host import interface, protocol
 from prloom.extensions.jsonrpc import messages
 from prloom.extensions.jsonrpc.messages import ConnectionLostError, RpcError
@@ -61,7 +61,9 @@ class PluginProcess:
         try:
             return calling.run_hook(self._loaded.key, self._loaded.registrations, asked.call, services)
         except ExtensionError as error:
-            raise RpcError(str(error), messages.PLUGIN_FAILED, tracebacks.frames(error.__cause__ or error)) from error
+            raise RpcError(
+                str(error), messages.PLUGIN_FAILED, loading.plugin_frames(error.__cause__ or error)
+            ) from error
 
 
 class _Remote:
