@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Self
 
 from prloom.api.context import Services
-from prloom.extensions.host import protocol
-from prloom.extensions.host.protocol import EventsRead, ReadEvents, ReadPlan, RunAgent
+from prloom.extensions.host import interface
+from prloom.extensions.host.interface import EventsRead, ReadEvents, ReadPlan, RunAgent
 from prloom.extensions.jsonrpc import messages
 from prloom.extensions.jsonrpc.messages import RpcError
 from prloom.model import record
@@ -108,11 +108,11 @@ class RunningCall:
 
     async def _answer(self, method: str, params: Json) -> Json:
         match method:
-            case protocol.RUN_AGENT:
+            case interface.RUN_AGENT:
                 return await self.run_agent(record.from_wire(RunAgent, params))
-            case protocol.READ_EVENTS:
+            case interface.READ_EVENTS:
                 return await asyncio.to_thread(self._read_events, record.from_wire(ReadEvents, params))
-            case protocol.READ_PLAN:
+            case interface.READ_PLAN:
                 asked = record.from_wire(ReadPlan, params)
                 return await asyncio.to_thread(self.services.read_plan, asked.plan_id)
             case _:

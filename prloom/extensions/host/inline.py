@@ -18,8 +18,7 @@ from prloom.errors import ExtensionError
 from prloom.extensions import calling, loading
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host import interface
-from prloom.extensions.host.interface import START_LIMIT, HookFailed, Registered
-from prloom.extensions.host.protocol import RunAgent
+from prloom.extensions.host.interface import START_LIMIT, HookFailed, Registered, RunAgent
 from prloom.extensions.plugin_log import PluginLog
 from prloom.extensions.running_call import Deadline, RunningCall
 from prloom.model import record

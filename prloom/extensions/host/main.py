@@ -12,7 +12,7 @@ from typing import BinaryIO, NoReturn
 
 from prloom.errors import ExtensionError
 from prloom.extensions import calling, loading, reaper
-from prloom.extensions.host import interface, protocol
+from prloom.extensions.host import interface
 from prloom.extensions.jsonrpc import messages
 from prloom.extensions.jsonrpc.messages import ConnectionLostError, RpcError
 from prloom.extensions.jsonrpc.thread_peer import ThreadPeer
@@ -38,14 +38,14 @@ class PluginProcess:
 
     def _answer(self, method: str, params: Json) -> Json:
         match method:
-            case protocol.INITIALIZE:
-                return self._load(record.from_wire(protocol.Initialize, params))
-            case protocol.HOOK:
-                return self._run(record.from_wire(protocol.RunHook, params))
+            case interface.INITIALIZE:
+                return self._load(record.from_wire(interface.Initialize, params))
+            case interface.HOOK:
+                return self._run(record.from_wire(interface.RunHook, params))
             case _:
                 raise RpcError(f"there is no method {method!r}", messages.METHOD_NOT_FOUND)
 
-    def _load(self, asked: protocol.Initialize) -> interface.Registered:
+    def _load(self, asked: interface.Initialize) -> interface.Registered:
         logging.basicConfig(handlers=[_Forward(asked.found.key, self._peer)], level=asked.log_level, force=True)
         _limit_memory(asked.memory)
         loaded = loading.load(asked.found, asked.settings)
@@ -54,7 +54,7 @@ class PluginProcess:
         self._loaded = loaded
         return interface.registered(loaded.registrations, loaded.warnings)
 
-    def _run(self, asked: protocol.RunHook) -> Outcome:
+    def _run(self, asked: interface.RunHook) -> Outcome:
         if self._loaded is None or self._loaded.registrations is None:
             raise RpcError("the plugin is not loaded", messages.INVALID_REQUEST)
         services = _Remote(self._loaded.key, self._peer, asked.number)
@@ -77,8 +77,8 @@ class _Remote:
     async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
         from asyncio import wrap_future  # noqa: PLC0415 - imported by whoever awaits this
 
-        asked = protocol.RunAgent(number=self._number, prompt=prompt, files=tuple(files), stage=stage, model=model)
-        future = self._peer.request(protocol.RUN_AGENT, asked)
+        asked = interface.RunAgent(number=self._number, prompt=prompt, files=tuple(files), stage=stage, model=model)
+        future = self._peer.request(interface.RUN_AGENT, asked)
         try:
             return str(await wrap_future(future))
         except (RpcError, ConnectionLostError) as error:
@@ -91,14 +91,14 @@ class _Remote:
             wanted = None
         else:
             wanted = tuple(types)
-        asked = protocol.ReadEvents(number=self._number, types=wanted, since_id=since_id, limit=limit)
-        result = self._ask("read_events", protocol.READ_EVENTS, asked)
-        read = record.from_wire(protocol.EventsRead, result)
+        asked = interface.ReadEvents(number=self._number, types=wanted, since_id=since_id, limit=limit)
+        result = self._ask("read_events", interface.READ_EVENTS, asked)
+        read = record.from_wire(interface.EventsRead, result)
         return read.events, read.last_id
 
     def read_plan(self, plan_id: str) -> str:
-        asked = protocol.ReadPlan(number=self._number, plan_id=plan_id)
-        return str(self._ask("read_plan", protocol.READ_PLAN, asked))
+        asked = interface.ReadPlan(number=self._number, plan_id=plan_id)
+        return str(self._ask("read_plan", interface.READ_PLAN, asked))
 
     def _ask(self, name: str, method: str, params: Json) -> Json:
         try:
@@ -127,7 +127,7 @@ class _Forward(logging.Handler):
             else:
                 named = f"{entry.name}: {text}"
             said = named[:_LONGEST_RECORD].encode("utf-8", "replace").decode()
-            self._peer.notify(protocol.LOG, protocol.LogRecord(level=entry.levelno, message=said))
+            self._peer.notify(interface.LOG, interface.LogRecord(level=entry.levelno, message=said))
         except Exception:  # noqa: BLE001 - as every handler does: logging must not break what logs
             self.handleError(entry)
 

@@ -19,7 +19,7 @@ from prloom.errors import ExtensionError
 from prloom.extensions import child, inputs
 from prloom.extensions.child import Child
 from prloom.extensions.discovery import DiscoveredPlugin
-from prloom.extensions.host import protocol
+from prloom.extensions.host import interface
 from prloom.extensions.host.interface import START_LIMIT, HookFailed, Registered
 from prloom.extensions.jsonrpc import messages
 from prloom.extensions.jsonrpc.messages import ConnectionLostError, ProtocolError, RpcError
@@ -86,7 +86,7 @@ class ProcessHost:
         flight = self._flights[number] = RunningCall(services, deadline)
         try:
             async with deadline:
-                outcome = await _outcome(living, protocol.RunHook(number=number, call=call))
+                outcome = await _outcome(living, interface.RunHook(number=number, call=call))
         except TimeoutError as error:
             await living.end(f"{call.hook} of {call.plan_id} took too long", spared=True)
             text = f"{call.hook} took longer than {limit.total_seconds():g} s and was stopped"
@@ -145,13 +145,13 @@ class ProcessHost:
         return started
 
     async def _initialized(self, started: Child) -> Registered:
-        asked = protocol.Initialize(
+        asked = interface.Initialize(
             found=self._found, settings=self._settings, log_level=self._log.level, memory=self._memory
         )
         failed = f"plugin {self.key} could not be loaded"
         try:
             async with asyncio.timeout(self._start_limit.total_seconds()):
-                return record.from_wire(Registered, await started.request(protocol.INITIALIZE, asked))
+                return record.from_wire(Registered, await started.request(interface.INITIALIZE, asked))
         except RpcError as error:
             raise ExtensionError(str(error)) from error
         except TimeoutError as error:
@@ -185,12 +185,12 @@ class ProcessHost:
         return await flight.answer(method, params)
 
     def _hear(self, method: str, params: Json) -> None:
-        if method == protocol.LOG and isinstance(params, dict):
+        if method == interface.LOG and isinstance(params, dict):
             self._log.recorded(params.get("level"), params.get("message"))
 
 
-async def _outcome(living: Child, asked: protocol.RunHook) -> Outcome:
-    wire = await living.request(protocol.HOOK, asked)
+async def _outcome(living: Child, asked: interface.RunHook) -> Outcome:
+    wire = await living.request(interface.HOOK, asked)
     try:
         return record.from_wire(Outcome, wire)
     except msgspec.ValidationError as error:
