@@ -17,7 +17,7 @@ import psutil
 
 from prloom import processes
 from prloom.errors import ExtensionError
-from prloom.extensions.jsonrpc import messages
+from prloom.extensions import jsonrpc
 from prloom.extensions.jsonrpc.asyncio_peer import Answer, AsyncioPeer, Hear
 from prloom.extensions.plugin_log import LineCutter, PluginLog
 from prloom.model.record import Json
@@ -115,7 +115,7 @@ class _Pipes(SubprocessStreamProtocol):
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(limit=messages.LIMIT, loop=loop)
+        super().__init__(limit=jsonrpc.LIMIT, loop=loop)
         self.exited = asyncio.Event()
 
     def process_exited(self) -> None:

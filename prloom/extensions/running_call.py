@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Self
 
 from prloom.api.context import Services
+from prloom.extensions import jsonrpc
 from prloom.extensions.host import interface
 from prloom.extensions.host.interface import EventsRead, ReadEvents, ReadPlan, RunAgent
-from prloom.extensions.jsonrpc import messages
-from prloom.extensions.jsonrpc.messages import RpcError
+from prloom.extensions.jsonrpc import RpcError
 from prloom.model import record
 from prloom.model.record import Json
 
@@ -85,7 +85,7 @@ class RunningCall:
         except RpcError:
             raise
         except Exception as error:
-            raise RpcError(str(error) or type(error).__name__, messages.SERVICE_FAILED) from error
+            raise RpcError(str(error) or type(error).__name__, jsonrpc.SERVICE_FAILED) from error
 
     async def run_agent(self, asked: RunAgent) -> str:
         """Run an agent; it is ended with the call."""
@@ -116,7 +116,7 @@ class RunningCall:
                 asked = record.from_wire(ReadPlan, params)
                 return await asyncio.to_thread(self.services.read_plan, asked.plan_id)
             case _:
-                raise RpcError(f"there is no method {method!r}", messages.METHOD_NOT_FOUND)
+                raise RpcError(f"there is no method {method!r}", jsonrpc.METHOD_NOT_FOUND)
 
     def _read_events(self, asked: ReadEvents) -> EventsRead:
         events, last = self.services.read_events(types=asked.types, since_id=asked.since_id, limit=asked.limit)

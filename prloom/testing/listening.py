@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from prloom.extensions import loading
-from prloom.extensions.jsonrpc.messages import RpcError
+from prloom.extensions.jsonrpc import RpcError
 
 _LOGS = "prloom.plugin."
 

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import BinaryIO, NoReturn
 
 from prloom.errors import ExtensionError
-from prloom.extensions import calling, loading, reaper
+from prloom.extensions import calling, jsonrpc, loading, reaper
 from prloom.extensions.host import interface
-from prloom.extensions.jsonrpc import messages
-from prloom.extensions.jsonrpc.messages import ConnectionLostError, RpcError
+from prloom.extensions.jsonrpc import ConnectionLostError, RpcError
 from prloom.extensions.jsonrpc.thread_peer import ThreadPeer
 from prloom.extensions.loading import LoadedPlugin
 from prloom.model import record
@@ -43,26 +42,26 @@ class PluginProcess:
             case interface.HOOK:
                 return self._run(record.from_wire(interface.RunHook, params))
             case _:
-                raise RpcError(f"there is no method {method!r}", messages.METHOD_NOT_FOUND)
+                raise RpcError(f"there is no method {method!r}", jsonrpc.METHOD_NOT_FOUND)
 
     def _load(self, asked: interface.Initialize) -> interface.Registered:
         logging.basicConfig(handlers=[_Forward(asked.found.key, self._peer)], level=asked.log_level, force=True)
         _limit_memory(asked.memory)
         loaded = loading.load(asked.found, asked.settings)
         if loaded.registrations is None:
-            raise RpcError(loaded.error or "", messages.PLUGIN_FAILED)
+            raise RpcError(loaded.error or "", jsonrpc.PLUGIN_FAILED)
         self._loaded = loaded
         return interface.registered(loaded.registrations, loaded.warnings)
 
     def _run(self, asked: interface.RunHook) -> Outcome:
         if self._loaded is None or self._loaded.registrations is None:
-            raise RpcError("the plugin is not loaded", messages.INVALID_REQUEST)
+            raise RpcError("the plugin is not loaded", jsonrpc.INVALID_REQUEST)
         services = _Remote(self._loaded.key, self._peer, asked.number)
         try:
             return calling.run_hook(self._loaded.key, self._loaded.registrations, asked.call, services)
         except ExtensionError as error:
             raise RpcError(
-                str(error), messages.PLUGIN_FAILED, loading.plugin_frames(error.__cause__ or error)
+                str(error), jsonrpc.PLUGIN_FAILED, loading.plugin_frames(error.__cause__ or error)
             ) from error
 
 

@@ -16,13 +16,12 @@ from prloom.api.context import Services
 from prloom.core import backoff
 from prloom.core.backoff import Backoff
 from prloom.errors import ExtensionError
-from prloom.extensions import child, inputs
+from prloom.extensions import child, inputs, jsonrpc
 from prloom.extensions.child import Child
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host import interface
 from prloom.extensions.host.interface import START_LIMIT, HookFailed, Registered
-from prloom.extensions.jsonrpc import messages
-from prloom.extensions.jsonrpc.messages import ConnectionLostError, ProtocolError, RpcError
+from prloom.extensions.jsonrpc import ConnectionLostError, ProtocolError, RpcError
 from prloom.extensions.plugin_log import PluginLog
 from prloom.extensions.running_call import Deadline, RunningCall
 from prloom.model import record
@@ -181,7 +180,7 @@ class ProcessHost:
         if isinstance(number, int):
             flight = self._flights.get(number)
         if flight is None:
-            raise RpcError("the call that this belongs to has ended", messages.INVALID_REQUEST)
+            raise RpcError("the call that this belongs to has ended", jsonrpc.INVALID_REQUEST)
         return await flight.answer(method, params)
 
     def _hear(self, method: str, params: Json) -> None:

@@ -7,8 +7,8 @@ import contextlib
 import itertools
 from collections.abc import Awaitable, Callable
 
-from prloom.extensions.jsonrpc import messages
-from prloom.extensions.jsonrpc.messages import (
+from prloom.extensions import jsonrpc
+from prloom.extensions.jsonrpc import (
     ConnectionLostError,
     ErrorResponse,
     Message,
@@ -38,13 +38,13 @@ class AsyncioPeer:
         self._answer = answer
         self._hear = hear
         self._numbers = itertools.count(1)
-        self._waiting: dict[messages.Id, asyncio.Future[Json]] = {}
+        self._waiting: dict[jsonrpc.Id, asyncio.Future[Json]] = {}
         self._lost: str | None = None
 
     async def request(self, method: str, params: Json) -> Json:
         """Ask the other side; raises RpcError, ConnectionLostError, and ProtocolError for what cannot be sent."""
         number = next(self._numbers)
-        line = messages.encode(Request(number, method, params))
+        line = jsonrpc.encode(Request(number, method, params))
         if self._lost is not None:
             raise ConnectionLostError(self._lost)
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
@@ -62,13 +62,13 @@ class AsyncioPeer:
             running: set[asyncio.Task[None]] = set()
             try:
                 while line := await self._source.readline():
-                    self._take(messages.decode(line), replies, running)
+                    self._take(jsonrpc.decode(line), replies, running)
                     if len(running) >= _MOST_REPLIES:
                         await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             except ProtocolError as error:
                 return str(error)
             except ValueError:  # what a stream's reader raises at its limit
-                return f"a line is longer than {messages.LIMIT} bytes"
+                return f"a line is longer than {jsonrpc.LIMIT} bytes"
             except OSError:  # reset: as good as closed
                 return None
             finally:
@@ -100,7 +100,7 @@ class AsyncioPeer:
             case _:
                 pass  # an answer that nobody waits for any more
 
-    def _future(self, of: messages.Id) -> asyncio.Future[Json] | None:
+    def _future(self, of: jsonrpc.Id) -> asyncio.Future[Json] | None:
         future = self._waiting.get(of)
         if future is not None and not future.done():
             return future
@@ -111,16 +111,16 @@ class AsyncioPeer:
         try:
             reply = Response(request.id, await self._answer(request.method, request.params))
         except asyncio.CancelledError:
-            self._sink.write(messages.encode(ErrorResponse(request.id, messages.INTERNAL_ERROR, "it was cancelled")))
+            self._sink.write(jsonrpc.encode(ErrorResponse(request.id, jsonrpc.INTERNAL_ERROR, "it was cancelled")))
             raise
         except RpcError as error:
             reply = ErrorResponse(request.id, error.code, str(error), error.data)
         except Exception as error:  # noqa: BLE001 - the other side waits for an answer
-            reply = ErrorResponse(request.id, messages.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+            reply = ErrorResponse(request.id, jsonrpc.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
         try:
-            line = messages.encode(reply)
+            line = jsonrpc.encode(reply)
         except ProtocolError as error:
-            line = messages.encode(ErrorResponse(request.id, error.code, str(error)))
+            line = jsonrpc.encode(ErrorResponse(request.id, error.code, str(error)))
         await self._send(line)
 
     async def _send(self, line: bytes) -> None:

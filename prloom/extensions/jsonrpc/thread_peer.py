@@ -14,8 +14,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from prloom.extensions.jsonrpc import messages
-from prloom.extensions.jsonrpc.messages import (
+from prloom.extensions import jsonrpc
+from prloom.extensions.jsonrpc import (
     ConnectionLostError,
     ErrorResponse,
     Message,
@@ -72,13 +72,13 @@ class ThreadPeer:
         self._threads = Threads()
         self._writing = threading.Lock()
         self._numbers = itertools.count(1)
-        self._waiting: dict[messages.Id, Future[Json]] = {}
+        self._waiting: dict[jsonrpc.Id, Future[Json]] = {}
 
     def serve(self) -> None:
         """Read until the other side is gone."""
         while (line := self._line()).endswith(b"\n"):  # one that is torn, or longer than any message, is the last
             try:
-                message = messages.decode(line)
+                message = jsonrpc.decode(line)
             except ProtocolError as error:
                 self._send(ErrorResponse(None, error.code, str(error)))
             else:
@@ -100,7 +100,7 @@ class ThreadPeer:
 
     def _line(self) -> bytes:
         try:
-            return self._source.readline(messages.LIMIT + 1)
+            return self._source.readline(jsonrpc.LIMIT + 1)
         except OSError:  # closed by the plugin's own code
             return b""
 
@@ -122,16 +122,16 @@ class ThreadPeer:
         except RpcError as error:
             reply = ErrorResponse(request.id, error.code, str(error), error.data)
         except msgspec.ValidationError as error:
-            reply = ErrorResponse(request.id, messages.INVALID_PARAMS, f"{request.method}: {error}")
+            reply = ErrorResponse(request.id, jsonrpc.INVALID_PARAMS, f"{request.method}: {error}")
         except BaseException as error:  # noqa: BLE001 - whatever it is, the other side waits for an answer
-            reply = ErrorResponse(request.id, messages.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+            reply = ErrorResponse(request.id, jsonrpc.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
         try:
             self._send(reply)
         except ProtocolError as error:
             self._send(ErrorResponse(request.id, error.code, str(error)))
 
     def _send(self, message: Message) -> None:
-        line = messages.encode(message)
+        line = jsonrpc.encode(message)
         try:
             with self._writing:
                 rest = memoryview(line)
