@@ -10,7 +10,7 @@ import msgspec
 
 from prloom.api import strict
 from prloom.api.context import HookContext, Services
-from prloom.core.backoff import SHORTEST
+from prloom.backoff import SHORTEST
 from prloom.model import record
 from prloom.model.decision import Deferral, OnExpire
 from prloom.model.event import Event

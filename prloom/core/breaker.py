@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from prloom.core import backoff
-from prloom.core.backoff import Backoff
+from prloom import backoff
+from prloom.backoff import Backoff
 
 THRESHOLD = 5
 """Failures in a row after which a plugin is switched off."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from prloom.core import backoff, clock_rollback
-from prloom.core.backoff import SHORTEST, Backoff
+from prloom import backoff
+from prloom.backoff import SHORTEST, Backoff
+from prloom.core import clock_rollback
 from prloom.model import record
 from prloom.model.decision import Change, Deferral, OnExpire
 from prloom.model.state import OpenEvent

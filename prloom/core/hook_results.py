@@ -9,8 +9,9 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from prloom.core import backoff, commits, deferral, marker
-from prloom.core.backoff import Backoff
+from prloom import backoff
+from prloom.backoff import Backoff
+from prloom.core import commits, deferral, marker
 from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Change

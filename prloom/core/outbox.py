@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Literal
 
-from prloom.core import backoff, clock_rollback
-from prloom.core.backoff import Backoff
+from prloom import backoff
+from prloom.backoff import Backoff
+from prloom.core import clock_rollback
 from prloom.model import record
 from prloom.model.decision import DeliveryChange
 from prloom.model.state import DeliveryState, QueuedAction, Receipt

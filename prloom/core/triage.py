@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from prloom.core import backoff, bounds, deferral, marker, reply_sanitizer
-from prloom.core.backoff import Backoff
+from prloom import backoff
+from prloom.backoff import Backoff
+from prloom.core import bounds, deferral, marker, reply_sanitizer
 from prloom.model import record
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Thread, Todo

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from prloom.backoff import Backoff
 from prloom.core import clock_rollback, deferral, triage
-from prloom.core.backoff import Backoff
 from prloom.model import record
 from prloom.model.decision import Change
 from prloom.model.state import OpenEvent

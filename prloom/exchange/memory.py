@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from prloom.backoff import Backoff
 from prloom.exchange import ids, rules, transitions
 from prloom.exchange.claim import Availability, Claim, Delivery, MessageEntry, Settled
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
 from prloom.exchange.message import Message
 from prloom.exchange.notifier import Notifier
 from prloom.exchange.protocol import PAGE, ClaimTaken, Listener, MessageFilter
-from prloom.exchange.rules import Backoff
 from prloom.exchange.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class MemoryStore:
 
     def __init__(self, *, clock: Callable[[], datetime] | None = None, backoff: Backoff | None = None) -> None:
         self.now = clock or (lambda: datetime.now(UTC))
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff or rules.RETRIES
         self._lock = threading.RLock()
         self._messages: dict[str, Message] = {}
         self._deliveries: dict[str, Delivery] = {}

@@ -13,7 +13,7 @@
 make, as tests to derive from.
 """
 
-from prloom.core.backoff import Backoff
+from prloom.backoff import Backoff
 from prloom.model.hook import Limits
 from prloom.testing.events import (
     NOW,

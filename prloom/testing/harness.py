@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from prloom.api import Event, Json, Target, duration, iso
+from prloom.backoff import Backoff
 from prloom.core import commands, deferral, dispatch, hook_results, notices
-from prloom.core.backoff import Backoff
 from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Subscribers
 from prloom.core.hook_results import OnError
 from prloom.errors import ExtensionError

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prloom.backoff import Backoff
 from prloom.core import hook_results, marker
-from prloom.core.backoff import Backoff
 from prloom.core.hook_results import HookResult
 from prloom.model import record
 from prloom.model.action import Action

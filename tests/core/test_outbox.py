@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prloom.backoff import Backoff
 from prloom.core import outbox
-from prloom.core.backoff import Backoff
 from prloom.core.outbox import RECEIPTS
 from prloom.model import record
 from prloom.model.decision import DeliveryChange

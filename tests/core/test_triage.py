@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from prloom.backoff import Backoff
 from prloom.core import marker, triage
-from prloom.core.backoff import Backoff
 from prloom.core.triage import LONGEST_ANSWER, AnswerItem, NewTodo, TriageAnswer, TriageResult
 from prloom.model import record
 from prloom.model.action import Comment

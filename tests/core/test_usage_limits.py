@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from prloom.backoff import Backoff
 from prloom.core import usage_limits
-from prloom.core.backoff import Backoff
 from prloom.core.usage_limits import UsageLimit
 from prloom.model import record
 from prloom.model.decision import Deferral

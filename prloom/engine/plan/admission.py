@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
+from prloom.backoff import Backoff
 from prloom.core import acknowledgements, admission, deferral, marker, notices, trust
 from prloom.core.admission import OwnPosts
-from prloom.core.backoff import Backoff
 from prloom.core.trust import Held, Trusted, Unknown
 from prloom.engine.bus import entries, history, receipts
 from prloom.engine.plan.runtime import PlanRuntime

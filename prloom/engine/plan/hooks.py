@@ -12,8 +12,8 @@ from datetime import timedelta
 
 from prloom import errors
 from prloom.api.context import Services
+from prloom.backoff import SHORTEST
 from prloom.core import breaker, hook_results
-from prloom.core.backoff import SHORTEST
 from prloom.core.dispatch import RunHook
 from prloom.core.hook_results import OnError
 from prloom.engine.bus.event_store import TooLongError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from prloom.backoff import Backoff
 from prloom.config.models import Config
-from prloom.core.backoff import Backoff
 from prloom.core.trust import Policy
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from prloom import backoff
 from prloom.api.bridge import TrackedPlan
-from prloom.core import backoff, bounds
-from prloom.core.backoff import Backoff
+from prloom.backoff import Backoff
+from prloom.core import bounds
 from prloom.engine.bus import history, plans
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
 from prloom.engine.bus.files import PlanFolder

@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from prloom import errors
+from prloom import backoff, errors
 from prloom.api.bridge import BridgeContext, Polled
 from prloom.api.http import HttpError
+from prloom.backoff import Backoff
 from prloom.core import admission as routing
-from prloom.core import backoff, bounds, commits, naming, trust
-from prloom.core.backoff import Backoff
+from prloom.core import bounds, commits, naming, trust
 from prloom.core.trust import Unknown
 from prloom.engine.plan import admission
 from prloom.engine.plan.runtime import PlanRuntime

@@ -19,10 +19,11 @@ from prloom.exchange.postgres import publishing, rows
 from prloom.exchange.protocol import ClaimTaken
 
 if TYPE_CHECKING:
+    from prloom.backoff import Backoff
     from prloom.exchange.claim import ClaimRequest, Delivery, MessageEntry, Settlement
     from prloom.exchange.message import Message
     from prloom.exchange.postgres.transaction import Row, Transaction
-    from prloom.exchange.rules import Backoff, Verdict
+    from prloom.exchange.rules import Verdict
 
 _CLOCK = "WITH clock AS MATERIALIZED (SELECT coalesce(%s::timestamptz, clock_timestamp()) AS now)"
 _READY = (

@@ -11,10 +11,11 @@ from prloom.exchange.claim import Settled
 from prloom.exchange.postgres import rows
 
 if TYPE_CHECKING:
+    from prloom.backoff import Backoff
     from prloom.exchange.claim import Delivery, Settlement
     from prloom.exchange.claim_cache import CachedClaim
     from prloom.exchange.postgres.transaction import Row, Transaction
-    from prloom.exchange.rules import Backoff, Verdict
+    from prloom.exchange.rules import Verdict
 
 _ENDED = """WITH ended AS (
     UPDATE claims AS c SET status = %s, completed_at = begun.now, error = %b, reply_id = %s

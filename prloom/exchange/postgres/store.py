@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from prloom.backoff import Backoff
 from prloom.exchange import ids, rules, transitions
 from prloom.exchange.claim_cache import ClaimCache
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
@@ -15,7 +16,6 @@ from prloom.exchange.postgres import address, claiming, notifications, pruning, 
 from prloom.exchange.postgres.connection import PATIENCE, PostgresConnection
 from prloom.exchange.postgres.listener import PostgresListener
 from prloom.exchange.protocol import PAGE, MessageFilter
-from prloom.exchange.rules import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ class PostgresStore:
         The time is the server's, unless a clock is given.
         """
         self._clock = clock
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff or rules.RETRIES
         self._connection = PostgresConnection(address.read(url), clock=clock, patience=patience)
         self._holds = ClaimCache()
         self._worked: set[str] = set()  # topics of which it is noted that somebody works on them

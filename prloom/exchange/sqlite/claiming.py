@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime, timedelta
 
+    from prloom.backoff import Backoff
     from prloom.exchange.claim import ClaimRequest, Delivery, MessageEntry, Settlement
     from prloom.exchange.claim_cache import CachedClaim
     from prloom.exchange.message import Message
-    from prloom.exchange.rules import Backoff, Verdict
+    from prloom.exchange.rules import Verdict
     from prloom.exchange.sqlite.clock import Clock
 
 _READY = (

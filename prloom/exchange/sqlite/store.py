@@ -8,11 +8,11 @@ import os
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from prloom.backoff import Backoff
 from prloom.exchange import rules, transitions
 from prloom.exchange.claim_cache import ClaimCache
 from prloom.exchange.errors import UnknownMessageError
 from prloom.exchange.protocol import PAGE
-from prloom.exchange.rules import Backoff
 from prloom.exchange.sqlite import claiming, notifications, pruning, publishing, reading
 from prloom.exchange.sqlite.clock import GivenClock, SteadyClock
 from prloom.exchange.sqlite.connection import SqliteConnection
@@ -51,7 +51,7 @@ class SqliteStore:
     ) -> None:
         """Open the database, making it where there is none; raises StoreError for what is no exchange."""
         self.path = os.path.abspath(path)  # noqa: PTH100 (a link stays one, to be refused)
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff or rules.RETRIES
         self._busy = False
         self._holds = ClaimCache()
         self._worked: set[str] = set()  # topics of which it is noted that somebody works on them

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prloom.core import backoff
-from prloom.core.backoff import SHORTEST, Backoff
+from prloom import backoff
+from prloom.backoff import SHORTEST, Backoff
 
 USUAL = Backoff()
 SECONDS = st.timedeltas(min_value=timedelta(seconds=1), max_value=timedelta(days=400))
