@@ -221,9 +221,9 @@ class AsyncExchange:
         """Remove conversations that ended longer ago; returns how many messages are gone."""
         return await asyncio.to_thread(self.exchange.prune, older_than)
 
-    async def track(self, conversation_id: str) -> None:
+    async def subscribe(self, conversation_id: str) -> None:
         """Have a notifier told when the conversation has ended."""
-        await asyncio.to_thread(self.exchange.track, conversation_id)
+        await asyncio.to_thread(self.exchange.subscribe, conversation_id)
 
     async def claim_notifications(
         self, lease: timedelta = timedelta(minutes=1), limit: int = PAGE

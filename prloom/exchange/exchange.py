@@ -208,9 +208,9 @@ class Exchange:
 
     # ---- telling
 
-    def track(self, conversation_id: str) -> None:
+    def subscribe(self, conversation_id: str) -> None:
         """Have a notifier told when the conversation has ended."""
-        self.store.track(conversation_id)
+        self.store.subscribe(conversation_id)
 
     def claim_notifications(self, lease: timedelta = timedelta(minutes=1), limit: int = PAGE) -> tuple[Ended, ...]:
         """Take tracked conversations that ended; call `told` for each when that is done, before the lease is over."""

@@ -266,7 +266,7 @@ class MemoryStore:
 
     # ---- telling
 
-    def track(self, conversation_id: str) -> None:
+    def subscribe(self, conversation_id: str) -> None:
         with self._lock:
             if not self.conversation(conversation_id):
                 raise UnknownMessageError(transitions.unknown(conversation_id, "conversation"))

@@ -142,7 +142,7 @@ class ExchangeStore(Protocol):
         """Remove conversations that ended, and in which nothing happened, before then; returns how many messages."""
         ...
 
-    def track(self, conversation_id: str) -> None:
+    def subscribe(self, conversation_id: str) -> None:
         """Have it told once when the conversation has ended; raises UnknownMessageError where there is none.
 
         It is told again where it went on since: a message of it was retried, or one that is to be tracked published.

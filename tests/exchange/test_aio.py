@@ -110,7 +110,7 @@ async def test_each_ending_can_be_awaited():
     assert topics == ["work.failed", "work.timed_out", None]
 
     published = await exchange.publish("other", "x")
-    await exchange.track(published.id)
+    await exchange.subscribe(published.id)
     assert (await exchange.cancel(published.id)).topic == "other.cancelled"
     assert (await exchange.retry(published.id)).state == "ready"
     assert len(await exchange.read(topic="work", limit=2)) == 2

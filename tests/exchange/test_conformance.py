@@ -85,7 +85,14 @@ def test_messages_are_read_by_publication_even_when_the_clock_goes_back(exchange
 
 @pytest.mark.parametrize("name", ["\udc80", "a\0b"])
 def test_a_name_that_no_message_can_have_is_an_unknown_one(exchange: Exchange, name: str):
-    for ask in (exchange.message, exchange.inspect, exchange.check, exchange.cancel, exchange.retry, exchange.track):
+    for ask in (
+        exchange.message,
+        exchange.inspect,
+        exchange.check,
+        exchange.cancel,
+        exchange.retry,
+        exchange.subscribe,
+    ):
         with pytest.raises(UnknownMessageError, match=r"there is no (message|conversation) '"):
             ask(name)
     with pytest.raises(UnknownMessageError):
@@ -628,7 +635,7 @@ def test_the_end_of_a_tracked_conversation_is_told_once(exchange: Exchange, anot
 
 def test_what_a_notifier_did_not_tell_is_told_by_the_next(exchange: Exchange, another: Exchange, clock: Any):
     published = exchange.publish("work", "x")
-    exchange.track(published.id)
+    exchange.subscribe(published.id)
     drained(exchange)
     (first,) = exchange.claim_notifications(MINUTE)
     clock.pass_(minutes=2)
@@ -706,7 +713,7 @@ def test_what_is_not_tracked_is_not_told(exchange: Exchange):
 
     assert exchange.claim_notifications() == ()
     with pytest.raises(UnknownMessageError, match="there is no conversation 'nobody' here"):
-        exchange.track("nobody")
+        exchange.subscribe("nobody")
 
 
 # ---- upkeep

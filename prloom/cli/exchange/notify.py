@@ -38,7 +38,7 @@ def command(
     argv = _argv(line)
     with context.open_exchange(given, database) as exchange:
         for name in conversations:
-            exchange.track(name)
+            exchange.subscribe(name)
         if once:
             failed = _tell_of_all(exchange, argv)
         else:

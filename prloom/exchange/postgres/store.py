@@ -195,7 +195,7 @@ class PostgresStore:
 
     # ---- telling
 
-    def track(self, conversation_id: str) -> None:
+    def subscribe(self, conversation_id: str) -> None:
         def work(tx: Transaction) -> None:
             if tx.one(reading.ANY_OF, rows.asked(conversation_id)) is None:
                 raise UnknownMessageError(transitions.unknown(conversation_id, "conversation"))

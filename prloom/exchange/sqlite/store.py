@@ -196,7 +196,7 @@ class SqliteStore:
 
     # ---- telling
 
-    def track(self, conversation_id: str) -> None:
+    def subscribe(self, conversation_id: str) -> None:
         with self._connection.writing() as db:
             if not reading.outline(db, conversation_id):
                 raise UnknownMessageError(transitions.unknown(conversation_id, "conversation"))

@@ -134,8 +134,8 @@ def test_a_database_that_cannot_hold_every_text_is_refused(url: str, raw: psycop
 def test_without_the_library_it_is_said_how_to_get_it():
     script = (
         "import sys; sys.modules['psycopg'] = None\n"
-        "from prloom.exchange import opening\n"
-        "opening.store('postgresql://me:s3cret@db.example/work')"
+        "from prloom.exchange import store_url\n"
+        "store_url.open_store('postgresql://me:s3cret@db.example/work')"
     )
 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
