@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypedDict
 
 from msgspec import field
 
@@ -161,3 +161,26 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     plan_status: str | None = None
     rebase_requested: bool | None = None
     snapshot: Mapping[str, Json] | None = None
+
+
+class DecisionParts(TypedDict, total=False):
+    """What a decision changes: the fields of `Decision` that are given to `commit`, all of them optional."""
+
+    changes: tuple[Change, ...]
+    actions: tuple[Action, ...]
+    courtesies: tuple[str, ...]
+    writes: tuple[StateWrite, ...]
+    todos: tuple[Todo, ...]
+    todos_done: tuple[str, ...]
+    todos_dropped: tuple[str, ...]
+    deliveries: tuple[DeliveryChange, ...]
+    plan: PlanText | None
+    cursor: Cursor | None
+    fingerprint: int | None
+    rereading: Cursor | None
+    run: str | None
+    duration_ms: int | None
+    note: str | None
+    paused: bool | None
+    plan_status: str | None
+    rebase_requested: bool | None

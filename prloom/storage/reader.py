@@ -94,13 +94,9 @@ class JournalReader:
             following = self._following(cursor.segment, live)
             gap = gap or following != cursor.segment + 1
             if cursor.segment > 1:
-                left += [(cursor.segment - 1, cursor.late)]
-            else:
-                left += []
+                left.append((cursor.segment - 1, cursor.late))
             if following > cursor.segment + 1:
-                left += [(cursor.segment, cursor.offset)]
-            else:
-                left += []
+                left.append((cursor.segment, cursor.offset))
             cursor = Cursor(following, 0, cursor.offset)
         unfinished = 0
         if cursor.segment == live and not taken.full():
@@ -181,6 +177,15 @@ class JournalReader:
                 with self._open(number) as fd:
                     if fd is not None:
                         yield from _entries(number, lines.each(fd, start))
+
+    def after(self, cursor: Cursor) -> Iterator[JournalEntry]:
+        """Yield all lines behind a cursor, up to the present end."""
+        while True:
+            batch = self.read(cursor)
+            yield from batch.entries
+            if batch.cursor == cursor:
+                return
+            cursor = batch.cursor
 
     def size(self, number: int) -> int | None:
         """Return the size in bytes of a closed segment, or None if it was taken away."""

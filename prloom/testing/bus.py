@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Unpack
 
 from msgspec.structs import replace
 
 from prloom.api import Event, Json, iso
 from prloom.core import admission, bounds, projection
 from prloom.core.trust import LEVELS
-from prloom.model.decision import Change, Decision, Scope
+from prloom.model.decision import Change, Decision, DecisionParts, Scope
 from prloom.model.hook import Writes
 from prloom.model.position import START, Position
 from prloom.model.state import DispatchState, OpenEvent
@@ -72,8 +72,8 @@ class InMemoryBus:
             self.events[event.id] = event
         self.commit("intake", "prloom", now, changes=tuple(changes))
 
-    def commit(self, stage: str, by: str, now: datetime, **parts: Any) -> None:  # noqa: ANN401 - the fields of Decision
-        """Let a decision take effect; `parts` are the other fields of `Decision`."""
+    def commit(self, stage: str, by: str, now: datetime, **parts: Unpack[DecisionParts]) -> None:
+        """Apply a decision; `parts` says what it changes."""
         decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
         places = {action.id: Position(1, 0) for action in decision.actions}
         self.state = projection.fold(self.state, decision, at=iso(now), end=START, outbox=places, tail=START)

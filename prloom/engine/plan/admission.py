@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -98,8 +98,16 @@ def _take_in_late(runtime: PlanRuntime, sign: Sign, unseen: Unseen) -> bool:
     return True
 
 
-def _commit(runtime: PlanRuntime, found: _Found, **parts: Any) -> None:  # noqa: ANN401 - the fields of Decision
-    """Let what was found in lines of the bus take effect; `parts` are the other fields of the decision."""
+def _commit(
+    runtime: PlanRuntime,
+    found: _Found,
+    *,
+    cursor: Cursor | None = None,
+    fingerprint: int | None = None,
+    rereading: Cursor | None = None,
+    note: str | None = None,
+) -> None:
+    """Commit what was found in lines of the bus, and how far it was read."""
     changes, signs, told = found
     queue = runtime.event_store.state.queue.values()
     runtime.event_store.commit(
@@ -110,7 +118,10 @@ def _commit(runtime: PlanRuntime, found: _Found, **parts: Any) -> None:  # noqa:
         courtesies=tuple(action.id for action in signs),
         deliveries=tuple(end for event in told for end in notices.withdrawn(event, queue)),
         plan_status=notices.status(told) if runtime.id else None,
-        **parts,
+        cursor=cursor,
+        fingerprint=fingerprint,
+        rereading=rereading,
+        note=note,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from prloom.engine.views import replay, snapshot
+from prloom.engine.bus import replay
+from prloom.engine.views import snapshot
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
@@ -20,4 +21,4 @@ def open_bus(repository: RepositoryPaths, plan_id: str) -> SafeDir | None:
 
 def state(bus: SafeDir) -> DispatchState:
     """Return where the bus stands, with every decision folded in."""
-    return replay.folded(bus, snapshot.saved(bus))
+    return replay.current(bus, snapshot.saved(bus))

@@ -121,9 +121,9 @@ def _bus(local: SafeDir) -> BusSnapshot:
             _grown(bus, paths.DECISIONS, state.log) or _grown(bus, paths.EVENTS, state.cursor)
         ):
             return BusSnapshot(state)
-        from prloom.engine.views import replay  # noqa: PLC0415 - an idle plan has no tail
+        from prloom.engine.bus import replay  # noqa: PLC0415 - an idle plan has nothing to replay
 
-        folded = replay.folded(bus, state)
+        folded = replay.current(bus, state)
         return BusSnapshot(folded, replay.untaken(bus, folded), behind=folded != state)
 
 
