@@ -183,7 +183,7 @@ async def test_a_small_allowance_is_never_spent_to_the_end_and_every_comment_is_
     runtime.hub.person("ann", "write")
     day = Day(runtime, random.Random(7), count=20)
     left = []
-    runtime.hub.after_next(lambda: left.append(runtime.client.count.remaining), times=10**9)
+    runtime.hub.after_next(lambda: left.append(runtime.client.usage.remaining), times=10**9)
 
     await day.live(4, after=timedelta(hours=2))  # the last of it is heard when the hour that it was said in is over
 

@@ -564,11 +564,11 @@ async def test_after_a_burst_of_comments_an_idle_poll_is_free_again(runtime: Any
     pull = await watched(runtime)
     runtime.hub.review(pull, "ann", "COMMENTED", comments=[("src/engine.py", 7, f"remark {n}") for n in range(count)])
     heard = [event for _ in range(8) for event in await runtime.poll()]
-    before = runtime.client.count.charged
+    before = runtime.client.usage.charged
 
     assert [await runtime.poll() for _ in range(3)] == [[], [], []]
     assert sorted(bodies(heard)) == sorted(f"remark {number}" for number in range(count))
-    assert runtime.client.count.charged == before
+    assert runtime.client.usage.charged == before
 
 
 @pytest.mark.parametrize("first", [0, 60])
@@ -984,11 +984,11 @@ async def test_a_check_that_never_ends_is_left_to_its_turn_in_the_end(new_desk: 
     for _ in range(40):
         await runtime.poll(minutes=10)
     runtime.requests()
-    before = runtime.client.count.charged
+    before = runtime.client.usage.charged
     for _ in range(10):
         await runtime.poll()
 
-    assert (len(runtime.requests()), runtime.client.count.charged) == (40, before)
+    assert (len(runtime.requests()), runtime.client.usage.charged) == (40, before)
 
 
 async def test_a_status_that_fails_is_told_as_a_check_is(runtime: Any) -> None:
@@ -1326,9 +1326,9 @@ async def test_an_idle_poll_costs_four_requests_for_any_number_of_pull_requests_
     runtime.requests()
     charged, costs = runtime.hub.charged, []
     for _ in range(50):
-        before = runtime.client.count.charged
+        before = runtime.client.usage.charged
         assert await runtime.poll() == []
-        assert runtime.client.count.charged == before
+        assert runtime.client.usage.charged == before
         costs.append(len(runtime.requests()))
 
     assert (set(costs), runtime.hub.charged - charged) == ({4}, 0)
@@ -1345,13 +1345,13 @@ async def test_one_new_comment_costs_one_request_that_is_charged_and_its_pull_re
         await runtime.poll()
     runtime.requests()
     runtime.hub.comment(pulls[7], "ann", "hello")
-    before = runtime.client.count.charged
+    before = runtime.client.usage.charged
     await runtime.poll()
 
-    assert (len(runtime.requests()), runtime.client.count.charged - before) == (5, 2)
-    before = runtime.client.count.charged
+    assert (len(runtime.requests()), runtime.client.usage.charged - before) == (5, 2)
+    before = runtime.client.usage.charged
     await runtime.poll()
-    assert (len(runtime.requests()), runtime.client.count.charged - before) == (4, 0)
+    assert (len(runtime.requests()), runtime.client.usage.charged - before) == (4, 0)
 
 
 async def test_a_change_without_words_costs_two_requests_more_and_two_that_are_charged(new_desk: NewDesk) -> None:
@@ -1362,10 +1362,10 @@ async def test_a_change_without_words_costs_two_requests_more_and_two_that_are_c
         await runtime.poll()
     runtime.requests()
     runtime.hub.label(pulls[7], "bug")
-    before = runtime.client.count.charged
+    before = runtime.client.usage.charged
 
     assert await runtime.poll() == []
-    assert (len(runtime.requests()), runtime.client.count.charged - before) == (6, 2)
+    assert (len(runtime.requests()), runtime.client.usage.charged - before) == (6, 2)
 
 
 async def test_a_push_to_a_branch_that_is_no_base_is_not_looked_into(new_desk: NewDesk) -> None:
