@@ -14,7 +14,7 @@ from stage import ListBridge, Stage
 
 from prloom.api import BridgeContext
 from prloom.engine.plan import admission
-from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling.poll import Poller
 from prloom.extensions.bridges import LoadedBridge

@@ -15,7 +15,7 @@ from prloom.engine.bus.event_store import Clock
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import WorkspaceError
 from prloom.extensions import bridges, discovery, filters

@@ -18,12 +18,9 @@ from prloom.engine.health import Health
 from prloom.engine.operator import requests
 from prloom.engine.operator.control import Control
 from prloom.engine.plan import reconcile
-from prloom.engine.plan.background_tasks import BackgroundTasks
-from prloom.engine.plan.delivery_limiter import DeliveryLimiter
-from prloom.engine.plan.dependencies import PlanDependencies, Triager
+from prloom.engine.plan.dependencies import BackgroundTasks, DeliveryLimiter, PlanDependencies, Triager
 from prloom.engine.plan.plugin_set import PluginSet
-from prloom.engine.plan.rules import Rules
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanRuntime, Rules
 from prloom.engine.plan_registry import GoneError, PlanRegistry
 from prloom.engine.polling import network
 from prloom.engine.polling.network import Connect, Network

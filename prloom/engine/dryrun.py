@@ -25,9 +25,8 @@ from prloom.engine.bus import entries, plans
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.plan.rules import rules
-from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.plan.services import HookServices
+from prloom.engine.plan.plugin_set import HookServices
+from prloom.engine.plan.runtime import PlanRuntime, rules
 from prloom.engine.plan_registry import REPOSITORY, PlanRegistry
 from prloom.errors import AgentError, PrloomError
 from prloom.model.action import Action, React

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from prloom import errors
-from prloom.engine import failures
 from prloom.engine.bus import history, plans
 from prloom.engine.bus.adopted import AdoptedPlans
 from prloom.engine.bus.event_store import ROTATE_AT, Clock
@@ -17,8 +16,7 @@ from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.idle_plans import IdlePlans
-from prloom.engine.plan.rules import Rules, rules
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanRuntime, Rules, rules
 from prloom.engine.publisher import Publisher, Told
 from prloom.errors import ConfigError, PrloomError, StorageError
 from prloom.model import record
@@ -203,9 +201,9 @@ class PlanRegistry:
             self.unreadable.pop(plan_id, None)
         except PrloomError as error:
             self._warn(plan_id, str(error))
-        except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
+        except Exception as error:  # noqa: BLE001 - `errors.log_failure` logs it
             if plan_id not in self.unreadable:
-                failures.tell(log, error, f"plan {plan_id} cannot be opened")
+                errors.log_failure(log, error, f"plan {plan_id} cannot be opened")
             self.unreadable[plan_id] = errors.explain(error) or f"a bug in prloom: {errors.describe(error)}"
 
     def _warn(self, plan_id: str, error: str) -> None:

@@ -43,8 +43,7 @@ from prloom.engine.bus import plans
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.rules import rules
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanRuntime, rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.extensions import calling
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges

@@ -36,8 +36,7 @@ from prloom.core.dispatch import RunTriage
 from prloom.engine.bus import plans
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.rules import rules
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanRuntime, rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import ExtensionError
 from prloom.extensions import calling

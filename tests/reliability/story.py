@@ -41,7 +41,7 @@ from prloom.engine.operator import control
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import rules
 from prloom.engine.views import doctor
 from prloom.errors import AgentError, AlreadyRunningError, PrloomError
 from prloom.extensions.bridges import LoadedBridges, LoadedBridge

@@ -19,8 +19,8 @@ from prloom.core import prompt, usage_limits
 from prloom.core.dispatch import RunTriage
 from prloom.core.usage_limits import UsageLimit
 from prloom.engine.plan import triage_results
+from prloom.engine.plan.plugin_set import HookServices
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.plan.services import HookServices
 from prloom.errors import AgentError, StorageError
 from prloom.model import record
 from prloom.model.decision import Change

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+from collections import deque
 from collections.abc import Awaitable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -14,6 +16,7 @@ from prloom import errors
 from prloom.api.bridge import BridgeContext, Delivered, DeliversBatches, Refused
 from prloom.core import commits, outbox, secret_scan
 from prloom.engine.bus import receipts
+from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model import record
@@ -35,18 +38,60 @@ NOBODY = "nobody"
 Result = Delivered | Refused
 
 
-def batches(bridge: LoadedBridge, action_ids: Sequence[str]) -> Sequence[Sequence[str]]:
-    """Return the actions in the groups in which the bridge takes them: one by one, or many at once."""
+def begin(runtime: PlanRuntime, dependencies: PlanDependencies, now: datetime) -> bool:
+    """Begin to deliver the actions that are due, a few through each bridge; return whether there were any."""
+    by_bridge: dict[tuple[str, bool], list[QueuedAction]] = {}
+    unclaimed: list[QueuedAction] = []
+    for action in outbox.ready(runtime.event_store.state.queue.values(), now, clock=runtime.clock()):
+        bridge = dependencies.bridges.claimant(action.target)
+        if bridge is None:
+            unclaimed.append(action)
+        elif (bridge.name, action.courtesy) not in runtime.delivering:
+            by_bridge.setdefault((bridge.name, action.courtesy), []).append(action)
+    for name, courtesy in sorted(by_bridge, key=lambda key: key[1]):
+        runtime.delivering.add((name, courtesy))
+        ids = [action.id for action in by_bridge[name, courtesy]]
+        dependencies.spawn(runtime, partial(_delivering, runtime, name, ids, dependencies, courtesy=courtesy))
+    if unclaimed:
+        fail_unclaimed(runtime, unclaimed[:BATCH])
+    return bool(unclaimed or by_bridge)
+
+
+TOO_MANY = "too many acknowledgements at once"
+
+
+async def _delivering(
+    runtime: PlanRuntime, name: str, action_ids: list[str], dependencies: PlanDependencies, *, courtesy: bool
+) -> None:
+    bridge = next(bridge for bridge in dependencies.bridges.loaded if bridge.name == name)
+    if courtesy:
+        turn = dependencies.turns.last
+    else:
+        turn = dependencies.turns.first
     size = 1
     if isinstance(bridge.bridge, DeliversBatches):
         size = BATCH
-    return [action_ids[start : start + size] for start in range(0, len(action_ids), size)]
+    batches = deque(action_ids[start : start + size] for start in range(0, len(action_ids), size))
+    try:
+        while batches:
+            batch = batches.popleft()
+            async with turn(name):
+                if courtesy and not dependencies.turns.count(name, runtime.clock()):
+                    drop(runtime, name, batch, TOO_MANY)
+                    continue
+                alone = await deliver(
+                    runtime, bridge, batch, dependencies.context(name), await dependencies.secrets(name)
+                )
+                batches.extendleft([action_id] for action_id in reversed(alone))
+                await asyncio.sleep(0)  # a bridge that never waits, such as one to a file, would hold up all else
+    finally:
+        runtime.delivering.discard((name, courtesy))
 
 
 async def deliver(
     runtime: PlanRuntime, bridge: LoadedBridge, batch: Sequence[str], context: BridgeContext, secrets: Mapping[str, str]
 ) -> Sequence[str]:
-    """Try one of `batches` once; return those that are to be tried alone, for the bridge failed on several at once.
+    """Try the actions of a batch once; return those to try alone, because the bridge failed on several at once.
 
     `secrets` are values that must not get out, each by what it is.
     """

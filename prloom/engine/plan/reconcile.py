@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
-from prloom.core import deferral, dispatch, outbox
+from prloom import errors
+from prloom.core import deferral, dispatch, plan_file, todos, triage
 from prloom.core.dispatch import Subscribers
-from prloom.engine import failures
-from prloom.engine.plan import admission, delivery, scheduler, todos
+from prloom.engine.plan import admission, delivery, scheduler
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.event import Event
-from prloom.model.state import OpenEvent, QueuedAction
+from prloom.model.state import OpenEvent
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +38,8 @@ def reconcile(runtime: PlanRuntime, roster: Subscribers, dependencies: PlanDepen
         log.warning("plan %s: %s", runtime.id, error)
         runtime.trouble(str(error))
         return False
-    except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
-        runtime.trouble(failures.tell(log, error, f"plan {runtime.id} is tried again later"))
+    except Exception as error:  # noqa: BLE001 - `errors.log_failure` logs it
+        runtime.trouble(errors.log_failure(log, error, f"plan {runtime.id} is tried again later"))
         return False
     runtime.well()
     return moved
@@ -58,11 +56,11 @@ def _advance(runtime: PlanRuntime, roster: Subscribers, dependencies: PlanDepend
         return True
     crowded = admission.full(runtime)
     moved |= _end_waits(runtime, now)
-    moved |= todos.resolve(runtime)
+    moved |= resolve_todos(runtime)
     moved |= _recover(runtime, dependencies)
     moved |= _look_up(runtime, dependencies, now)
     moved |= scheduler.schedule(runtime, roster, dependencies)
-    moved |= _deliver(runtime, dependencies, now)
+    moved |= delivery.begin(runtime, dependencies, now)
     if not (moved or crowded) or runtime.event_store.unsaved >= SAVED_AFTER:  # else there is more to come at once
         runtime.event_store.save()
     return moved
@@ -148,50 +146,37 @@ def _never_looked_up(event: OpenEvent, now: datetime) -> bool:
     return event.deferral is not None and event.deferral.attempts <= 1 and deferral.lookup_due(event, now)
 
 
-# ---- what goes out
+def resolve_todos(runtime: PlanRuntime) -> bool:
+    """Commit which TODOs have ended, and which the log does not know; return whether there were any.
 
-
-def _deliver(runtime: PlanRuntime, dependencies: PlanDependencies, now: datetime) -> bool:
-    by_bridge: dict[tuple[str, bool], list[QueuedAction]] = {}
-    unclaimed: list[QueuedAction] = []
-    for action in outbox.ready(runtime.event_store.state.queue.values(), now, clock=runtime.clock()):
-        bridge = dependencies.bridges.claimant(action.target)
-        if bridge is None:
-            unclaimed.append(action)
-        elif (bridge.name, action.courtesy) not in runtime.delivering:
-            by_bridge.setdefault((bridge.name, action.courtesy), []).append(action)
-    for name, courtesy in sorted(by_bridge, key=lambda key: key[1]):
-        runtime.delivering.add((name, courtesy))
-        ids = [action.id for action in by_bridge[name, courtesy]]
-        dependencies.spawn(runtime, partial(_delivering, runtime, name, ids, dependencies, courtesy=courtesy))
-    if unclaimed:
-        delivery.fail_unclaimed(runtime, unclaimed[: delivery.BATCH])
-    return bool(unclaimed or by_bridge)
-
-
-TOO_MANY = "too many acknowledgements at once"
-
-
-async def _delivering(
-    runtime: PlanRuntime, name: str, action_ids: list[str], dependencies: PlanDependencies, *, courtesy: bool
-) -> None:
-    bridge = next(bridge for bridge in dependencies.bridges.loaded if bridge.name == name)
-    if courtesy:
-        turn = dependencies.turns.last
+    An unchanged plan costs one look at its file. A file that is not there, or is empty, tells nothing: somebody may be
+    writing it, or removing the worktree.
+    """
+    state = runtime.event_store.state
+    if state.rebase_requested and state.rebase_todo is None:  # by a prloom that only noted it
+        runtime.event_store.commit("todo", "prloom", todos=(triage.rebase_todo(runtime.id),))
+        return True
+    if not state.todos and runtime.todos_seen_at is not None:
+        return False
+    changed_at = runtime.text.changed_at()
+    if changed_at is None or changed_at == runtime.todos_seen_at:
+        text = ""
     else:
-        turn = dependencies.turns.first
-    try:
-        batches = deque(delivery.batches(bridge, action_ids))
-        while batches:
-            batch = batches.popleft()
-            async with turn(name):
-                if courtesy and not dependencies.turns.count(name, runtime.clock()):
-                    delivery.drop(runtime, name, batch, TOO_MANY)
-                    continue
-                alone = await delivery.deliver(
-                    runtime, bridge, batch, dependencies.context(name), await dependencies.secrets(name)
-                )
-                batches.extendleft([action_id] for action_id in reversed(alone))
-                await asyncio.sleep(0)  # a bridge that never waits, such as one to a file, would hold up all else
-    finally:
-        runtime.delivering.discard((name, courtesy))
+        text = runtime.text.read()
+    if not text.strip():
+        return False
+    items = plan_file.todos(text)
+    done, dropped = todos.ended(state.todos, items)
+    unknown = todos.unknown(state.todos, items, runtime.issued.posts().todos)
+    if done or dropped or unknown:
+        runtime.event_store.commit(
+            "todo",
+            "prloom",
+            actions=todos.resolved(state.todos, done, dropped),
+            todos=unknown,
+            todos_done=done,
+            todos_dropped=dropped,
+            rebase_requested=todos.rebase(state.rebase_todo, dropped, unknown),
+        )
+    runtime.todos_seen_at = changed_at
+    return bool(done or dropped or unknown)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,9 @@ from msgspec.structs import replace
 from prloom import backoff
 from prloom.api.bridge import TrackedPlan
 from prloom.backoff import Backoff
+from prloom.config.models import Config
 from prloom.core import bounds
+from prloom.core.trust import Policy
 from prloom.engine.bus import history, plans
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
 from prloom.engine.bus.files import PlanFolder
@@ -25,7 +28,6 @@ from prloom.engine.bus.plan_state import PlanState
 from prloom.engine.bus.plan_text import PlanFile
 from prloom.engine.bus.seen_ids import SeenIds
 from prloom.engine.bus.stores import PluginStores
-from prloom.engine.plan.rules import Rules
 from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.activity import RunningHook
@@ -237,3 +239,28 @@ class PlanRuntime:
         """Let go of the plan; whoever is still at work on it can write nothing any more."""
         self.event_store.close("the plan was closed")
         self.local.close()
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules that one plan is worked by; a plan's preset may differ from the others."""
+
+    config: Config
+    trust: Policy
+    backoff: Backoff
+    hook_timeout: timedelta
+
+
+def rules(config: Config) -> Rules:
+    """Return the rules that a configuration amounts to."""
+    return Rules(
+        config=config,
+        trust=Policy(config.trust.minimum, config.trust.users, config.trust.bots),
+        backoff=Backoff(
+            initial=config.backoff.initial,
+            maximum=config.backoff.maximum,
+            deadline=config.backoff.deadline,
+            max_attempts=config.backoff.max_attempts,
+        ),
+        hook_timeout=config.plugins.hook_timeout,
+    )

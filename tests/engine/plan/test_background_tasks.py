@@ -11,9 +11,8 @@ from datetime import timedelta
 import pytest
 from stage import Stage
 
-from prloom.engine.plan.background_tasks import BackgroundTasks
-from prloom.engine.plan.rules import rules
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.dependencies import BackgroundTasks
+from prloom.engine.plan.runtime import PlanRuntime, rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import PrloomError
 

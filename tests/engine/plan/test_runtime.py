@@ -12,8 +12,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import PluginContext, TriageContext
-from prloom.engine.plan.rules import rules
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanRuntime, rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import StorageError
 from prloom.storage.faulty import WatchedDisk
