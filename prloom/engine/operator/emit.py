@@ -28,7 +28,7 @@ def append(repository: RepositoryPaths, plan_id: str, events: Sequence[Event], n
     """Append events to a plan's bus, all or none; raises PrloomError where one of the ids is known already."""
     with _local(repository, plan_id) as local, local.make_sub(paths.BUS) as bus:
         for event in events:
-            if search.event(bus, event.id, None) is not None:
+            if search.find_event(bus, event.id, None) is not None:
                 raise PrloomError(
                     f"plan {plan_id} already has an event {event.id}, so nothing was appended; "
                     f"`prloom why` shows what happened to it"

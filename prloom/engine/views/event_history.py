@@ -75,7 +75,7 @@ def follow(repository: RepositoryPaths, plan_id: str, event_id: str) -> EventHis
 
 
 def _followed(bus: SafeDir, trail: _Trail, read_to: Cursor) -> EventHistory:
-    came = search.event(bus, trail.event_id, trail.intake.position if trail.intake else None)
+    came = search.find_event(bus, trail.event_id, trail.intake.position if trail.intake else None)
     if came is None and trail.intake is None:
         raise PrloomError(f"{trail.event_id} was never taken in; `prloom doctor` shows what is wrong with its line")
     if trail.state is None and came is not None and not journals.is_behind(came.position, read_to):

@@ -81,9 +81,9 @@ def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) ->
 
     Raises PrloomError where there is none, with the nearest ids, or where several plans have one.
     """
-    found = search.plans_with(repository, named, plan=plan)
+    found = search.find(repository, named, plan=plan)
     if not found:
-        raise PrloomError(search.nothing(repository, named))
+        raise PrloomError(search.not_found_message(repository, named))
     if len(found) > 1:
         plans = ", ".join(each.plan or "the repository's own" for each in found)
         raise PrloomError(f"{named} is in several plans: {plans}; name one with --plan")
