@@ -1,35 +1,35 @@
-"""Take the notes of a batch of comments, and obey `/memory`."""
+"""Collect the notes of a batch of comments, and run `/memory`."""
 
 from __future__ import annotations
 
 from prloom.api import Event, TriageContext
 
-from . import notes, place, reading, section
-from .notes import Added, Notes
-from .section import BrokenSection
+from . import notes, notes_file
+from .notes import FoundNotes, NoteChanges, Notes
+from .notes_file import BrokenSection
 
 _REMEMBERED = 500
-"""Events whose notes were taken that are remembered, so that one that is shown again is not taken again."""
+"""Events whose notes were taken that are remembered, so that a repeated event adds nothing."""
 _HELP = "`/memory` lists the notes for this repository's agents, `/memory forget N` removes one."
 _STRANGER = "Only people whom this repository trusts can leave or remove notes for its agents."
 
 
-class Keeper:
-    """Keeps the notes in the global state, and the file up to them."""
+class MemoryHooks:
+    """Keeps the notes in the global state, and the file up to date."""
 
     def __init__(self, file: str) -> None:
         self._file = file
 
     def collect(self, plan: str, triage: TriageContext) -> None:
-        """Take the notes of the batch. A comment that says nothing else is dealt with; the rest is the agent's."""
+        """Collect the notes of the batch. A comment that contains only notes is handled; the rest is the agent's."""
         changed = False
         for event in triage.events:
             if event.spoken and not (event.author and event.author.bot):
-                changed |= self._take(event, triage)
+                changed |= self._collect_from(event, triage)
         if changed:
             self._save(triage)
 
-    def obey(self, event: Event, triage: TriageContext) -> None:
+    def run_command(self, event: Event, triage: TriageContext) -> None:
         """List the notes, or forget one."""
         words = event.body.lstrip().split("\n", 1)[0].split()[1:]
         if triage.is_vouched(event.id):
@@ -42,9 +42,9 @@ class Keeper:
             answer = _HELP
         triage.emit_comment(event.reply_to, answer)
 
-    def _take(self, event: Event, triage: TriageContext) -> bool:
-        """Take the notes of one comment, and say so; return whether the notes have changed."""
-        found = reading.read(event.body)
+    def _collect_from(self, event: Event, triage: TriageContext) -> bool:
+        """Add the notes of one comment, and reply; return whether the notes have changed."""
+        found = notes.find(event.body)
         if not found.marked and event.supersedes is None:
             return False
         taken = triage.get_state("taken") or []
@@ -55,16 +55,19 @@ class Keeper:
             triage.mark_event_handled(event.id, "a note for agents")
         return changed
 
-    def _add(self, event: Event, found: reading.FoundNotes, triage: TriageContext) -> bool:
+    def _add(self, event: Event, found: FoundNotes, triage: TriageContext) -> bool:
         if found.marked and triage.is_vouched(event.id):
             triage.emit_comment(event.reply_to, _STRANGER, related_event_id=event.id)
             _remember(event, triage)
             return False
         before = Notes.of(triage.get_global_state("notes"))
+        by = "operator"
+        if event.author is not None:
+            by = notes.one_line(event.author.login)
         added = notes.add(
             before,
             found.notes,
-            by=reading.one_line(event.author.login) if event.author else "operator",
+            by=by,
             plan=triage.plan_id,
             event=event.id,
             edited=event.supersedes,
@@ -89,10 +92,10 @@ class Keeper:
         return f"Note {gone[0].number} is forgotten:\n\n> {gone[0].text}"
 
     def _save(self, triage: TriageContext) -> None:
-        """Bring the file up to the notes; last of all, for what fails before must not show in it."""
+        """Update the file; last of all, because what fails before must not show in it."""
         kept = Notes.of(triage.get_global_state("notes")).notes
         try:
-            place.rewrite(triage.repo_root, self._file, lambda text: section.put(text, kept))
+            notes_file.rewrite(triage.repo_root, self._file, lambda text: notes_file.with_section(text, kept))
         except BrokenSection as error:
             raise BrokenSection(f"{self._file}: {error}") from error
 
@@ -101,16 +104,16 @@ def _remember(event: Event, triage: TriageContext) -> None:
     triage.update_state("taken", lambda taken: [*(taken or []), event.id][-_REMEMBERED:])
 
 
-def _answer(added: Added, found: reading.FoundNotes) -> str | None:
-    """Return what to say about a comment's notes, if anything is to be said."""
+def _answer(added: NoteChanges, found: FoundNotes) -> str | None:
+    """Return the reply to a comment with notes, if one is needed."""
     if found.marked and not found.notes:
         return "There is nothing to note: write `!memory` and the note on one line."
     if not added.changed:
-        if added.known:
-            return f"Note {added.known[0].number} says that already."
+        if added.repeated:
+            return f"Note {added.repeated[0].number} says that already."
         return None
     lines = [f"- note {note.number}: {note.text}" for note in added.new]
-    lines += [f"- note {note.number} says already: {note.text}" for note in added.known]
+    lines += [f"- note {note.number} says already: {note.text}" for note in added.repeated]
     lines += [f"- forgotten, note {note.number}: {note.text}" for note in added.gone]
     lines += [f"- not noted: {why}" for why in added.refused]
     return "Noted for this repository's agents.\n\n" + "\n".join(lines) + f"\n\n{_HELP}"

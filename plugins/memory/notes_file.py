@@ -1,4 +1,7 @@
-"""Rewrite one file of the repository: whole or not at all, through no symbolic link, and nowhere else."""
+"""Rewrite the section of notes in one file of the repository: whole or not at all, and through no symbolic link.
+
+The section is made anew each time; the rest of the file stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,32 @@ from pathlib import Path
 
 from prloom.api import UnsafePathError
 
-_NOT_HERE = (("prloom", ".local"), ("prloom", "plugins"), ("prloom.toml",))
+from .notes import Note
+
+_FORBIDDEN = (("prloom", ".local"), ("prloom", "plugins"), ("prloom.toml",))
 _LARGEST = 4 * 1024 * 1024  # bytes; a file that agents read is far smaller
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _one_at_a_time = threading.Lock()  # hooks of several plans run side by side in the plugin's one process
 
+_BEGIN = "<!-- prloom:memory begin"
+_END = "<!-- prloom:memory end -->"
+_HEAD = (
+    f"{_BEGIN}: notes from pull requests; edits here are overwritten; `/memory forget N` removes a note -->\n"
+    "## Notes from reviews\n"
+)
 
-def parts(name: str) -> tuple[str, ...]:
-    """Return the parts of a path in the repository; raises ValueError for one that leads where notes have no place."""
+
+class BrokenSection(ValueError):  # noqa: N818 - its text is a sentence about the file
+    """The first or last line of the section is missing."""
+
+
+def path_parts(name: str) -> tuple[str, ...]:
+    """Return the parts of a path in the repository; raises ValueError for one where notes are not allowed."""
     path = Path(name)
     folded = tuple(part.casefold() for part in path.parts)
     if not name.isprintable() or not path.parts or path.is_absolute() or ".." in path.parts:
         raise ValueError(f"{name!r} is not a path in the repository; write one such as 'AGENTS.md'")
-    if ".git" in folded or any(folded[: len(place)] == place for place in _NOT_HERE):
+    if ".git" in folded or any(folded[: len(prefix)] == prefix for prefix in _FORBIDDEN):
         raise ValueError(f"{name!r} is not a file for notes; name a file that agents read, such as 'AGENTS.md'")
     return path.parts
 
@@ -34,8 +50,8 @@ def rewrite(root: Path, name: str, change: Callable[[str], str]) -> None:
 
     Raises UnsafePathError where the path leads through a symbolic link or to something that is no text file.
     """
-    *folders, last = parts(name)
-    with _one_at_a_time, _opened(root, folders, name) as folder:
+    *folders, last = path_parts(name)
+    with _one_at_a_time, _open_folder(root, folders, name) as folder:
         before, mode = _read(folder, last, name)
         after = change(before)
         if after != before:
@@ -43,7 +59,7 @@ def rewrite(root: Path, name: str, change: Callable[[str], str]) -> None:
 
 
 @contextmanager
-def _opened(root: Path, folders: Sequence[str], name: str) -> Iterator[int]:
+def _open_folder(root: Path, folders: Sequence[str], name: str) -> Iterator[int]:
     """Yield the descriptor of the folder in which the file is; folders that are missing are made."""
     folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -70,7 +86,7 @@ def _open(part: str, flags: int, folder: int, name: str) -> int:
 def _read(folder: int, last: str, name: str) -> tuple[str, int]:
     """Return the file's text and its mode."""
     try:
-        # Not blocking: a pipe without a writer would keep us for ever.
+        # Not blocking: a pipe without a writer would block for ever.
         descriptor = _open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, folder, name)
     except FileNotFoundError:
         return "", 0o644
@@ -99,3 +115,35 @@ def _write(folder: int, last: str, content: bytes, mode: int) -> None:
         os.fsync(file.fileno())
     os.replace(beside, last, src_dir_fd=folder, dst_dir_fd=folder)
     os.fsync(folder)
+
+
+def with_section(text: str, notes: Sequence[Note]) -> str:
+    """Return the text with the section of these notes: in its place, or at the end; without notes, without one."""
+    newline = "\n"
+    if "\r\n" in text:
+        newline = "\r\n"
+    lines = text.splitlines(keepends=True)
+    begins = [number for number, line in enumerate(lines) if line.startswith(_BEGIN)]
+    ends = [number for number, line in enumerate(lines) if line.strip() == _END]
+    if len(begins) > 1 or len(ends) != len(begins) or (begins and ends[0] < begins[0]):
+        raise BrokenSection(f"the section of notes has lost its first or its last line; end it with {_END!r}")
+    section = _section(notes).replace("\n", newline)
+    if begins:
+        before, after = "".join(lines[: begins[0]]), "".join(lines[ends[0] + 1 :])
+        return before + section + after
+    if not section:
+        return text
+    if not text:
+        gap = ""
+    elif text.endswith("\n"):
+        gap = newline
+    else:
+        gap = 2 * newline
+    return text + gap + section
+
+
+def _section(notes: Sequence[Note]) -> str:
+    if not notes:
+        return ""
+    items = "".join(f"- {note.text} (note {note.number}, {note.by}, {note.plan})\n" for note in notes)
+    return f"{_HEAD}\n{items}\n{_END}\n"
