@@ -1,4 +1,4 @@
-"""Hear what a plugin logs, and find in an error where in the plugin's own code it came from."""
+"""Capture what a plugin logs, and find in an error where in the plugin's own code it came from."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from prloom.extensions.jsonrpc.messages import RpcError
 _LOGS = "prloom.plugin."
 
 
-class _Ear(logging.Handler):
-    """Keeps what is said, and lets others hear what they would have heard without it."""
+class _CaptureHandler(logging.Handler):
+    """Keeps each record, and passes on those that would have been logged without it."""
 
     def __init__(self, log: logging.Logger) -> None:
         super().__init__(logging.DEBUG)
@@ -21,28 +21,28 @@ class _Ear(logging.Handler):
         self._usual = log.getEffectiveLevel()
         # What comes from a process names the plugin again.
         self._prefix = f"plugin {log.name.removeprefix(_LOGS)}: "
-        self.heard: list[str] = []
+        self.lines: list[str] = []
 
     def emit(self, entry: logging.LogRecord) -> None:
-        self.heard.append(f"{entry.levelname.lower()}: {entry.getMessage().removeprefix(self._prefix)}")
+        self.lines.append(f"{entry.levelname.lower()}: {entry.getMessage().removeprefix(self._prefix)}")
         if entry.levelno >= self._usual and self._log.parent is not None:
             self._log.parent.callHandlers(entry)
 
 
 @contextmanager
-def to(key: str) -> Iterator[list[str]]:
-    """Hear what the plugin of this key logs meanwhile, each record as `level: message`."""
+def capture(key: str) -> Iterator[list[str]]:
+    """Capture what the plugin of this key logs meanwhile, each record as `level: message`."""
     log = logging.getLogger(f"{_LOGS}{key}")
-    ear, level, propagate = _Ear(log), log.level, log.propagate
-    log.addHandler(ear)
+    handler, level, propagate = _CaptureHandler(log), log.level, log.propagate
+    log.addHandler(handler)
     log.setLevel(logging.DEBUG)
     log.propagate = False
     try:
-        yield ear.heard
+        yield handler.lines
     finally:
         log.propagate = propagate
         log.setLevel(level)
-        log.removeHandler(ear)
+        log.removeHandler(handler)
 
 
 def frames(error: BaseException) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from prloom.extensions.discovery import DiscoveredPlugin
-from prloom.testing import contract_trial, finding
+from prloom.testing import runners, trial
 
 KEEPS = """
     import os
@@ -28,13 +28,13 @@ KEEPS = """
 def a_plugin(folder: Path, code: str) -> DiscoveredPlugin:
     path = folder / "noted.py"
     path.write_text(textwrap.dedent(code))
-    return finding.at(path)
+    return runners.find_plugin(path)
 
 
 def test_a_plugin_that_keeps_them_all_has_none_that_is_broken_and_sees_no_token(tmp_path: Path) -> None:
     environ = {**os.environ, "GITHUB_TOKEN": "secret"}
 
-    assert contract_trial.broken(a_plugin(tmp_path, KEEPS), {"why": "so"}, environ) == ()
+    assert trial.broken_promises(a_plugin(tmp_path, KEEPS), {"why": "so"}, environ) == ()
 
 
 def test_a_promise_that_is_broken_is_named_with_what_it_means(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_promise_that_is_broken_is_named_with_what_it_means(tmp_path: Path) ->
                 triage.emit_comment(None, str(next(counter)))
     """
 
-    broken = contract_trial.broken(a_plugin(tmp_path, code), {}, os.environ)
+    broken = trial.broken_promises(a_plugin(tmp_path, code), {}, os.environ)
 
     (found,) = [each for each in broken if each.name == "test_p2_the_same_call_has_the_same_outcome"]
     assert found.promise.startswith("A hook runs again after a crash")
@@ -63,6 +63,6 @@ def test_a_promise_that_is_broken_is_named_with_what_it_means(tmp_path: Path) ->
     ],
 )
 def test_a_trial_that_cannot_be_finished_is_told_and_ends(tmp_path: Path, code: str, problem: str) -> None:
-    (broken,) = contract_trial.broken(a_plugin(tmp_path, code), {}, os.environ, timedelta(seconds=3))
+    (broken,) = trial.broken_promises(a_plugin(tmp_path, code), {}, os.environ, timedelta(seconds=3))
 
     assert broken.problem.startswith(problem)
