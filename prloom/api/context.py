@@ -13,7 +13,7 @@ import msgspec
 
 from prloom.api import emitting, strict
 from prloom.api.store import Store
-from prloom.core import marker
+from prloom.core import outbox
 from prloom.errors import ExtensionError
 from prloom.model import record
 from prloom.model.action import Action, Comment, Merge, Payload, Review
@@ -211,7 +211,7 @@ class HookContext:
         if target is not None:
             where = target
         else:
-            where = Target(marker.PLAN_TARGET)
+            where = Target(outbox.PLAN_TARGET)
         self._ask(name, Action(target=where, payload=payload), related)
 
     def _ask(self, name: str, asked: Action | Mapping[str, Json], related: str | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from prloom.api import strict
-from prloom.core import marker
+from prloom.core import outbox
 from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.event import Event, Target
@@ -38,7 +38,7 @@ def _answered(events: Sequence[Event], given: Json, target: Target) -> str | Non
     """
     if len(events) == 1:
         return events[0].id
-    if target.target == marker.PLAN_TARGET:
+    if target.target == outbox.PLAN_TARGET:
         place = None
     else:
         place = target

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from prloom.core import marker
+from prloom.core import outbox
 from prloom.model import record
 from prloom.model.action import Action, React
 from prloom.model.decision import Change
@@ -77,7 +77,7 @@ def action(event: Event, sign: React) -> Action | None:
     """Return the action that acknowledges an event; it is the first that the event causes."""
     if event.reply_to is None:
         return None
-    ident = marker.action_id(event.id, OWNER, 0)
+    ident = outbox.action_id(event.id, OWNER, 0)
     return Action(id=ident, target=event.reply_to, payload=sign, related_event_id=event.id)
 
 

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from prloom import backoff
 from prloom.backoff import SHORTEST, Backoff
-from prloom.core import clock_rollback
 from prloom.model import record
 from prloom.model.decision import Change, Deferral, OnExpire
 from prloom.model.state import OpenEvent
@@ -77,7 +76,7 @@ def due(events: Iterable[OpenEvent], now: datetime, *, clock: datetime | None = 
         for event, deferral in waiting
         if record.moment(deferral.deferred_until) <= now
         or record.moment(deferral.deadline) <= now
-        or clock_rollback.since(event.deferred_at, clock or now)
+        or record.clock_rolled_back(event.deferred_at, clock or now)
     ]
     return tuple(change for _, _, change in sorted(ready, key=lambda item: item[:2]))
 
@@ -104,7 +103,7 @@ def lookup_due(event: OpenEvent, now: datetime, *, clock: datetime | None = None
     wait = event.deferral
     if event.state != "held" or wait is None:
         return False
-    over = record.moment(wait.deferred_until) <= now or clock_rollback.since(event.deferred_at, clock or now)
+    over = record.moment(wait.deferred_until) <= now or record.clock_rolled_back(event.deferred_at, clock or now)
     return over and now < record.moment(wait.deadline)
 
 

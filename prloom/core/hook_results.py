@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from prloom import backoff
 from prloom.backoff import Backoff
-from prloom.core import commits, deferral, marker
+from prloom.core import deferral, outbox
 from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Change
@@ -142,12 +142,12 @@ def _actions(
             key = unrelated
         ordinal = made.get(key, live[key].actions if key in live else 0)
         made[key] = ordinal + 1
-        if action.target.target == marker.PLAN_TARGET:
+        if action.target.target == outbox.PLAN_TARGET:
             target = plan_target
         else:
             target = action.target
-        payload = commits.pinned(action.payload, shown.get(cause or "", latest), call.head)
-        actions.append(replace(action, id=marker.action_id(key, plugin, ordinal), target=target, payload=payload))
+        payload = outbox.pin_commit(action.payload, shown.get(cause or "", latest), call.head)
+        actions.append(replace(action, id=outbox.action_id(key, plugin, ordinal), target=target, payload=payload))
     return tuple(actions)
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from prloom import backoff
 from prloom.backoff import Backoff
-from prloom.core import bounds, deferral, marker, reply_sanitizer
+from prloom.core import bounds, deferral, outbox, reply_sanitizer
 from prloom.model import record
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Thread, Todo
@@ -237,7 +237,7 @@ def rebase_todo(cause: str, event_ids: tuple[str, ...] = (), threads: tuple[Thre
 
 
 def _todo_id(cause: str, owner: str, ordinal: int) -> str:
-    return "t-" + marker.action_id(cause, owner, ordinal).removeprefix("a-")[:12]
+    return "t-" + outbox.action_id(cause, owner, ordinal).removeprefix("a-")[:12]
 
 
 def _waiting(causes: tuple[str, ...], threads: Mapping[str, Target | None]) -> tuple[Thread, ...]:
@@ -259,7 +259,7 @@ def reply(event: Event, opened: OpenEvent, text: str | None, plan_target: Target
     """Return the action that answers an event in the thread it belongs to; none where there is nothing to say."""
     if text is None or not text.strip():
         return []
-    ident = marker.action_id(event.id, OWNER, opened.actions)
+    ident = outbox.action_id(event.id, OWNER, opened.actions)
     target = event.reply_to or plan_target
     said = reply_sanitizer.sanitize(
         text.strip(), to=event.author.login if event.author else None, host=_host(event.url)

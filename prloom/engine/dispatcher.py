@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from math import inf
 
-from prloom.core import clock_rollback
 from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.file_watcher import FileWatcher
@@ -28,6 +27,7 @@ from prloom.engine.polling.pollers import Pollers
 from prloom.engine.work_queue import WorkQueue
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridges
+from prloom.model import record
 from prloom.storage import paths
 
 log = logging.getLogger(__name__)
@@ -186,7 +186,7 @@ class Dispatcher:
     def _look_at_the_clock(self) -> None:
         """See that nothing waits for longer than it was to because the clock was turned back."""
         before, self._looked_at = self._looked_at, self.clock()
-        by = clock_rollback.by(before, self._looked_at)
+        by = record.rolled_back_by(before, self._looked_at)
         if by:
             log.warning("the clock was turned back by %s; prloom adjusts the times, so that nothing waits longer", by)
             for each in (self.board, self._pollers, self._crew):

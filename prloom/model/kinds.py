@@ -11,13 +11,15 @@ class Kind(NamedTuple):
 
     `speech`: the body is somebody's own words, and not a log or a report. `commands`: the words may be a command.
     `threaded`: the event stands in a conversation of its own, which can be resolved. `notice`: without an author and a
-    body, the event tells only that something happened, and needs no answer.
+    body, the event tells only that something happened, and needs no answer. `plan_status`: what the plan
+    is from then on.
     """
 
     speech: bool = False
     commands: bool = False
     threaded: bool = False
     notice: bool = False
+    plan_status: str | None = None
 
 
 DELETED = "comment_deleted"
@@ -35,9 +37,9 @@ KINDS: Mapping[str, Kind] = {
     "check_failed": _REPORT,
     "merge_conflict": _REPORT,
     "pr_pushed": _NOTICE,
-    "pr_closed": _NOTICE,
-    "pr_merged": _NOTICE,
-    "pr_reopened": _NOTICE,
+    "pr_closed": Kind(notice=True, plan_status="closed"),
+    "pr_merged": Kind(notice=True, plan_status="merged"),
+    "pr_reopened": Kind(notice=True, plan_status="active"),
     DELETED: _NOTICE,
     "checks_changed": _NOTICE,
 }

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 from prloom.api import Event, Json, Target, duration, iso
 from prloom.backoff import Backoff
-from prloom.core import commands, deferral, dispatch, hook_results, notices
+from prloom.core import commands, deferral, dispatch, hook_results
 from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Subscribers
 from prloom.core.hook_results import OnError
 from prloom.errors import ExtensionError
@@ -174,7 +174,7 @@ class Harness:
                     case RunTriage(event_ids=event_ids):
                         _end(bus, event_ids, "triaged" if bus.id else "handled", None, self.now)
                     case CompleteNotices(event_ids=event_ids):
-                        bus.commit("notice", "prloom", self.now, changes=notices.finished(event_ids))
+                        bus.commit("notice", "prloom", self.now, changes=dispatch.complete_notices(event_ids))
                     case _:
                         assert_never(step)
             if not steps:

@@ -11,8 +11,8 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from prloom.api.http import Answer, HttpError, HttpNeeds, Trouble
-from prloom.core import clock_rollback
 from prloom.errors import PrloomError
+from prloom.model import record
 from prloom.model.record import Json
 from prloom.transport import limits, limits_store
 from prloom.transport.body import ACCEPTED, TooLargeError, UnreadableError, read
@@ -155,7 +155,7 @@ class Client:
     async def _wait(self, method: str, url: str) -> None:
         """Wait until the server's limits allow the request; raise an error that says when, if that takes long."""
         now = self._clock()
-        self._limits = limits.roll_back(self._limits, clock_rollback.by(self._last_time, now))
+        self._limits = limits.roll_back(self._limits, record.rolled_back_by(self._last_time, now))
         self._last_time = now
         resource = self._resources.get(_path(url), "core")
         at = limits.next_allowed(self._limits, now, self._bounds, write=method not in _READS, of_resource=resource)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from prloom.config import peek
 from prloom.config.models import Config
-from prloom.core import naming, plan_file, todos
+from prloom.core import issued, naming, plan_file
 from prloom.engine.bus import adopted, plans, registered
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.issued import IssuedPosts
@@ -113,7 +113,7 @@ def _restore_todos(top: SafeDir, local: SafeDir, plan: Plan) -> None:
         if not found or bus.exists(paths.DECISIONS):
             return
         event_store = EventStore.open(bus, clock, (PlanFile(local), kept))
-        asked = todos.rebase(None, (), found)
+        asked = issued.rebase_requested(None, (), found)
         event_store.commit("todo", "prloom", todos=found, rebase_requested=asked, note="they were open before")
         event_store.save()
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from prloom.core import plan_file, todos
+from prloom.core import issued, plan_file
 from prloom.core.requests import OperatorRequest
 from prloom.engine.bus import adopted, plans, registered
 from prloom.engine.bus.issued import IssuedPosts
@@ -91,7 +91,7 @@ def _end_todos(top: SafeDir, own: SafeDir, plan: Plan) -> None:
     if text.strip():
         kept = _kept(top, plan)
         waiting = {todo.id: todo.threads for todo in kept.open_todos()}
-        done, dropped = todos.ended(waiting, plan_file.todos(text))
+        done, dropped = issued.ended_todos(waiting, plan_file.todos(text))
         kept.end_todos({*done, *dropped})
 
 

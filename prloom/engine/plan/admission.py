@@ -10,7 +10,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from prloom.backoff import Backoff
-from prloom.core import acknowledgements, admission, deferral, marker, notices, trust
+from prloom.core import acknowledgements, admission, deferral, outbox, trust
 from prloom.core.admission import OwnPosts
 from prloom.core.trust import Held, Trusted, Unknown
 from prloom.engine.bus import entries, history, receipts
@@ -116,8 +116,8 @@ def _commit(
         changes=changes,
         actions=signs,
         courtesies=tuple(action.id for action in signs),
-        deliveries=tuple(end for event in told for end in notices.withdrawn(event, queue)),
-        plan_status=notices.status(told) if runtime.id else None,
+        deliveries=tuple(end for event in told for end in outbox.withdraw_replies(event, queue)),
+        plan_status=admission.plan_status(told) if runtime.id else None,
         cursor=cursor,
         fingerprint=fingerprint,
         rereading=rereading,
@@ -240,7 +240,7 @@ def own_posts(runtime: PlanRuntime) -> OwnPosts:
 
 def remember_own(runtime: PlanRuntime, events: Sequence[Event]) -> None:
     """Remember those of prloom's own posts in a poll that this plan's files do not know, and what they answer."""
-    if any(marker.BEGINNING in event.body for event in events):
+    if any(outbox.MARKER_START in event.body for event in events):
         own = admission.posts(events, own_posts(runtime))
     else:
         own = {}

@@ -15,9 +15,9 @@ from prloom.agents.run_folder import RunLimits
 from prloom.api.context import Services
 from prloom.config import stages
 from prloom.config.models import Config
-from prloom.core import prompt, usage_limits
+from prloom.core import breaker, prompt
+from prloom.core.breaker import UsageLimit
 from prloom.core.dispatch import RunTriage
-from prloom.core.usage_limits import UsageLimit
 from prloom.engine.plan import triage_results
 from prloom.engine.plan.plugin_set import HookServices
 from prloom.engine.plan.runtime import PlanRuntime
@@ -102,7 +102,7 @@ class AgentTriager:
         agent, chosen = _agent(runtime.rules.config, stage, model, self._environ)
         async with self._slots:
             limit = self._limits.get(agent.name)
-            if limit is not None and usage_limits.holds(limit, (), runtime.clock()):
+            if limit is not None and breaker.limit_applies(limit, (), runtime.clock()):
                 raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
             run_id = run_folder.new_id(runtime.clock(), stage)
             run = self._prepare(runtime, agent, run_id, self._request(runtime, stage, text, chosen, run_id)).start()
@@ -123,7 +123,7 @@ class AgentTriager:
         limit = self._limits.get(agent.name)
         opened = runtime.event_store.state.open
         waiting = [opened[event.id] for event in batch if event.id in opened]
-        if limit is not None and usage_limits.holds(limit, waiting, runtime.clock()):
+        if limit is not None and breaker.limit_applies(limit, waiting, runtime.clock()):
             triage_results.hold(runtime, run_id, agent.name, batch, limit)
             return
         # The folder is made first: that it is missing means from then on that something removed it.
@@ -152,7 +152,7 @@ class AgentTriager:
         """Note the usage limit that a run has met; a run that went well shows that there is none any more."""
         if result.status == "limited":
             reason = f"{agent.name}: {result.error} (run {run.id})"
-            self._limits[agent.name] = usage_limits.met(reason, result.retry_at, runtime.clock())
+            self._limits[agent.name] = breaker.limit_met(reason, result.retry_at, runtime.clock())
         elif result.status == "ok":
             self._limits.pop(agent.name, None)
 

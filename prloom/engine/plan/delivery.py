@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from prloom import errors
 from prloom.api.bridge import BridgeContext, Delivered, DeliversBatches, Refused
-from prloom.core import commits, outbox, secret_scan
+from prloom.core import naming, outbox, secret_scan
 from prloom.engine.bus import receipts
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
@@ -195,7 +195,7 @@ def _action(runtime: PlanRuntime, queued: QueuedAction) -> Action | None:
     action = runtime.event_store.action(queued.position)
     if action is None:
         return None
-    return replace(action, payload=commits.kept(action.payload, queued.commit))
+    return replace(action, payload=outbox.keep_commit(action.payload, queued.commit))
 
 
 async def _results(bridge: LoadedBridge, actions: Sequence[Action], context: BridgeContext) -> Sequence[Result] | None:
@@ -265,7 +265,7 @@ def _refusal(runtime: PlanRuntime, queued: QueuedAction, result: Refused) -> Del
         retry_after=result.retry_after,
         now=runtime.clock(),
         policy=runtime.rules.backoff,
-        commit=commits.read(result.commit),
+        commit=naming.commit_id(result.commit),
     )
     if queued.courtesy:
         level = logging.INFO

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from prloom import errors
-from prloom.core import deferral, dispatch, plan_file, todos, triage
+from prloom.core import deferral, dispatch, issued, plan_file, triage
 from prloom.core.dispatch import Subscribers
 from prloom.engine.plan import admission, delivery, scheduler
 from prloom.engine.plan.dependencies import PlanDependencies
@@ -166,17 +166,17 @@ def resolve_todos(runtime: PlanRuntime) -> bool:
     if not text.strip():
         return False
     items = plan_file.todos(text)
-    done, dropped = todos.ended(state.todos, items)
-    unknown = todos.unknown(state.todos, items, runtime.issued.posts().todos)
+    done, dropped = issued.ended_todos(state.todos, items)
+    unknown = issued.unknown_todos(state.todos, items, runtime.issued.posts().todos)
     if done or dropped or unknown:
         runtime.event_store.commit(
             "todo",
             "prloom",
-            actions=todos.resolved(state.todos, done, dropped),
+            actions=issued.resolve_threads(state.todos, done, dropped),
             todos=unknown,
             todos_done=done,
             todos_dropped=dropped,
-            rebase_requested=todos.rebase(state.rebase_todo, dropped, unknown),
+            rebase_requested=issued.rebase_requested(state.rebase_todo, dropped, unknown),
         )
     runtime.todos_seen_at = changed_at
     return bool(done or dropped or unknown)

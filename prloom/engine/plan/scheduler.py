@@ -11,7 +11,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from prloom import errors
-from prloom.core import acknowledgements, commands, dispatch, hook_results, marker, notices, outbox, requests
+from prloom.core import acknowledgements, commands, dispatch, hook_results, outbox, requests
 from prloom.core.commands import SlashCommand
 from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Step, Subscribers
 from prloom.engine.plan import hooks
@@ -79,7 +79,7 @@ def _begin(runtime: PlanRuntime, step: Step, roster: Subscribers, dependencies: 
             runtime.hooks_running += (running,)
             dependencies.begin(runtime, ids, partial(_show, runtime, step, dependencies, running))
         case CompleteNotices(event_ids=ids):
-            runtime.event_store.commit("notice", "prloom", changes=notices.finished(ids))
+            runtime.event_store.commit("notice", "prloom", changes=dispatch.complete_notices(ids))
         case RunTriage(event_ids=ids) if not dependencies.agents:
             _finish(runtime, ids)
         case RunTriage():
@@ -169,7 +169,7 @@ def run_command(runtime: PlanRuntime, event: Event, command: SlashCommand, plugi
     reply = _reply(runtime, event, command, plugin_commands)
     opened = runtime.event_store.state.open[event.id]
     answer = Action(
-        id=marker.action_id(event.id, "prloom", opened.actions),
+        id=outbox.action_id(event.id, "prloom", opened.actions),
         target=event.reply_to or runtime.plan_target,
         payload=Comment(reply.text),
         related_event_id=event.id,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from prloom.agents.agent import RunResult, Trouble
-from prloom.core import hook_results, triage, usage_limits
-from prloom.core.usage_limits import UsageLimit
+from prloom.core import breaker, hook_results, triage
+from prloom.core.breaker import UsageLimit
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.model.decision import Change
 from prloom.model.event import Event
@@ -36,7 +36,7 @@ def hold(runtime: PlanRuntime, run_id: str, by: str, batch: tuple[Event, ...], l
     opened = runtime.event_store.state.open
     now, policy = runtime.clock(), runtime.rules.backoff
     live = [opened[event.id] for event in batch if event.id in opened and opened[event.id].state == "pending"]
-    changes = tuple(usage_limits.wait(event, limit, now=now, policy=policy) for event in live)
+    changes = tuple(breaker.wait_for_limit(event, limit, now=now, policy=policy) for event in live)
     runtime.event_store.commit(triage.OWNER, by, changes=changes, run=run_id)
 
 
@@ -54,8 +54,8 @@ def settle(runtime: PlanRuntime, run_id: str, by: str, result: RunResult, answer
     if result.status == "interrupted":
         changes = tuple(Change(event_id=e.id, verdict="cut_short", state="pending", reason=reason) for e in live)
     elif result.status == "limited":
-        limit = usage_limits.met(reason, result.retry_at, now)
-        changes = tuple(usage_limits.wait(event, limit, now=now, policy=policy) for event in live)
+        limit = breaker.limit_met(reason, result.retry_at, now)
+        changes = tuple(breaker.wait_for_limit(event, limit, now=now, policy=policy) for event in live)
     else:
         # One of the texts may be what the run failed on: it must not go on spoiling the runs of the others.
         alone = len(live) > 1 and result.trouble in _BY_TEXT

@@ -15,7 +15,7 @@ from prloom.api.bridge import BridgeContext, Polled
 from prloom.api.http import HttpError
 from prloom.backoff import Backoff
 from prloom.core import admission as routing
-from prloom.core import bounds, commits, naming, trust
+from prloom.core import bounds, naming, trust
 from prloom.core.trust import Unknown
 from prloom.engine.plan import admission
 from prloom.engine.plan.runtime import PlanRuntime
@@ -183,7 +183,7 @@ class Poller:
             if polled.now is not None and abs(polled.now - now) < SANE:
                 runtime.forge_ahead = polled.now - now
             if number in polled.heads:
-                runtime.head = commits.read(polled.heads[number])
+                runtime.head = naming.commit_id(polled.heads[number])
 
     async def _hand_in(self, runtime: PlanRuntime | None, batch: Sequence[Event], context: BridgeContext) -> int | None:
         """Append what is news to a plan's bus, with what its authors may do as far as that can be told now.

@@ -19,7 +19,7 @@ from fake_github import BAD_GATEWAY, RESET, TIMEOUT, Rules
 
 from prloom.api import Action, Comment, Delivered, Event, HttpError, Refused, marked
 from prloom.core import admission
-from prloom.core.marker import action_id
+from prloom.core.outbox import action_id
 from prloom.model.state import Receipt
 from prloom.transport import limits
 

@@ -31,7 +31,7 @@ from prloom.api import (
     marker,
 )
 from prloom.core import admission
-from prloom.core.marker import action_id
+from prloom.core.outbox import action_id
 from prloom.model.state import Receipt
 
 NewDesk = Callable[..., Any]
