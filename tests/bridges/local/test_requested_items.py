@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridges.local import review, seen_items
-from bridges.local.seen_items import RequestedItem
+from bridges.local import requested_items, review
+from bridges.local.requested_items import RequestedItem
 
 MARK = "<!-- prloom:action a-00000000000000000000 -->"
 
@@ -21,8 +21,8 @@ class Looks:
     def at(self, *lines: str) -> list[str]:
         """Return the ids that are new after the file has changed to these lines."""
         read = review.parse("\n".join(["## ready", *lines, ""]))
-        known, news = seen_items.look("pr-7", read.items, seen_items.read(self.state))
-        self.state = json.loads(json.dumps(seen_items.write(known)))
+        known, news = requested_items.update("pr-7", read.items, requested_items.load(self.state))
+        self.state = json.loads(json.dumps(requested_items.dump(known)))
         self.edits = {each.request.id: each.edited.id for each in news if each.edited}
         return [each.request.id for each in news]
 
@@ -60,7 +60,7 @@ def test_the_ids_depend_on_plan_words_and_place() -> None:
     ]
     items = review.parse("## ready\n- [ ] one\n").items
 
-    known = [ids(*lines)[0] for lines in variants] + [seen_items.digest("pr-8", items[0])]
+    known = [ids(*lines)[0] for lines in variants] + [requested_items.digest("pr-8", items[0])]
 
     assert len(set(known)) == len(variants) + 1
 
@@ -212,16 +212,16 @@ def test_the_cursor_is_bounded() -> None:
 
 def test_a_cursor_that_is_not_ours_is_no_cursor() -> None:
     for state in (None, 7, "x", {"a": 1}):
-        assert seen_items.read(state) is None
+        assert requested_items.load(state) is None
     for state in ([1], [["a"]], [["a", "b", True, True]], [None]):
-        assert seen_items.read(state) == ()
+        assert requested_items.load(state) == ()
 
 
 def test_a_request_finds_its_item() -> None:
     items = review.parse("## ready\n- [ ] one\n- [ ] two\n- [x] one\n").items
 
     def found(request: str) -> int | None:
-        item = seen_items.find(seen_items.by_words("pr-7", items), request)
+        item = requested_items.find(requested_items.by_words("pr-7", items), request)
         return item.start if item else None
 
     assert (found(ONE), found(f"{ONE}-1"), found(f"{ONE}-7"), found(TWO), found(THREE)) == (3, 1, 1, 2, None)
@@ -250,14 +250,14 @@ def test_however_the_file_is_edited_every_open_item_has_been_asked(versions: Seq
         looks.at(*lines)
 
         items = review.parse("\n".join(["## ready", *lines, ""])).items
-        there = [request.words for request in seen_items.read(looks.state) if request.here]
+        there = [request.words for request in requested_items.load(looks.state) if request.here]
         for item in items:
             if not item.checked:
-                assert seen_items.digest("pr-7", item) in there
-                there.remove(seen_items.digest("pr-7", item))
+                assert requested_items.digest("pr-7", item) in there
+                there.remove(requested_items.digest("pr-7", item))
 
 
 def test_a_request_is_stored_as_plain_json() -> None:
     requests = (RequestedItem("a", 0, done=True, here=False), RequestedItem("b", 3, done=False, here=True))
 
-    assert seen_items.read(json.loads(json.dumps(seen_items.write(requests)))) == requests
+    assert requested_items.load(json.loads(json.dumps(requested_items.dump(requests)))) == requests

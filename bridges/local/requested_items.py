@@ -1,4 +1,4 @@
-"""Know which items were asked already, so that each comes once, however the file is edited."""
+"""Match the items of the file with the requests of earlier polls, so that each item becomes one event."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import NamedTuple
 
 from prloom.api import Json
 
-from .item import ReviewItem
+from .review import ReviewItem
 
 _REMEMBERED = 200  # requests of one plan whose items are no longer in the file
 _DIGITS = 9  # of an ordinal that can be meant
 
 # Which request an item is, of those with the same words: by whether the request is done, and its item was there
-# before. An item that is dealt with goes with one that is done; one that is not, with one that is open. One that is
-# open again in its place was overwritten by an editor that had not seen the check: it is not asked again. One that
+# before. An item that is checked or answered goes with one that is done; any other with one that is open. One that is
+# open again was overwritten by an editor that had not loaded the check: it is no new request. One that
 # was done, taken out, and is written anew is a new request.
-_DEALT_WITH = ((True, True), (True, False), (False, True), (False, False))
-_OPEN = ((False, True), (False, False), (True, True))
+_DONE_FIRST = ((True, True), (True, False), (False, True), (False, False))
+_OPEN_FIRST = ((False, True), (False, False), (True, True))
 
 
 class RequestedItem(NamedTuple):
-    """An item that was asked: the digest of its words, and how many with the same words were asked before it.
+    """An item that became an event: the digest of its words, and how many requests had the same words before it.
 
-    `done` says that it was seen checked or answered, `here` that it stood in the file at the last look.
+    `done` says that it was checked or answered, `here` that it was in the file at the last poll.
     """
 
     words: str
@@ -42,8 +42,8 @@ class RequestedItem(NamedTuple):
         return f"{self.words}-{self.ordinal}"
 
 
-class NewItems(NamedTuple):
-    """A request that is asked for the first time, and the one whose item it took the place of, if it is an edit."""
+class NewItem(NamedTuple):
+    """A new request, and the request whose item it replaced, if it is an edit."""
 
     request: RequestedItem
     item: ReviewItem
@@ -51,7 +51,7 @@ class NewItems(NamedTuple):
 
 
 def digest(plan: str, item: ReviewItem) -> str:
-    """Return what tells the item's words from others', wherever it stands and however its lines are broken."""
+    """Return what tells the item's words from others', wherever it is and however its lines are broken."""
     said = [plan, " ".join(item.text.split()), item.file, item.line, item.side]
     return sha256(json.dumps(said).encode()).hexdigest()[:16]
 
@@ -76,41 +76,41 @@ def find(items: Mapping[str, Sequence[ReviewItem]], request: str) -> ReviewItem 
     return equal[min(ordinal, len(equal) - 1)]
 
 
-def look(
-    plan: str, items: Sequence[ReviewItem], known: Sequence[RequestedItem] | None
-) -> tuple[tuple[RequestedItem, ...], tuple[NewItems, ...]]:
-    """Return the requests that are known after this look at the file, and those that are new.
+def update(
+    plan: str, items: Sequence[ReviewItem], stored: Sequence[RequestedItem] | None
+) -> tuple[tuple[RequestedItem, ...], tuple[NewItem, ...]]:
+    """Return all requests after this reading of the file, and those that are new.
 
-    Where nothing is known (None), the file alone tells what was asked before: what has an answer was.
+    Where nothing is stored (None), the file alone shows which items were requested before: those with an answer.
     """
-    first, known = known is None, known or ()
-    left = _Left(known)
+    before = stored or ()
+    unmatched = _Unmatched(before)
     now: dict[int, RequestedItem] = {}
     fresh: set[int] = set()
-    for item in sorted(items, key=lambda item: not _dealt_with(item)):
+    for item in sorted(items, key=lambda item: not _is_done(item)):
         words = digest(plan, item)
-        before = left.take(words, _DEALT_WITH if _dealt_with(item) else _OPEN)
-        if before is not None:
-            now[item.start] = before._replace(done=before.done or _dealt_with(item), here=True)
+        request = unmatched.take(words, _DONE_FIRST if _is_done(item) else _OPEN_FIRST)
+        if request is not None:
+            now[item.start] = request._replace(done=request.done or _is_done(item), here=True)
         elif not item.checked:
-            now[item.start] = RequestedItem(words, left.next_ordinal(words), _dealt_with(item), here=True)
-            if not (first and item.answered):
+            now[item.start] = RequestedItem(words, unmatched.next_ordinal(words), _is_done(item), here=True)
+            if stored is not None or not item.answered:
                 fresh.add(item.start)
     here = tuple(now[start] for start in sorted(now))
-    edits = _edits(known, here)
-    news = tuple(NewItems(now[i.start], i, edits.get(now[i.start].id)) for i in items if i.start in fresh)
-    return (*here, *_gone(known, here)), news
+    edits = _edits(before, here)
+    new = tuple(NewItem(now[i.start], i, edits.get(now[i.start].id)) for i in items if i.start in fresh)
+    return (*here, *_gone(before, here)), new
 
 
-class _Left:
-    """The known requests that no item has been matched with yet."""
+class _Unmatched:
+    """The earlier requests that no item has been matched with yet."""
 
-    def __init__(self, known: Sequence[RequestedItem]) -> None:
+    def __init__(self, requests: Sequence[RequestedItem]) -> None:
         self._waiting: dict[tuple[str, bool, bool], deque[RequestedItem]] = defaultdict(deque)
-        self._asked: dict[str, int] = defaultdict(int)
-        for request in known:
+        self._next: dict[str, int] = defaultdict(int)
+        for request in requests:
             self._waiting[request.words, request.done, request.here].append(request)
-            self._asked[request.words] = max(self._asked[request.words], request.ordinal + 1)
+            self._next[request.words] = max(self._next[request.words], request.ordinal + 1)
 
     def take(self, words: str, ways: Sequence[tuple[bool, bool]]) -> RequestedItem | None:
         """Take the first request with these words, by these ways in turn."""
@@ -121,52 +121,57 @@ class _Left:
 
     def next_ordinal(self, words: str) -> int:
         """Count one more request with these words."""
-        self._asked[words] += 1
-        return self._asked[words] - 1
+        self._next[words] += 1
+        return self._next[words] - 1
 
 
-def _dealt_with(item: ReviewItem) -> bool:
+def _is_done(item: ReviewItem) -> bool:
     return item.checked or item.answered
 
 
-def _gone(known: Sequence[RequestedItem], here: Sequence[RequestedItem]) -> tuple[RequestedItem, ...]:
+def _gone(before: Sequence[RequestedItem], here: Sequence[RequestedItem]) -> tuple[RequestedItem, ...]:
     still = {request.id for request in here}
-    away = [request for request in known if request.id not in still]
+    away = [request for request in before if request.id not in still]
     longest_first = sorted(away, key=lambda request: request.here)
     return tuple(request._replace(here=False) for request in longest_first)[-_REMEMBERED:]
 
 
-def _edits(known: Sequence[RequestedItem], here: Sequence[RequestedItem]) -> Mapping[str, RequestedItem]:
+def _edits(before: Sequence[RequestedItem], here: Sequence[RequestedItem]) -> Mapping[str, RequestedItem]:
     """Return, by the new request's id, which request it is an edit of: one went and one came in the same place."""
-    before = [request for request in known if request.here]
-    went = _between(before, {request.id for request in here})
-    came = _between(here, {request.id for request in known})
-    return {new[0].id: went[place][0] for place, new in came.items() if len(new) == 1 and len(went.get(place, ())) == 1}
+    previous = [request for request in before if request.here]
+    went = _between(previous, {request.id for request in here})
+    came = _between(here, {request.id for request in before})
+    edits = {}
+    for after, new in came.items():
+        old = went.get(after, ())
+        if len(new) == len(old) == 1:
+            edits[new[0].id] = old[0]
+    return edits
 
 
 def _between(requests: Sequence[RequestedItem], staying: set[str]) -> dict[str, list[RequestedItem]]:
     """Return the requests that do not stay, by the one before them that does."""
     found: dict[str, list[RequestedItem]] = defaultdict(list)
-    place = ""
+    after = ""
     for request in requests:
         if request.id in staying:
-            place = request.id
+            after = request.id
         else:
-            found[place].append(request)
+            found[after].append(request)
     return found
 
 
-def read(state: Json) -> tuple[RequestedItem, ...] | None:
+def load(state: Json) -> tuple[RequestedItem, ...] | None:
     """Return the requests that a cursor holds, or None where it holds none at all.
 
-    What is not a request of ours is left out, and asked again if need be.
+    What is not a request is left out; its item becomes a new event.
     """
     if not isinstance(state, list | tuple):
         return None
     return tuple(RequestedItem(*each) for each in state if _is_request(each))
 
 
-def write(requests: Iterable[RequestedItem]) -> Json:
+def dump(requests: Iterable[RequestedItem]) -> Json:
     """Return the requests as a cursor holds them."""
     return [list(request) for request in requests]
 
