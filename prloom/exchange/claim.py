@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
 from prloom.exchange.message import ExchangeValue, Message, Metadata
+
+if TYPE_CHECKING:
+    from prloom.exchange.protocol import ClaimTaken
 
 ClaimStatus: TypeAlias = Literal["active", "completed", "failed", "timed_out", "expired", "cancelled"]
 State: TypeAlias = Literal["ready", "leased", "done", "dead"]
@@ -16,6 +21,7 @@ Ending: TypeAlias = Literal["completed", "failed", "timed_out", "cancelled", "de
 
 DEFAULT_LEASE = timedelta(seconds=90)
 DEFAULT_ATTEMPTS = 5
+_MOST_CACHED = 10_000  # claims of one client; for more, a store reads them
 
 
 class Claim(ExchangeValue, frozen=True, kw_only=True):
@@ -154,3 +160,33 @@ class Ended(ExchangeValue, frozen=True, kw_only=True):
 
 
 Outcome: TypeAlias = Literal["success", "pending", "failure", "timed_out", "dead", "cancelled"]
+
+
+@dataclass(frozen=True)
+class CachedClaim:
+    """A claim, how its message stands, and its conversation."""
+
+    claim: Claim
+    delivery: Delivery
+    conversation_id: str
+
+
+class ClaimCache:
+    """What this client claimed and did not settle yet, without the bodies, which may be large."""
+
+    def __init__(self) -> None:
+        self._cached: OrderedDict[str, CachedClaim] = OrderedDict()
+
+    def add(self, taken: ClaimTaken) -> None:
+        """Remember a claim."""
+        self._cached[taken.claim.id] = CachedClaim(taken.claim, taken.delivery, taken.message.conversation_id)
+        while len(self._cached) > _MOST_CACHED:
+            self._cached.popitem(last=False)
+
+    def find(self, claim_id: str) -> CachedClaim | None:
+        """Return a claim that is remembered."""
+        return self._cached.get(claim_id)
+
+    def discard(self, claim_id: str) -> None:
+        """Forget a claim."""
+        self._cached.pop(claim_id, None)

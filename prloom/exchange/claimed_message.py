@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
-from prloom.exchange import retry_idempotent, validation
+from prloom.exchange import errors, validation
 from prloom.exchange.claim import Claim, Completed, Failed, Released, Settled, TimedOut
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ class ClaimedMessage:
         return self.settle(Released(reason=reason))
 
     def settle(self, settlement: Completed | Failed | TimedOut | Released) -> Settled:
-        """End the claim as a value says, such as one from `prloom.exchange.command_result`."""
+        """End the claim as the settlement says."""
         checked = validation.checked_settlement(settlement)
-        self.settled = retry_idempotent.retry_idempotent(lambda: self._store.settle(self.claim.id, checked))
+        self.settled = errors.retry_idempotent(lambda: self._store.settle(self.claim.id, checked))
         return self.settled
 
     def __enter__(self) -> Self:

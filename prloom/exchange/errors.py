@@ -1,6 +1,17 @@
-"""What can go wrong at an exchange, a class of its own only where a caller reacts differently."""
+"""The errors of an exchange, a class each where a caller reacts differently, and the retry of one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
 
 from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+R = TypeVar("R")
+
+_TIMES = 3
 
 
 class ExchangeError(PrloomError):
@@ -33,3 +44,22 @@ class OutcomeUnknownError(StoreError):
     Publishing the same draft, or with the same key, gives the same message; settling a claim the same way twice gives
     the same reply.
     """
+
+
+def retry_idempotent(act: Callable[[], R]) -> R:
+    """Return what `act` returns; it is done up to three times where its outcome stays unknown.
+
+    Whatever is wrong with the store afterwards, the outcome of what was done before stays unknown.
+    """
+    unknown = None
+    for _ in range(_TIMES):
+        try:
+            return act()
+        except OutcomeUnknownError as error:
+            unknown = error
+        except StoreError as error:
+            if unknown is None:
+                raise
+            raise OutcomeUnknownError(f"{unknown} (now: {error})") from error
+    assert unknown is not None  # noqa: S101 (it was tried once at least)
+    raise unknown

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from prloom.backoff import Backoff
-from prloom.exchange import ids, rules, transitions
+from prloom.exchange import rules, transitions
 from prloom.exchange.claim import Availability, Claim, Delivery, MessageEntry, Settled
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
-from prloom.exchange.message import Message
+from prloom.exchange.message import Message, new_id
 from prloom.exchange.notifier import Notifier
 from prloom.exchange.protocol import PAGE, ClaimTaken, Listener, MessageFilter
 from prloom.exchange.subscriptions import Subscriptions
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class MemoryStore:
-    """Implements `prloom.exchange.protocol.Store`; what is in it ends with the process."""
+    """Implements `prloom.exchange.protocol.ExchangeStore`; what is in it ends with the process."""
 
     def __init__(self, *, clock: Callable[[], datetime] | None = None, backoff: Backoff | None = None) -> None:
         self.now = clock or (lambda: datetime.now(UTC))
@@ -42,7 +42,7 @@ class MemoryStore:
         self._replies: dict[str, str] = {}
         self._worked: set[str] = set()
         self._tracked = Subscriptions()
-        self._pokes = Notifier()
+        self._notifier = Notifier()
 
     # ---- publishing
 
@@ -54,7 +54,7 @@ class MemoryStore:
             except Exception:
                 self._messages, self._deliveries, self._tracked = before
                 raise
-        self._pokes.poke()
+        self._notifier.notify()
         return published
 
     def _publish(self, draft: Draft) -> Message:
@@ -85,17 +85,17 @@ class MemoryStore:
 
     # ---- claiming
 
-    def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
+    def claim(self, request: ClaimRequest) -> ClaimTaken | None:
         with self._lock:
-            self._worked.update(ask.topics)
+            self._worked.update(request.topics)
             self.expire()
             now = self.now()
-            self._make_due(ask.topics, now)
-            delivery = next(self._ready(ask.topics, now), None)
+            self._make_due(request.topics, now)
+            delivery = next(self._ready(request.topics, now), None)
             if delivery is None:
                 return None
-            leased = rules.claimed(delivery, ask.max_attempts)
-            claim = transitions.claim(leased, ask, now, ids.new())
+            leased = rules.claimed(delivery, request.max_attempts)
+            claim = transitions.claim(leased, request, now, new_id())
             self._deliveries[claim.message_id] = leased
             self._claims[claim.id] = claim
             return ClaimTaken(claim=claim, message=self._messages[claim.message_id], delivery=leased)
@@ -147,7 +147,7 @@ class MemoryStore:
         if verdict.reply is not None:
             reply = self._publish(verdict.reply)
             self._replies[claim.id] = reply.id
-        self._pokes.poke()
+        self._notifier.notify()
         return Settled(claim=ended, reply=reply, retry_at=verdict.delivery.available_at)
 
     def expire(self) -> int:
@@ -159,7 +159,7 @@ class MemoryStore:
                 self._end(claim, verdict)
             return len(over)
 
-    def look(self, topics: Sequence[str]) -> Availability:
+    def availability(self, topics: Sequence[str]) -> Availability:
         with self._lock:
             now = self.now()
             leases = [each.lease_until for each in self._claims.values() if each.status == "active"]
@@ -188,7 +188,7 @@ class MemoryStore:
                     self._claims[claim.id] = transitions.ended(claim, verdict, now)
             self._deliveries[message_id] = verdict.delivery
             reply = self._publish(verdict.reply)
-        self._pokes.poke()
+        self._notifier.notify()
         return reply
 
     def retry(self, message_id: str) -> Delivery:
@@ -199,7 +199,7 @@ class MemoryStore:
             self._deliveries[message_id] = rules.retried(entry.delivery)
             if entry.message.conversation_id in self._tracked:
                 self._tracked.restart(entry.message.conversation_id)
-        self._pokes.poke()
+        self._notifier.notify()
         return self._deliveries[message_id]
 
     def prune(self, older_than: timedelta) -> int:
@@ -291,8 +291,8 @@ class MemoryStore:
     # ---- waking
 
     def listen(self) -> Listener:
-        return self._pokes.listen()
+        return self._notifier.listen()
 
     def close(self) -> None:
         """Let go of the listeners; what is stored stays as long as the object does."""
-        self._pokes.close()
+        self._notifier.close()

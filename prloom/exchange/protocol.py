@@ -77,7 +77,7 @@ class ExchangeStore(Protocol):
         """
         ...
 
-    def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
+    def claim(self, request: ClaimRequest) -> ClaimTaken | None:
         """Claim the next message by publication, or return None.
 
         Where nothing is to be claimed nothing is written, but once that somebody works on the topics; see `worked`.
@@ -110,7 +110,7 @@ class ExchangeStore(Protocol):
         """See to all leases that are over, and return how many were; writes nothing where none is."""
         ...
 
-    def look(self, topics: Sequence[str]) -> Availability:
+    def availability(self, topics: Sequence[str]) -> Availability:
         """Look whether something is to be claimed; never writes."""
         ...
 

@@ -10,7 +10,6 @@ import msgspec
 
 from prloom import backoff
 from prloom.backoff import Backoff
-from prloom.exchange import ids
 from prloom.exchange.claim import (
     DEFAULT_ATTEMPTS,
     Claim,
@@ -25,7 +24,7 @@ from prloom.exchange.claim import (
     Settlement,
     TimedOut,
 )
-from prloom.exchange.message import Draft, Metadata
+from prloom.exchange.message import Draft, Metadata, new_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -180,7 +179,7 @@ def _over(delivery: Delivery, ending: Ending, now: datetime) -> Delivery:
 
 def _reply(delivery: Delivery, topic: str, body: str, metadata: Metadata, status: str = "completed") -> Draft:
     return Draft(
-        id=ids.new(),
+        id=new_id(),
         topic=topic,
         body=body,
         parent_id=delivery.message_id,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prloom.exchange import ids
 from prloom.exchange.claim import Ended
+from prloom.exchange.message import new_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ class Subscriptions:
     def take(self, conversation_id: str, outcome: Outcome, until: datetime) -> Ended:
         """Give the end of a conversation to one who tells it, until then."""
         tracked = self._by_id[conversation_id]
-        tracked.token, tracked.until = ids.new(), until
+        tracked.token, tracked.until = new_id(), until
         return Ended(conversation_id=conversation_id, outcome=outcome, token=tracked.token)
 
     def ack_notification(self, ended: Ended) -> bool:

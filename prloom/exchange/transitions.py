@@ -68,15 +68,15 @@ def stands(message: Message, state: State, row: Sequence[Any]) -> Delivery:
     )
 
 
-def claim(leased: Delivery, ask: ClaimRequest, now: datetime, claim_id: str) -> Claim:
+def claim(leased: Delivery, request: ClaimRequest, now: datetime, claim_id: str) -> Claim:
     """Return the claim on a message that was just leased."""
     return Claim(
         id=claim_id,
         message_id=leased.message_id,
-        worker_group=ask.group,
-        worker_instance_id=ask.instance,
+        worker_group=request.group,
+        worker_instance_id=request.instance,
         claimed_at=now,
-        lease_until=now + ask.lease,
+        lease_until=now + request.lease,
         status="active",
         attempt=leased.attempts,
     )

@@ -113,23 +113,25 @@ class Upkeep:
     """Something has to be done before anything is claimed: leases are over, or delays."""
 
 
-def look(row: Row) -> Availability:
+def availability(row: Row) -> Availability:
     """Return what a row of LOOK says."""
     now, ready, next_at = row
     return Availability(ready=ready or (next_at is not None and next_at <= now), next_at=next_at)
 
 
-def take(tx: Transaction, ask: ClaimRequest, claim_id: str, *, upkeep: bool) -> ClaimTaken | Upkeep | None:
+def take(tx: Transaction, request: ClaimRequest, claim_id: str, *, upkeep: bool) -> ClaimTaken | Upkeep | None:
     """Claim the next message by publication; with `upkeep`, only if nothing is to be done before.
 
     The same id may not stand twice, so that a claim whose commit was lost is either found here or never comes to be.
     """
     if tx.again and (taken := _taken(tx, claim_id)) is not None:
         return taken
-    who = (claim_id, ask.group, ask.instance, ask.lease // _MICROSECOND)
+    who = (claim_id, request.group, request.instance, request.lease // _MICROSECOND)
     # psycopg makes an array in Python, for as long as all else takes; one topic needs none.
-    statement, which = (_TAKE, ask.topics[0]) if len(ask.topics) == 1 else (_TAKE_OF_SEVERAL, list(ask.topics))
-    row = tx.one(statement, upkeep, which, tx.clock, ask.max_attempts, which, *who)
+    statement, which = (
+        (_TAKE, request.topics[0]) if len(request.topics) == 1 else (_TAKE_OF_SEVERAL, list(request.topics))
+    )
+    row = tx.one(statement, upkeep, which, tx.clock, request.max_attempts, which, *who)
     assert row is not None  # noqa: S101 (the clock has one row)
     now, due, *whole = row
     if due:
@@ -138,7 +140,7 @@ def take(tx: Transaction, ask: ClaimRequest, claim_id: str, *, upkeep: bool) -> 
         return None
     message = rows.message(tuple(whole))
     leased = transitions.stands(message, "leased", whole[rows.MESSAGE_WIDTH :])
-    return ClaimTaken(claim=transitions.claim(leased, ask, now, claim_id), message=message, delivery=leased)
+    return ClaimTaken(claim=transitions.claim(leased, request, now, claim_id), message=message, delivery=leased)
 
 
 def _taken(tx: Transaction, claim_id: str) -> ClaimTaken | None:
@@ -179,7 +181,7 @@ def settle(tx: Transaction, claim_id: str, settlement: Settlement, policy: Backo
 
 def expire(tx: Transaction, policy: Backoff) -> int:
     """End claims whose lease is over, some at a time; those that somebody has in hand at this moment are his."""
-    over = tx.ask(
+    over = tx.execute(
         f"{_CLAIM} WHERE c.status = 'active' AND c.lease_until <= %s ORDER BY c.lease_until, c.seq LIMIT %s"
         " FOR UPDATE OF c SKIP LOCKED",
         tx.now,
@@ -193,7 +195,7 @@ def expire(tx: Transaction, policy: Backoff) -> int:
 def lock(tx: Transaction, message_id: str) -> int | None:
     """Let nobody else change how a message stands, and return its number; None where there is no such message."""
     name = rows.asked(message_id)
-    tx.ask(
+    tx.execute(
         "SELECT FROM claims AS c JOIN messages AS m ON m.seq = c.message"
         " WHERE m.id = %s AND c.status = 'active' FOR UPDATE OF c",
         name,
@@ -213,13 +215,13 @@ def cancel(tx: Transaction, seq: int, entry: MessageEntry, verdict: Verdict, rep
         tx, msgspec.structs.replace(verdict.reply, id=reply_id), entry.message.conversation_id, tx.now
     )
     active = next((claim.id for claim in entry.claims if claim.status == "active"), "")
-    tx.ask(_END, verdict.status, tx.now, rows.blob(verdict.error), None, active, *_standing(seq, verdict.delivery))
+    tx.execute(_END, verdict.status, tx.now, rows.blob(verdict.error), None, active, *_standing(seq, verdict.delivery))
     return reply
 
 
 def save(tx: Transaction, seq: int, delivery: Delivery) -> None:
     """Write how a message stands."""
-    tx.ask(_SAVE, *_standing(seq, delivery))
+    tx.execute(_SAVE, *_standing(seq, delivery))
 
 
 def _standing(seq: int, delivery: Delivery) -> tuple[object, ...]:
@@ -242,10 +244,10 @@ def _end(tx: Transaction, row: Row, verdict: Verdict) -> Settled:
     how = (ended.status, tx.now, rows.blob(ended.error))
     tx.news = True
     if verdict.reply is None:
-        tx.ask(_END, *how, None, *stands)
+        tx.execute(_END, *how, None, *stands)
         return Settled(claim=ended, retry_at=verdict.delivery.available_at)
     reply, values = publishing.made(verdict.reply, conversation_id, tx.now)
-    tx.ask(_REPLY_AND_END, *values, *how, reply.id, *stands)
+    tx.execute(_REPLY_AND_END, *values, *how, reply.id, *stands)
     return Settled(claim=ended, reply=reply)
 
 

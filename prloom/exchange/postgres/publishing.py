@@ -60,7 +60,7 @@ def put(tx: Transaction, drafts: Sequence[Draft]) -> tuple[Message, ...]:
 def new(tx: Transaction, draft: Draft, inherited: str | None, now: datetime) -> Message:
     """Store a draft's message, which is not there yet; its parent's conversation is `inherited`."""
     message, values = made(draft, inherited, now)
-    tx.ask(f"WITH {PUT} SELECT", *values)
+    tx.execute(f"WITH {PUT} SELECT", *values)
     tx.news = True
     return message
 
@@ -106,12 +106,12 @@ def known(tx: Transaction, message_id: str) -> Message | None:
 
 def subscribe(tx: Transaction, conversation_id: str) -> None:
     """Have it told once when the conversation has ended."""
-    tx.ask(_TRACK, conversation_id)
+    tx.execute(_TRACK, conversation_id)
 
 
 def resubscribe(tx: Transaction, conversation_id: str) -> None:
     """Have it told again when a tracked conversation ends that goes on now, whatever was told of it before."""
-    tx.ask(_TRACK_ANEW, conversation_id)
+    tx.execute(_TRACK_ANEW, conversation_id)
 
 
 class _Known:
@@ -120,13 +120,13 @@ class _Known:
     def __init__(self, tx: Transaction, drafts: Sequence[Draft]) -> None:
         keyed = [draft for draft in drafts if draft.key is not None]
         parents = [rows.asked(draft.parent_id) for draft in drafts if draft.parent_id is not None]
-        ids = tx.ask(_BY_IDS, [draft.id for draft in drafts])
+        ids = tx.execute(_BY_IDS, [draft.id for draft in drafts])
         keys = None
         if keyed:
-            keys = tx.ask(_BY_KEYS, [each.topic for each in keyed], [each.key for each in keyed])
+            keys = tx.execute(_BY_KEYS, [each.topic for each in keyed], [each.key for each in keyed])
         found = None
         if parents:
-            found = tx.ask(_PARENTS, parents)
+            found = tx.execute(_PARENTS, parents)
         self._by_id = {row[0]: rows.message(row) for row in ids}
         self._by_key = {(row[2], row[0]): rows.message(row[1:]) for row in keys or ()}
         self._conversations: dict[str, str] = dict(found or ())

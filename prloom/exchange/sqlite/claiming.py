@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from prloom.exchange import ids, rules, transitions
+from prloom.exchange import rules, transitions
 from prloom.exchange.claim import Availability, Claim, Settled
 from prloom.exchange.errors import ClaimOverError
+from prloom.exchange.message import new_id
 from prloom.exchange.protocol import ClaimTaken
 from prloom.exchange.sqlite import publishing, rows
 from prloom.exchange.sqlite.clock import STARTED
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from prloom.backoff import Backoff
-    from prloom.exchange.claim import ClaimRequest, Delivery, MessageEntry, Settlement
-    from prloom.exchange.claim_cache import CachedClaim
+    from prloom.exchange.claim import CachedClaim, ClaimRequest, Delivery, MessageEntry, Settlement
     from prloom.exchange.message import Message
     from prloom.exchange.rules import Verdict
     from prloom.exchange.sqlite.clock import Clock
@@ -66,7 +66,7 @@ _HEAD_WIDTH, _MESSAGE_WIDTH = 4, 8
 _DIGITS = 19  # of the largest number that SQLite holds
 
 
-def look(db: sqlite3.Connection, topics: Sequence[str], now: datetime) -> Availability:
+def availability(db: sqlite3.Connection, topics: Sequence[str], now: datetime) -> Availability:
     """Look whether something is to be claimed or a lease is over; only reads."""
     next_at = _next_at(db, topics)
     ready = next_at is not None and next_at <= rows.micros(now)
@@ -111,15 +111,15 @@ def first(db: sqlite3.Connection, topics: Sequence[str], clock: Clock) -> First:
     return First(now, passed, row[3:])
 
 
-def take(db: sqlite3.Connection, ask: ClaimRequest, found: First) -> ClaimTaken | None:
+def take(db: sqlite3.Connection, request: ClaimRequest, found: First) -> ClaimTaken | None:
     """Claim what was found first, if anything was."""
     seq, *row = found.row
     if seq is None:
         return None
     message = rows.message(tuple(row))
-    leased = rules.claimed(transitions.stands(message, "ready", row[_MESSAGE_WIDTH:]), ask.max_attempts)
+    leased = rules.claimed(transitions.stands(message, "ready", row[_MESSAGE_WIDTH:]), request.max_attempts)
     # The id says where the claim is, so that none has to be looked up in an index that grows with history.
-    claim = transitions.claim(leased, ask, found.now, f"{seq}-{ids.new()}")
+    claim = transitions.claim(leased, request, found.now, f"{seq}-{new_id()}")
     db.execute(
         "UPDATE deliveries SET state = 'leased', attempts = ?, max_attempts = ? WHERE seq = ?",
         (leased.attempts, leased.max_attempts, seq),
@@ -135,45 +135,45 @@ def note_worked(db: sqlite3.Connection, topics: Iterable[str]) -> None:
 
 def renew(db: sqlite3.Connection, claim_id: str, lease: timedelta, clock: Clock) -> Claim:
     """Let the lease end so much after now; raises ClaimOverError."""
-    held = _found(db, claim_id, clock)
-    _check_active(held)
-    until = held.now + lease
+    claimed = _found(db, claim_id, clock)
+    _check_active(claimed)
+    until = claimed.now + lease
     db.execute(
-        "UPDATE claims SET lease_until = ? WHERE message = ? AND id = ?", (rows.micros(until), held.seq, claim_id)
+        "UPDATE claims SET lease_until = ? WHERE message = ? AND id = ?", (rows.micros(until), claimed.seq, claim_id)
     )
-    return msgspec.structs.replace(held.claim, lease_until=until)
+    return msgspec.structs.replace(claimed.claim, lease_until=until)
 
 
 def settle(db: sqlite3.Connection, claim_id: str, settlement: Settlement, clock: Clock, policy: Backoff) -> Settled:
     """End a claim as its holder says; raises ClaimOverError."""
-    held = _found(db, claim_id, clock)
-    if held.claim.status != "active" and rules.same(held.claim, settlement):
-        if held.reply_id is None:
+    claimed = _found(db, claim_id, clock)
+    if claimed.claim.status != "active" and rules.same(claimed.claim, settlement):
+        if claimed.reply_id is None:
             reply = None
         else:
-            reply = publishing.find(db, held.reply_id)
-        return Settled(claim=held.claim, reply=reply, retry_at=held.delivery.available_at)
-    _check_active(held)
-    return _end(db, held, rules.settled(settlement, held.delivery, held.now, policy))
+            reply = publishing.find(db, claimed.reply_id)
+        return Settled(claim=claimed.claim, reply=reply, retry_at=claimed.delivery.available_at)
+    _check_active(claimed)
+    return _end(db, claimed, rules.settled(settlement, claimed.delivery, claimed.now, policy))
 
 
-def settle_held(
-    db: sqlite3.Connection, hold: CachedClaim, settlement: Settlement, clock: Clock, policy: Backoff
+def settle_cached(
+    db: sqlite3.Connection, cached: CachedClaim, settlement: Settlement, clock: Clock, policy: Backoff
 ) -> Settled | None:
     """End a claim that this client made, if it is active still, and else do nothing."""
-    seq = int(hold.claim.id.partition("-")[0])
-    row = db.execute(_LEASE_BY_ID, (clock.boot, seq, hold.claim.id)).fetchone()
+    seq = int(cached.claim.id.partition("-")[0])
+    row = db.execute(_LEASE_BY_ID, (clock.boot, seq, cached.claim.id)).fetchone()
     if row is None or (until := rows.moment(row[1])) <= (now := clock.at(row[0])):
         return None
-    held = _Held(
+    claimed = _ClaimRow(
         now=now,
         seq=seq,
-        conversation_id=hold.conversation_id,
+        conversation_id=cached.conversation_id,
         reply_id=None,
-        claim=msgspec.structs.replace(hold.claim, lease_until=until),
-        delivery=hold.delivery,
+        claim=msgspec.structs.replace(cached.claim, lease_until=until),
+        delivery=cached.delivery,
     )
-    return _end(db, held, rules.settled(settlement, held.delivery, now, policy))
+    return _end(db, claimed, rules.settled(settlement, claimed.delivery, now, policy))
 
 
 def expire(db: sqlite3.Connection, clock: Clock, policy: Backoff) -> int:
@@ -184,22 +184,29 @@ def expire(db: sqlite3.Connection, clock: Clock, policy: Backoff) -> int:
         (clock.boot, rows.micros(now)),
     ).fetchall()
     for row in over:
-        held = _held(row, now)
-        _end(db, held, rules.expired(held.claim, held.delivery, now, policy))
+        claimed = _claim_row(row, now)
+        _end(db, claimed, rules.expired(claimed.claim, claimed.delivery, now, policy))
     return len(over)
 
 
-def _end(db: sqlite3.Connection, held: _Held, verdict: Verdict) -> Settled:
+def _end(db: sqlite3.Connection, claimed: _ClaimRow, verdict: Verdict) -> Settled:
     """Write what became of a claim and of its message, and publish the reply."""
-    ended = transitions.ended(held.claim, verdict, held.now)
+    ended = transitions.ended(claimed.claim, verdict, claimed.now)
     reply = None
     if verdict.reply is not None:
-        reply = publishing.answer(db, verdict.reply, held.conversation_id, held.now)
+        reply = publishing.answer(db, verdict.reply, claimed.conversation_id, claimed.now)
     db.execute(
         "UPDATE claims SET status = ?, completed_at = ?, error = ?, reply_id = ? WHERE message = ? AND id = ?",
-        (ended.status, rows.micros(held.now), ended.error, None if reply is None else reply.id, held.seq, ended.id),
+        (
+            ended.status,
+            rows.micros(claimed.now),
+            ended.error,
+            None if reply is None else reply.id,
+            claimed.seq,
+            ended.id,
+        ),
     )
-    save(db, held.seq, verdict.delivery)
+    save(db, claimed.seq, verdict.delivery)
     return Settled(claim=ended, reply=reply, retry_at=verdict.delivery.available_at)
 
 
@@ -237,7 +244,7 @@ def _put(db: sqlite3.Connection, seq: int, claim: Claim) -> None:
     )
 
 
-class _Held(NamedTuple):
+class _ClaimRow(NamedTuple):
     """A claim, and how its message stands, at this moment."""
 
     now: datetime
@@ -248,25 +255,25 @@ class _Held(NamedTuple):
     delivery: Delivery
 
 
-def _found(db: sqlite3.Connection, claim_id: str, clock: Clock) -> _Held:
+def _found(db: sqlite3.Connection, claim_id: str, clock: Clock) -> _ClaimRow:
     """Return what there is of a claim; raises ClaimOverError where there is nothing."""
     place = claim_id.partition("-")[0]
     if place.isascii() and place.isdigit() and len(place) < _DIGITS:
         row = db.execute(_CLAIM_BY_ID, (clock.boot, int(place), transitions.asked(claim_id))).fetchone()
         if row is not None:
-            return _held(row, clock.at(row[0]))
+            return _claim_row(row, clock.at(row[0]))
     raise ClaimOverError(transitions.over(claim_id, None))
 
 
-def _held(row: rows.Row, now: datetime) -> _Held:
+def _claim_row(row: rows.Row, now: datetime) -> _ClaimRow:
     _, seq, conversation_id, reply_id = row[:_HEAD_WIDTH]
     claim, delivery = rows.claim(row[_HEAD_WIDTH:]), rows.delivery(row[_HEAD_WIDTH + rows.CLAIM_WIDTH :])
-    return _Held(now, seq, conversation_id, reply_id, claim, delivery)
+    return _ClaimRow(now, seq, conversation_id, reply_id, claim, delivery)
 
 
-def _check_active(held: _Held) -> None:
-    claim = held.claim
-    if claim.status != "active" or claim.lease_until <= held.now:
+def _check_active(claimed: _ClaimRow) -> None:
+    claim = claimed.claim
+    if claim.status != "active" or claim.lease_until <= claimed.now:
         raise ClaimOverError(transitions.over(claim.id, claim))
 
 

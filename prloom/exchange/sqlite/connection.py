@@ -66,10 +66,10 @@ class SqliteConnection:
             finally:
                 self._turn.give_back()
 
-    def poke(self) -> None:
+    def notify(self) -> None:
         """Have the listeners look; it is a hint, so that it fails is nobody's trouble."""
         with suppress(OSError):
-            self._turn.poke()
+            self._turn.notify()
 
     def close(self) -> None:
         """Let go of the database; a second call does nothing."""
@@ -114,7 +114,7 @@ def _reached(path: str) -> tuple[sqlite3.Connection, WriterLock]:
         db.close()
     turn = files.turn(path)
     try:
-        with turn.held():
+        with turn.locked():
             files.make(path)
             return _brought_up(path), turn
     except BaseException:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from prloom.exchange import ids, transitions
+from prloom.exchange import transitions
 from prloom.exchange.claim import Ended, Outcome
+from prloom.exchange.message import new_id
 from prloom.exchange.sqlite import reading, rows
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def open_ones(db: sqlite3.Connection, now: datetime) -> Iterator[tuple[str, Outc
 def claim_notifications(db: sqlite3.Connection, now: datetime, until: datetime, limit: int) -> tuple[Ended, ...]:
     """Take what is to be told, until then."""
     found = list(islice(open_ones(db, now), limit))
-    taken = tuple(Ended(conversation_id=name, outcome=outcome, token=ids.new()) for name, outcome in found)
+    taken = tuple(Ended(conversation_id=name, outcome=outcome, token=new_id()) for name, outcome in found)
     db.executemany(
         "UPDATE tracked SET token = ?, taken_until = ? WHERE conversation_id = ?",
         [(each.token, rows.micros(until), each.conversation_id) for each in taken],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from prloom.backoff import Backoff
 from prloom.exchange import rules, transitions
-from prloom.exchange.claim_cache import ClaimCache
+from prloom.exchange.claim import ClaimCache
 from prloom.exchange.errors import UnknownMessageError
 from prloom.exchange.protocol import PAGE
 from prloom.exchange.sqlite import claiming, notifications, pruning, publishing, reading
@@ -39,7 +39,7 @@ _PRUNED_AT_ONCE = 100  # conversations; others write between
 
 
 class SqliteStore:
-    """Implements `prloom.exchange.protocol.Store`; any number of processes and threads may use one database."""
+    """Implements `prloom.exchange.protocol.ExchangeStore`; any number of processes and threads may use one database."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class SqliteStore:
         self.path = os.path.abspath(path)  # noqa: PTH100 (a link stays one, to be refused)
         self._backoff = backoff or rules.RETRIES
         self._busy = False
-        self._holds = ClaimCache()
+        self._cached = ClaimCache()
         self._worked: set[str] = set()  # topics of which it is noted that somebody works on them
         self._connection = SqliteConnection(self.path)
         self._time = time or (SteadyClock() if clock is None else GivenClock(clock))
@@ -73,29 +73,29 @@ class SqliteStore:
         with self._connection.writing() as db:
             now = self._time.now(db)
             published = tuple(publishing.put(db, draft, now) for draft in drafts)
-        self._connection.poke()
+        self._connection.notify()
         return published
 
     # ---- claiming
 
-    def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
-        self._note_worked(ask.topics)
+    def claim(self, request: ClaimRequest) -> ClaimTaken | None:
+        self._note_worked(request.topics)
         # Who found something last time probably does so again, and who found nothing looks before it takes the turn.
-        if not self._busy and not self.look(ask.topics).ready:
+        if not self._busy and not self.availability(request.topics).ready:
             return None
         expired = 0
         with self._connection.writing() as db:
-            first = claiming.first(db, ask.topics, self._time)
+            first = claiming.first(db, request.topics, self._time)
             if first.passed:
                 expired = claiming.expire(db, self._time, self._backoff)
-                claiming.make_due(db, ask.topics, first.now)
-                first = claiming.first(db, ask.topics, self._time)
-            taken = claiming.take(db, ask, first)
+                claiming.make_due(db, request.topics, first.now)
+                first = claiming.first(db, request.topics, self._time)
+            taken = claiming.take(db, request, first)
         self._busy = taken is not None
         if taken is not None:
-            self._holds.hold(taken)
+            self._cached.add(taken)
         if expired:
-            self._connection.poke()
+            self._connection.notify()
         return taken
 
     def _note_worked(self, topics: Sequence[str]) -> None:
@@ -113,11 +113,11 @@ class SqliteStore:
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
         with self._connection.writing() as db:
-            hold = self._holds.find(claim_id)
-            settled = hold and claiming.settle_held(db, hold, settlement, self._time, self._backoff)
+            cached = self._cached.find(claim_id)
+            settled = cached and claiming.settle_cached(db, cached, settlement, self._time, self._backoff)
             settled = settled or claiming.settle(db, claim_id, settlement, self._time, self._backoff)
-        self._holds.let_go(claim_id)
-        self._connection.poke()
+        self._cached.discard(claim_id)
+        self._connection.notify()
         return settled
 
     def expire(self) -> int:
@@ -127,12 +127,12 @@ class SqliteStore:
             return 0
         with self._connection.writing() as db:
             expired = claiming.expire(db, self._time, self._backoff)
-        self._connection.poke()
+        self._connection.notify()
         return expired
 
-    def look(self, topics: Sequence[str]) -> Availability:
+    def availability(self, topics: Sequence[str]) -> Availability:
         with self._connection.reading() as db:
-            return claiming.look(db, topics, self._time.now(db))
+            return claiming.availability(db, topics, self._time.now(db))
 
     # ---- people
 
@@ -143,7 +143,7 @@ class SqliteStore:
             entry = reading.entry(db, message_id)
             transitions.check_cancel(entry)
             reply = claiming.cancel(db, entry, rules.cancelled(entry.delivery, now, reason), now)
-        self._connection.poke()
+        self._connection.notify()
         return reply
 
     def retry(self, message_id: str) -> Delivery:
@@ -154,7 +154,7 @@ class SqliteStore:
             again = rules.retried(entry.delivery)
             claiming.save(db, reading.seq(db, message_id), again)
             publishing.resubscribe(db, entry.message.conversation_id)
-        self._connection.poke()
+        self._connection.notify()
         return again
 
     def prune(self, older_than: timedelta) -> int:

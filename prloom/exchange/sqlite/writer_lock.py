@@ -31,7 +31,7 @@ class WriterLock:
         self._fd = os.open(path, flags, 0o600)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Hold the turn; raises StoreBusyError where that takes longer than one is patient (seconds)."""
         self.take()
         try:
@@ -43,7 +43,7 @@ class WriterLock:
         """Let the next one have it."""
         fcntl.flock(self._fd, fcntl.LOCK_UN)
 
-    def poke(self) -> None:
+    def notify(self) -> None:
         """Be heard by all listeners."""
         os.pwrite(self._fd, b"!", 0)
 

@@ -34,13 +34,13 @@ assert exchange.read() == tuple(done), "what was acknowledged is there, and noth
 def test_two_do_not_have_the_turn_at_once_and_whoever_waits_too_long_is_told(tmp_path: Path):
     one, two = WriterLock(str(tmp_path / "lock")), WriterLock(str(tmp_path / "lock"), patience=0.02)
     with (
-        one.held(),
+        one.locked(),
         pytest.raises(StoreBusyError, match=r"lock has been locked by another process for 0\.02 s; find out which"),
-        two.held(),
+        two.locked(),
     ):
         pass
 
-    with two.held():
+    with two.locked():
         pass
     one.close()
     two.close()
@@ -49,13 +49,13 @@ def test_two_do_not_have_the_turn_at_once_and_whoever_waits_too_long_is_told(tmp
 def test_the_turn_of_a_killed_process_is_free(tmp_path: Path):
     path = tmp_path / "lock"
     program = (
-        "import os, sys; from prloom.exchange.sqlite.writer_lock import Turn\n"
-        "with Turn(sys.argv[1]).held(): os.kill(os.getpid(), 9)"
+        "import os, sys; from prloom.exchange.sqlite.writer_lock import WriterLock\n"
+        "with WriterLock(sys.argv[1]).locked(): os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", program, path], check=False).returncode == -9
 
     turn = WriterLock(str(path), patience=0.01)
-    with turn.held():
+    with turn.locked():
         pass
     turn.close()
 
