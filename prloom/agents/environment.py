@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from prloom.model import variables
+from prloom.model import kinds
 
 RUN_VARIABLE: Final = "PRLOOM_RUN"
 """Holds the run's id in every process of a run, so that what is left of it can be found when all else is lost."""
@@ -77,5 +77,5 @@ def allowed(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> dict
 
 def _forbidden(name: str, value: str) -> bool:
     """Return whether the variable could open a forge, or ties the agent to another session."""
-    of_forge = variables.is_forges(name) or variables.is_forge_secret(name)
+    of_forge = kinds.is_forge_variable(name) or kinds.is_forge_secret(name)
     return of_forge or _TOKEN.search(value) is not None or name in _SESSION

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, StrictBool, StrictInt
 
 from prloom.config import durations
 from prloom.config.problems import InvalidValue, shown
-from prloom.model import variables
+from prloom.model import kinds
 
 AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
 Permission = Literal["none", "read", "triage", "write", "maintain", "admin"]
@@ -81,7 +81,7 @@ def _size(value: object) -> object:
 
 
 def _variable(value: object) -> object:
-    if isinstance(value, str) and variables.is_forge_secret(value):
+    if isinstance(value, str) and kinds.is_forge_secret(value):
         raise InvalidValue(f"names {value}, a forge's token, which agents must not get", "remove it")
     if isinstance(value, str) and not _VARIABLE.fullmatch(value):
         raise InvalidValue(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from prloom.model.activity import Work
+from prloom.model.record import Record
 from prloom.model.state import DispatchState, OpenEvent
 
 Kind = Literal[
@@ -61,3 +61,20 @@ def _waiting(plan_id: str, state: DispatchState, work: Work) -> Activity:
     if other is not None:
         return Activity("agent_busy", by=other.by, run=other.run)
     return Activity("agent_queue" if plan_id in work.waiting else "next")
+
+
+class RunningHook(Record, frozen=True, kw_only=True):
+    """A hook call that is under way: of which plan and plugin, on which events, since when."""
+
+    plan: str
+    plugin: str
+    hook: str
+    events: tuple[str, ...]
+    since: str
+
+
+class RunningWork(Record, frozen=True, kw_only=True):
+    """The hook calls that are under way, and the plans that wait until one more agent may run."""
+
+    hooks: tuple[RunningHook, ...] = ()
+    waiting: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from prloom.core.plan_file import TodoItem
 from prloom.model.action import Action, Comment, InlineComment, ResolveThread, Review
 from prloom.model.decision import DONE, Decision, Thread, Todo
 from prloom.model.event import Event
-from prloom.model.issued import IssuedPost, IssuedTodo
+from prloom.model.state import IssuedPost, IssuedTodo
 
 _OWNERS = (triage.OWNER, acknowledgements.OWNER)
 _ORDINALS = 16

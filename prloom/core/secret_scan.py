@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from prloom.core import rendered
-from prloom.model import record, variables
+from prloom.model import kinds, record
 from prloom.model.action import Action
 from prloom.model.record import Json
 
@@ -68,7 +68,7 @@ def known(environ: Mapping[str, str]) -> dict[str, str]:
     """
     found = {}
     for name, value in environ.items():
-        named = variables.is_secret(name) and not value.startswith(("/", "~", "."))
+        named = kinds.is_secret_variable(name) and not value.startswith(("/", "~", "."))
         if named and _is_long(value):
             found[f"the value of {name}"] = value.strip()
         for number, password in enumerate(_IN_URL.findall(value) if "@" in value else ()):

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from prloom import errors
+from prloom.core.activity import RunningWork
 from prloom.engine.bus import history, plans
 from prloom.engine.bus.adopted import AdoptedPlans
 from prloom.engine.bus.event_store import ROTATE_AT, Clock
@@ -20,7 +21,6 @@ from prloom.engine.plan.runtime import PlanRuntime, Rules, rules
 from prloom.engine.publisher import Publisher, Told
 from prloom.errors import ConfigError, PrloomError, StorageError
 from prloom.model import record
-from prloom.model.activity import Work
 from prloom.model.plan import Plan
 from prloom.storage import fd_limit, paths, quarantine
 from prloom.storage.disk import REAL, Disk
@@ -257,7 +257,7 @@ class PlanRegistry:
         at_work = [runtime for runtime in self.all() if runtime.hooks_running or runtime.awaits_agent]
         hooks = tuple(hook for runtime in at_work for hook in runtime.hooks_running)
         waiting = tuple(runtime.id for runtime in at_work if runtime.awaits_agent and not runtime.in_run)
-        told: Mapping[str, Any] = record.to_wire(Work(hooks=hooks, waiting=waiting))
+        told: Mapping[str, Any] = record.to_wire(RunningWork(hooks=hooks, waiting=waiting))
         return told
 
     def _own_trouble(self) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from prloom.model import variables
+from prloom.model import kinds
 
 # An allow-list: an operator's shell holds many secrets, and a plugin names those that it needs in `requires_env`.
 _ALLOWED = re.compile(
@@ -21,5 +21,5 @@ def allowed(environ: Mapping[str, str], asked: Iterable[str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environ.items()
-        if (name in wanted or _ALLOWED.fullmatch(name)) and not variables.is_forge_secret(name)
+        if (name in wanted or _ALLOWED.fullmatch(name)) and not kinds.is_forge_secret(name)
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -65,3 +66,47 @@ def kind(name: str, *, by_person: bool) -> Kind:
     if spoken:
         return _COMMENT
     return _REPORT
+
+
+FORGE_WORDS = frozenset({"GITHUB", "GH", "GITLAB", "GL", "GITEA", "FORGEJO", "CODEBERG", "BITBUCKET", "GIT"})
+"""Words in the names of variables that have to do with a forge."""
+
+_OF_FORGES = re.compile(r"(?:CI_JOB|CI_REGISTRY|CI_DEPLOY|ACTIONS|PRLOOM)_.*", re.DOTALL)
+_WORD = re.compile(r"[A-Z0-9]+")
+_SECRET_WORDS = frozenset(
+    (
+        *("TOKEN", "TOKENS", "PAT", "JWT", "SECRET", "SECRETS", "KEY", "KEYS", "CREDENTIAL", "CREDENTIALS", "CREDS"),
+        *("PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE", "PASS", "PWD", "AUTH", "COOKIE", "SALT", "MNEMONIC"),
+        *("DSN", "WEBHOOK", "WEBHOOKS", "CONNSTR"),
+    )
+)
+# Written as one word with what they are for: PGPASSWORD, SSHPASS, NPM_AUTHTOKEN, TS_AUTHKEY.
+_SECRET_ENDS = (
+    *("TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "SECRET", "CREDENTIALS", "WEBHOOK"),
+    *("APIKEY", "AUTHKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY"),
+)
+_ORDINARY = frozenset({"PWD", "OLDPWD"})
+_ORDINARY_WORDS = frozenset({"BYPASS", "COMPASS"})
+
+
+def is_secret_variable(name: str) -> bool:
+    """Whether a variable of this name usually holds a secret."""
+    upper = name.upper()
+    words = _WORD.findall(upper)
+    if upper in _ORDINARY:
+        return False
+    return "CONNECTION_STRING" in upper or any(_is_secret_word(word) for word in words)
+
+
+def _is_secret_word(word: str) -> bool:
+    return word in _SECRET_WORDS or (word.endswith(_SECRET_ENDS) and word not in _ORDINARY_WORDS)
+
+
+def is_forge_variable(name: str) -> bool:
+    """Whether a variable of this name has to do with a forge."""
+    return not FORGE_WORDS.isdisjoint(_WORD.findall(name.upper()))
+
+
+def is_forge_secret(name: str) -> bool:
+    """Whether a variable of this name holds a forge's token or the like, or a secret of prloom's own."""
+    return is_secret_variable(name) and (is_forge_variable(name) or _OF_FORGES.match(name.upper()) is not None)

@@ -11,7 +11,7 @@ from prloom.core.plan_file import TodoItem
 from prloom.model.action import Action, AddLabels, Comment, React, ResolveThread
 from prloom.model.decision import Change, Decision, Thread, Todo
 from prloom.model.event import Author, Event, Target
-from prloom.model.issued import IssuedPost, IssuedTodo
+from prloom.model.state import IssuedPost, IssuedTodo
 
 MakeEvent = Callable[..., Event]
 

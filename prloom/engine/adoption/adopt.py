@@ -13,8 +13,7 @@ from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plan_text import PlanFile
 from prloom.errors import PrloomError, StorageError, UnsafePathError
-from prloom.model.adopted import Adopted
-from prloom.model.plan import Plan
+from prloom.model.plan import Adopted, Plan
 from prloom.model.record import iso, moment
 from prloom.storage import paths, quarantine
 from prloom.storage.document import LABEL

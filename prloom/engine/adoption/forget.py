@@ -16,8 +16,7 @@ from prloom.engine.bus.plan_text import PlanFile
 from prloom.engine.operator import control
 from prloom.engine.views import snapshot
 from prloom.errors import AlreadyRunningError, PrloomError, StorageError
-from prloom.model.adopted import Adopted
-from prloom.model.plan import Plan
+from prloom.model.plan import Adopted, Plan
 from prloom.model.state import OpenEvent
 from prloom.storage import paths
 from prloom.storage.lock_owner import DispatcherLock

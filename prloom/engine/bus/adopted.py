@@ -14,8 +14,7 @@ import msgspec
 from prloom.engine.bus import plans, registered
 from prloom.errors import StorageError
 from prloom.model import record
-from prloom.model.adopted import Adopted, Counts
-from prloom.model.plan import Plan
+from prloom.model.plan import Adopted, Counts, Plan
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.document import Document

@@ -12,9 +12,9 @@ from prloom.engine.bus.event_store import Clock
 from prloom.model import record
 from prloom.model.decision import Decision, Todo
 from prloom.model.event import Event
-from prloom.model.issued import IssuedPost, IssuedTodo
 from prloom.model.plan import Plan
 from prloom.model.position import START
+from prloom.model.state import IssuedPost, IssuedTodo
 from prloom.storage import envelope, paths
 from prloom.storage.journal import Journal
 from prloom.storage.reader import JournalReader

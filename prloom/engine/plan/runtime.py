@@ -19,6 +19,7 @@ from prloom.api.bridge import TrackedPlan
 from prloom.backoff import Backoff
 from prloom.config.models import Config
 from prloom.core import bounds
+from prloom.core.activity import RunningHook
 from prloom.core.trust import Policy
 from prloom.engine.bus import history, plans
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
@@ -30,7 +31,6 @@ from prloom.engine.bus.seen_ids import SeenIds
 from prloom.engine.bus.stores import PluginStores
 from prloom.errors import StorageError
 from prloom.model import record
-from prloom.model.activity import RunningHook
 from prloom.model.event import Target
 from prloom.model.plan import Plan
 from prloom.model.position import Cursor

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from prloom import errors
 from prloom.core import acknowledgements, commands, dispatch, hook_results, outbox, requests
+from prloom.core.activity import RunningHook
 from prloom.core.commands import SlashCommand
 from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Step, Subscribers
 from prloom.engine.plan import hooks
@@ -20,7 +21,6 @@ from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.action import Action, Comment
-from prloom.model.activity import RunningHook
 from prloom.model.decision import Change, DeliveryChange
 from prloom.model.event import Event
 from prloom.model.state import DispatchState, OpenEvent

@@ -7,7 +7,7 @@ from shlex import quote
 
 from prloom.engine.bus import adopted
 from prloom.engine.views.status_schema import LostPlan
-from prloom.model.adopted import Adopted
+from prloom.model.plan import Adopted
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 

@@ -9,8 +9,7 @@ from prloom.core.naming import shown
 from prloom.engine.bus import adopted, plans
 from prloom.engine.views import lost
 from prloom.errors import PrloomError
-from prloom.model.adopted import Adopted
-from prloom.model.plan import Plan
+from prloom.model.plan import Adopted, Plan
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
