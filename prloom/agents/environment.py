@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -44,8 +43,6 @@ EVERYONE: Final = (
 )
 """What every agent gets. A name with `*` at its end stands for all that begin so."""
 
-_TOKEN = re.compile(r"(?:gh[pousr]_|github_pat_|glpat-|gldt-)[A-Za-z0-9_-]{8}")
-
 # Set inside a session of claude; a run started from there is not that session.
 _SESSION = frozenset(
     {"CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION"}
@@ -78,4 +75,4 @@ def allowed(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> dict
 def _forbidden(name: str, value: str) -> bool:
     """Return whether the variable could open a forge, or ties the agent to another session."""
     of_forge = kinds.is_forge_variable(name) or kinds.is_forge_secret(name)
-    return of_forge or _TOKEN.search(value) is not None or name in _SESSION
+    return of_forge or kinds.holds_forge_token(value) or name in _SESSION

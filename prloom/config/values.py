@@ -14,7 +14,6 @@ from prloom.config.problems import InvalidValue, shown
 from prloom.model import kinds
 
 AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
-Permission = Literal["none", "read", "triage", "write", "maintain", "admin"]
 Reaction = Literal["", "eyes", "+1", "-1", "laugh", "confused", "heart", "hooray", "rocket"]
 
 _SIZE = re.compile(r"([0-9]{1,12})(B|kB|KB|MB|GB|KiB|MiB|GiB)")

@@ -36,7 +36,7 @@ class Activity:
 
 
 def of_pending(
-    event_id: str, plan_id: str, state: DispatchState, *, work: Work | None, plan_error: str | None
+    event_id: str, plan_id: str, state: DispatchState, *, work: RunningWork | None, plan_error: str | None
 ) -> Activity:
     """Return what is happening with a pending event; `work` is what a running dispatcher says of itself."""
     event = state.open.get(event_id)
@@ -56,7 +56,7 @@ def of_pending(
     return _waiting(plan_id, state, work)
 
 
-def _waiting(plan_id: str, state: DispatchState, work: Work) -> Activity:
+def _waiting(plan_id: str, state: DispatchState, work: RunningWork) -> Activity:
     other: OpenEvent | None = next((each for each in state.open.values() if each.run is not None), None)
     if other is not None:
         return Activity("agent_busy", by=other.by, run=other.run)

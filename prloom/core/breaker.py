@@ -11,6 +11,7 @@ from prloom.backoff import Backoff
 from prloom.core import deferral, triage
 from prloom.model import record
 from prloom.model.decision import Change
+from prloom.model.kinds import Verdict
 from prloom.model.state import OpenEvent
 
 THRESHOLD = 5
@@ -94,17 +95,14 @@ def limit_applies(limit: UsageLimit, events: Iterable[OpenEvent], now: datetime)
 
 def _asked_for(event: OpenEvent, now: datetime) -> bool:
     """Whether the event is looked at although its wait is not over, which only a request to retry brings about."""
-    wait_for_limit = event.deferral
-    return (
-        wait_for_limit is not None
-        and wait_for_limit.owner == triage.OWNER
-        and record.moment(wait_for_limit.deferred_until) > now
-    )
+    wait = event.deferral
+    return wait is not None and wait.owner == triage.OWNER and record.moment(wait.deferred_until) > now
 
 
 def wait_for_limit(event: OpenEvent, limit: UsageLimit, *, now: datetime, policy: Backoff) -> Change:
     """Return the event's wait for the limit: no attempt is counted, and the event's own deadline stays as it is."""
-    verdict, reason = "limited", limit.reason
+    verdict: Verdict = "limited"
+    reason = limit.reason
     if not limit.known:
         verdict = "quota"
         reason = f"{limit.reason}; the program does not say when the limit is reset, so prloom tries again in an hour"

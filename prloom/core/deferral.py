@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import assert_never
 
 from prloom import backoff
 from prloom.backoff import SHORTEST, Backoff
@@ -91,8 +92,10 @@ def end(deferral: Deferral, event: OpenEvent, now: datetime) -> Change:
             return Change(event_id=event.id, verdict="expired", state="pending", reason=waited, plugin=deferral.owner)
         case "drop":
             return Change(event_id=event.id, verdict="expired", state="dropped", reason=waited)
-        case _:
+        case "park":
             return Change(event_id=event.id, verdict="expired", state="parked", reason=waited)
+        case _:
+            assert_never(deferral.on_expire)
 
 
 def lookup_due(event: OpenEvent, now: datetime, *, clock: datetime | None = None) -> bool:

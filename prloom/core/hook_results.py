@@ -17,6 +17,7 @@ from prloom.model.action import Action
 from prloom.model.decision import Change
 from prloom.model.event import Target
 from prloom.model.hook import HookCall, Mark, Outcome, Writes
+from prloom.model.kinds import Verdict
 from prloom.model.record import Json
 from prloom.model.state import OpenEvent
 
@@ -169,7 +170,7 @@ def settle_failure(
     """
     live = [opened[event_id] for event_id in event_ids if _waiting(opened.get(event_id))]
     if hook in OBSERVERS or on_error == "pass":
-        verdict = "passed"
+        verdict: Verdict = "passed"
         if hook in OBSERVERS:
             verdict = "seen"
         return tuple(

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from prloom.core import acknowledgements, outbox, triage
 from prloom.core.plan_file import TodoItem
 from prloom.model.action import Action, Comment, InlineComment, ResolveThread, Review
-from prloom.model.decision import DONE, Decision, Thread, Todo
+from prloom.model.decision import Decision, Thread, Todo
 from prloom.model.event import Event
+from prloom.model.kinds import DONE
 from prloom.model.state import IssuedPost, IssuedTodo
 
 _OWNERS = (triage.OWNER, acknowledgements.OWNER)

@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,6 +20,7 @@ from prloom.model import record
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Thread, Todo
 from prloom.model.event import Event, Target
+from prloom.model.kinds import AgentVerdict
 from prloom.model.record import Json, Record
 from prloom.model.state import OpenEvent
 
@@ -45,7 +45,7 @@ class AnswerItem(Record, frozen=True):
     """What the agent says of one event; `reply` is Markdown for its author."""
 
     event_id: str
-    verdict: Literal["todo", "answered", "acknowledged", "declined"]
+    verdict: AgentVerdict
     reply: str | None = None
 
 

@@ -9,14 +9,9 @@ from msgspec import field
 
 from prloom.model.action import Action
 from prloom.model.event import Target
+from prloom.model.kinds import State, Verdict
 from prloom.model.position import Cursor, Position
 from prloom.model.record import Json, Record
-
-OpenState = Literal["pending", "deferred", "held", "parked"]
-DoneState = Literal["handled", "triaged", "dropped", "superseded"]
-State = Literal["pending", "deferred", "held", "parked", "handled", "triaged", "dropped", "superseded"]
-OPEN: tuple[OpenState, ...] = ("pending", "deferred", "held", "parked")
-DONE: tuple[DoneState, ...] = ("handled", "triaged", "dropped", "superseded")
 
 OnExpire = Literal["park", "pass", "drop"]
 Scope = Literal["plan", "global"]
@@ -65,7 +60,7 @@ class Change(Record, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     event_id: str
-    verdict: str
+    verdict: Verdict
     state: State
     reason: str | None = None
     intake: Intake | None = None

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from msgspec import field
 
 from prloom.model.action import Action
-from prloom.model.decision import Deferral, OpenState, Thread, Todo
+from prloom.model.decision import Deferral, Thread, Todo
+from prloom.model.kinds import OpenState
 from prloom.model.position import START, Cursor, Position
 from prloom.model.record import Record
 

@@ -10,17 +10,17 @@ from msgspec.structs import replace
 
 from prloom.api import Event, Json, iso
 from prloom.core import admission, bounds, projection
-from prloom.core.trust import LEVELS
 from prloom.errors import ExtensionError
 from prloom.model.decision import Change, Decision, DecisionParts, Scope
 from prloom.model.hook import Writes
+from prloom.model.kinds import TRUST_LEVELS, Verdict
 from prloom.model.position import START, Position
 from prloom.model.state import DispatchState, OpenEvent
 
 Answer = Callable[[str], str]
 """Plays the agent: it gets the prompt, and returns the agent's final message."""
 
-_TRUSTED = LEVELS.index("write")
+_TRUSTED = TRUST_LEVELS.index("write")
 
 
 class PluginState:
@@ -64,7 +64,7 @@ class InMemoryBus:
                 )
             older = admission.superseded(event, self.open, coming)
             intake = admission.intake(event, Position(1, len(self.events)))
-            verdict = "admitted"
+            verdict: Verdict = "admitted"
             if _is_untrusted(event):
                 verdict = "vouched"
             if older is not None:
@@ -96,7 +96,7 @@ def _is_untrusted(event: Event) -> bool:
     if event.author is None or event.author.bot:
         return False
     trust = event.author.trust
-    return trust in LEVELS and LEVELS.index(trust) < _TRUSTED
+    return trust in TRUST_LEVELS and TRUST_LEVELS.index(trust) < _TRUSTED
 
 
 class FakeServices:

@@ -60,7 +60,7 @@ def test_an_action_with_words_is_remembered(payload: Any, *, remembered: bool) -
 def test_what_is_said_while_an_event_still_waits_does_not_answer_it(
     an_event: MakeEvent, state: Any, *, ended: bool
 ) -> None:
-    change = Change(event_id="e1", verdict="v", state=state)
+    change = Change(event_id="e1", verdict="handled", state=state)
     decision = Decision(seq=1, stage="s", by="b", changes=(change,), actions=(an_action(Comment("Wait.")),))
     posts = found([a_post(an_event)], [], [], *issued.issued(decision))
 

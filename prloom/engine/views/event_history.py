@@ -11,8 +11,9 @@ from prloom.engine.views import journals, open_bus, search
 from prloom.engine.views.journals import LoggedDecision
 from prloom.errors import PrloomError
 from prloom.model import record
-from prloom.model.decision import DONE, Change, Deferral, DeliveryChange, Intake, State
+from prloom.model.decision import Change, Deferral, DeliveryChange, Intake
 from prloom.model.event import Author, Event
+from prloom.model.kinds import DONE, State
 from prloom.model.position import Cursor
 from prloom.model.state import DispatchState
 from prloom.storage import paths

@@ -16,8 +16,9 @@ from prloom.engine.views.journals import LoggedDecision, ReceivedEvent
 from prloom.engine.views.snapshot import REPOSITORY
 from prloom.errors import PrloomError
 from prloom.model import record
-from prloom.model.decision import DONE, Change, Intake, State
+from prloom.model.decision import Change, Intake
 from prloom.model.event import Event
+from prloom.model.kinds import DONE, State
 from prloom.model.position import START, Cursor
 from prloom.model.record import Record
 from prloom.model.state import DispatchState

@@ -15,8 +15,8 @@ from prloom.engine.views import event_history, open_bus, runtime_status, search
 from prloom.engine.views.event_history import EventHistory, HistoryStep
 from prloom.errors import PrloomError
 from prloom.model import record
-from prloom.model.decision import State
 from prloom.model.event import Event
+from prloom.model.kinds import State
 from prloom.model.record import Json, Record
 from prloom.model.state import DispatchState
 from prloom.storage import paths
