@@ -180,7 +180,7 @@ def _changes(
         if (
             event.id in runtime.known if known is None else known(event, entry.position)
         ):  # also where it came in just now
-            runtime.known.meet(event.id, entry.position)
+            runtime.known.add_again(event.id, entry.position)
             continue
         runtime.known.add(event.id, entry.position)
         if admission.own(event, posts):
