@@ -52,14 +52,13 @@ def command(
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom emit --help` needs none
 
     from prloom.engine.operator import emit  # noqa: PLC0415
-    from prloom.engine.views import event_input  # noqa: PLC0415
 
     now = datetime.now(UTC)
     if path is not None:
-        events = event_input.read(_content(path), "stdin" if path == STDIN else path)
+        events = emit.parse(_content(path), "stdin" if path == STDIN else path)
     else:
         events = (_event(emit.plan(where, plan_id), body or "", now, about),)
-    emit.append(where, plan_id, [event_input.spoken_for(event, trust) for event in events], now)
+    emit.append(where, plan_id, [emit.with_trust(event, trust) for event in events], now)
     for event in events:
         click.echo(terminal.clean(event.id))
 

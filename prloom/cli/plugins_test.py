@@ -146,11 +146,11 @@ def _configured(given: Options, found: DiscoveredPlugin) -> tuple[Mapping[str, J
 
 def _events(said: Sequence[str], files: Sequence[str]) -> Mapping[str, Event]:
     """Return the events to show, by a description of each: what the options give, or the golden ones."""
-    from prloom.engine.views import event_input  # noqa: PLC0415 - see command
+    from prloom.engine.operator import emit  # noqa: PLC0415 - see command
     from prloom.testing import GOLDEN_EVENTS, a_comment  # noqa: PLC0415
 
     spoken = {text: a_comment(text, id=f"said-{number}") for number, text in enumerate(said, start=1)}
-    read = {event.id: event for name in files for event in event_input.read(_content(name), name)}
+    read = {event.id: event for name in files for event in emit.parse(_content(name), name)}
     return {**spoken, **read} or GOLDEN_EVENTS
 
 

@@ -14,7 +14,7 @@ from prloom.config import presets, stages
 from prloom.config.models import Config
 from prloom.engine import assembly
 from prloom.engine.bus import plans
-from prloom.engine.views import lost
+from prloom.engine.views import plan_names
 from prloom.engine.views.doctor import Finding, Severity
 from prloom.errors import PrloomError
 from prloom.storage import paths
@@ -62,7 +62,7 @@ def of_other_checkouts(where: RepositoryPaths) -> Iterator[Finding]:
 def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
     """Yield the plans that are lost or half made."""
     adopted = set(plans.ids(where))
-    for found in lost.plans(where):
+    for found in plan_names.lost_plans(where):
         if found.counts is not None:
             counts = found.counts.words()
         else:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from prloom.engine.views import journals, open_bus, search
+from prloom.engine.views import journals, search, snapshot
 from prloom.engine.views.journals import LoggedDecision
 from prloom.errors import PrloomError
 from prloom.model import record
@@ -60,13 +60,12 @@ class EventHistory(NamedTuple):
 
 def follow(repository: RepositoryPaths, plan_id: str, event_id: str) -> EventHistory:
     """Return the life of an event of a plan; raises PrloomError where nobody took it in."""
-    bus = open_bus.open_bus(repository, plan_id)
+    bus = snapshot.open_bus(repository, plan_id)
     if bus is None:
         raise PrloomError(f"plan {plan_id} has no bus; adopt it again")
     with bus:
-        read_to = open_bus.state(
-            bus
-        ).cursor  # before the log: what the dispatcher takes in meanwhile is no post of its own
+        # Before the log: what the dispatcher takes in meanwhile is no post of its own.
+        read_to = snapshot.current_state(bus).cursor
         trail = _Trail(event_id)
         for entry in JournalReader(bus, paths.DECISIONS).scan():
             if trail.is_mentioned(entry.line):

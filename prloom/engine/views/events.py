@@ -11,7 +11,7 @@ import msgspec
 
 from prloom.core import trust
 from prloom.engine.bus import plans
-from prloom.engine.views import journals, open_bus
+from prloom.engine.views import journals, snapshot
 from prloom.engine.views.journals import LoggedDecision, ReceivedEvent
 from prloom.engine.views.snapshot import REPOSITORY
 from prloom.errors import PrloomError
@@ -123,7 +123,7 @@ def every(repository: RepositoryPaths, wanted: EventFilter = ALL, *, plan: str |
 
 def of_plan(repository: RepositoryPaths, plan_id: str) -> tuple[ListedEvent, ...]:
     """Return the events of one plan; "" is the repository as a whole. Raises StorageError."""
-    bus = open_bus.open_bus(repository, plan_id)
+    bus = snapshot.open_bus(repository, plan_id)
     if bus is None:
         return ()
     with bus:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from prloom.core import trust
 from prloom.engine.bus import plans
-from prloom.engine.views import events, journals, open_bus, snapshot
+from prloom.engine.views import events, journals, snapshot
 from prloom.engine.views.journals import ReceivedEvent
 from prloom.engine.views.snapshot import REPOSITORY, Snapshot
 from prloom.errors import PrloomError
@@ -40,7 +40,7 @@ def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) ->
     found = []
     for plan_id in (*plans.ids(repository), REPOSITORY) if plan is None else (plan,):
         try:
-            bus = open_bus.open_bus(repository, plan_id)
+            bus = snapshot.open_bus(repository, plan_id)
         except PrloomError:
             if plan is not None:
                 raise
@@ -193,7 +193,7 @@ def targets_in_state(
 
 def target_action(repository: RepositoryPaths, target: RequestTarget) -> Action:
     """Return what a queued action would do; raises PrloomError where its line cannot be read."""
-    bus = open_bus.open_bus(repository, target.plan)
+    bus = snapshot.open_bus(repository, target.plan)
     found = None
     if bus is not None and target.action is not None:
         with bus:
@@ -206,7 +206,7 @@ def target_action(repository: RepositoryPaths, target: RequestTarget) -> Action:
 def target_event(repository: RepositoryPaths, target: RequestTarget) -> Event:
     """Return what an open event says; raises PrloomError where that is not what came in."""
     opened = target.event
-    bus = open_bus.open_bus(repository, target.plan)
+    bus = snapshot.open_bus(repository, target.plan)
     came = None
     if bus is not None and opened is not None:
         with bus:

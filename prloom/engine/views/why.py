@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from prloom.core import activity
 from prloom.core.activity import Activity
 from prloom.engine.bus import plans
-from prloom.engine.views import event_history, open_bus, runtime_status, search
+from prloom.engine.views import event_history, runtime_status, search, snapshot
 from prloom.engine.views.event_history import EventHistory, HistoryStep
 from prloom.errors import PrloomError
 from prloom.model import record
@@ -116,11 +116,11 @@ def _now(repository: RepositoryPaths, found: search.SearchHits, followed: EventH
             else:
                 work = None
             error = error or runtime_status.unopened(local, ()).get(found.plan)
-    bus = open_bus.open_bus(repository, found.plan)
+    bus = snapshot.open_bus(repository, found.plan)
     state = DispatchState()
     if bus is not None:
         with bus:
-            state = open_bus.state(bus)
+            state = snapshot.current_state(bus)
     now = activity.of_pending(found.event_ids[-1], found.plan, state, work=work, plan_error=error)
     started = [each.ts for each in followed.happened if now.run is not None and each.run == now.run]
     if started:

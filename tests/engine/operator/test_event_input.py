@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prloom.api import Author, Event
-from prloom.engine.views import event_input
+from prloom.engine.operator import emit
 from prloom.errors import PrloomError
 
 A = {"id": "a", "source": "ci", "type": "check_failed"}
@@ -32,7 +32,7 @@ def nested(levels: int) -> dict[str, Any]:
     ],
 )
 def test_an_object_an_array_and_lines_are_read(text: str, ids: list[str]) -> None:
-    assert [event.id for event in event_input.read(text.encode(), "f.json")] == ids
+    assert [event.id for event in emit.parse(text.encode(), "f.json")] == ids
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_an_object_an_array_and_lines_are_read(text: str, ids: list[str]) -> Non
 )
 def test_what_is_wrong_is_said_of_the_first_that_is(text: str, said: str) -> None:
     with pytest.raises(PrloomError) as refused:
-        event_input.read(text.encode(), "f.json")
+        emit.parse(text.encode(), "f.json")
 
     assert str(refused.value).startswith(f"f.json: {said}")
 
@@ -86,4 +86,4 @@ def test_an_event_speaks_for_the_operator_unless_it_or_the_command_says_less(
 ) -> None:
     event = Event(id="e", source="cli", type="pr_comment", author=author)
 
-    assert event_input.spoken_for(event, trust).author == result
+    assert emit.with_trust(event, trust).author == result
