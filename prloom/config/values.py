@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, StrictBool, StrictInt
 
@@ -14,6 +14,10 @@ from prloom.config.problems import InvalidValue, shown
 from prloom.model import kinds
 
 AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
+AGENTS: tuple[str, ...] = get_args(AgentName)
+AUTO = "auto"
+"""Stands for the first agent that is installed."""
+
 Reaction = Literal["", "eyes", "+1", "-1", "laugh", "confused", "heart", "hooray", "rocket"]
 
 _SIZE = re.compile(r"([0-9]{1,12})(B|kB|KB|MB|GB|KiB|MiB|GiB)")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from prloom.agents import registry
 from prloom.api.http import UsesHttp
-from prloom.config import presets, stages
+from prloom.config import loading, stages
 from prloom.config.models import Config
 from prloom.engine import assembly
 from prloom.engine.bus import plans
@@ -111,7 +111,7 @@ def of_agents(config: Config, root: Path, environ: Mapping[str, str] = os.enviro
 def of_presets(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
     """Yield the plans whose preset is not configured, and the keys of presets that have no effect on a plan."""
     for name, preset in config.presets.items():
-        for key in presets.without_effect(preset):
+        for key in loading.keys_without_effect(preset):
             what = f"{key} has no effect in a preset, because it applies to the whole repository"
             yield _finding("warning", what, f"preset {name}", "move it out of the preset, or remove it")
     for plan_id in plans.ids(where):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prloom.config import peek
+from prloom.config import layers
 from prloom.config.models import Config
 from prloom.core import issued, naming, plan_file
 from prloom.engine.bus import adopted, plans, registered
@@ -34,7 +34,7 @@ You may add `file:` and `line:` below it, indented. prloom takes each item once 
 
 def locate(root: Path, config: Config) -> RepositoryPaths:
     """Return where the files of the repository are that has its main checkout at root."""
-    return RepositoryPaths(root, peek.under(root, config.worktrees_dir))
+    return RepositoryPaths(root, layers.absolute_folder(root, config.worktrees_dir))
 
 
 def prepare(repo: Repository) -> None:

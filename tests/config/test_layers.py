@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from prloom.config import loading
+from prloom.config.layers import DEFAULT_WORKTREES_DIR, peek_worktrees_dir
 from prloom.config.models import Config
-from prloom.config.peek import DEFAULT, peek_worktrees_dir
 from prloom.errors import ConfigError
 
 
 def test_the_default_is_that_of_the_whole_configuration() -> None:
-    assert Path(DEFAULT) == Config().worktrees_dir
+    assert Path(DEFAULT_WORKTREES_DIR) == Config().worktrees_dir
 
 
 def test_without_a_file_worktrees_are_below_prlooms_own_folder(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_file_that_is_no_toml_is_refused_with_its_place(tmp_path: Path) -> Non
 def test_a_peek_does_not_pay_for_pydantic(tmp_path: Path) -> None:
     (tmp_path / "prloom.toml").write_text('worktrees_dir = "trees"')
     program = (
-        "import sys, pathlib; from prloom.config.peek import peek_worktrees_dir;"
+        "import sys, pathlib; from prloom.config.layers import peek_worktrees_dir;"
         "peek_worktrees_dir(pathlib.Path(sys.argv[1]), {'PRLOOM_BASE_BRANCH': 'x'});"
         "print(sorted({'pydantic', 'difflib', 'dataclasses', 'asyncio', 'json'} & set(sys.modules)))"
     )
