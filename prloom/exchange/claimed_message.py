@@ -1,4 +1,4 @@
-"""A claim in a worker's hand: the message, and what may be done about it."""
+"""A claimed message: what a worker may do with it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class ClaimedMessage:
-    """What `Exchange.claim` gives. It is to be settled once, before its lease is over; renew it while you work.
+    """What `Exchange.claim` returns. Settle it once, before its lease is over; renew it while you work.
 
-    As a context manager it hands the message back where nothing was said about it, and has it tried again where the
-    body raised. Every method but `renew` ends the claim; all raise ClaimOverError where it is over already.
+    As a context manager it releases the message where it was not settled, and has it tried again where the block raised
+    an exception. Every method but `renew` ends the claim; all raise ClaimOverError where it is over already.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class ClaimedMessage:
         return self.claim.id
 
     def renew(self, lease: timedelta | None = None) -> Claim:
-        """Hold the claim for as long as it was asked for, or for `lease`, from now on."""
+        """Extend the claim: it lasts from now on for as long as it was requested for, or for `lease`."""
         if lease is None:
             wanted = self._lease
         else:

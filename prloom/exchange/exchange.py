@@ -165,7 +165,7 @@ class Exchange:
         self.store.expire()
         entries = self.store.conversation(conversation_id)
         if not entries:
-            raise UnknownMessageError(transitions.unknown(conversation_id, "conversation"))
+            raise UnknownMessageError(transitions.unknown_text(conversation_id, "conversation"))
         worked = self.store.worked([entry.message.topic for entry in entries])
         return Checked(conversation_id=conversation_id, outcome=rules.outcome(entries, worked), entries=entries)
 

@@ -1,4 +1,4 @@
-"""A message: text on a topic that is never changed, and the draft that it is made from; and ids for both."""
+"""Messages, which never change, the drafts that they are made from, and their ids."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ExchangeValue(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Message(ExchangeValue, frozen=True, kw_only=True):
-    """What was published; `conversation_id` is its own id where it began a conversation."""
+    """A published message; `conversation_id` is its own id where it began a conversation."""
 
     id: str
     topic: str
@@ -35,7 +35,7 @@ class Message(ExchangeValue, frozen=True, kw_only=True):
 
 
 class Draft(ExchangeValue, frozen=True, kw_only=True):
-    """A message to be; its `id` is made with it, so that publishing the same draft again gives the same message."""
+    """A message to publish; it has its `id` already, so that publishing it again gives the same message."""
 
     id: str
     topic: str

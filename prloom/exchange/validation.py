@@ -26,12 +26,12 @@ _LONGEST_DELAY = timedelta(days=3650)
 
 
 class PublishOptions(TypedDict, total=False):
-    """About a message; nothing of it is needed.
+    """Options of a message that is published.
 
-    `parent`: the message that this one follows. `conversation`: the parent's, or its own, where none is given. `delay`:
-    not to be claimed before. `key`: publishing on this topic with this key again returns the first message; with
-    another body it is a KeyTakenError. `concurrency_key`: of all messages with it, one at a time is worked on.
-    `max_attempts`: else the worker says. `track`: a notifier is told when the conversation has ended.
+    `parent`: the message that this one follows. `conversation`: by default the parent's, or its own. `delay`: the
+    message cannot be claimed before. `key`: publishing on this topic with this key again returns the first message;
+    with another body it raises KeyTakenError. `concurrency_key`: of all messages with it, one at a time is worked on.
+    `max_attempts`: by default the worker's. `track`: a notifier reports the conversation's end.
     """
 
     parent: str | None
@@ -46,12 +46,11 @@ class PublishOptions(TypedDict, total=False):
 
 
 class ClaimOptions(TypedDict, total=False):
-    """About a worker; nothing of it is needed.
+    """Options of a worker that claims messages.
 
-    `group` and `instance` name it in the history; without one, an instance is host, process and the exchange that was
-    opened. `lease`: how long a claim lasts (90 s). `max_attempts`: for messages
-    whose publisher set none (5). `success_topic` and `failure_topic`: where replies go that name no topic themselves
-    (`<topic>.completed`, `<topic>.failed`).
+    `group` and `instance` name it in the history; by default, an instance is one opened exchange of one process.
+    `lease`: how long a claim lasts (90 s). `max_attempts`: for messages whose publisher set none (5). `success_topic`
+    and `failure_topic`: where replies go that name no topic themselves (`<topic>.completed`, `<topic>.failed`).
     """
 
     group: str
@@ -111,7 +110,7 @@ def claim_request(
     return _checked_request(several, group, new_instance() if instance is None else instance, lease, max_attempts)
 
 
-@functools.lru_cache(maxsize=64)  # a worker asks for the same thing again and again
+@functools.lru_cache(maxsize=64)  # a worker repeats its request
 def _checked_request(
     topics: tuple[str, ...], group: str, instance: str, lease: timedelta, max_attempts: int
 ) -> ClaimRequest:
@@ -206,7 +205,7 @@ def _optional_name(what: str, name: str | None) -> str | None:
 
 
 def checked_settlement(settlement: Settlement) -> Settlement:
-    """Return how a claim is to end, or raise ExchangeError for a reply that no message can be."""
+    """Return a settlement, or raise ExchangeError for a reply that no message can be."""
     match settlement:
         case Completed(body=body) | Failed(body=body) if body is not None:
             checked_text("body", body)

@@ -75,12 +75,12 @@ def _take(delayed: str, chosen: str) -> str:
 ), d AS (
     UPDATE deliveries AS d
     SET state = 'leased', attempts = d.attempts + 1, max_attempts = coalesce(d.max_attempts, %s)
-    WHERE d.seq = ({chosen}) RETURNING d.seq, {rows.STANDS}
+    WHERE d.seq = ({chosen}) RETURNING d.seq, {rows.OPEN_DELIVERY}
 ), claimed AS (
     INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)
     SELECT %s, seq, %s, %s, now, now + %s * interval '1 microsecond', 'active', attempts FROM d, due
 )
-SELECT due.now, due.upkeep, {rows.MESSAGE}, {rows.STANDS}
+SELECT due.now, due.upkeep, {rows.MESSAGE}, {rows.OPEN_DELIVERY}
 FROM due LEFT JOIN d ON true LEFT JOIN messages AS m ON m.seq = d.seq"""  # noqa: S608 (likewise)
 
 
@@ -139,7 +139,7 @@ def take(tx: Transaction, request: ClaimRequest, claim_id: str, *, upkeep: bool)
     if whole[0] is None:
         return None
     message = rows.message(tuple(whole))
-    leased = transitions.stands(message, "leased", whole[rows.MESSAGE_WIDTH :])
+    leased = transitions.open_delivery(message, "leased", whole[rows.MESSAGE_WIDTH :])
     return ClaimTaken(claim=transitions.claim(leased, request, now, claim_id), message=message, delivery=leased)
 
 
@@ -153,7 +153,7 @@ def _taken(tx: Transaction, claim_id: str) -> ClaimTaken | None:
 
 def find(tx: Transaction, claim_id: str) -> Claim | None:
     """Return a claim, if there is such a one."""
-    row = tx.one(f"{_CLAIM} WHERE c.id = %s", rows.asked(claim_id))
+    row = tx.one(f"{_CLAIM} WHERE c.id = %s", rows.searchable(claim_id))
     if row is None:
         return None
     return rows.claim(row[_HEAD_WIDTH:])
@@ -161,9 +161,9 @@ def find(tx: Transaction, claim_id: str) -> Claim | None:
 
 def settle(tx: Transaction, claim_id: str, settlement: Settlement, policy: Backoff) -> Settled:
     """End a claim as its holder says; raises ClaimOverError. The transaction has no share in the order before."""
-    found = tx.one(_HELD, tx.order, rows.asked(claim_id))
+    found = tx.one(_HELD, tx.order, rows.searchable(claim_id))
     if found is None:
-        raise ClaimOverError(transitions.over(claim_id, None))
+        raise ClaimOverError(transitions.over_text(claim_id, None))
     now, *whole = found
     tx.began(now)
     row = tuple(whole)
@@ -175,7 +175,7 @@ def settle(tx: Transaction, claim_id: str, settlement: Settlement, policy: Backo
             reply = publishing.find(tx, row[2])
         return Settled(claim=claim, reply=reply, retry_at=_delivery(row).available_at)
     if claim.status != "active" or claim.lease_until <= tx.now:
-        raise ClaimOverError(transitions.over(claim_id, claim))
+        raise ClaimOverError(transitions.over_text(claim_id, claim))
     return _end(tx, row, rules.settled(settlement, _delivery(row), tx.now, policy))
 
 
@@ -194,7 +194,7 @@ def expire(tx: Transaction, policy: Backoff) -> int:
 
 def lock(tx: Transaction, message_id: str) -> int | None:
     """Let nobody else change how a message stands, and return its number; None where there is no such message."""
-    name = rows.asked(message_id)
+    name = rows.searchable(message_id)
     tx.execute(
         "SELECT FROM claims AS c JOIN messages AS m ON m.seq = c.message"
         " WHERE m.id = %s AND c.status = 'active' FOR UPDATE OF c",

@@ -92,13 +92,13 @@ def find(tx: Transaction, message_id: str) -> Message:
     """Return the message; raises UnknownMessageError."""
     message = known(tx, message_id)
     if message is None:
-        raise UnknownMessageError(transitions.unknown(message_id))
+        raise UnknownMessageError(transitions.unknown_text(message_id))
     return message
 
 
 def known(tx: Transaction, message_id: str) -> Message | None:
     """Return the message, if there is such a one."""
-    row = tx.one(_BY_ID, rows.asked(message_id))
+    row = tx.one(_BY_ID, rows.searchable(message_id))
     if row is None:
         return None
     return rows.message(row)
@@ -119,7 +119,7 @@ class _Known:
 
     def __init__(self, tx: Transaction, drafts: Sequence[Draft]) -> None:
         keyed = [draft for draft in drafts if draft.key is not None]
-        parents = [rows.asked(draft.parent_id) for draft in drafts if draft.parent_id is not None]
+        parents = [rows.searchable(draft.parent_id) for draft in drafts if draft.parent_id is not None]
         ids = tx.execute(_BY_IDS, [draft.id for draft in drafts])
         keys = None
         if keyed:
@@ -141,7 +141,7 @@ class _Known:
             known = self._by_key.get((draft.topic, draft.key))
         if known is None:
             return None
-        return transitions.same_body(draft, known)
+        return transitions.check_same_body(draft, known)
 
     def inherited(self, draft: Draft) -> str | None:
         """Return the conversation of the draft's parent, if it has one; raises UnknownMessageError."""
@@ -150,7 +150,7 @@ class _Known:
         if draft.parent_id in self._by_id:
             return self._by_id[draft.parent_id].conversation_id
         if draft.parent_id not in self._conversations:
-            raise UnknownMessageError(transitions.unknown(draft.parent_id))
+            raise UnknownMessageError(transitions.unknown_text(draft.parent_id))
         return self._conversations[draft.parent_id]
 
     def add(self, draft: Draft, message: Message) -> None:

@@ -60,13 +60,13 @@ def bounds(tx: Transaction, selection: MessageFilter) -> tuple[int, int]:
     if selection.since is None:
         since = None
     else:
-        since = tx.execute(_SEQ, rows.asked(selection.since))
+        since = tx.execute(_SEQ, rows.searchable(selection.since))
     (last,) = newest.fetchone() or (0,)
     if since is None:
         return last, 0
     row = since.fetchone()
     if row is None:
-        raise UnknownMessageError(transitions.unknown(selection.since or ""))
+        raise UnknownMessageError(transitions.unknown_text(selection.since or ""))
     return last, row[0]
 
 
@@ -82,13 +82,13 @@ def messages(selection: MessageFilter, newest: int | None, since: int) -> tuple[
         values.append(newest)
     if selection.topic is not None:
         wheres.append("m.topic = %s")
-        values.append(rows.asked(selection.topic))
+        values.append(rows.searchable(selection.topic))
     if selection.conversation_id is not None:
         wheres.append("m.conversation_id = %s")
-        values.append(rows.asked(selection.conversation_id))
+        values.append(rows.searchable(selection.conversation_id))
     if selection.replies_to is not None:
         wheres.append("m.parent_id = %s AND (SELECT reply FROM deliveries AS d WHERE d.seq = m.seq)")
-        values.append(rows.asked(selection.replies_to))
+        values.append(rows.searchable(selection.replies_to))
     values.append(selection.limit)
     where = " AND ".join(wheres)
     return f"SELECT {rows.MESSAGE} FROM messages AS m WHERE {where} ORDER BY m.seq LIMIT %s", values  # noqa: S608 (ours)
@@ -96,20 +96,20 @@ def messages(selection: MessageFilter, newest: int | None, since: int) -> tuple[
 
 def entry(tx: Transaction, message_id: str) -> MessageEntry:
     """Return a message with its claims; raises UnknownMessageError."""
-    name = rows.asked(message_id)
+    name = rows.searchable(message_id)
     found, claims = (
         tx.execute(f"{_ENTRIES} WHERE m.id = %s", name),
         tx.execute(f"{_CLAIMS} WHERE m.id = %s ORDER BY c.seq", name),
     )
     row = found.fetchone()
     if row is None:
-        raise UnknownMessageError(transitions.unknown(message_id))
+        raise UnknownMessageError(transitions.unknown_text(message_id))
     return _entry(row, tuple(map(rows.claim, claims)))
 
 
 def conversation(tx: Transaction, conversation_id: str) -> tuple[MessageEntry, ...]:
     """Return a conversation's messages with their claims."""
-    name = rows.asked(conversation_id)
+    name = rows.searchable(conversation_id)
     found = tx.execute(f"{_ENTRIES} WHERE m.conversation_id = %s ORDER BY m.seq", name)
     by_message: dict[str, list[Claim]] = defaultdict(list)
     for each in map(rows.claim, tx.execute(f"{_CLAIMS} WHERE m.conversation_id = %s ORDER BY c.seq", name)):

@@ -95,10 +95,10 @@ class PostgresStore:
         return taken
 
     def renew(self, claim_id: str, lease: timedelta) -> Claim:
-        renewed = self._connection.once(claiming.RENEW, self._given(), lease, rows.asked(claim_id))
+        renewed = self._connection.once(claiming.RENEW, self._given(), lease, rows.searchable(claim_id))
         if not renewed:
             known = self._connection.read(lambda tx: claiming.find(tx, claim_id))
-            raise ClaimOverError(transitions.over(claim_id, known))
+            raise ClaimOverError(transitions.over_text(claim_id, known))
         return rows.claim(renewed[0])
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
@@ -198,8 +198,8 @@ class PostgresStore:
 
     def subscribe(self, conversation_id: str) -> None:
         def work(tx: Transaction) -> None:
-            if tx.one(reading.ANY_OF, rows.asked(conversation_id)) is None:
-                raise UnknownMessageError(transitions.unknown(conversation_id, "conversation"))
+            if tx.one(reading.ANY_OF, rows.searchable(conversation_id)) is None:
+                raise UnknownMessageError(transitions.unknown_text(conversation_id, "conversation"))
             publishing.subscribe(tx, conversation_id)
 
         self._connection.write(work)
@@ -212,7 +212,7 @@ class PostgresStore:
         return ()
 
     def ack_notification(self, ended: Ended) -> bool:
-        name, token = rows.asked(ended.conversation_id), rows.asked(ended.token)
+        name, token = rows.searchable(ended.conversation_id), rows.searchable(ended.token)
         return bool(self._connection.once(notifications.TOLD, name, token))
 
     # ---- waking
