@@ -77,7 +77,7 @@ async def _at_work(root: Path) -> tuple[Stage, Dispatcher, list[int]]:
     stage = Stage(root)
     stage.plugin("handler", handle_all)
     dispatcher = stage.dispatcher()
-    await dispatcher._crew.start()  # noqa: SLF001
+    await dispatcher.plugin_set.start()
     return stage, dispatcher, [10_000_000]
 
 

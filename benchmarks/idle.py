@@ -66,7 +66,7 @@ async def _at_rest(root: Path, disk: CountingDisk) -> Dispatcher:
     stage.bridges = []
     stage.plugin("handler", handle_all)
     dispatcher = stage.dispatcher()
-    await dispatcher._crew.start()  # noqa: SLF001
+    await dispatcher.plugin_set.start()
     dispatcher._watcher = FileWatcher()  # noqa: SLF001
     for _ in range(3):
         await one_round(dispatcher)

@@ -163,10 +163,10 @@ async def one_round(dispatcher: Dispatcher) -> float:
     """Tick, do all that there is to do by then, and return how long that took in seconds."""
     begun = time.perf_counter()
     dispatcher.tick()
-    while dispatcher._jobs or dispatcher._wakes:  # noqa: SLF001 - no command does one round of a dispatcher that goes on
-        if not dispatcher._wakes:  # noqa: SLF001
-            await dispatcher._jobs.wait()  # noqa: SLF001
-        dispatcher._work_through(dispatcher._wakes.drain())  # noqa: SLF001
+    while dispatcher._tasks or dispatcher._queue:  # noqa: SLF001 - no command does one round of a dispatcher that goes on
+        if not dispatcher._queue:  # noqa: SLF001
+            await dispatcher._tasks.wait()  # noqa: SLF001
+        dispatcher._work_through(dispatcher._queue.drain())  # noqa: SLF001
         await asyncio.sleep(0)
     return time.perf_counter() - begun
 

@@ -24,11 +24,11 @@ class IdlePlans:
 
     def see(self, runtime: PlanRuntime) -> PlanStamp:
         """Look at what can bring work to a plan, before it is worked through."""
-        return stillness.see(runtime.local.path, runtime.event_store.state)
+        return stillness.see(runtime.folders.local.path, runtime.event_store.state)
 
     def add(self, runtime: PlanRuntime, seen: PlanStamp, since: datetime) -> None:
         """Let a plan rest that there was nothing left to do for when it was worked through, at `since`."""
-        if runtime.torn is not None or not runtime.usable:
+        if runtime.torn_line is not None or not runtime.usable:
             self.drop(runtime.id)
             return
         due = reconcile.next_time(runtime, since)

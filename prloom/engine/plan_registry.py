@@ -17,7 +17,7 @@ from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.idle_plans import IdlePlans
-from prloom.engine.plan.runtime import PlanRuntime, Rules, rules
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, Rules, is_triaging, rules
 from prloom.engine.publisher import Publisher, Told
 from prloom.errors import ConfigError, PrloomError, StorageError
 from prloom.model import record
@@ -123,14 +123,14 @@ class PlanRegistry:
         if plan_id == REPOSITORY:
             return self.repository
         runtime = self.runtimes.get(plan_id)
-        if runtime is None or runtime.resting(self.clock()):
+        if runtime is None or runtime.failure.active(self.clock()):
             return runtime
         try:
-            problem = self._guard.problem(runtime.worktree)
+            problem = self._guard.problem(runtime.folders.worktree)
         except PrloomError as error:
-            runtime.trouble(str(error))
+            runtime.fail(str(error))
             return runtime
-        if problem is None and runtime.stands():
+        if problem is None and runtime.folders.unchanged():
             return runtime
         self._let_go(plan_id)
         return None
@@ -141,15 +141,16 @@ class PlanRegistry:
             raise GoneError(f"{self.local.path} was removed while prloom ran; start prloom again")
         self._lock.touch()
 
-    def untold(self) -> str | None:
-        """Return trouble of a plan that it could not write down itself; a plan in trouble is looked at in each tick."""
-        return next((runtime.untold for runtime in self.stirred if runtime.untold is not None), None)
+    def unreported_error(self) -> str | None:
+        """Return an error that could not be written to its plan's state, if there is one."""
+        unreported = (runtime.unreported_error for runtime in self.stirred)
+        return next((error for error in unreported if error is not None), None)
 
-    def turn_back(self, by: timedelta) -> None:
-        """Look at everything anew, for what was due by a clock that was turned back is due sooner than it says."""
+    def shift(self, by: timedelta) -> None:
+        """End waits when they were to end, now that the clock was turned back; check every plan anew."""
         self.at_rest.clear()
         for runtime in self.all():
-            runtime.turn_back(by)
+            runtime.failure.shift(by)
 
     def publish(self, plugins: Told, bridges: Told, now: datetime) -> None:
         """Tell `prloom status` of the plugins, the bridges and the plans that could not be opened, where that is new.
@@ -242,9 +243,7 @@ class PlanRegistry:
             worktree = self.paths.root
         return PlanRuntime(
             plan,
-            repo_root=self.paths.root,
-            worktree=worktree,
-            local=local,
+            PlanFolders(self.paths.root, worktree, local),
             shared=self._shared,
             issued=IssuedPosts(self.local, plan, self.clock, self.plugins),
             rules=of,
@@ -254,9 +253,10 @@ class PlanRegistry:
 
     def _work(self) -> Mapping[str, Any]:
         """Return what is under way now; the agents' runs stand in the decision logs."""
-        at_work = [runtime for runtime in self.all() if runtime.hooks_running or runtime.awaits_agent]
-        hooks = tuple(hook for runtime in at_work for hook in runtime.hooks_running)
-        waiting = tuple(runtime.id for runtime in at_work if runtime.awaits_agent and not runtime.in_run)
+        at_work = [runtime for runtime in self.all() if runtime.in_flight.hooks or runtime.in_flight.agent_queued]
+        hooks = tuple(hook for runtime in at_work for hook in runtime.in_flight.hooks)
+        queued = [runtime for runtime in at_work if runtime.in_flight.agent_queued]
+        waiting = tuple(runtime.id for runtime in queued if not is_triaging(runtime.event_store.state))
         told: Mapping[str, Any] = record.to_wire(RunningWork(hooks=hooks, waiting=waiting))
         return told
 

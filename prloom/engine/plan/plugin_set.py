@@ -75,7 +75,7 @@ class RunningPlugin:
         if self.breaker.off_until != before.off_until:
             log.warning("plugin %s is %s", self.key, self._switched_off())
 
-    def turn_back(self, by: timedelta) -> None:
+    def shift(self, by: timedelta) -> None:
         """Have the plugin tried again when it was to be, now that the clock was turned back."""
         if self.breaker.off_until is not None:
             self.breaker = dataclasses.replace(self.breaker, off_until=self.breaker.off_until - by)
@@ -150,10 +150,10 @@ class PluginSet:
             if isinstance(error, Exception):
                 log.warning("plugin %s could not be stopped: %r", host.key, error)
 
-    def turn_back(self, by: timedelta) -> None:
+    def shift(self, by: timedelta) -> None:
         """Have plugins that are switched off tried again when they were to be, now that the clock was turned back."""
         for plugin in self._plugins.values():
-            plugin.turn_back(by)
+            plugin.shift(by)
 
     def roster(self, without: Iterable[str] = ()) -> Subscribers:
         """Return who takes part in what, in order; among commands of one name the first plugin's wins.
@@ -220,7 +220,7 @@ class HookServices:
     """Implements `prloom.api.context.Services` for one plan."""
 
     def __init__(self, runtime: PlanRuntime, *, run: RunAgent, read_plan: Callable[[str], str]) -> None:
-        self._desk = runtime
+        self._runtime = runtime
         self._run = run
         self._read_plan = read_plan
 
@@ -228,10 +228,8 @@ class HookServices:
         """Run the stage's agent in the plan's worktree; `files` are named to it, relative to the worktree."""
         named = "".join(f"\n- {name}" for name in files)
         if named:
-            text = f"{prompt}\n\nFiles to look at:{named}"
-        else:
-            text = prompt
-        return await self._run(self._desk, stage, text, model)
+            prompt = f"{prompt}\n\nFiles to look at:{named}"
+        return await self._run(self._runtime, stage, prompt, model)
 
     def read_events(
         self, *, types: Sequence[str] | None, since_id: str | None, limit: int
@@ -241,13 +239,12 @@ class HookServices:
         An event whose author is not trusted is left out, whatever became of it later: only its own showing carries the
         vouch of a person.
         """
-        if since_id is None:
-            start = None
-        else:
+        start = None
+        if since_id is not None:
             start = self._position(since_id)
         found: list[Event] = []
         last = since_id
-        for entry in self._desk.event_store.events.scan(start):
+        for entry in self._runtime.event_store.events.scan(start):
             event = entries.event(entry.line)
             if event is None or entry.position == start:
                 continue
@@ -263,16 +260,16 @@ class HookServices:
         return self._read_plan(plan_id)
 
     def _may_be_read(self, event: Event) -> bool:
-        opened = self._desk.event_store.state.open.get(event.id)
+        opened = self._runtime.event_store.state.open.get(event.id)
         if opened is not None and opened.state == "held":
             return False
-        return isinstance(trust.judge(event, self._desk.rules.trust), Trusted)
+        return isinstance(trust.judge(event, self._runtime.rules.trust), Trusted)
 
     def _position(self, event_id: str) -> Position:
-        found = self._desk.known.position(event_id)
+        found = self._runtime.seen_ids.position(event_id)
         if found is not None:
             return found
-        for entry in self._desk.event_store.events.containing(
+        for entry in self._runtime.event_store.events.containing(
             msgspec.json.encode(event_id)
         ):  # perhaps not taken in yet
             event = entries.event(entry.line)

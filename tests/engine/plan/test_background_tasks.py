@@ -50,7 +50,7 @@ async def test_a_jobs_failure_is_its_plans_trouble(stage: Stage, runtime: PlanRu
     jobs.spawn(runtime, fail)
     await jobs.wait()
 
-    assert runtime.resting(stage.clock())
+    assert runtime.failure.active(stage.clock())
     assert json.loads((stage.local() / "state.json").read_text())["lastError"] == "no such thing"
 
 
