@@ -227,11 +227,11 @@ class Dispatcher:
         self._drop_lost()
 
     def _advance(self, runtime: PlanRuntime) -> None:
-        since, seen = self.clock(), self.board.at_rest.see(runtime)
+        since, stamp = self.clock(), self.board.idle_plans.stamp(runtime)
         if reconcile.reconcile(runtime, self._roster(runtime), self.dependencies(agents=bool(runtime.id))):
             self._queue.add(runtime.id)
         else:
-            self.board.at_rest.add(runtime, seen, since)
+            self.board.idle_plans.add(runtime, stamp, since)
 
     def _roster(self, runtime: PlanRuntime) -> Subscribers:
         without = runtime.rules.config.plugins.disabled

@@ -63,7 +63,7 @@ class PlanRegistry:
         self.lost: list[PlanRuntime] = []
         self.plugins: Sequence[str] = ()
         self.stirred: tuple[PlanRuntime, ...] = ()
-        self.at_rest = IdlePlans()
+        self.idle_plans = IdlePlans()
         self._listing = plans.PlanListing(repository)
         self._present: tuple[str, ...] = ()
         self._disk = disk
@@ -99,7 +99,7 @@ class PlanRegistry:
                 self._let_go(plan_id)
             self.unreadable = {plan_id: why for plan_id, why in self.unreadable.items() if plan_id in present}
             self._present = present
-        stirring = self.at_rest.stirring((REPOSITORY, *self.runtimes), self.clock())
+        stirring = self.idle_plans.changed((REPOSITORY, *self.runtimes), self.clock())
         stirred = [self.look(plan_id) for plan_id in sorted(stirring)]  # git is not asked about those at rest
         if len(self.runtimes) < len(present):
             missing = [plan_id for plan_id in present if plan_id not in self.runtimes]
@@ -116,7 +116,7 @@ class PlanRegistry:
 
     def next_times(self, since: datetime) -> Iterator[float]:
         """Yield when something of each plan is due first after a time, in seconds since the epoch."""
-        return self.at_rest.next_times((*self.all(),), since)
+        return self.idle_plans.next_times((*self.all(),), since)
 
     def look(self, plan_id: str) -> PlanRuntime | None:
         """Return a plan's desk if its folder is still what was opened, and its commit brings nothing into it."""
@@ -148,7 +148,7 @@ class PlanRegistry:
 
     def shift(self, by: timedelta) -> None:
         """End waits when they were to end, now that the clock was turned back; check every plan anew."""
-        self.at_rest.clear()
+        self.idle_plans.clear()
         for runtime in self.all():
             runtime.failure.shift(by)
 
@@ -214,7 +214,7 @@ class PlanRegistry:
 
     def _let_go(self, plan_id: str) -> None:
         runtime = self.runtimes.pop(plan_id)
-        self.at_rest.drop(plan_id)
+        self.idle_plans.drop(plan_id)
         log.warning("plan %s was closed", plan_id)
         runtime.close()
         self.lost.append(runtime)

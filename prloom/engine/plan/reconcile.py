@@ -158,10 +158,10 @@ def _resolve_todos(runtime: PlanRuntime) -> bool:
     if state.rebase_requested and state.rebase_todo is None:  # by a prloom that only noted it
         runtime.event_store.commit("todo", "prloom", todos=(triage.rebase_todo(runtime.id),))
         return True
-    if not state.todos and runtime.todos_checked_at is not None:
+    if not state.todos and runtime.todos_checked is not None:
         return False
-    changed_at = runtime.text.changed_at()
-    if changed_at is None or changed_at == runtime.todos_checked_at:
+    stamp = runtime.text.stamp()
+    if stamp is None or stamp == runtime.todos_checked:
         return False
     text = runtime.text.read()
     if not text.strip():
@@ -179,5 +179,5 @@ def _resolve_todos(runtime: PlanRuntime) -> bool:
             todos_dropped=dropped,
             rebase_requested=issued.rebase_requested(state.rebase_todo, dropped, unknown),
         )
-    runtime.todos_checked_at = changed_at
+    runtime.todos_checked = stamp
     return bool(done or dropped or unknown)

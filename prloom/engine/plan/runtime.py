@@ -36,6 +36,7 @@ from prloom.model.plan import Plan
 from prloom.model.position import Cursor
 from prloom.model.state import DispatchState
 from prloom.storage import paths, quarantine
+from prloom.storage.file_stamp import FileStamp
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
@@ -183,7 +184,7 @@ class PlanRuntime:
         self.read_to: Cursor | None = None
         self.head: str | None = None
         self.forge_ahead = timedelta()
-        self.todos_checked_at: int | None = None
+        self.todos_checked: FileStamp | None = None
         self.torn_line: tuple[Cursor, datetime] | None = None
         self.unreported_error: str | None = None
         self._rotate_at = rotate_at
