@@ -14,9 +14,9 @@ from stage import ListBridge, Stage
 
 from prloom.api import BridgeContext
 from prloom.engine.plan import admission
-from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
-from prloom.engine.polling.poll import Poller
+from prloom.engine.polling.pollers import Poller
 from prloom.extensions.bridges import LoadedBridge
 from prloom.storage.disk import Disk
 

@@ -133,7 +133,7 @@ def handled(sizes: Sizes, folder: Path) -> Iterator[Figure]:
 
 async def _running(root: Path) -> Dispatcher:
     dispatcher = assembly.assemble(root, Stage(root).config, environ=rig.environ(root))
-    await dispatcher._crew.start()  # noqa: SLF001
+    await dispatcher.plugin_set.start()
     await rig.one_round(dispatcher)
     return dispatcher
 

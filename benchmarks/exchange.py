@@ -15,8 +15,8 @@ import exchange_work
 from exchange_work import BODY, FORK, MANY
 from harness import Figure, Row, Sizes, blank, span
 
-from prloom.exchange import ids
 from prloom.exchange.exchange import Exchange
+from prloom.exchange.message import new_id
 from prloom.exchange.sqlite.store import SqliteStore
 
 _CROWD = 4
@@ -150,11 +150,11 @@ def _competitor(path: Path, start: float, end: float) -> list[float]:
         time.sleep(max(start - time.time(), 0))
         while time.time() < end:
             begun = time.perf_counter()
-            held = exchange.claim("t")
+            claimed = exchange.claim("t")
             waits.append(time.perf_counter() - begun)
-            if held is None:
+            if claimed is None:
                 break
-            held.complete("done")
+            claimed.complete("done")
     return waits
 
 
@@ -165,7 +165,7 @@ def _finished(path: Path, count: int) -> None:
     db.execute("BEGIN")
     db.executemany(
         "INSERT INTO messages (id, topic, body, created_at, conversation_id, metadata) VALUES (?, 't', ?, ?, ?, '{}')",
-        ((name, BODY, now, name) for name in (ids.new() for _ in range(count))),
+        ((name, BODY, now, name) for name in (new_id() for _ in range(count))),
     )
     db.execute(
         "INSERT INTO deliveries (seq, topic, state, ending, attempts, ended_at, reply)"
@@ -175,7 +175,7 @@ def _finished(path: Path, count: int) -> None:
         "INSERT INTO claims"
         " (id, message, number, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)"
         " VALUES (?, ?, 1, 'g', 'i', 0, 0, 'completed', 1)",
-        ((ids.new(), number + 1) for number in range(count)),
+        ((new_id(), number + 1) for number in range(count)),
     )
     db.execute("COMMIT")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -37,9 +37,9 @@ def publish(exchange: Exchange, count: int) -> None:
 
 def work(exchange: Exchange) -> None:
     """Claim a message and complete it."""
-    held = exchange.claim("t")
-    assert held is not None  # noqa: S101 (enough was published)
-    held.complete("done")
+    claimed = exchange.claim("t")
+    assert claimed is not None  # noqa: S101 (enough was published)
+    claimed.complete("done")
 
 
 def idle(

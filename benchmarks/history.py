@@ -13,8 +13,8 @@ from stage import NoServices, Stage
 
 from prloom.api import PluginContext
 from prloom.engine.dispatcher import Dispatcher
+from prloom.engine.plan.plugin_set import HookServices
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.plan.services import HookServices
 from prloom.model.decision import Change
 
 SEEN = """
@@ -77,7 +77,7 @@ async def _at_work(root: Path) -> tuple[Stage, Dispatcher, list[int]]:
     stage = Stage(root)
     stage.plugin("handler", handle_all)
     dispatcher = stage.dispatcher()
-    await dispatcher._crew.start()  # noqa: SLF001
+    await dispatcher.plugin_set.start()
     return stage, dispatcher, [10_000_000]
 
 

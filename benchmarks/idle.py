@@ -66,7 +66,7 @@ async def _at_rest(root: Path, disk: CountingDisk) -> Dispatcher:
     stage.bridges = []
     stage.plugin("handler", handle_all)
     dispatcher = stage.dispatcher()
-    await dispatcher._crew.start()  # noqa: SLF001
+    await dispatcher.plugin_set.start()
     dispatcher._watcher = FileWatcher()  # noqa: SLF001
     for _ in range(3):
         await one_round(dispatcher)
@@ -166,8 +166,8 @@ async def _polled(count: int) -> tuple[int, int]:
         clock.now += timedelta(minutes=1)
         polled = await bridge.events(BridgeContext(Path("/repo"), plans, clock.now, http=client), state)
         state = polled.state
-        totals.append(client.count.total)
-        charged.append(client.count.charged)
+        totals.append(client.usage.total)
+        charged.append(client.usage.charged)
     settled = 20
     steps = [after - before for before, after in zip(totals[settled:], totals[settled + 1 :], strict=False)]
     return max(steps), charged[-1] - charged[settled]

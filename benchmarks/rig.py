@@ -23,8 +23,7 @@ from prloom.api import Author, Event, Target
 from prloom.engine.bus import plans
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan import admission
-from prloom.engine.plan.rules import rules
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanRuntime, rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.model import record
 from prloom.model.decision import Change
@@ -164,10 +163,10 @@ async def one_round(dispatcher: Dispatcher) -> float:
     """Tick, do all that there is to do by then, and return how long that took in seconds."""
     begun = time.perf_counter()
     dispatcher.tick()
-    while dispatcher._jobs or dispatcher._wakes:  # noqa: SLF001 - no command does one round of a dispatcher that goes on
-        if not dispatcher._wakes:  # noqa: SLF001
-            await dispatcher._jobs.wait()  # noqa: SLF001
-        dispatcher._work_through(dispatcher._wakes.drain())  # noqa: SLF001
+    while dispatcher._tasks or dispatcher._queue:  # noqa: SLF001 - no command does one round of a dispatcher that goes on
+        if not dispatcher._queue:  # noqa: SLF001
+            await dispatcher._tasks.wait()  # noqa: SLF001
+        dispatcher._work_through(dispatcher._queue.drain())  # noqa: SLF001
         await asyncio.sleep(0)
     return time.perf_counter() - begun
 

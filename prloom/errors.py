@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
+from logging import Logger
 
 
 class PrloomError(Exception):
@@ -108,3 +109,16 @@ def leaves(error: BaseException) -> Iterator[BaseException]:
             yield from leaves(inner)
     else:
         yield error
+
+
+def log_failure(log: Logger, error: Exception, then: str) -> str:
+    """Log a failure that nothing else has dealt with, a bug with its traceback, and what happens `then`.
+
+    Return the line that people are shown. What the machine is the cause of is not a bug.
+    """
+    explained = explain(error)
+    if explained is not None:
+        log.warning("%s; %s", explained, then)
+        return explained
+    log.error("a bug in prloom; %s", then, exc_info=error)
+    return f"a bug in prloom: {describe(error)}"

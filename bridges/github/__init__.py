@@ -1,4 +1,4 @@
-"""Take feedback from pull requests on GitHub or a GitHub Enterprise Server, and answer there."""
+"""Read feedback from pull requests on GitHub or a GitHub Enterprise Server, and reply there."""
 
 from __future__ import annotations
 
@@ -21,60 +21,59 @@ from prloom.api import (
     Refused,
 )
 
-from . import deliver, forge, poll
-from .account import TokenAccount
-from .sansio import accounts, errors, reply_target, requests, urls
-from .source import ApiReader
+from . import deliver, poll
+from .api_reader import ApiReader, TokenAccount
+from .sansio import answers, endpoints, pulls, requests
 
 _BLOCKED = 451
 _NO_REPOSITORY = 'no repository on GitHub is known; set `repo = "owner/name"` in [bridges.github]'
 
 
 class Config(BaseModel):
-    """The table `[bridges.github]`. Without a repository the bridge asks nothing."""
+    """The table `[bridges.github]`. Without a repository, the bridge sends no requests."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     repo: str = Field(default="", pattern=r"^([A-Za-z0-9._-]+/[A-Za-z0-9._-]+)?$")
-    api_url: str = urls.API
+    api_url: str = endpoints.API
     acknowledge: str = "eyes"
 
     @field_validator("acknowledge")
     @classmethod
-    def _one_of_githubs(cls, name: str) -> str:
+    def _is_a_reaction(cls, name: str) -> str:
         if name and requests.reaction_name(name) is None:
             raise ValueError(f'GitHub has no reaction {name!r}; it has {", ".join(requests.REACTIONS)}, or "" for none')
         return name
 
 
 class GithubBridge:
-    """One repository on GitHub; the rest of what it knows is in its cursor, and at GitHub."""
+    """One repository on GitHub; what the bridge remembers is in its cursor, and at GitHub."""
 
     name = "github"
-    targets = (reply_target.TARGET,)
+    targets = (requests.TARGET,)
     poll_interval = timedelta(seconds=60)
 
     def __init__(self, config: Config) -> None:
-        self.http = urls.needs(config.api_url)
+        self.http = endpoints.needs(config.api_url)
         self._repo = config.repo
         self._acknowledge = config.acknowledge
-        self._repository = urls.RepositoryUrls(config.repo)
-        self._graphql = urls.graphql(config.api_url)
+        self._repository = endpoints.RepositoryUrls(config.repo)
+        self._graphql_url = endpoints.graphql_url(config.api_url)
         self._account = TokenAccount()
-        self._missed: set[int] = set()  # a hint for the next poll; what is lost of it is found in its turn
+        self._missed: set[int] = set()  # a hint for the next poll; if it is lost, a later poll finds the change
 
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
-        """Return what is new on all tracked pull requests; where there are none, nothing is asked."""
+        """Return what is new on all tracked pull requests; where there are none, no request is sent."""
         if not self._repo:
             return Polled(idle=_NO_REPOSITORY)
         if not any(plan.pr for plan in ctx.plans):
             return Polled(idle="no plan has a pull request")
-        self._account.doubt()
+        self._account.expire()
         try:
             missed = frozenset(self._missed)
-            polled, self._repository = await poll.poll(ctx, self._source(ctx), state, missed)
+            polled, self._repository = await poll.poll(ctx, self._configured_reader(ctx), state, missed)
         except HttpError as error:
-            raise _clear(error, self._repo) from error
+            raise _with_advice(error, self._repo) from error
         self._missed -= missed
         return polled
 
@@ -82,60 +81,82 @@ class GithubBridge:
         """Carry out one action."""
         if not self._repo:
             return Refused(_NO_REPOSITORY)
-        return await deliver.deliver(ctx, self._now_called(ctx), self._graphql, action, self._missed.add)
+        return await deliver.deliver(ctx, self._reader(ctx), self._graphql_url, action, self._missed.add)
 
     def acknowledgement(self, event: Event) -> React | None:
-        """Return the reaction by which a comment is acknowledged; GitHub takes none to a review."""
-        where = None
-        if event.reply_to is not None:
-            where = reply_target.read(event.reply_to.token, None)
-        is_comment = where is not None and bool(where.comment or where.inline)
-        if self._acknowledge and is_comment:
-            return React(self._acknowledge)
-        return None
+        """Return the reaction by which a comment is acknowledged; GitHub accepts none to a review."""
+        if event.reply_to is None or not self._acknowledge:
+            return None
+        where = requests.read_token(event.reply_to.token, None)
+        if where is None or not (where.comment or where.inline):
+            return None
+        return React(self._acknowledge)
 
     async def permission(self, ctx: BridgeContext, login: str) -> str:
-        """Return what somebody may do in the repository; nothing where GitHub knows no such account."""
-        source = self._now_called(ctx)
+        """Return the permission of an account in the repository; none where GitHub has no such account."""
+        reader = self._reader(ctx)
         try:
-            return accounts.permission((await source.get(source.repository.permission(login))).json())
+            return answers.permission((await reader.get(reader.repository.permission(login))).json())
         except HttpError as error:
-            unknown = errors.mentions(error, "is not a user")
-            if error.trouble == "gone" and (unknown or await source.sees_repository()):
+            is_unknown = answers.mentions(error, "is not a user")
+            if error.trouble == "gone" and (is_unknown or await reader.sees_repository()):
                 return "none"
-            raise error.reworded(errors.explained(error)) from error
+            raise error.reworded(answers.describe(error)) from error
 
     async def open_pull_request(
         self, ctx: BridgeContext, *, branch: str, base: str, title: str, body: str, draft: bool
     ) -> PullRequest:
-        """Open a pull request, or return the one that is open for the branch."""
-        return await forge.open_(self._now_called(ctx), branch=branch, base=base, title=title, body=body, draft=draft)
+        """Open a pull request, or return the open one of the branch: also where the answer to an opening was lost."""
+        reader = self._reader(ctx)
+        existing = await _find_open(reader, branch, base)
+        if existing is not None:
+            return existing
+        wanted = {"title": title, "body": body, "head": branch, "base": base, "draft": draft}
+        try:
+            answer = await reader.send("POST", reader.repository.pulls(), wanted)
+        except HttpError as error:
+            if error.trouble in {"refused", "unknown"}:
+                existing = await _find_open(reader, branch, base)
+            if existing is not None:
+                return existing
+            text = f"GitHub did not open a pull request for {branch!r}: {answers.message(error)}"
+            raise error.reworded(text) from error
+        return pulls.pull_request(answer)
 
     async def describe_pull_request(self, ctx: BridgeContext, number: int, *, title: str, body: str) -> None:
         """Replace the title and the body."""
-        await forge.describe(self._now_called(ctx), number, title=title, body=body)
+        reader = self._reader(ctx)
+        await reader.http.request("PATCH", reader.repository.pull(number), body={"title": title, "body": body})
 
     async def mark_ready(self, ctx: BridgeContext, number: int) -> None:
-        """Take the pull request out of draft."""
-        await forge.mark_ready(self._now_called(ctx), self._graphql, number)
+        """Take the pull request out of draft, unless it is no draft."""
+        reader = self._reader(ctx)
+        item = (await reader.get(reader.repository.pull(number))).json()
+        if answers.value_at(item, "draft") is not True:
+            return
+        query = endpoints.ready_mutation(answers.text(item, "node_id"))
+        error = endpoints.graphql_error(await reader.send("POST", self._graphql_url, query))
+        if error is not None:
+            raise ExtensionError(f"GitHub did not mark #{number} as ready: {error[1]}")
 
     async def pull_request(self, ctx: BridgeContext, number: int) -> PullRequest | None:
         """Return the pull request, or None where GitHub says that there is none."""
+        reader = self._reader(ctx)
         try:
-            return await forge.read(self._now_called(ctx), number)
+            return await _read_pull_request(reader, number)
         except HttpError as error:
-            raise _clear(error, self._repo) from error
+            raise _with_advice(error, self._repo) from error
 
-    def _source(self, ctx: BridgeContext) -> ApiReader:
+    def _configured_reader(self, ctx: BridgeContext) -> ApiReader:
         if not self._repo:
             raise ExtensionError(_NO_REPOSITORY)
         if ctx.http is None:
             raise ExtensionError("the github bridge got no HTTP client; run it with `prloom start`")
-        return ApiReader(ctx.http, urls.RepositoryUrls(self._repo), self._account)
+        return ApiReader(ctx.http, endpoints.RepositoryUrls(self._repo), self._account)
 
-    def _now_called(self, ctx: BridgeContext) -> ApiReader:
-        """Return the source by the name that the last poll found the repository to have."""
-        return replace(self._source(ctx), repository=self._repository)
+    def _reader(self, ctx: BridgeContext) -> ApiReader:
+        """Return the reader for the repository's name as of the last poll."""
+        return replace(self._configured_reader(ctx), repository=self._repository)
 
 
 def create(config: Config) -> GithubBridge:
@@ -143,19 +164,35 @@ def create(config: Config) -> GithubBridge:
     return GithubBridge(config)
 
 
-def _clear(error: HttpError, repo: str) -> HttpError:
-    """Return the error of a whole poll, or of the first question of all, in words that say what to do."""
-    said = errors.said(error)
+async def _read_pull_request(reader: ApiReader, number: int) -> PullRequest | None:
+    try:
+        return pulls.pull_request((await reader.get(reader.repository.pull(number))).json())
+    except HttpError as error:
+        if error.trouble == "gone" and await reader.sees_repository():
+            return None
+        raise
+
+
+async def _find_open(reader: ApiReader, branch: str, base: str) -> PullRequest | None:
+    found = await reader.all(reader.repository.pulls_of(branch, base))
+    if found:
+        return pulls.pull_request(found[0])
+    return None
+
+
+def _with_advice(error: HttpError, repo: str) -> HttpError:
+    """Return the error of a whole poll, or of its first request, with a text that says what to do."""
+    said = answers.message(error)
     match error.trouble:
         case "unauthorized":
-            text = f"{errors.REJECTED} ({error})"
+            text = f"{answers.NOT_ACCEPTED} ({error})"
         case "gone":
             text = f"GitHub shows no repository {repo} to this token; fix `repo`, or give the token access ({error})"
-        case "forbidden" if errors.sso(error.headers) or error.status == _BLOCKED:
+        case "forbidden" if answers.sso_hint(error.headers) or error.status == _BLOCKED:
             text = f"GitHub does not let this token read {repo}: {said} ({error})"
         case "forbidden":
             rights = "docs/github.md names the rights that it needs"
             text = f"the token may not read the pull requests of {repo}: {said}; {rights} ({error})"
         case _:
-            text = errors.explained(error)
+            text = answers.describe(error)
     return error.reworded(text)

@@ -1,137 +1,159 @@
-"""Look at the checks and the statuses of single pull requests, and tell which of them failed.
+"""Read the checks and statuses of pull requests, and the runs of GitHub Actions, the one list that shows checks of all.
 
-`updated_at` of a pull request does not move with its checks. So one whose checks are at work is looked at in each poll
-until they have been quiet for a while; after that it has its turn.
+`updated_at` of a pull request does not move with its checks. So one whose checks are at work is read in each poll until
+they have been quiet for a while; after that, it is read when the schedule says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prloom.api import Answer, BridgeContext, Event, HttpError, iso
+from prloom.api import Answer, Event, HttpError
 
-from .access import TokenAccess
-from .changes import Changes
-from .sansio import checks, errors, pulls
-from .sansio.checks import CheckResult
-from .sansio.cursor import Checks, GithubCursor, SeenPullRequest
-from .source import ApiReader
+from .api_reader import PollContext
+from .sansio import answers, checks, pulls
+from .sansio.checks import CheckResult, CheckRun
+from .sansio.cursor import CHECK_KINDS, ChecksState, PullRequestState
 
-_HOT_LOOKS = 10
+_ACTIVE_READS = 10
+"""Active pull requests that are read in one poll."""
 _LOGS = 5
-"""Logs that are read in one look."""
-_TOLD = 500
+"""Logs that are read for one pull request in one poll."""
+_REPORTED = 500
+"""Failures of one head that are remembered, so that each is one event."""
 
 
-class CheckPoller:
-    """The looks of one poll."""
+def due(poll: PollContext) -> Sequence[int]:
+    """Return the pull requests to read in this poll: those that something points to, and the active ones."""
+    opened = {number: state.checks for number, state in poll.cursor.open_pull_requests.items()}
+    active = [number for number, state in opened.items() if state.active_kinds(poll.ctx.now)]
+    active.sort(key=lambda number: opened[number].read_at)
+    return list(dict.fromkeys([*poll.cursor.checks_due, *active[:_ACTIVE_READS]]))
 
-    def __init__(
-        self, ctx: BridgeContext, source: ApiReader, known: GithubCursor, news: Changes, eyes: TokenAccess
-    ) -> None:
-        self._ctx = ctx
-        self._source = source
-        self._known = known
-        self._news = news
-        self._eyes = eyes
-        self._now = iso(ctx.now)
 
-    def due(self) -> Sequence[int]:
-        """Return the pull requests to look at in this poll: those that something points to, and the hot."""
-        known = self._known
-        opened = {number: seen.checks for number, seen in known.pull_requests.items() if seen.state == "open"}
-        hot = [number for number, found in opened.items() if checks.hot(found, self._ctx.now)]
-        hot.sort(key=lambda number: opened[number].at)
-        return list(dict.fromkeys([*known.checks_due, *hot[:_HOT_LOOKS]]))
+async def read_checks(poll: PollContext, number: int) -> None:
+    """Read the checks of a pull request's head: all kinds where something points to it, else the active kinds."""
+    cursor = poll.cursor
+    kinds: Sequence[str] = CHECK_KINDS
+    if number not in cursor.checks_due:
+        kinds = cursor.pull_requests[number].checks.active_kinds(poll.ctx.now)
+    for kind in kinds:
+        if poll.access.allows(kind):
+            await read_kind(poll, number, kind)
+    cursor.checks_due = [each for each in cursor.checks_due if each != number]
 
-    async def look(self, number: int) -> None:
-        """Look at the head of a pull request: at everything where something points to it, else at what is hot."""
-        known = self._known
-        hot = checks.hot(known.pull_requests[number].checks, self._ctx.now)
-        for kind in checks.KINDS if number in known.checks_due else hot:
-            if self._eyes.see(kind):
-                await self.look_at(number, kind)
-        known.checks_due = [due for due in known.checks_due if due != number]
 
-    async def of_run(self, number: int, found: Sequence[CheckResult], *, over: bool) -> None:
-        """Take the jobs of a run for the checks that they are."""
-        seen = self._known.pull_requests[number]
-        await self._tell(number, found)
-        seen.checks.running["checks"] = int(not over)
-        seen.checks.at = self._now
-
-    async def look_at(self, number: int, kind: str) -> None:
-        """Look at the "checks" or at the "status" of a pull request's head."""
-        seen = self._known.pull_requests[number]
-        if seen.state != "open" or not seen.head:
+async def read_kind(poll: PollContext, number: int, kind: str) -> None:
+    """Read the "checks" or the "status" of a pull request's head."""
+    state = poll.cursor.pull_requests[number]
+    if state.state != "open" or not state.head:
+        return
+    state.last_read[kind] = poll.cursor.poll_number
+    url = poll.reader.repository.statuses(state.head)
+    if kind == "checks":
+        url = poll.reader.repository.checks(state.head)
+    try:
+        answer = await poll.reader.get(url, state.checks.etags.get(kind))
+        if answer.unchanged:
+            state.checks.read_at = poll.now
             return
-        seen.looked[kind] = self._known.turn
-        try:
-            answer = await self._source.get(self._address(seen, kind), seen.checks.tags.get(kind))
-            if answer.unchanged:
-                seen.checks.at = self._now
-                return
-            found = await self._results(answer, kind)
-        except HttpError as error:
-            if error.trouble != "gone":  # the commit: it was replaced, and the list of pull requests will tell
-                self._eyes.close(kind, error)
-            return
-        await self._tell(number, found)
-        self._known.use(kind, there=any(result.job is None for result in found))
-        self._note(seen.checks, kind, found, answer)
+        results = await _results(poll, answer, kind)
+    except HttpError as error:
+        if error.trouble != "gone":  # the commit: it was replaced, and the list of pull requests will show that
+            poll.access.deny(kind, error)
+        return
+    await _report_failures(poll, number, results)
+    poll.cursor.use(kind, there=any(result.job is None for result in results))
+    _store(poll, state.checks, kind, results, answer)
 
-    async def _tell(self, number: int, found: Sequence[CheckResult]) -> None:
-        """Make events of the failures that are none yet."""
-        seen = self._known.pull_requests[number]
-        fresh = [result for result in found if result.failed and result.key not in seen.checks.told]
-        if fresh and seen.owner is None:
-            await self._learn_owner(number, seen)
-        self._news.take([await self._event(result, number, seen, place) for place, result in enumerate(fresh)])
-        seen.checks.told = [*seen.checks.told, *(result.key for result in fresh)][-_TOLD:]
 
-    async def _learn_owner(self, number: int, seen: SeenPullRequest) -> None:
-        """Ask whose the head repository is, which an older prloom did not remember."""
-        answer = await self._source.get(self._source.repository.pull(number))
-        now = pulls.summary(answer.json())
-        if now is not None:
-            seen.fork, seen.owner = now.fork, now.owner
+async def _results(poll: PollContext, answer: Answer, kind: str) -> list[CheckResult]:
+    if kind == "checks":
+        return [checks.read_run(item) for item in await poll.reader.rest(answer, "check_runs")]
+    return checks.latest([checks.read_status(item) for item in await poll.reader.rest(answer)])
 
-    def _address(self, seen: SeenPullRequest, kind: str) -> str:
-        repository = self._source.repository
-        if kind == "checks":
-            return repository.checks(seen.head)
-        return repository.statuses(seen.head)
 
-    async def _results(self, answer: Answer, kind: str) -> list[CheckResult]:
-        if kind == "checks":
-            return [checks.run(item) for item in await self._source.rest(answer, "check_runs")]
-        return checks.latest([checks.status(item) for item in await self._source.rest(answer)])
-
-    def _note(self, known: Checks, kind: str, found: list[CheckResult], answer: Answer) -> None:
-        """Remember what was seen, once all of it is told; the tag is that of one page."""
-        sign = checks.fingerprint(found)
-        moved = known.prints.get(kind, sign) != sign
-        known.prints[kind] = sign
-        known.tags.pop(kind, None)
-        if answer.etag and answer.next_page is None:
-            known.tags[kind] = answer.etag
-        known.at = self._now
-        known.running[kind] = sum(result.running for result in found)
-        if moved or (known.running[kind] and not known.moved):
-            known.moved = self._now
-
-    async def _event(self, result: CheckResult, number: int, seen: SeenPullRequest, place: int) -> Event:
+async def _report_failures(poll: PollContext, number: int, results: Sequence[CheckResult]) -> None:
+    """Add the events of the failures that are no events yet."""
+    state = poll.cursor.pull_requests[number]
+    fresh = [result for result in results if result.failed and result.key not in state.checks.reported]
+    if fresh and state.owner is None:
+        await _read_owner(poll, number, state)
+    events: list[Event] = []
+    for count, result in enumerate(fresh):
         log = ""
-        if result.job is not None and place < _LOGS:
-            log = await self._log(result.job)
-        return checks.event(result, number, seen, log)
+        if result.job is not None and count < _LOGS:
+            log = await _log(poll, result.job)
+        events.append(checks.failed_event(result, number, state, log))
+    poll.changes.add(events)
+    state.checks.reported = [*state.checks.reported, *(result.key for result in fresh)][-_REPORTED:]
 
-    async def _log(self, job: int) -> str:
-        """Return the end of a job's log; the failure is told without it rather than not at all."""
-        try:
-            answer = await self._source.get(self._source.repository.log(job))
-        except HttpError as error:
-            if error.trouble in {"limited", "unauthorized"}:
-                raise
-            return f"(the log cannot be read: {errors.explained(error)})"
-        return checks.log_end(answer.content)
+
+async def _read_owner(poll: PollContext, number: int, state: PullRequestState) -> None:
+    """Read the owner of the head repository, which an older prloom did not store."""
+    answer = await poll.reader.get(poll.reader.repository.pull(number))
+    now = pulls.summary(answer.json())
+    if now is not None:
+        state.fork, state.owner = now.fork, now.owner
+
+
+async def _log(poll: PollContext, job: int) -> str:
+    """Return the end of a job's log; where it cannot be read, the event says so instead."""
+    try:
+        answer = await poll.reader.get(poll.reader.repository.log(job))
+    except HttpError as error:
+        if error.trouble in {"limited", "unauthorized"}:
+            raise
+        return f"(the log cannot be read: {answers.describe(error)})"
+    return checks.log_end(answer.content)
+
+
+def _store(poll: PollContext, state: ChecksState, kind: str, results: list[CheckResult], answer: Answer) -> None:
+    """Store the state of the checks, once all failures are events; the tag is that of one page."""
+    fingerprint = checks.fingerprint(results)
+    has_changed = state.fingerprints.get(kind, fingerprint) != fingerprint
+    state.fingerprints[kind] = fingerprint
+    state.etags.pop(kind, None)
+    if answer.etag and answer.next_page is None:
+        state.etags[kind] = answer.etag
+    state.read_at = poll.now
+    state.running[kind] = sum(result.running for result in results)
+    has_begun = bool(state.running[kind]) and not state.changed_at
+    if has_changed or has_begun:
+        state.changed_at = poll.now
+
+
+# ---- runs of GitHub Actions
+
+
+async def read_workflow_runs(poll: PollContext) -> None:
+    """Read the runs of GitHub Actions that changed; a pull request of which one changed has its checks read."""
+    cursor = poll.cursor
+    feed = cursor.actions
+    try:
+        answer = await poll.reader.get(poll.reader.repository.runs(), feed.etag)
+    except HttpError as error:
+        poll.access.deny("actions", error)
+        return
+    if answer.unchanged:
+        return
+    runs = answers.items(answer.json(), "workflow_runs")
+    cursor.use("actions", there=bool(runs))
+    changed, newest = checks.changed_runs(runs, feed.since)
+    opened = {state.head: number for number, state in cursor.open_pull_requests.items()}
+    of_opened = [run for run in changed if run.head in opened]
+    if not poll.access.allows("checks"):
+        for run in of_opened:
+            await _read_jobs(poll, opened[run.head], run)
+    elif feed.since:  # else it is the first time, and everything is read anyway
+        cursor.checks_due += [opened[run.head] for run in of_opened]
+    feed.since, feed.etag = newest or "0", answer.etag
+
+
+async def _read_jobs(poll: PollContext, number: int, run: CheckRun) -> None:
+    """Read a run's jobs as the checks that they are, where the token may read Actions but not checks."""
+    items = await poll.reader.all(poll.reader.repository.jobs(run.number), "jobs")
+    await _report_failures(poll, number, [checks.read_job(item) for item in items])
+    state = poll.cursor.pull_requests[number].checks
+    state.running["checks"] = int(not run.over)
+    state.read_at = poll.now

@@ -1,4 +1,4 @@
-"""Carry out an action on GitHub: what has no text is done again harmlessly, what has one is left to `posting`."""
+"""Carry out an action on GitHub: one without text may be done twice; `posting` posts texts once."""
 
 from __future__ import annotations
 
@@ -29,53 +29,53 @@ from prloom.api import (
     UpsertPlan,
 )
 
+from .api_reader import ApiReader
 from .posting import Posting
-from .sansio import errors, graphql, json_access, pulls, reply_target, requests
-from .sansio.reply_target import ReplyTarget
-from .source import ApiReader
+from .sansio import answers, endpoints, pulls, requests
+from .sansio.requests import ApiRequest, ReplyTarget
 
 
 async def deliver(
-    ctx: BridgeContext, source: ApiReader, graphql: str, action: Action, miss: Callable[[int], None]
+    ctx: BridgeContext, reader: ApiReader, graphql_url: str, action: Action, note_missing: Callable[[int], None]
 ) -> Delivered | Refused:
-    """Carry out one action; whatever GitHub says to it is the answer. `miss` is told where a comment is gone."""
-    if action.target.target != reply_target.TARGET:
+    """Carry out one action, and return GitHub's answer. `note_missing` is called where a comment is gone."""
+    if action.target.target != requests.TARGET:
         return Refused(f"the github bridge does not deliver to {action.target.target!r}")
-    where = reply_target.read(action.target.token, ctx.plan.pr if ctx.plan else None)
+    where = requests.read_token(action.target.token, ctx.plan.pr if ctx.plan else None)
     if where is None:
         return Refused("the target's token does not name a pull request; use the event's reply_to")
-    posting = Posting(ctx, source, action.id, where)
+    posting = Posting(ctx, reader, action.id, where)
     try:
-        return await _Carrier(ctx, source, graphql, where, posting).carry_out(action)
+        return await _Delivery(ctx, reader, graphql_url, where, posting).carry_out(action)
     except HttpError as error:
         posting.missed = error.trouble == "gone"
-        return errors.refused(error, ctx.now, unsure=posting.unsure)
+        return answers.refusal(error, ctx.now, unsure=posting.unsure)
     finally:
         if posting.missed:
-            miss(where.pr)
+            note_missing(where.pr)
 
 
 @dataclass
-class _Carrier:
+class _Delivery:
     ctx: BridgeContext
-    source: ApiReader
-    graphql: str
+    reader: ApiReader
+    graphql_url: str
     where: ReplyTarget
     posting: Posting
 
     async def carry_out(self, action: Action) -> Delivered | Refused:
         match action.payload:
             case Comment(message=message):
-                return await self.posting.say(message)
+                return await self.posting.comment(message)
             case InlineComment():
-                return await self.posting.say_at_line(action.payload)
+                return await self.posting.inline_comment(action.payload)
             case Review():
                 return await self.posting.review(action.payload)
             case _:
                 return await self._change(action.payload)
 
     async def _change(self, payload: Payload) -> Delivered | Refused:
-        """Do what has no words, so that twice is as good as once."""
+        """Carry out an action without text, which has the same result when it is done twice."""
         match payload:
             case ResolveThread():
                 return await self._resolve()
@@ -90,57 +90,55 @@ class _Carrier:
             case React(reaction=reaction):
                 return await self._react(reaction)
             case AddLabels() | ClosePr() | RequestReviewers():
-                return await self._ask(requests.plain(payload, self.source.repository, self.where.pr))
+                return await self._send(requests.idempotent(payload, self.reader.repository, self.where.pr))
             case UpsertPlan():
                 return Refused("the github bridge does not store plans; each plan is in its own folder")
             case _:
                 return Refused("this version of the github bridge does not support this payload")
 
-    async def _ask(self, ask: requests.ApiRequest) -> Delivered:
-        await self._send(ask)
+    async def _send(self, request: ApiRequest) -> Delivered:
+        await self.reader.send(request.method, request.url, request.body)
         return Delivered()
-
-    async def _send(self, ask: requests.ApiRequest) -> Json:
-        return (await self.source.http.request(ask.method, ask.url, body=ask.body)).json()
 
     async def _remove_labels(self, labels: Sequence[str]) -> Delivered | Refused:
         for label in labels:
             try:
-                await self.source.http.request("DELETE", self.source.repository.label(self.where.pr, label))
+                await self.reader.http.request("DELETE", self.reader.repository.label(self.where.pr, label))
             except HttpError as error:
-                if not (error.trouble == "gone" and errors.mentions(error, "label")):
+                if not (error.trouble == "gone" and answers.mentions(error, "label")):
                     raise
         return Delivered()
 
     async def _assign(self, users: Sequence[str]) -> Delivered | Refused:
-        """Assign people; GitHub leaves out whom it cannot assign, and says nothing."""
-        answer = await self._send(requests.assign(self.source.repository, self.where.pr, users))
-        there = {json_access.text(each, "login").lower() for each in json_access.items(answer, "assignees")}
-        missing = [user for user in users if user.lower() not in there]
+        """Assign people; GitHub omits those that it cannot assign, without an error."""
+        request = requests.assign(self.reader.repository, self.where.pr, users)
+        answer = await self.reader.send(request.method, request.url, request.body)
+        assigned = {answers.text(each, "login").lower() for each in answers.items(answer, "assignees")}
+        missing = [user for user in users if user.lower() not in assigned]
         if missing:
             return Refused(f"GitHub does not allow you to assign these users here: {', '.join(missing)}")
         return Delivered()
 
     async def _set_milestone(self, title: str) -> Delivered | Refused:
-        found = requests.milestone(await self.source.all(self.source.repository.milestones()), title)
+        found = requests.milestone(await self.reader.all(self.reader.repository.milestones()), title)
         if found is None:
             return Refused(
                 f"there is no milestone {title!r}; create it on GitHub, then run `prloom retry` for this action"
             )
-        return await self._ask(requests.set_milestone(self.source.repository, self.where.pr, found))
+        return await self._send(requests.set_milestone(self.reader.repository, self.where.pr, found))
 
     async def _react(self, reaction: str) -> Delivered | Refused:
-        ask = requests.react(self.source.repository, self.where, reaction)
-        if isinstance(ask, Refused):
-            return ask
-        return await self._ask(ask)
+        request = requests.react(self.reader.repository, self.where, reaction)
+        if isinstance(request, Refused):
+            return request
+        return await self._send(request)
 
     async def _merge(self, wanted: Merge) -> Delivered | Refused:
-        """Merge the commit that was decided on, or that an earlier attempt was about; only without either the head.
+        """Merge the commit of the decision, or of an earlier attempt; the head only if there is neither.
 
         GitHub itself compares it with the head as it merges, so nothing that is pushed meanwhile is merged.
         """
-        answer = (await self.source.get(self.source.repository.pull(self.where.pr))).json()
+        answer = (await self.reader.get(self.reader.repository.pull(self.where.pr))).json()
         now = pulls.summary(answer)
         if now is None or now.state == "merged":
             return Delivered()
@@ -151,9 +149,9 @@ class _Carrier:
             text = f"it conflicts with {now.base}; resolve the conflict, then run `prloom retry` for this action"
             return Refused(text, commit=commit)
         try:
-            return await self._ask(requests.merge(self.source.repository, now.number, wanted.method, commit))
+            return await self._send(requests.merge(self.reader.repository, now.number, wanted.method, commit))
         except HttpError as error:
-            refused = errors.merge(error, commit, self.ctx.now)
+            refused = answers.merge_refusal(error, commit, self.ctx.now)
             return dataclasses.replace(refused, commit=commit)
 
     async def _resolve(self) -> Delivered | Refused:
@@ -162,26 +160,28 @@ class _Carrier:
             return Refused("there is no thread to resolve; resolve_thread needs the reply_to of a comment on a line")
         after: str | None = None
         while True:
-            answer = await self._graph(graphql.threads(self.source.repository.full_name, self.where.pr, after))
+            answer = await self._graphql(
+                endpoints.threads_query(self.reader.repository.full_name, self.where.pr, after)
+            )
             if isinstance(answer, Refused):
                 return answer
-            thread = graphql.find(answer, root)
-            after = graphql.next_page(answer)
+            thread = endpoints.find_thread(answer, root)
+            after = endpoints.next_threads_page(answer)
             if thread is not None or after is None:
                 break
-        if thread is None or thread.resolved:  # what is gone is settled
+        if thread is None or thread.resolved:  # a thread that is gone needs no resolving
             return Delivered()
-        answer = await self._graph(graphql.resolve(thread.id))
+        answer = await self._graphql(endpoints.resolve_mutation(thread.id))
         if isinstance(answer, Refused):
             return answer
         return Delivered()
 
-    async def _graph(self, question: Json) -> Json:
-        """Ask in GraphQL; return the answer, or the refusal that a 200 may hide."""
-        answer = await self.source.http.request("POST", self.graphql, body=question)
+    async def _graphql(self, query: Json) -> Json:
+        """Send a GraphQL query; return the answer, or the refusal that a 200 may hide."""
+        answer = await self.reader.http.request("POST", self.graphql_url, body=query)
         found = answer.json()
-        problem = graphql.problem(found)
+        problem = endpoints.graphql_error(found)
         if problem is None:
             return found
         kind, words = problem
-        return errors.graph(kind, " ".join(filter(None, (words, errors.sso(answer.headers)))))
+        return answers.graphql_refusal(kind, " ".join(filter(None, (words, answers.sso_hint(answer.headers)))))

@@ -1,4 +1,4 @@
-"""Poll GitHub for all pull requests at once: first the lists that tell of all, then what they leave open."""
+"""Poll GitHub for all pull requests at once: first the lists that cover all of them, then what they leave open."""
 
 from __future__ import annotations
 
@@ -6,162 +6,239 @@ import dataclasses
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from prloom.api import Answer, BridgeContext, HttpError, Json, Polled, iso
+from prloom.api import Answer, BridgeContext, HttpError, Json, Polled
 
-from .access import TokenAccess
-from .changes import Changes
-from .check_runs import CheckPoller
-from .deletions import Deletions
-from .mergeability import Mergeability
-from .poll_turns import PollTurns
-from .pull_requests import PullRequests
-from .sansio import cursor, errors, json_access, posts
-from .sansio.cursor import GithubCursor
-from .sansio.urls import RepositoryUrls
-from .source import ApiReader, told_at
-from .workflow_runs import WorkflowRuns
+from . import check_runs, pull_requests
+from .api_reader import ApiReader, PollContext, TokenAccess, server_time, to_seconds
+from .sansio import answers, cursor, posts, pulls
+from .sansio.cursor import SCHEDULED_KINDS, ChecksState, GithubCursor, PullRequestState
+from .sansio.endpoints import RepositoryUrls
+from .sansio.posts import Changes
+from .sansio.pulls import PullRequestSummary
 
 _OVERLAP = timedelta(hours=1)
-"""How far before the first poll the feeds begin: some posts are seen only a while after the time they say."""
+"""How far before the first poll the feeds begin: some posts appear only a while after the time that they show."""
 _RENAMED = 'set `repo = "{}"` in [bridges.github], or change the address of `origin`'
 _EVER = "1970-01-01T00:00:00Z"
 _LONGEST = 120.0
 """Seconds after which a poll begins nothing more; what is left is done by the next."""
 _STOPS = {"limited", "unauthorized"}
+_RUNS_OFTEN, _RUNS_SELDOM = 2, 4
+"""Each how many polls the runs of Actions are read: where there are any, and where none was ever found."""
 
-Step = Callable[[int], Awaitable[None]]
-"""Something that is asked about a pull request, by its number; 0 stands for none in particular."""
+Tracked = Mapping[int, str]
+"""The tracked pull requests, each with its plan."""
+
+
+class Step(NamedTuple):
+    """Requests about single pull requests: `numbers` returns them, and `read` reads one; 0 stands for none of them."""
+
+    numbers: Callable[[], Iterable[int]]
+    read: Callable[[int], Awaitable[None]]
 
 
 async def poll(
-    ctx: BridgeContext, source: ApiReader, state: Json | None, missed: Collection[int] = ()
+    ctx: BridgeContext, reader: ApiReader, stored: Json | None, missed: Collection[int] = ()
 ) -> tuple[Polled, RepositoryUrls]:
-    """Return what is new since the cursor, and the repository by the name that it has now.
+    """Return what is new since the stored cursor, and the repository by the name that it has now.
 
     `missed` are pull requests on which a comment was found to be gone.
 
-    The lists of the whole repository come first, and where one fails, the poll fails: nothing is taken as read. What is
-    asked for single pull requests after that is due until it was answered.
+    The lists of the whole repository come first, and where one fails, the poll fails: nothing counts as read. What is
+    requested for single pull requests after that is due until it was answered.
     """
     tracked = {plan.pr: f"{plan.id}@{plan.adopted or ''}" for plan in ctx.plans if plan.pr is not None}
-    known = cursor.read(state)
-    known.keep_only(tracked)
-    known.look_alone(number for number in missed if number in known.pull_requests)
-    news = Changes(known, tracked)
-    configured = source.repository.full_name
-    source, pulls = await _first_answer(ctx, source, known)
-    name = source.repository.full_name
-    now = told_at(pulls)
+    remembered = cursor.load(stored)
+    remembered.keep_only(tracked)
+    remembered.request_merges(number for number in missed if number in remembered.pull_requests)
+    configured = reader.repository.full_name
+    reader, latest = await _read_latest(ctx, reader, remembered)
+    name = reader.repository.full_name
+    now = server_time(latest)
     if now is not None:
-        known.notice_time(iso(now)[:19] + "Z")
+        remembered.start_over_from_future(to_seconds(now))
         ctx = dataclasses.replace(ctx, now=now)
-    look = _Look(ctx, source, known, news, tracked)
-    await look.at_lists(pulls)
-    await look.at_single()
-    heads = {number: seen.head for number, seen in known.pull_requests.items() if seen.head}
-    warnings = () if name == configured else (f"{configured} was renamed to {name}; {_RENAMED.format(name)}",)
-    return Polled(news.told(), cursor.write(known), heads, now=now, warnings=warnings), source.repository
+    changes = Changes(remembered, tracked)
+    end = time.monotonic() + _LONGEST
+    state = PollContext(ctx, reader, remembered, changes, TokenAccess(ctx, remembered), frozenset(remembered.missing))
+    await _read_lists(state, latest)
+    await _read_single(state, tracked, end)
+    heads = {number: each.head for number, each in remembered.pull_requests.items() if each.head}
+    warnings = []
+    if name != configured:
+        warnings.append(f"{configured} was renamed to {name}; {_RENAMED.format(name)}")
+    polled = Polled(changes.events(), cursor.dump(remembered), heads, now=now, warnings=tuple(warnings))
+    return polled, reader.repository
 
 
-async def _first_answer(ctx: BridgeContext, source: ApiReader, known: GithubCursor) -> tuple[ApiReader, Answer]:
-    """Return the first page of the pull requests, and the source by the repository's name as it is now.
+async def _read_latest(ctx: BridgeContext, reader: ApiReader, remembered: GithubCursor) -> tuple[ApiReader, Answer]:
+    """Return the first page of the pull requests, and the reader for the repository's present name.
 
     GitHub redirects the old name of a repository. It is followed once: each redirected request costs another one.
     """
-    configured = source.repository.full_name
-    source = source.called(known.renamed.get(configured, configured))
+    configured = reader.repository.full_name
+    reader = reader.renamed(remembered.renamed.get(configured, configured))
     try:
-        answer = await source.get(source.repository.pulls_latest(), known.pulls.etag)
+        answer = await reader.get(reader.repository.pulls_latest(), remembered.pulls.etag)
     except HttpError as error:
-        if error.trouble != "gone" or source.repository.full_name == configured:
+        if error.trouble != "gone" or reader.repository.full_name == configured:
             raise
-        source, known.renamed = source.called(configured), {}
-        answer = await source.get(source.repository.pulls_latest())
-    if urlsplit(answer.url).path.endswith(f"/{source.repository.root}/pulls"):
-        return source, answer
-    found = json_access.text((await source.get(source.repository.root)).json(), "full_name")
+        reader, remembered.renamed = reader.renamed(configured), {}
+        answer = await reader.get(reader.repository.pulls_latest())
+    if urlsplit(answer.url).path.endswith(f"/{reader.repository.root}/pulls"):
+        return reader, answer
+    found = answers.text((await reader.get(reader.repository.root)).json(), "full_name")
     if found:
+        remembered.renamed = {}
         if found != configured:
-            known.renamed = {configured: found}
-        else:
-            known.renamed = {}
-        source = source.called(found)
+            remembered.renamed = {configured: found}
+        reader = reader.renamed(found)
         ctx.log.warning("the repository %s was renamed to %s", configured, found)
-    return source, answer
+    return reader, answer
+
+
+# ---- the lists of the whole repository
+
+
+async def _read_lists(poll: PollContext, latest: Answer) -> None:
+    """Read the three lists that cover every pull request; the first page of the first has been read."""
+    reader, remembered = poll.reader, poll.cursor
+    await _read_pulls(poll, latest)
+    start = _start(server_time(latest), remembered.pulls.since)
+    for feed in (remembered.comments, remembered.inline):
+        feed.since = feed.since or start
+    comments = await reader.read_feed(remembered.comments, reader.repository.comments_since)
+    inline = await reader.read_feed(remembered.inline, reader.repository.inline_since)
+    found = [*map(posts.comment, comments), *map(posts.inline, inline)]
+    poll.changes.add_posts(await reader.account.mark_own(reader, found))
 
 
 def _start(now: datetime | None, newest: str) -> str:
     """Return from when the lists of comments are read at first: a while ago, by GitHub's clock and never by ours.
 
-    Where GitHub does not tell the time, it is no earlier than the `newest` change of a pull request.
+    If GitHub does not say the time, it is no earlier than the `newest` change of a pull request.
     """
-    by_then = now or json_access.time(newest)
-    if by_then is None:
+    at_least = now or answers.time(newest)
+    if at_least is None:
         return _EVER
-    return iso(by_then - _OVERLAP)[:19] + "Z"
+    return to_seconds(at_least - _OVERLAP)
 
 
-class _Look:
-    """One poll."""
+async def _read_pulls(poll: PollContext, answer: Answer) -> None:
+    """Read the list of all pull requests, of which this is the first page, as far as they changed since."""
+    remembered = poll.cursor
+    feed = remembered.pulls
+    if answer.unchanged:
+        return
+    etag, newest, pushed = answer.etag, feed.since, remembered.pushed
+    while True:
+        page = [now for item in answers.items(answer.json()) if (now := pulls.summary(item)) is not None]
+        for now in page:
+            newest, pushed = max(newest, now.updated), max(pushed, now.pushed)
+            _compare(poll, now)
+        is_rest_old = not feed.since or not page or page[-1].updated < feed.since
+        if is_rest_old or answer.next_page is None:
+            break
+        answer = await poll.reader.get(answer.next_page)
+    remembered.push_pending |= pushed != remembered.pushed
+    feed.since, feed.etag, remembered.pushed = newest, etag, pushed
 
-    def __init__(
-        self, ctx: BridgeContext, source: ApiReader, known: GithubCursor, news: Changes, tracked: Mapping[int, str]
-    ) -> None:
-        self._ctx = ctx
-        self._source = source
-        self._known = known
-        self._news = news
-        self._tracked = tracked
-        self._end = time.monotonic() + _LONGEST
-        self._sights = PullRequests(ctx, source, known, news)
 
-    async def at_lists(self, pulls: Answer) -> None:
-        """Ask the three lists that tell of every pull request, of which the first has been asked for."""
-        known, repository = self._known, self._source.repository
-        await self._sights.read_list(pulls)
-        start = _start(told_at(pulls), known.pulls.since)
-        for feed in (known.comments, known.inline):
-            feed.since = feed.since or start
-        comments = await self._source.news(known.comments, repository.comments_since)
-        inline = await self._source.news(known.inline, repository.inline_since)
-        said = [*map(posts.comment, comments), *map(posts.inline, inline)]
-        self._news.hear(await self._source.account.tell_own(self._source, said))
+def _compare(poll: PollContext, now: PullRequestSummary) -> None:
+    """Compare a pull request with its stored state."""
+    before = poll.cursor.pull_requests.get(now.number)
+    if before is None or not pulls.differs(before, now):
+        return
+    poll.changes.unexplained.add(now.number)
+    poll.changes.add(pulls.changes(before, now))
+    poll.cursor.reviews_due.append(now.number)
+    _store(poll, now, before)
 
-    async def at_single(self) -> None:
-        """Ask about single pull requests what the lists do not tell; what this leaves undone is due still."""
-        known, news, eyes = self._known, self._news, TokenAccess(self._ctx, self._known)
-        merging = Mergeability(self._source, known, news, eyes, self._sights.end)
-        checking = CheckPoller(self._ctx, self._source, known, news, eyes)
-        deletions = Deletions(self._ctx, self._source, known, news)
-        reviews_due = list(dict.fromkeys(known.reviews_due))
-        turns = PollTurns(self._ctx, known, eyes, WorkflowRuns(self._source, known, checking, eyes), checking, merging)
-        steps: tuple[tuple[Step, Callable[[], Iterable[int]]], ...] = (
-            (self._first_sight, lambda: sorted(self._tracked.keys() - known.pull_requests.keys())),
-            (self._sights.read_reviews, lambda: reviews_due),
-            (merging.follow, lambda: (0,)),
-            (merging.look, merging.due),
-            (turns.take, lambda: (0,)),
-            (deletions.look, deletions.due),
-            (checking.look, checking.due),
-        )
-        for step, numbers in steps:
-            for number in list(numbers()):
-                if not await self._try(number, step):
-                    return
 
-    async def _first_sight(self, number: int) -> None:
-        await self._sights.first(number, self._tracked[number])
+def _store(poll: PollContext, now: PullRequestSummary, state: PullRequestState) -> None:
+    """Store the new state of a pull request; after new commits, its checks and conflicts are due."""
+    has_new_head = state.head != now.head
+    is_reopened = state.state != "open" and now.state == "open"
+    if has_new_head or state.base != now.base or is_reopened:
+        poll.cursor.request_merges([now.number])
+    if has_new_head:
+        state.checks = ChecksState()
+        state.checks.begin(poll.ctx.now)
+        poll.cursor.checks_due.append(now.number)
+    state.head, state.base, state.state, state.updated = now.head, now.base, now.state, now.updated
+    state.fork, state.owner = now.fork, now.owner
 
-    async def _try(self, number: int, step: Step) -> bool:
-        """Take one step, whose failure is not the others'; return whether to go on."""
-        try:
-            await step(number)
-        except HttpError as error:
-            what = "the rest"
-            if number:
-                what = f"#{number}"
-            self._ctx.log.warning("the next poll reads %s again: %s", what, errors.explained(error))
-            return error.trouble not in _STOPS
-        return time.monotonic() < self._end
+
+# ---- single pull requests
+
+
+async def _read_single(poll: PollContext, tracked: Tracked, end: float) -> None:
+    """Request for single pull requests what the lists do not show; after the `end`, what is left stays due."""
+    for step in _steps(poll, tracked):
+        for number in list(step.numbers()):
+            goes_on = await _try(poll, number, step)
+            if not goes_on or time.monotonic() >= end:
+                return
+
+
+def _steps(poll: PollContext, tracked: Tracked) -> tuple[Step, ...]:
+    """Return what to read, in this order."""
+    remembered = poll.cursor
+    reviews_due = list(dict.fromkeys(remembered.reviews_due))
+    return (
+        Step(
+            lambda: sorted(tracked.keys() - remembered.pull_requests.keys()),
+            lambda number: pull_requests.read_new(poll, number, tracked[number]),
+        ),
+        Step(lambda: reviews_due, lambda number: pull_requests.read_reviews(poll, number)),
+        Step(lambda: (0,), lambda _: pull_requests.follow_bases(poll)),
+        Step(
+            lambda: pull_requests.merges_due(poll),
+            lambda number: pull_requests.read_mergeability(poll, number),
+        ),
+        Step(lambda: (0,), lambda _: _read_scheduled(poll)),
+        Step(
+            lambda: pull_requests.deletions_due(poll),
+            lambda number: pull_requests.find_deletions(poll, number),
+        ),
+        Step(lambda: check_runs.due(poll), lambda number: check_runs.read_checks(poll, number)),
+    )
+
+
+async def _try(poll: PollContext, number: int, step: Step) -> bool:
+    """Take a step for one pull request, whose failure does not stop the others; return whether to go on."""
+    try:
+        await step.read(number)
+    except HttpError as error:
+        what = "the rest"
+        if number:
+            what = f"#{number}"
+        poll.ctx.log.warning("the next poll reads %s again: %s", what, answers.describe(error))
+        return error.trouble not in _STOPS
+    return True
+
+
+async def _read_scheduled(poll: PollContext) -> None:
+    """Send the one request of each poll for what nothing points to: checks and conflicts have no list for all.
+
+    Where GitHub Actions is at work, every other one is for its runs. The rest goes to single pull requests.
+    """
+    remembered = poll.cursor
+    remembered.poll_number += 1
+    interval = _RUNS_SELDOM
+    if "actions" in remembered.used or not poll.access.allows("checks"):
+        interval = _RUNS_OFTEN
+    if poll.access.allows("actions") and remembered.poll_number % interval == 1:
+        await check_runs.read_workflow_runs(poll)
+        return
+    kinds = [kind for kind in SCHEDULED_KINDS if poll.access.allows(kind)]
+    chosen = cursor.next_read(remembered, kinds, poll.ctx.now)
+    if chosen is None:
+        return
+    if chosen.kind == "merge":
+        await pull_requests.read_mergeability(poll, chosen.number)
+    else:
+        await check_runs.read_kind(poll, chosen.number, chosen.kind)

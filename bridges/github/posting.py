@@ -1,4 +1,4 @@
-"""Post what has words, once: it carries the mark of its action, and where it may be there already it is looked for."""
+"""Post a text once: it begins with the marker of its action, by which an earlier attempt is found."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from prloom.api import BridgeContext, Delivered, HttpError, InlineComment, Json, Refused, Review, marker
 
-from .sansio import accounts, errors, json_access, rendering, requests, urls
-from .sansio.reply_target import ReplyTarget
-from .sansio.requests import ApiRequest
-from .source import ApiReader
+from .api_reader import ApiReader
+from .sansio import answers, endpoints, requests
+from .sansio.requests import ApiRequest, ReplyTarget
 
 _GONE = "*(The comment that this answers was deleted.)*\n\n"
 _REFUSED = "*(GitHub does not accept replies in the thread that this answers.)*\n\n"
@@ -20,20 +19,20 @@ _BEHIND_DRAFT = "your account has a draft review on the pull request; submit or 
 
 
 class Posting:
-    """Posts for one action. `unsure` as long as an earlier attempt may have arrived and nobody has looked.
+    """Posts for one action. `unsure` while an earlier attempt may have arrived, and it has not been searched for.
 
     `missed`: the thread that it was to be posted in is gone.
     """
 
-    def __init__(self, ctx: BridgeContext, source: ApiReader, action: str, where: ReplyTarget) -> None:
+    def __init__(self, ctx: BridgeContext, reader: ApiReader, action: str, where: ReplyTarget) -> None:
         self.unsure = ctx.uncertain
         self.missed = False
-        self._source = source
-        self._repository = source.repository
+        self._reader = reader
+        self._repository = reader.repository
         self._action = action
         self._where = where
 
-    async def say(self, message: str) -> Delivered | Refused:
+    async def comment(self, message: str) -> Delivered | Refused:
         """Comment in the thread, or in the conversation; there too where the thread is gone."""
         if not message.strip():
             return Refused("the message is empty, so there is nothing to post")
@@ -42,10 +41,10 @@ class Posting:
         if earlier is not None:
             return earlier
         if root is None:
-            return await self._converse(message)
+            return await self._in_conversation(message)
         return await self._in_thread(root, message)
 
-    async def say_at_line(self, payload: InlineComment) -> Delivered | Refused:
+    async def inline_comment(self, payload: InlineComment) -> Delivered | Refused:
         """Comment at a line; in the conversation where the line is not in the diff (any more)."""
         if not payload.message.strip():
             return Refused("the message is empty, so there is nothing to post")
@@ -53,144 +52,142 @@ class Posting:
         if earlier is not None:
             return earlier
         commit = payload.commit or await self._head()
-        ask = requests.inline(self._repository, self._where.pr, commit, payload, self._action)
+        request = requests.inline(self._repository, self._where.pr, commit, payload, self._action)
         try:
-            answer = await self._post(ask)
+            answer = await self._post(request)
         except HttpError as error:
-            refused = _not_beside_code(error)
+            refused = _refused_by_draft(error)
             if refused is not None:
                 return refused
-            return await self._converse(rendering.at_line(payload.path, payload.line, payload.message))
-        return await self._shown(answer)
+            return await self._in_conversation(requests.at_line(payload.path, payload.line, payload.message))
+        return await self._checked_for_draft(answer)
 
     async def review(self, payload: Review) -> Delivered | Refused:
-        """Review; where a comment's line is not in the diff, its words go into the review's own text."""
+        """Review; where a comment's line is not in the diff, its text goes into the review's own text."""
         earlier = await self._earlier_review()
         if earlier is not None:
             return earlier
         commit = payload.commit or await self._head()
         for folded in (False, True):
-            ask = requests.review(self._repository, self._where.pr, payload, self._action, commit=commit, folded=folded)
-            if isinstance(ask, Refused):
-                return ask
+            request = requests.review(
+                self._repository, self._where.pr, payload, self._action, commit=commit, folded=folded
+            )
+            if isinstance(request, Refused):
+                return request
             try:
-                answer = await self._post(ask)
+                answer = await self._post(request)
             except HttpError as error:
-                if errors.draft(error):
-                    return Refused(_BEHIND_DRAFT, retryable=True, retry_after=errors.LATER)
-                if error.trouble != "refused" or folded or not payload.comments or errors.mentions(error, "own pull"):
+                if answers.is_draft_error(error):
+                    return Refused(_BEHIND_DRAFT, retryable=True, retry_after=answers.RETRY_LATER)
+                if error.trouble != "refused" or folded or not payload.comments or answers.mentions(error, "own pull"):
                     raise
             else:
                 return _delivered(answer, "pullrequestreview-")
-        raise AssertionError  # pragma: no cover - the second turn returns or raises
+        raise AssertionError  # pragma: no cover - the second attempt returns or raises
 
     # ---- posting
 
-    async def _converse(self, message: str) -> Delivered:
-        body = rendering.body(message, self._action)
+    async def _in_conversation(self, message: str) -> Delivered:
+        body = requests.post_body(message, self._action)
         return _delivered(await self._post(requests.comment(self._repository, self._where.pr, body)), "issuecomment-")
 
     async def _in_thread(self, root: int, message: str) -> Delivered | Refused:
         """Reply beside the comment that begins the thread; in the conversation where that is gone, or takes none."""
-        ask = requests.reply(self._repository, self._where, rendering.body(message, self._action))
+        request = requests.reply(self._repository, self._where, requests.post_body(message, self._action))
         try:
-            answer = await self._post(ask)
+            answer = await self._post(request)
         except HttpError as error:
-            refused = _not_beside_code(error)
+            refused = _refused_by_draft(error)
             if refused is not None:
                 return refused
-            there = await self._is_there(root)
-            if there and error.trouble == "gone":  # GitHub says 404 also to who may not post there
+            root_exists = await self._reader.exists(self._repository.post("inline", root))
+            if root_exists and error.trouble == "gone":  # GitHub also answers 404 if the token may not post there
                 raise
-            self.missed = not there
-            return await self._converse((_REFUSED if there else _GONE) + message)
-        return await self._shown(answer)
+            self.missed = not root_exists
+            note = _REFUSED if root_exists else _GONE
+            return await self._in_conversation(note + message)
+        return await self._checked_for_draft(answer)
 
-    async def _is_there(self, comment: int) -> bool:
-        """Whether GitHub shows a comment on a line."""
-        try:
-            await self._source.get(self._repository.post("inline", comment))
-        except HttpError as error:
-            if error.trouble != "gone":
-                raise
-            return False
-        return True
-
-    async def _shown(self, answer: Json) -> Delivered | Refused:
-        """Read back whether the comment is to be seen: GitHub answers 201 too where it went into a draft."""
+    async def _checked_for_draft(self, answer: Json) -> Delivered | Refused:
+        """Return the posted comment, unless it went into a draft: GitHub answers 201 for that too."""
         self.unsure = True
-        review = json_access.number(answer, "pull_request_review_id")
+        review = answers.number(answer, "pull_request_review_id")
         if review is not None:
             url = f"{self._repository.pull(self._where.pr)}/reviews/{review}"
-            state = json_access.text((await self._source.get(url)).json(), "state")
+            state = answers.text((await self._reader.get(url)).json(), "state")
             if state == "PENDING":
-                return Refused(_IN_DRAFT, retryable=True, retry_after=errors.LATER, unknown=True)
+                return Refused(_IN_DRAFT, retryable=True, retry_after=answers.RETRY_LATER, unknown=True)
         return _delivered(answer, "discussion_r")
 
-    async def _post(self, ask: ApiRequest) -> Json:
-        return (await self._source.http.request(ask.method, ask.url, body=ask.body)).json()
+    async def _post(self, request: ApiRequest) -> Json:
+        return await self._reader.send(request.method, request.url, request.body)
 
     async def _head(self) -> str:
-        answer = (await self._source.get(self._repository.pull(self._where.pr))).json()
-        return json_access.text(answer, "head", "sha")
+        answer = (await self._reader.get(self._repository.pull(self._where.pr))).json()
+        return answers.text(answer, "head", "sha")
 
-    # ---- looking for what may be there already
+    # ---- searching for an earlier attempt
 
     async def _earlier(self, *, inline: bool) -> Delivered | Refused | None:
-        """Return what became of an earlier attempt; None where there was none, or nothing came of it."""
+        """Return the result of an earlier attempt; None where there was none, or it posted nothing."""
         if not self.unsure:
             return None
         issue, pull = self._repository.issue(self._where.pr), self._repository.pull(self._where.pr)
-        there = await self._found(await self._source.all(urls.listed(f"{issue}/comments")), "issuecomment-")
-        if there is None and inline:
-            there = await self._found(await self._source.all(urls.listed(f"{pull}/comments")), "discussion_r")
-            if there is None and await self._in_draft():
-                return Refused(_IN_DRAFT, retryable=True, retry_after=errors.LATER, unknown=True)
+        post = await self._find(await self._reader.all(endpoints.full_pages(f"{issue}/comments")), "issuecomment-")
+        if post is None and inline:
+            post = await self._find(await self._reader.all(endpoints.full_pages(f"{pull}/comments")), "discussion_r")
+            if post is None and await self._in_draft():
+                return Refused(_IN_DRAFT, retryable=True, retry_after=answers.RETRY_LATER, unknown=True)
         self.unsure = False
-        return there
+        return post
 
     async def _earlier_review(self) -> Delivered | None:
         if not self.unsure:
             return None
-        reviews = await self._source.all(urls.listed(f"{self._repository.pull(self._where.pr)}/reviews"))
-        there = await self._found(reviews, "pullrequestreview-")
+        reviews = await self._reader.all(endpoints.full_pages(f"{self._repository.pull(self._where.pr)}/reviews"))
+        post = await self._find(reviews, "pullrequestreview-")
         self.unsure = False
-        return there
+        return post
 
     async def _in_draft(self) -> bool:
-        """Whether the words are in a draft of our own, which the lists of comments do not show."""
+        """Whether the text is in a draft of the own account, which the lists of comments do not show."""
         url = f"{self._repository.pull(self._where.pr)}/reviews"
-        for each in await self._source.all(urls.listed(url)):
-            if json_access.text(each, "state") == "PENDING":
-                comments = await self._source.all(urls.listed(f"{url}/{json_access.number(each, 'id')}/comments"))
-                if await self._found(comments, "discussion_r") is not None:
+        for each in await self._reader.all(endpoints.full_pages(url)):
+            if answers.text(each, "state") == "PENDING":
+                comments = await self._reader.all(endpoints.full_pages(f"{url}/{answers.number(each, 'id')}/comments"))
+                if await self._find(comments, "discussion_r") is not None:
                     return True
         return False
 
-    async def _found(self, posts: list[Json], prefix: str) -> Delivered | None:
-        """Return our post that begins with the mark of this action: one that quotes it does not.
+    async def _find(self, posts: list[Json], prefix: str) -> Delivered | None:
+        """Return the own post that begins with the marker of this action: one that quotes it does not.
 
-        Anybody can work out what the mark of an action will be, and write it.
+        Anybody can compute the marker of an action, and write it.
         """
-        mark = marker(self._action)
-        marked = [post for post in posts if json_access.text(post, "body").lstrip().startswith(mark)]
+        own_marker = marker(self._action)
+        marked = [post for post in posts if answers.text(post, "body").lstrip().startswith(own_marker)]
         if not marked:
             return None
-        authors = [accounts.author(json_access.at(post, "user")) for post in marked]
-        account = await self._source.account.of(self._source, authors)
-        own = (post for post in marked if accounts.wrote(account, json_access.at(post, "user")))
-        return next((_delivered(post, prefix) for post in own), None)
+        authors = [answers.author(answers.value_at(post, "user")) for post in marked]
+        account = await self._reader.account.of(self._reader, authors)
+        for post, author in zip(marked, authors, strict=True):
+            if account.may_be_author(author):
+                return _delivered(post, prefix)
+        return None
 
 
 def _delivered(answer: Mapping[str, Json], prefix: str) -> Delivered:
-    number = json_access.number(answer, "id")
-    return Delivered(f"{prefix}{number}" if number else None, json_access.text(answer, "html_url") or None)
+    number = answers.number(answer, "id")
+    remote_id = None
+    if number:
+        remote_id = f"{prefix}{number}"
+    return Delivered(remote_id, answers.text(answer, "html_url") or None)
 
 
-def _not_beside_code(error: HttpError) -> Refused | None:
-    """Return the refusal by a draft; None where there may be no such place beside the code. Raises any other error."""
-    if errors.draft(error):
-        return Refused(_BEHIND_DRAFT, retryable=True, retry_after=errors.LATER)
+def _refused_by_draft(error: HttpError) -> Refused | None:
+    """Return the refusal by a draft; None where GitHub accepts no comment there. Raises any other error."""
+    if answers.is_draft_error(error):
+        return Refused(_BEHIND_DRAFT, retryable=True, retry_after=answers.RETRY_LATER)
     if error.trouble not in {"gone", "refused"}:
         raise error
     return None

@@ -1,151 +1,247 @@
-"""See pull requests: all of them by their list, one for the first time, its reviews, and its end."""
+"""Read single pull requests: a new one, reviews, conflicts with the base, and comments that were deleted.
+
+GitHub says only of each alone whether it conflicts, and computes that late. No list shows a deletion, and no time moves
+with it; but GitHub says of each alone how many comments it has. Where there are fewer than before, the remembered ones
+are looked up, first in the list, then each by its number.
+"""
 
 from __future__ import annotations
 
-from prloom.api import Answer, BridgeContext, HttpError, iso
+from collections.abc import Sequence
 
-from . import mergeability
-from .changes import Changes
-from .sansio import checks, json_access, posts, pulls, urls
-from .sansio.cursor import GithubCursor, SeenPullRequest
+from prloom.api import HttpError, Json
+
+from .api_reader import PollContext, is_complete
+from .sansio import answers, endpoints, posts, pulls
+from .sansio.cursor import PullRequestState
 from .sansio.posts import Post
 from .sansio.pulls import PullRequestSummary
-from .source import ApiReader, settled
+
+_MERGES = 10
+"""Pull requests that are read for conflicts in one poll; a push to the base concerns all of them."""
+_TRIES = 20
+"""How often a pull request is read while GitHub has not computed whether it conflicts."""
+_MOST_BASES = 5
+"""Base branches that are followed; a push to the repository is taken for one to any other."""
+_DELETIONS = 5
+"""Pull requests that are searched for deleted comments in one poll."""
+_MOST_COMMENTS = 30
+"""Comments that are requested by their numbers in one search."""
 
 
-class PullRequests:
-    """How pull requests are seen in one poll, and remembered."""
+async def read_new(poll: PollContext, number: int, plan: str) -> None:
+    """Read all that was written on a pull request before this plan tracked it."""
+    reader, cursor = poll.reader, poll.cursor
+    try:
+        answer = await reader.get(reader.repository.pull(number))
+    except HttpError as error:
+        if error.trouble != "gone":
+            raise
+        mark_missing(poll, number, plan)
+        return
+    cursor.remove_missing(number)
+    item = answer.json()
+    now = pulls.summary(item)
+    if now is None:
+        raise HttpError(f"#{number}: the answer is not a pull request", trouble="unknown")
+    comments = await reader.all(reader.repository.comments_of(number))
+    inline = await reader.all(reader.repository.inline_of(number))
+    state = PullRequestState(plan=plan, head=now.head, base=now.base, state=now.state, updated=now.updated)
+    state.conflict, state.fork, state.owner, state.own_etag = False, now.fork, now.owner, answer.etag
+    reviews = await _reviews(poll, number, state)
+    found = await reader.account.mark_own(reader, [*map(posts.comment, comments), *map(posts.inline, inline)])
+    cursor.pull_requests[number] = state
+    poll.changes.add(pulls.changes(None, now))
+    poll.changes.add_posts([*found, *reviews], anew=cursor.read_for.pop(number, None) != plan)
+    read = {"comments": len(comments), "inline": len(inline)}
+    state.counts = {kind: max(count, read[kind]) for kind, count in pulls.counts(item).items()}
+    state.last_read["merge"] = cursor.poll_number
+    _note_conflict(poll, item, now)
+    if now.state == "open":
+        cursor.checks_due.append(number)
 
-    def __init__(self, ctx: BridgeContext, source: ApiReader, known: GithubCursor, news: Changes) -> None:
-        self._ctx = ctx
-        self._source = source
-        self._known = known
-        self._news = news
-        self._doubted = frozenset(known.missing)
 
-    async def read_list(self, answer: Answer) -> None:
-        """Read the list of all pull requests, of which this is the first page, as far as they changed since."""
-        known = self._known
-        feed = known.pulls
-        if answer.unchanged:
-            return
-        etag, newest, pushed = answer.etag, feed.since, known.pushed
-        while True:
-            page = [now for item in json_access.items(answer.json()) if (now := pulls.summary(item)) is not None]
-            newest = max([newest, *(now.updated for now in page)])
-            pushed = max([pushed, *(now.pushed for now in page)])
-            for now in page:
-                self._see(now)
-            if not feed.since or answer.next_page is None or not page or page[-1].updated < feed.since:
-                break
-            answer = await self._source.get(answer.next_page)
-        known.push_seen |= pushed != known.pushed
-        feed.since, feed.etag, known.pushed = newest, etag, pushed
+def mark_missing(poll: PollContext, number: int, plan: str = "") -> None:
+    """Note that GitHub does not find a pull request; it has ended once two polls that saw the repository say so.
 
-    def _see(self, now: PullRequestSummary) -> None:
-        """Compare a pull request with how it was seen last."""
-        seen = self._known.pull_requests.get(now.number)
-        if seen is None or not pulls.differs(seen, now):
-            return
-        self._news.moved.add(now.number)
-        self._news.take(pulls.happened(seen, now))
-        self._known.reviews_due.append(now.number)
-        self._keep(now, seen)
+    A token that loses access to the repository between two requests loses access to one pull request first.
+    """
+    cursor = poll.cursor
+    if number not in poll.missing_before:
+        cursor.add_missing(number)
+        return
+    cursor.remove_missing(number)
+    state = cursor.pull_requests.setdefault(number, PullRequestState(plan=plan))
+    if state.state != "closed":
+        poll.changes.add([pulls.gone_event(number, poll.now)])
+    state.state = "closed"
+    cursor.reviews_due = [due for due in cursor.reviews_due if due != number]
 
-    def _keep(self, now: PullRequestSummary, seen: SeenPullRequest) -> None:
-        """Remember how a pull request was seen; what changed its commits has to be looked at anew."""
-        if seen.head != now.head or seen.base != now.base or (seen.state != "open" and now.state == "open"):
-            self._known.look_alone([now.number])
-        if seen.head != now.head:
-            seen.checks = checks.begin(self._ctx.now)
-            self._known.checks_due.append(now.number)
-        seen.head, seen.base, seen.state, seen.updated = now.head, now.base, now.state, now.updated
-        seen.fork, seen.owner = now.fork, now.owner
 
-    async def first(self, number: int, plan: str) -> None:
-        """Read all that was said on a pull request before this plan looked after it."""
-        repository, known = self._source.repository, self._known
-        try:
-            answer = await self._source.get(repository.pull(number))
-        except HttpError as error:
-            if error.trouble != "gone":
-                raise
-            self.end(number, plan)
-            return
-        known.find(number)
+# ---- reviews
+
+
+async def read_reviews(poll: PollContext, number: int) -> None:
+    """Read the reviews of a pull request."""
+    try:
+        found = await _reviews(poll, number, poll.cursor.pull_requests[number])
+    except HttpError as error:
+        if error.trouble != "gone":
+            raise
+        mark_missing(poll, number)
+    else:
+        poll.changes.add_posts(found)
+
+
+async def _reviews(poll: PollContext, number: int, state: PullRequestState) -> list[Post]:
+    """Return the reviews of a pull request; none where nothing changed since they were read last.
+
+    A review that comes within the second in which the pull request changed does not change its time: so reviews are
+    read once more when that second is long over.
+    """
+    reader, cursor = poll.reader, poll.cursor
+    answer = await reader.get(endpoints.full_pages(f"{reader.repository.pull(number)}/reviews"), state.reviews_etag)
+    found: list[Json] = []
+    if not answer.unchanged:
+        found = await reader.rest(answer)
+    reviews = await reader.account.mark_own(reader, [posts.review(item, number) for item in found])
+    cursor.reviews_due = [due for due in cursor.reviews_due if due != number]
+    if not is_complete(answer, state.updated):
+        cursor.reviews_due.append(number)
+    if not answer.unchanged:  # the tag is that of one page; a full one looks the same as more follow it
+        is_only_page = answer.next_page is None and len(found) < endpoints.PAGE_SIZE
+        state.reviews_etag = answer.etag if is_only_page else None
+    return reviews
+
+
+# ---- conflicts with the base
+
+
+def merges_due(poll: PollContext) -> Sequence[int]:
+    """Return the pull requests to read for conflicts: also those that changed while no event explains the change."""
+    due = poll.cursor.merges_due
+    poll.cursor.request_merges(number for number in poll.changes.unexplained if number not in due)
+    poll.changes.unexplained.clear()
+    return list(poll.cursor.merges_due)[:_MERGES]
+
+
+async def follow_bases(poll: PollContext) -> None:
+    """After a push to the repository, find out whether it was to a base; then its pull requests are due.
+
+    The list of pull requests shows when the last push was, and not to which branch.
+    """
+    cursor = poll.cursor
+    if not cursor.push_pending:
+        return
+    opened = cursor.open_pull_requests
+    moved = {base for base in {state.base for state in opened.values()} if await _has_moved(poll, base)}
+    cursor.request_merges(number for number, state in opened.items() if state.base in moved)
+    cursor.push_pending = False
+
+
+async def _has_moved(poll: PollContext, base: str) -> bool:
+    """Whether a branch has new commits; one that cannot be followed may have."""
+    bases = poll.cursor.bases
+    is_full = base not in bases and len(bases) >= _MOST_BASES
+    if is_full or not poll.access.allows("branches"):
+        return True
+    try:
+        answer = await poll.reader.get(poll.reader.repository.branch(base))
+    except HttpError as error:
+        if error.trouble != "gone":  # the branch
+            poll.access.deny("branches", error)
+        return True
+    before, bases[base] = bases.get(base), answers.text(answer.json(), "commit", "sha")
+    return before not in {None, bases[base]}
+
+
+async def read_mergeability(poll: PollContext, number: int) -> None:
+    """Read whether a pull request can be merged, and how many comments it has."""
+    cursor = poll.cursor
+    state = cursor.pull_requests[number]
+    state.last_read["merge"] = cursor.poll_number
+    try:
+        answer = await poll.reader.get(poll.reader.repository.pull(number), state.own_etag)
+    except HttpError as error:
+        if error.trouble != "gone":
+            raise
+        cursor.merges_due.pop(number, None)
+        mark_missing(poll, number)
+        return
+    cursor.remove_missing(number)
+    item = None
+    if not answer.unchanged:
         item = answer.json()
-        now = pulls.summary(item)
-        if now is None:
-            raise HttpError(f"#{number}: the answer is not a pull request", trouble="unknown")
-        comments = await self._source.all(repository.comments_of(number))
-        inline = await self._source.all(repository.inline_of(number))
-        seen = SeenPullRequest(
-            head=now.head, base=now.base, state=now.state, updated=now.updated, conflict=False, plan=plan
-        )
-        seen.fork, seen.owner, seen.alone = now.fork, now.owner, answer.etag
-        reviews = await self._reviews(number, seen)
-        said = [*map(posts.comment, comments), *map(posts.inline, inline)]
-        said = [*await self._source.account.tell_own(self._source, said), *reviews]
-        known.pull_requests[number] = seen
-        self._news.take(pulls.happened(None, now))
-        anew = known.heard_before.pop(number, None) != plan
-        self._news.hear(said, anew=anew)
-        read = {"comments": len(comments), "inline": len(inline)}
-        seen.counts = {kind: max(count, read[kind]) for kind, count in pulls.counts(item).items()}
-        seen.looked["merge"] = known.turn
-        mergeability.judge(known, self._news, item, now)
-        if now.state == "open":
-            known.checks_due.append(number)
+    now = pulls.summary(item)
+    if now is None:
+        _retry_unknown(poll, number)
+        return
+    state.own_etag = answer.etag
+    _compare_counts(poll, number, item)
+    _note_conflict(poll, item, now)
 
-    def end(self, number: int, plan: str = "") -> None:
-        """Take note that a pull request is gone, once two polls were told so that were shown the repository.
 
-        Whoever loses sight of the repository between two requests loses sight of one pull request first.
-        """
-        known = self._known
-        if number not in self._doubted:
-            known.miss(number)
-            return
-        known.find(number)
-        seen = known.pull_requests.setdefault(number, SeenPullRequest(plan=plan))
-        if seen.state != "closed":
-            self._news.take([pulls.gone(number, iso(self._ctx.now))])
-        seen.state = "closed"
-        known.reviews_due = [due for due in known.reviews_due if due != number]
+def _note_conflict(poll: PollContext, item: Json, now: PullRequestSummary) -> None:
+    """Note whether a pull request, shown alone, conflicts with its base."""
+    cursor = poll.cursor
+    if now.state != "open":
+        cursor.merges_due.pop(now.number, None)
+        return
+    state = cursor.pull_requests[now.number]
+    before, state.conflict = state.conflict, pulls.conflict(item)
+    if state.conflict and not before:
+        poll.changes.add([pulls.conflict_event(now, answers.text(item, "base", "sha"))])
+    _retry_unknown(poll, now.number)
 
-    async def read_reviews(self, number: int) -> None:
-        """Read the reviews of a pull request."""
-        seen = self._known.pull_requests[number]
-        try:
-            found = await self._reviews(number, seen)
-        except HttpError as error:
-            if error.trouble != "gone":
-                raise
-            self.end(number)
-        else:
-            self._news.hear(found)
 
-    async def _reviews(self, number: int, seen: SeenPullRequest) -> list[Post]:
-        """Return the reviews of a pull request; none where nothing changed since they were read last.
+def _retry_unknown(poll: PollContext, number: int) -> None:
+    """Read a pull request again, for a while, if GitHub has not computed the conflict; at the end of the queue."""
+    tries = poll.cursor.merges_due.pop(number, 0)
+    if poll.cursor.pull_requests[number].conflict is None and tries < _TRIES:
+        poll.cursor.merges_due[number] = tries + 1
 
-        A review that comes within the second in which the pull request changed moves no time of it: so reviews are
-        read once more when that second is long over.
-        """
-        answer = await self._source.get(urls.listed(f"{self._source.repository.pull(number)}/reviews"), seen.reviews)
-        if answer.unchanged:
-            found = []
-        else:
-            found = await self._source.rest(answer)
-        said = await self._source.account.tell_own(self._source, [posts.review(item, number) for item in found])
-        due = [each for each in self._known.reviews_due if each != number]
-        if settled(answer, seen.updated):
-            self._known.reviews_due = due
-        else:
-            self._known.reviews_due = [*due, number]
-        if not answer.unchanged:  # the tag is that of one page, which when full looks the same as more follow it
-            alone = answer.next_page is None and len(found) < urls.PAGE
-            if alone:
-                seen.reviews = answer.etag
-            else:
-                seen.reviews = None
-        return said
+
+# ---- deleted comments
+
+
+def _compare_counts(poll: PollContext, number: int, item: Json) -> None:
+    """Compare how many comments a pull request has with how many it had; each kind with fewer is due."""
+    counts = poll.cursor.pull_requests[number].counts
+    due = poll.cursor.deletions_due
+    for kind, count in pulls.counts(item).items():
+        if count < counts.get(kind, 0) and kind not in due.setdefault(number, []):
+            due[number].append(kind)
+        counts[kind] = min(count, counts.get(kind, count))
+
+
+def deletions_due(poll: PollContext) -> Sequence[int]:
+    """Return the pull requests to search for deleted comments in this poll."""
+    return list(poll.cursor.deletions_due)[:_DELETIONS]
+
+
+async def find_deletions(poll: PollContext, number: int) -> None:
+    """Find the remembered comments that were deleted; what cannot be requested stays due."""
+    reader, cursor = poll.reader, poll.cursor
+    due = cursor.deletions_due
+    for kind in list(due[number]):
+        absent = await _absent_from_list(poll, number, kind)
+        requested = [(key, answers.tail_number(key, posts.MARKS[kind])) for key in absent[:_MOST_COMMENTS]]
+        # A list may be behind, and lack what was just written.
+        gone = [key for key, post in requested if not await reader.exists(reader.repository.post(kind, post))]
+        if gone:  # a token that loses access to the pull request meanwhile gets 404 for each of its comments
+            await reader.get(reader.repository.pull(number), cursor.pull_requests[number].own_etag)
+        poll.changes.add(posts.deleted_event(key, cursor.posts.pop(key), poll.now) for key in gone)
+        if len(absent) <= _MOST_COMMENTS:
+            due[number].remove(kind)
+    if not due[number]:
+        del due[number]
+
+
+async def _absent_from_list(poll: PollContext, number: int, kind: str) -> list[str]:
+    """Return the remembered posts of a kind that the pull request's own list of all of them does not have."""
+    url = poll.reader.repository.comments_of(number)
+    if kind == "inline":
+        url = poll.reader.repository.inline_of(number)
+    listed = {f"{posts.MARKS[kind]}{answers.number(item, 'id')}" for item in await poll.reader.all(url)}
+    remembered = (key for key, post in poll.cursor.posts.items() if post.pr == number)
+    return [key for key in remembered if posts.kind(key) == kind and key not in listed]

@@ -26,10 +26,10 @@ from prloom.api import (
     marker,
 )
 
-from . import rendering, reply, review, seen_items
+from . import rendering, requested_items, review
 from .edits import ReviewFileEdit
+from .requested_items import NewItem
 from .review import ReviewFile
-from .seen_items import NewItems
 
 FILE = "review.md"
 TARGET = "local"
@@ -48,40 +48,37 @@ class LocalBridge:
     poll_interval = timedelta(seconds=2)
 
     def __init__(self) -> None:
-        # Each plan's file as it was at the last look, and what had been asked after it: with both as they were, there
-        # is nothing to see. And what was ignored in it.
-        self._looked: dict[str, tuple[str | None, Json]] = {}
+        # Each plan's file stamp and cursor after the last poll: while both are the same, the file is not read.
+        # And the lines that were ignored in it.
+        self._last_read: dict[str, tuple[str | None, Json]] = {}
         self._ignored: dict[str, list[str]] = {}
 
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
-        """Return the items that were not asked before. A file that cannot be read keeps no other from being read."""
-        if isinstance(state, dict):
-            before: Mapping[str, Json] = state
-        else:
-            before = {}
-        cursors, troubles = _mapping(before.get("asked")), {}
+        """Return the items that are new. A file that cannot be read keeps no other from being read."""
+        before = _mapping(state)
+        cursors, problems = _mapping(before.get("asked")), {}
         events: list[Event] = []
         after: dict[str, Json] = {plan.id: cursors.get(plan.id) for plan in ctx.plans}
-        looked: dict[str, tuple[str | None, Json]] = {}
+        last_read: dict[str, tuple[str | None, Json]] = {}
         for plan in ctx.plans:
             try:
                 stamp = plan.files.stamp(FILE)
-                if stamp is None or self._looked.get(plan.id) != (stamp, after[plan.id]):
+                if stamp is None or self._last_read.get(plan.id) != (stamp, after[plan.id]):
                     read = review.parse(plan.files.read_text(FILE) or "")
-                    after[plan.id], news = _look(plan, read, after[plan.id], ctx.now)
-                    events += news
+                    after[plan.id], new = _update(plan, read, after[plan.id], ctx.now)
+                    events += new
                     self._ignored[plan.id] = _ignored(plan, read)
-                    await asyncio.sleep(0)  # so that many long files do not hold up everything else
+                    await asyncio.sleep(0)  # so that many long files do not delay everything else
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one plan's file is no other plan's matter
-                troubles[plan.id] = str(error)
+                problems[plan.id] = str(error)
                 self._ignored[plan.id] = [_unreadable(plan.id, str(error))]
             else:
-                looked[plan.id] = (stamp, after[plan.id])
-        self._looked = looked
+                last_read[plan.id] = (stamp, after[plan.id])
+        self._last_read = last_read
         self._ignored = {plan.id: self._ignored.get(plan.id, []) for plan in ctx.plans}
-        _tell(ctx, _mapping(before.get("troubles")), troubles)
+        _log_problems(ctx, _mapping(before.get("troubles")), problems)
         warnings = [each for ignored in self._ignored.values() for each in ignored]
-        return Polled(events, {"asked": after, "troubles": troubles}, warnings=warnings)
+        return Polled(events, {"asked": after, "troubles": problems}, warnings=warnings)
 
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         """Write the reply where it belongs, unless it is there; check the box of what is done."""
@@ -92,11 +89,11 @@ class LocalBridge:
         results: list[Delivered | Refused] = [Delivered()] * len(actions)
         by_plan: dict[str, tuple[TrackedPlan, dict[int, Edit]]] = {}
         for number, action in enumerate(actions):
-            wanted = _wanted(ctx, action)
-            if isinstance(wanted, Refused):
-                results[number] = wanted
+            planned = _planned_edit(ctx, action)
+            if isinstance(planned, Refused):
+                results[number] = planned
             else:
-                plan, edit = wanted
+                plan, edit = planned
                 by_plan.setdefault(plan.id, (plan, {}))[1][number] = edit
         for plan, edits in by_plan.values():
             for number, result in zip(edits, _write(plan, tuple(edits.values())), strict=True):
@@ -111,14 +108,14 @@ def create(config: Mapping[str, Json]) -> LocalBridge:
     return LocalBridge()
 
 
-def _look(plan: TrackedPlan, read: ReviewFile, cursor: Json, now: datetime) -> tuple[Json, list[Event]]:
-    """Return what has been asked after a look at the plan's file, and what of it is new."""
-    known, news = seen_items.look(plan.id, read.items, seen_items.read(cursor))
-    return seen_items.write(known), [_event(plan, each, now) for each in news]
+def _update(plan: TrackedPlan, read: ReviewFile, cursor: Json, now: datetime) -> tuple[Json, list[Event]]:
+    """Return the plan's cursor after a reading of its file, and the new events."""
+    requests, new = requested_items.update(plan.id, read.items, requested_items.load(cursor))
+    return requested_items.dump(requests), [_event(plan, each, now) for each in new]
 
 
 def _ignored(plan: TrackedPlan, read: ReviewFile) -> list[str]:
-    """Return what is to be said of the lines that look like items and are not read as such."""
+    """Return the warnings about the lines that look like items and are not read as such."""
     return [f"plan {plan.id}: line {each.line + 1} of {FILE} is ignored: {each.reason}" for each in read.ignored]
 
 
@@ -126,18 +123,18 @@ def _unreadable(plan: str, error: str) -> str:
     return f"plan {plan}: its {FILE} cannot be read: {error}"
 
 
-def _event(plan: TrackedPlan, news: NewItems, now: datetime) -> Event:
-    item = news.item
+def _event(plan: TrackedPlan, new: NewItem, now: datetime) -> Event:
+    item = new.item
     context = {"plan": plan.id, "file": item.file, "line": item.line, "side": item.side}
-    if news.edited is not None:
-        context["supersedes"] = _event_id(news.edited.id)
+    if new.edited is not None:
+        context["supersedes"] = _event_id(new.edited.id)
     return Event(
-        id=_event_id(news.request.id),
+        id=_event_id(new.request.id),
         source=TARGET,
         type="review_feedback",
         title=rendering.title(item.text),
         body=item.body,
-        reply_to=Target(TARGET, {"plan": plan.id, "item": news.request.id}),
+        reply_to=Target(TARGET, {"plan": plan.id, "item": new.request.id}),
         context={key: value for key, value in context.items() if value is not None},
         created_at=iso(now),
     )
@@ -147,8 +144,8 @@ def _event_id(request: str) -> str:
     return f"local:{request}"
 
 
-def _tell(ctx: BridgeContext, before: Mapping[str, Json], now: Mapping[str, str]) -> None:
-    """Say once that a file cannot be read, and once that it can again; the cursor holds it in between."""
+def _log_problems(ctx: BridgeContext, before: Mapping[str, Json], now: Mapping[str, str]) -> None:
+    """Log once that a file cannot be read, and once that it can again; the cursor keeps it in between."""
     for name, error in now.items():
         if before.get(name) != error:
             ctx.log.warning("%s", _unreadable(name, error))
@@ -157,14 +154,14 @@ def _tell(ctx: BridgeContext, before: Mapping[str, Json], now: Mapping[str, str]
             ctx.log.info("plan %s: its %s can be read again", plan.id, FILE)
 
 
-def _place(ctx: BridgeContext, target: Target) -> tuple[TrackedPlan, str | None] | Refused:
+def _destination(ctx: BridgeContext, target: Target) -> tuple[TrackedPlan, str | None] | Refused:
     """Return the plan in whose file to write, and the request to write beneath; None: under `## replies`."""
     if target.target != TARGET:
         return Refused(f"the local bridge does not deliver to {target.target!r}")
-    meant = _meant(target.token)
-    if meant is None:
+    parsed = _parse_token(target.token)
+    if parsed is None:
         return Refused("the target's token does not name an item; use the event's reply_to, or None for `## replies`")
-    named, request = meant
+    named, request = parsed
     if named is None:
         if ctx.plan:
             return (ctx.plan, None)
@@ -175,7 +172,7 @@ def _place(ctx: BridgeContext, target: Target) -> tuple[TrackedPlan, str | None]
     return Refused(f"there is no plan {named!r} any more")
 
 
-def _meant(token: Json) -> tuple[str | None, str | None] | None:
+def _parse_token(token: Json) -> tuple[str | None, str | None] | None:
     """Return the plan and the request that a token names, as far as it does; None: it is not one of ours."""
     match token:
         case {"plan": str(plan), "item": str(request)}:
@@ -188,35 +185,34 @@ def _meant(token: Json) -> tuple[str | None, str | None] | None:
             return None
 
 
-def _wanted(ctx: BridgeContext, action: Action) -> tuple[TrackedPlan, Edit] | Refused:
+def _planned_edit(ctx: BridgeContext, action: Action) -> tuple[TrackedPlan, Edit] | Refused:
     """Return the plan whose file an action changes, and how; or why it cannot be delivered."""
-    place = _place(ctx, action.target)
-    if isinstance(place, Refused):
-        return place
-    plan, request = place
+    destination = _destination(ctx, action.target)
+    if isinstance(destination, Refused):
+        return destination
+    plan, request = destination
     if isinstance(action.payload, ResolveThread):
-        edit = _check(request)
+        edit = _check_box(request)
     else:
-        edit = _say(request, action)
+        edit = _add_reply(request, action)
     if isinstance(edit, Refused):
         return edit
     return (plan, edit)
 
 
-def _say(request: str | None, action: Action) -> Edit | Refused:
-    """Return how the file changes by what the action says, or why it cannot be said there."""
-    message = rendering.message(action.payload)
-    if isinstance(message, Refused):
-        return message
-    lines = reply.quotation(action.id, message)
+def _add_reply(request: str | None, action: Action) -> Edit | Refused:
+    """Return the edit that adds the action's text, or why it cannot be added there."""
+    text = rendering.text_of(action.payload)
+    if isinstance(text, Refused):
+        return text
+    lines = rendering.quotation(action.id, text)
 
     def edit(file: ReviewFileEdit) -> Delivered | Refused | None:
         if marker(action.id) in file.text:
             return Delivered()
+        item = None
         if request:
             item = file.item(request)
-        else:
-            item = None
         if item is not None:
             file.edits.add_beneath(item, lines)
             return None
@@ -229,8 +225,8 @@ def _say(request: str | None, action: Action) -> Edit | Refused:
     return edit
 
 
-def _check(request: str | None) -> Edit | Refused:
-    """Return how the file changes when the request is done."""
+def _check_box(request: str | None) -> Edit | Refused:
+    """Return the edit that checks the request's box."""
     if request is None:
         return Refused("there is no item whose box could be checked; resolve_thread needs an event's reply_to")
 

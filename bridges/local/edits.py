@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from . import reply, review, seen_items
-from .item import ReviewItem
-from .review import ReviewFile
+from . import requested_items, review
+from .review import READY, REPLIES, ReviewFile, ReviewItem
 
 
 class ReviewFileEdit:
@@ -23,8 +22,8 @@ class ReviewFileEdit:
     def item(self, request: str) -> ReviewItem | None:
         """Return the item of a request, or None if it is no longer in the file."""
         if self._items is None:
-            self._items = seen_items.by_words(self._plan, self.review.items)
-        return seen_items.find(self._items, request)
+            self._items = requested_items.by_words(self._plan, self.review.items)
+        return requested_items.find(self._items, request)
 
 
 class Edits:
@@ -45,13 +44,11 @@ class Edits:
 
     def add_under_replies(self, lines: Sequence[str]) -> bool:
         """Add lines under `## replies`; return False where they would be in a block that never ends."""
-        if reply.is_enclosed(self._review):
+        if _is_enclosed(self._review):
             return False
-        separated = bool(self._replies) or self._review.replies is not None
-        if separated:
-            self._replies += ["", *lines]
-        else:
-            self._replies += lines
+        if self._replies or self._review.replies is not None:
+            self._replies.append("")
+        self._replies += lines
         return True
 
     def check(self, item: ReviewItem) -> None:
@@ -62,9 +59,57 @@ class Edits:
         """Return the file with all of these changes."""
         lines = list(self._review.lines)
         for start, item in self._boxes.items():
-            lines[start] = reply.checked(lines[start], item)
+            lines[start] = _with_checked_box(lines[start], item)
         new: dict[int, list[str]] = {end: list(added) for end, added in self._beneath.items()}
         if self._replies:
-            where, section = reply.section(self._review, self._replies)
-            new.setdefault(where, []).extend(section)
-        return reply.inserted(lines, new, self._review.newline)
+            index, section = _section(self._review, self._replies)
+            new.setdefault(index, []).extend(section)
+        return _with_inserted(lines, new, self._review.newline)
+
+
+def _with_checked_box(line: str, item: ReviewItem) -> str:
+    """Return the first line of an item with its box checked."""
+    return f"{line[: item.box]}x{line[item.box + 1 :]}"
+
+
+def _is_enclosed(review: ReviewFile) -> bool:
+    """Whether what is added under `## replies` would be in a block that never ends."""
+    return review.unclosed is not None and _end_of_replies(review) > review.unclosed
+
+
+def _section(review: ReviewFile, lines: Sequence[str]) -> tuple[int, Sequence[str]]:
+    """Return before which line the replies go, and the lines to insert there, with the heading where it is missing."""
+    index = _end_of_replies(review)
+    if review.replies is None:
+        return index, [*_headings(review), *lines]
+    follows = review.lines[index : index + 1]
+    if follows and follows[0].strip():
+        return index, [*lines, ""]
+    return index, lines
+
+
+def _with_inserted(lines: Sequence[str], new: Mapping[int, Sequence[str]], newline: str) -> str:
+    """Return the lines as a text, with new ones before the lines of these numbers."""
+    text: list[str] = []
+    for number in range(len(lines) + 1):
+        added = new.get(number, ())
+        if added and text and not text[-1].endswith(("\r", "\n")):
+            text.append(newline)
+        text += [line + newline for line in added]
+        text += lines[number : number + 1]
+    return "".join(text)
+
+
+def _end_of_replies(review: ReviewFile) -> int:
+    if review.replies is None:
+        return len(review.lines)
+    return review.replies
+
+
+def _headings(review: ReviewFile) -> list[str]:
+    if not any(line.strip("\ufeff \t\r\n") for line in review.lines):
+        return [f"## {READY}", "", f"## {REPLIES}", ""]
+    heading = [f"## {REPLIES}", ""]
+    if review.lines[-1].strip():
+        return ["", *heading]
+    return heading

@@ -1,10 +1,10 @@
-"""Put payloads into words: what a person finds in the file."""
+"""Render payloads as the text that a person finds in the file: quotations that nothing in them can end."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from prloom.api import Comment, InlineComment, Json, Payload, React, Refused, Review
+from prloom.api import Comment, InlineComment, Json, Payload, React, Refused, Review, marked, marker
 
 _TITLE = 80
 _VERDICTS = {"approve": "Approved.", "request_changes": "Changes requested.", "comment": ""}
@@ -19,6 +19,13 @@ _REACTIONS = {
     "rocket": "🚀",
     "eyes": "👀",
 }
+_C0 = range(0x20)
+_SHOWN: dict[int, str | int] = {
+    **{sign: 0x2400 + sign for sign in _C0 if sign != ord("\t")},  # Unicode has pictures of them
+    0x7F: 0x2421,
+    **dict.fromkeys(range(0x80, 0xA0), "?"),
+    0xFFFD: "?",  # in the file it would mean that the file is not UTF-8
+}
 
 
 def title(text: str) -> str:
@@ -29,24 +36,38 @@ def title(text: str) -> str:
     return first[: _TITLE - 1].rstrip() + "…"
 
 
-def message(payload: Payload) -> str | Refused:
-    """Return what the payload says, or why a local file cannot do it."""
+def text_of(payload: Payload) -> str | Refused:
+    """Return the text of the payload, or the refusal of one that a local file cannot show."""
     match payload:
         case Comment(message=text):
-            said = text
-        case InlineComment(path=path, line=line, message=text):
-            said = f"{_place(path, line)}: {text}"
+            pass
+        case InlineComment(path=path, line=line, message=message):
+            text = f"{_location(path, line)}: {message}"
         case Review():
-            said = _review(payload)
+            text = _review(payload)
         case React(reaction=reaction):
-            said = _REACTIONS.get(reaction, reaction)
+            text = _REACTIONS.get(reaction, reaction)
         case _:
             return Refused(
                 f"a local review file does not support {_kind(payload)}; this needs a pull request on a forge"
             )
-    if said.strip():
-        return said
+    if text.strip():
+        return text
     return Refused("the message is empty, so there is nothing to write")
+
+
+def quotation(action: str, message: str) -> list[str]:
+    """Return the message as lines of a quotation that begins with the action's marker.
+
+    Control characters are shown, and the markers of other actions are defused: they would pass for their replies.
+    """
+    text = message.encode("utf-8", "replace").decode("utf-8")
+    lines = [_defused(line) for line in text.splitlines()]
+    while lines and not lines[0].strip():
+        del lines[0]
+    while lines and not lines[-1].strip():
+        del lines[-1]
+    return [f"> {marker(action)}", *(f"> {line}" if line.strip() else ">" for line in lines)]
 
 
 def _kind(payload: object) -> str:
@@ -65,11 +86,18 @@ def _comment(comment: Mapping[str, Json]) -> str:
     indented = "\n".join(f"  {line}" if line.strip() else "" for line in text.splitlines()).strip()
     path = comment.get("path")
     if path:
-        return f"{_place(path, comment.get('line'))}: {indented}"
+        return f"{_location(path, comment.get('line'))}: {indented}"
     return indented
 
 
-def _place(path: Json, line: Json) -> str:
+def _location(path: Json, line: Json) -> str:
     if line:
         return f"`{path}:{line}`"
     return f"`{path}`"
+
+
+def _defused(line: str) -> str:
+    shown = line.translate(_SHOWN)
+    for of in marked(shown):
+        shown = shown.replace(marker(of), f"(prloom:action {of})")
+    return shown

@@ -1,21 +1,142 @@
-"""Read `review.md`: its items, wherever they stand, and where prloom's own replies stand.
+"""Read `review.md`: its items, wherever they are, and prloom's own replies.
 
 A reply of prloom is a quotation that begins with the marker of its action. Such lines are taken out before anything
-else is looked at: whatever a reply says, the file reads as if it were not there.
+else is read: whatever a reply says, the file reads as if it were not there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from prloom.api import marked, marker
+
 from . import markdown
-from .item import ItemDraft, ReviewItem, is_marker, looks_like_item
 
 READY = "ready"
 REPLIES = "replies"
 
 _SECTION = 2  # the level of the headings that begin and end sections
+_ITEM = re.compile(
+    r"(?P<before>[ \t]*)(?P<bullet>[-*+]|[0-9]{1,9}[.)])(?P<gap>[ \t]+)\[(?P<mark>[ xX])\](?:[ \t](?P<text>.*))?"
+)
+_LOOKS_LIKE = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])?[ \t]*\[[ \t]*\](?![(\[:]).*\w.*")
+_FIELD = re.compile(r"(?:[-*+][ \t]+)?(file|line|side):(.+)", re.IGNORECASE)
+_VALUES = {"file": re.compile(r".+"), "line": re.compile(r"[0-9]{1,7}"), "side": re.compile(r"[A-Za-z]{1,10}")}
+
+
+@dataclass(frozen=True)
+class ReviewItem:
+    """One task: `text` is what the person wrote, `body` the same with those replies of prloom that they answered.
+
+    It is in the lines `start` to `end`; `box` is where in its first line the mark is, and what is written beneath
+    it begins with `indent`. `answered` says that prloom had the last word.
+    """
+
+    start: int
+    end: int
+    box: int
+    indent: str
+    checked: bool
+    answered: bool
+    text: str
+    body: str
+    file: str | None = None
+    line: int | None = None
+    side: str | None = None
+
+
+class _ItemDraft:
+    """An item while its lines are read."""
+
+    def __init__(self, start: int, match: re.Match[str]) -> None:
+        self._start = start
+        self._end = start + 1
+        self._match = match
+        self._outer = markdown.indent(match["before"])
+        gap = " "
+        if "\t" not in match["gap"] and len(match["gap"]) <= markdown.TAB:
+            gap = match["gap"]
+        self._indent = match["before"] + " " * len(match["bullet"] + gap)
+        self._inner = markdown.indent(self._indent)
+        first = (match["text"] or "").strip()
+        self._said = [(False, first)]  # whether prloom said it, and the line
+        self._fields: dict[str, str] = {}
+        self._until = markdown.opens(first)
+        self._loose = False  # after an empty line, only what is indented belongs to the item
+
+    @classmethod
+    def begin(cls, start: int, line: str) -> _ItemDraft | None:
+        """Return the item that begins with this line, or None if none does."""
+        match = _ITEM.fullmatch(line)
+        if match:
+            return cls(start, match)
+        return None
+
+    def includes(self, line: str) -> bool:
+        """Whether the line belongs to the item: it is indented, or goes on with the item's paragraph."""
+        if not line.strip():
+            return True
+        columns = markdown.indent(line)
+        if columns < self._inner and _ITEM.fullmatch(line):
+            return False
+        return columns > self._outer or not (self._loose or self._until or markdown.is_structure(line))
+
+    def add(self, index: int, line: str) -> None:
+        """Take a line that belongs to the item."""
+        text = line.strip()
+        self._loose = not text
+        if text:
+            self._end = index + 1
+        if self._until or not self._is_field(text):
+            deeper = max(0, markdown.indent(line) - self._inner)
+            self._said.append((False, " " * deeper + text if text else ""))
+        if not self._until:
+            self._until = markdown.opens(line)
+        elif markdown.closes(line, self._until):
+            self._until = ""
+
+    def add_reply(self, index: int, line: str) -> None:
+        """Take a line of a reply; the marker is not for reading. One that is not indented is a reply to another event.
+
+        It is there because prloom writes at the end of a section, and people do, too.
+        """
+        self._loose = True
+        if markdown.indent(line) <= self._outer:
+            return
+        self._end = index + 1
+        said = markdown.quoted(line) or ""
+        self._said.append((True, "" if _is_marker(said) else f"> {said}".rstrip()))
+
+    def item(self) -> ReviewItem:
+        """Return the item as a value."""
+        last = max((index for index, (own, text) in enumerate(self._said) if text and not own), default=0)
+        line = self._fields.get("line")
+        return ReviewItem(
+            start=self._start,
+            end=self._end,
+            box=self._match.start("mark"),
+            indent=self._indent,
+            checked=self._match["mark"] != " ",
+            answered=any(own for own, _ in self._said[last:]),
+            text=_unmarked(text for own, text in self._said if not own),
+            body=_unmarked(text for _, text in self._said[: last + 1]),
+            file=self._fields.get("file"),
+            line=int(line) if line else None,
+            side=self._fields.get("side"),
+        )
+
+    def _is_field(self, text: str) -> bool:
+        """Take `file:`, `line:` and `side:` once each; what does not fit stays text, so that no word is lost."""
+        match = _FIELD.fullmatch(text)
+        if match is None:
+            return False
+        name, value = match[1].lower(), match[2].strip().strip("`")
+        if name in self._fields or not _VALUES[name].fullmatch(value):
+            return False
+        self._fields[name] = value
+        return True
 
 
 @dataclass(frozen=True)
@@ -58,7 +179,7 @@ def parse(text: str) -> ReviewFile:
 
 
 class _Reader:
-    """Goes through the lines once, and knows in which section, block and item it is."""
+    """Goes through the lines once, and keeps track of the section, block and item that it is in."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.items: list[ReviewItem] = []
@@ -68,24 +189,24 @@ class _Reader:
         self._lines = [line.rstrip("\r\n") for line in lines]
         if self._lines:
             self._lines[0] = self._lines[0].removeprefix("\ufeff")  # some editors begin a file with it
-        self._own = _own(self._lines)
+        self._is_reply = _reply_lines(self._lines)
         self._section = ""
         self._until = ""
         self._opened = 0
-        self._item: ItemDraft | None = None
+        self._item: _ItemDraft | None = None
 
     def read(self, index: int) -> None:
-        """Look at the next line."""
+        """Read the next line."""
         line = self._lines[index]
-        if self._own[index]:
+        if self._is_reply[index]:
             if self._item is not None:
                 self._item.add_reply(index, line)
         elif self._until:
             if markdown.closes(line, self._until):
                 self._until, self.unclosed = "", None
-            elif looks_like_item(line):
+            elif _looks_like_item(line):
                 self._ignore(index, f"it is in the block of code or the comment that begins in line {self._opened + 1}")
-        elif self._item is not None and self._item.takes(line):
+        elif self._item is not None and self._item.includes(line):
             self._item.add(index, line)
         else:
             self._begin(index, line)
@@ -93,7 +214,7 @@ class _Reader:
             self.replies = index + 1
 
     def end_item(self) -> None:
-        """Take the item down as it is; nothing more belongs to it."""
+        """Add the item as it is; nothing more belongs to it."""
         if self._item is not None:
             self.items.append(self._item.item())
         self._item = None
@@ -109,31 +230,49 @@ class _Reader:
             self.unclosed = self._opened = index
         elif heading is not None:
             level, title = heading
-            if level <= _SECTION:
-                if level == _SECTION:
-                    self._section = title.casefold()
-                else:
-                    self._section = ""
+            if level < _SECTION:
+                self._section = ""
+            elif level == _SECTION:
+                self._section = title.casefold()
         else:
-            self._item = ItemDraft.begun(index, line)
-            if self._item is None and looks_like_item(line):
+            self._item = _ItemDraft.begin(index, line)
+            if self._item is None and _looks_like_item(line):
                 self._ignore(index, "an item begins with `- [ ] `")
-            elif looks_like_item(markdown.quoted(line) or ""):
+            elif _looks_like_item(markdown.quoted(line) or ""):
                 self._ignore(index, "it is in a quotation")
 
     def _ignore(self, index: int, reason: str) -> None:
         self.ignored.append(Ignored(index, reason))
 
 
-def _own(lines: Sequence[str]) -> list[bool]:
+def _reply_lines(lines: Sequence[str]) -> list[bool]:
     """Return for each line whether it is part of a reply: from a marker on, as far as the quotation goes."""
     own: list[bool] = []
     column: int | None = None
     for line in lines:
         said = markdown.quoted(line)
-        if said is not None and is_marker(said):
+        if said is not None and _is_marker(said):
             column = markdown.indent(line)
         elif said is None or markdown.indent(line) != column:
             column = None
         own.append(column is not None)
     return own
+
+
+def _looks_like_item(line: str) -> bool:
+    """Whether a person may have meant the line as an unchecked item."""
+    return _LOOKS_LIKE.fullmatch(line.strip()) is not None
+
+
+def _is_marker(text: str) -> bool:
+    """Whether the text is the marker of an action, and nothing else."""
+    ids = marked(text)
+    return bool(ids) and text.strip() == marker(ids[0])
+
+
+def _unmarked(lines: Iterable[str]) -> str:
+    """Return the lines as a text without markers: by a marker prloom knows its own words, and these are a person's."""
+    text = "\n".join(lines)
+    for of in marked(text):
+        text = text.replace(marker(of), "")
+    return text.strip()

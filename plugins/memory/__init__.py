@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from prloom.api import PluginContext
 
-from . import place
-from .keeper import Keeper
+from . import notes_file
+from .hooks import MemoryHooks
 
 
 class Config(BaseModel):
@@ -29,13 +29,13 @@ class Config(BaseModel):
     def _in_the_repository(cls, name: str | None) -> str | None:
         if name is None:
             return None
-        return "/".join(place.parts(name))
+        return "/".join(notes_file.path_parts(name))
 
 
 def register(ctx: PluginContext) -> None:
     """Register for comments, and for `/memory`."""
     if ctx.config.file is None:
         return
-    keeper = Keeper(ctx.config.file)
-    ctx.register_hook("beforeTriage", keeper.collect)
-    ctx.register_command("memory", keeper.obey, help="list the notes for agents; `/memory forget N` removes one")
+    hooks = MemoryHooks(ctx.config.file)
+    ctx.register_hook("beforeTriage", hooks.collect)
+    ctx.register_command("memory", hooks.run_command, help="list the notes for agents; `/memory forget N` removes one")

@@ -1,7 +1,9 @@
-"""Keep the notes: a value that is stored as JSON, with what a comment adds, corrects and takes away."""
+"""Find the notes in a comment, and keep them: a value that is stored as JSON."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
@@ -11,6 +13,14 @@ MOST = 100
 """Notes there may be: all of them are read by an agent each time."""
 LONGEST = 500
 """Characters that a note may have."""
+
+_NOTE = re.compile(r" {0,3}!memory(?:[:\s](.*))?", re.IGNORECASE)
+_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_BULLET = re.compile(r"\s*(?:[-*+]|[0-9]{1,9}[.)])\s+")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+# Characters that show nothing and can carry text past a person who reads the note.
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+_SELECTORS = range(0xE0100, 0xE01F0)
 
 
 @dataclass(frozen=True)
@@ -48,30 +58,30 @@ class Notes:
 
 
 @dataclass(frozen=True)
-class Added:
+class NoteChanges:
     """What became of the notes of one comment."""
 
     notes: Notes
     new: tuple[Note, ...] = ()
-    known: tuple[Note, ...] = ()
+    repeated: tuple[Note, ...] = ()
     gone: tuple[Note, ...] = ()
     refused: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether there is anything to report."""
         return bool(self.new or self.gone or self.refused)
 
 
-def add(notes: Notes, texts: Sequence[str], *, by: str, plan: str, event: str, edited: str | None) -> Added:
+def add(notes: Notes, texts: Sequence[str], *, by: str, plan: str, event: str, edited: str | None) -> NoteChanges:
     """Return the notes with those of a comment; where it is an edit, in place of those of the event `edited`."""
     before = {_folded(note.text): note for note in notes.notes if edited is not None and note.event == edited}
     kept = {_folded(note.text): note for note in notes.notes if note not in before.values()}
-    last, new, known, refused = notes.last, [], [], []
+    last, new, repeated, refused = notes.last, [], [], []
     for text in dict.fromkeys(texts):
         key = _folded(text)
         if key in kept:
-            known.append(kept[key])
+            repeated.append(kept[key])
         elif key in before:
             kept[key] = replace(before.pop(key), text=text, event=event)
         elif len(text) > LONGEST or len(kept) >= MOST:
@@ -81,7 +91,7 @@ def add(notes: Notes, texts: Sequence[str], *, by: str, plan: str, event: str, e
             kept[key] = Note(last, text, by, plan, event)
             new.append(kept[key])
     ordered = tuple(sorted(kept.values(), key=lambda note: note.number))
-    return Added(Notes(ordered, last), tuple(new), tuple(known), tuple(before.values()), tuple(refused))
+    return NoteChanges(Notes(ordered, last), tuple(new), tuple(repeated), tuple(before.values()), tuple(refused))
 
 
 def _why_not(text: str) -> str:
@@ -92,3 +102,53 @@ def _why_not(text: str) -> str:
 
 def _folded(text: str) -> str:
     return text.casefold().rstrip(" .")
+
+
+@dataclass(frozen=True)
+class FoundNotes:
+    """The notes of a text. `marked` says that it asks for a note at all, `more` that it says something else besides."""
+
+    notes: tuple[str, ...] = ()
+    marked: bool = False
+    more: bool = False
+
+
+def find(text: str) -> FoundNotes:
+    """Return the notes that stand in the text; quotations, code and what is hidden in comments are not read."""
+    if "!memory" not in text.casefold():
+        return FoundNotes(more=bool(text.strip()))
+    notes: list[str] = []
+    marked = more = beneath = False
+    fence = ""
+    for line in _HIDDEN.sub("", visible(text)).split("\n"):
+        bare = line.strip()
+        if fence:
+            if bare.startswith(fence) and not bare.strip(fence[0]):
+                fence = ""
+        elif opening := _FENCE.match(line):
+            fence, more, beneath = opening[1], True, False
+        elif match := _NOTE.fullmatch(line):
+            marked, beneath = True, not (match[1] or "").strip()
+            notes.append(match[1] or "")
+        elif not bare:
+            beneath = False
+        elif beneath and not bare.startswith(">"):
+            notes.append(_BULLET.sub("", line, count=1))
+        elif not bare.startswith(">"):
+            more = True
+    return FoundNotes(tuple(note for each in notes if (note := one_line(each))), marked, more)
+
+
+def one_line(text: str) -> str:
+    """Return the text on one line, without invisible characters."""
+    return " ".join(visible(text).split())
+
+
+def visible(text: str) -> str:
+    """Return the text without invisible characters; every line break is a newline."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ")
+    return "".join(each for each in plain if each == "\n" or not _is_invisible(each))
+
+
+def _is_invisible(char: str) -> bool:
+    return unicodedata.category(char) in _INVISIBLE or ord(char) in _SELECTORS

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from prloom.api import Event, Json, iso, moment
 
 REPORT = "checks_changed"
-"""The type of events that say how the checks stand, and nothing else."""
+"""The type of events that report the state of the checks, and nothing else."""
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _SHOWN = 12  # digits of a commit
@@ -18,7 +18,7 @@ _MOST = 10_000  # checks; more is a mistake
 
 @dataclass(frozen=True)
 class Report:
-    """How many checks run, of which commit, when the source looked, and when we heard of it."""
+    """How many checks run, of which commit, when the source looked, and when prloom received the report."""
 
     running: int
     commit: str = ""
@@ -27,11 +27,12 @@ class Report:
 
     def __str__(self) -> str:
         """Return it as a reason for people."""
+        text = f"{self.running} checks are running"
         if self.running == 1:
-            what = "1 check is"
-        else:
-            what = f"{self.running} checks are"
-        return f"{what} running" + (f" on {self.commit[:_SHOWN]}" if self.commit else "")
+            text = "1 check is running"
+        if self.commit:
+            text += f" on {self.commit[:_SHOWN]}"
+        return text
 
 
 def read(event: Event) -> Report | None:
@@ -54,7 +55,9 @@ def _commit(said: Json) -> str:
 
 def _at(said: Json) -> str:
     at = said.get("at")
+    if not isinstance(at, str):
+        return ""
     try:
-        return iso(moment(at)) if isinstance(at, str) else ""
+        return iso(moment(at))
     except (ValueError, OverflowError):
         return ""

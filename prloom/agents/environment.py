@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
@@ -12,7 +11,7 @@ from typing import Final
 
 from prloom.agents import run_folder
 from prloom.errors import AgentError
-from prloom.model import variables
+from prloom.model import kinds
 
 RUN_VARIABLE: Final = "PRLOOM_RUN"
 """Holds the run's id in every process of a run, so that what is left of it can be found when all else is lost."""
@@ -47,8 +46,6 @@ EVERYONE: Final = (
 )
 """What every agent gets. A name with `*` at its end stands for all that begin so."""
 
-_TOKEN = re.compile(r"(?:gh[pousr]_|github_pat_|glpat-|gldt-)[A-Za-z0-9_-]{8}")
-
 # Set inside a session of claude; a run started from there is not that session.
 _SESSION = frozenset(
     {"CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION"}
@@ -80,8 +77,8 @@ def allowed(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> dict
 
 def _forbidden(name: str, value: str) -> bool:
     """Return whether the variable could open a forge, or ties the agent to another session."""
-    of_forge = variables.is_forges(name) or variables.is_forge_secret(name)
-    return of_forge or _TOKEN.search(value) is not None or name in _SESSION
+    of_forge = kinds.is_forge_variable(name) or kinds.is_forge_secret(name)
+    return of_forge or kinds.holds_forge_token(value) or name in _SESSION
 
 
 def read_settings_files(files: Iterable[Path]) -> dict[Path, str]:

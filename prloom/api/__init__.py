@@ -21,7 +21,7 @@ from prloom.api.hooks import HOOKS
 from prloom.api.http import Answer, Http, HttpError, HttpNeeds, UsesHttp
 from prloom.api.plugin import Manifest, PluginContext
 from prloom.api.triage import TriageContext
-from prloom.core.marker import PLAN_TARGET, marked, marker
+from prloom.core.outbox import PLAN_TARGET, marked, marker
 from prloom.errors import ExtensionError, UnsafePathError
 from prloom.model.action import (
     Action,

@@ -11,9 +11,9 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from prloom.api import emitting, strict
+from prloom.api import store
 from prloom.api.store import Store
-from prloom.core import marker
+from prloom.core import outbox
 from prloom.errors import ExtensionError
 from prloom.model import record
 from prloom.model.action import Action, Comment, Merge, Payload, Review
@@ -125,7 +125,7 @@ class HookContext:
     def emit_comment(self, target: Target | None, message: str, *, related_event_id: str | None = None) -> None:
         """Say something where the target points (an event's `reply_to`); None is the plan's own conversation."""
         if not isinstance(message, str):
-            raise self._mistake("emit_comment", f"the message is {strict.described(message)}; give the text to post")
+            raise self._mistake("emit_comment", f"the message is {store.type_name(message)}; give the text to post")
         if not message.strip():
             raise self._mistake("emit_comment", "the message is empty; give the text to post")
         self._emit("emit_comment", target, Comment(message), related_event_id)
@@ -141,7 +141,7 @@ class HookContext:
             except msgspec.ValidationError as error:
                 raise self._mistake(name, str(error)) from error
         if not isinstance(review, Review):
-            problem = f"the review is {strict.described(review)}; give {{verdict, summary, comments[]}} or a Review"
+            problem = f"the review is {store.type_name(review)}; give {{verdict, summary, comments[]}} or a Review"
             raise self._mistake(name, problem)
         self._emit(name, target, review, related_event_id)
 
@@ -204,14 +204,14 @@ class HookContext:
         changed = None
         if plan is not None and plan != self._call.plan:
             changed = plan
-        writes = tuple(store.writes() for store in (self._plan_store, self._global_store) if store.touched)
+        writes = tuple(each.writes() for each in (self._plan_store, self._global_store) if each.touched)
         return Outcome(actions=tuple(self._actions), writes=writes, plan=changed)
 
     def _emit(self, name: str, target: Target | None, payload: Payload, related: str | None) -> None:
         if target is not None:
             where = target
         else:
-            where = Target(marker.PLAN_TARGET)
+            where = Target(outbox.PLAN_TARGET)
         self._ask(name, Action(target=where, payload=payload), related)
 
     def _ask(self, name: str, asked: Action | Mapping[str, Json], related: str | None) -> None:
@@ -219,7 +219,7 @@ class HookContext:
         if len(self._actions) >= most:
             raise self._mistake(name, f"one call of {self.hook_point} can ask for at most {most} actions")
         try:
-            self._actions.append(emitting.action(asked, related, self._call.events))
+            self._actions.append(store.check_action(asked, related, self._call.events))
         except ValueError as error:
             raise self._mistake(name, str(error)) from error
 

@@ -1,15 +1,20 @@
-"""One of a plugin's two stores as a hook sees it: values at the call, and the writes on top."""
+"""Copy what a plugin hands over, which must be JSON: the values of its stores, and the actions that it requests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 import msgspec
 
-from prloom.api import strict
+from prloom.core import outbox
 from prloom.errors import ExtensionError
+from prloom.model import record
+from prloom.model.action import Action
 from prloom.model.decision import Scope
+from prloom.model.event import Event, Target
 from prloom.model.hook import Writes
 from prloom.model.record import Json
 
@@ -36,7 +41,7 @@ class Store:
         if key not in self._written:
             self._read[key] = None
         if key in self._values:
-            return strict.copy(self._values[key])
+            return json_copy(self._values[key])
         return default
 
     def set(self, key: str, value: Json) -> None:
@@ -71,7 +76,7 @@ class Store:
 
     def _json(self, verb: str, key: str, value: Json) -> Json:
         try:
-            return strict.copy(value)
+            return json_copy(value)
         except ValueError as error:
             self._refuse(verb, key, f"the value is not JSON ({error})")
 
@@ -100,3 +105,79 @@ def _encodes(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def check_action(asked: Action | Mapping[str, Json], related_event_id: str | None, events: Sequence[Event]) -> Action:
+    """Return the action that is asked for, copied, so that nothing that the plugin does to it later matters.
+
+    Its id is left to be derived. Raises ValueError, whose text says what is wrong.
+    """
+    try:
+        wire = json_copy(msgspec.to_builtins(asked))
+        if related_event_id is not None and isinstance(wire, dict):
+            wire["relatedEventId"] = related_event_id
+        read = record.from_wire(Action, wire)
+    except (TypeError, RecursionError, msgspec.ValidationError) as error:
+        raise ValueError(str(error)) from error
+    given = asked.target if isinstance(asked, Action) else asked.get("target")
+    cause = read.related_event_id or _answered(events, given, read.target)
+    return msgspec.structs.replace(read, id="", related_event_id=cause)
+
+
+def _answered(events: Sequence[Event], given: Json, target: Target) -> str | None:
+    """Return the event that an action for this target answers, or None where that could be several.
+
+    Many events may be answered in one place; the very value that was taken from one of them tells which is meant.
+    """
+    if len(events) == 1:
+        return events[0].id
+    if target.target == outbox.PLAN_TARGET:
+        place = None
+    else:
+        place = target
+    taken = [event.id for event in events if given is not None and event.reply_to is given]
+    answered = taken or [event.id for event in events if event.reply_to == place]
+    if len(answered) == 1:
+        return answered[0]
+    return None
+
+
+def json_copy(value: Json) -> Json:
+    """Return a deep copy of the value in plain JSON terms: lists for tuples, built-in types for everything.
+
+    Raises ValueError, whose text says what has no JSON form: NaN, sets, bytes, objects, keys that are not texts, texts
+    that are no Unicode, what contains itself.
+    """
+    try:
+        return msgspec.json.decode(msgspec.json.encode(_strict(value)))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except (TypeError, msgspec.MsgspecError) as error:
+        raise ValueError(str(error)) from error
+
+
+def _strict(value: Json) -> Json:
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            if not math.isfinite(value):
+                raise ValueError(f"{value} cannot be represented as JSON")
+            return value
+        case list() | tuple():
+            return [_strict(item) for item in value]
+        case dict():
+            if not all(isinstance(key, str) for key in value):
+                raise ValueError("the keys of an object must be texts")
+            return {key: _strict(item) for key, item in value.items()}
+        case _:
+            raise ValueError(f"{type_name(value)} cannot be represented as JSON")
+
+
+def type_name(value: object) -> str:
+    """Return what a value is that is refused, for an error; for a coroutine, what was forgotten."""
+    if inspect.iscoroutine(value):
+        value.close()  # so that Python does not warn of it once more
+    if inspect.isawaitable(value):
+        return f"{type(value).__name__} (write `await` before the call that returned it)"
+    return type(value).__name__

@@ -8,9 +8,9 @@ from typing import get_args
 
 import msgspec
 
-from prloom.api import strict
+from prloom.api import store
 from prloom.api.context import HookContext, Services
-from prloom.core.backoff import SHORTEST
+from prloom.backoff import SHORTEST
 from prloom.model import record
 from prloom.model.decision import Deferral, OnExpire
 from prloom.model.event import Event
@@ -69,7 +69,7 @@ class TriageContext(HookContext):
     def _mark(self, name: str, mark: Mark) -> None:
         self._known(name, mark.event_id)
         if mark.reason is not None and not isinstance(mark.reason, str):
-            raise self._mistake(name, f"the reason is {strict.described(mark.reason)}; give a text")
+            raise self._mistake(name, f"the reason is {store.type_name(mark.reason)}; give a text")
         if mark.event_id in self._marks:
             self.log.warning("%s: event %s is already marked; the first mark counts", name, mark.event_id)
             return

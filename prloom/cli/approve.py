@@ -12,7 +12,7 @@ from prloom.cli.options import Options, pass_options
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
-    from prloom.engine.views.resolve_targets import RequestTarget
+    from prloom.engine.views.search import RequestTarget
     from prloom.model.action import Action
     from prloom.model.event import Event
     from prloom.storage.paths import RepositoryPaths
@@ -53,14 +53,14 @@ def command(given: Options, events: tuple[str, ...], *, plan: str | None, yes: b
 
 def _found(where: RepositoryPaths, names: tuple[str, ...], plan: str | None) -> list[RequestTarget]:
     """Return the held events and withheld actions that are meant, each once; raises PrloomError about any other."""
-    from prloom.engine.views import resolve_targets  # noqa: PLC0415 - `prloom approve --help` needs none
+    from prloom.engine.views import search  # noqa: PLC0415 - `prloom approve --help` needs none
 
     found: list[RequestTarget] = []
     for name in names:
         if name.startswith("@"):
-            found += resolve_targets.held_by(where, name.removeprefix("@"), plan=plan)
+            found += search.targets_held_by(where, name.removeprefix("@"), plan=plan)
         else:
-            found += resolve_targets.named(where, [name], plan=plan)
+            found += search.targets_named(where, [name], plan=plan)
     for target in found:
         if target.event is None and target.action is None:
             raise PrloomError(f"prloom has not taken in {target.id} yet; run `prloom start`, then approve it")
@@ -70,12 +70,12 @@ def _found(where: RepositoryPaths, names: tuple[str, ...], plan: str | None) -> 
 
 
 def _show_all(where: RepositoryPaths, held: list[RequestTarget], withheld: list[RequestTarget]) -> None:
-    from prloom.engine.views import resolve_targets  # noqa: PLC0415 - see _found
+    from prloom.engine.views import search  # noqa: PLC0415 - see _found
 
     for target in held:
-        _show(resolve_targets.text(where, target), target.plan)
+        _show(search.target_event(where, target), target.plan)
     for target in withheld:
-        _show_action(resolve_targets.action(where, target), target.plan)
+        _show_action(search.target_action(where, target), target.plan)
 
 
 def _ask_about_authors(names: tuple[str, ...], held: list[RequestTarget]) -> None:

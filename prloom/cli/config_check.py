@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from prloom import __version__
 from prloom.cli import options
-from prloom.config import layers, sources
+from prloom.config import layers
 from prloom.errors import ConfigError, StorageError
 from prloom.storage import paths
 from prloom.storage.document import Document
@@ -35,7 +35,7 @@ class ConfigCheck:
         """Return what is wrong with the configuration, one line for each problem; None if it is valid."""
         root = options.repo_root(self._given)
         try:
-            said = sources.read(root, os.environ, self._given.overrides)
+            said = layers.read(root, os.environ, self._given.overrides)
         except ConfigError as error:
             return str(error)
         found = _fingerprint(said)
@@ -51,7 +51,7 @@ class ConfigCheck:
 
 def remember_valid(given: Options) -> None:
     """Note that the present configuration was checked and is valid, so that `prloom status` need not check it again."""
-    said = sources.read(options.repo_root(given), os.environ, given.overrides)
+    said = layers.read(options.repo_root(given), os.environ, given.overrides)
     with suppress(StorageError, OSError), SafeDir.make(options.repo_root(given), *paths.LOCAL) as local:
         document = Document(local, paths.CONFIG_CHECK, lasting=False)
         value = {"valid": _fingerprint(said)}

@@ -26,13 +26,13 @@ def repository_to_read(given: Options) -> tuple[RepositoryPaths, str | None]:
 
     A configuration that cannot be read hides no plan: they are looked for in the default folder then.
     """
-    from prloom.config import peek  # noqa: PLC0415 - `prloom --help` needs none
+    from prloom.config import layers  # noqa: PLC0415 - `prloom --help` needs none
 
     try:
         return repository(given), None
     except ConfigError as error:
         root = options.repo_root(given)
-        return RepositoryPaths(root, root / peek.DEFAULT), str(error)
+        return RepositoryPaths(root, root / layers.DEFAULT_WORKTREES_DIR), str(error)
 
 
 def plan_id(where: RepositoryPaths, named: str) -> str:

@@ -15,12 +15,12 @@ from prloom.errors import PrloomError
 @pass_options
 def command(given: Options, events: tuple[str, ...], reason: str) -> None:
     """Drop open events permanently: plugins and agents do not look at them any more."""
-    from prloom.engine.views import resolve_targets  # noqa: PLC0415 - `prloom drop --help` needs none
+    from prloom.engine.views import search  # noqa: PLC0415 - `prloom drop --help` needs none
 
     if not reason.strip():
         raise click.BadParameter("give a reason, in a few words", param_hint="--reason")
     where = context.repository(given)
-    found = resolve_targets.named(where, events)
+    found = search.targets_named(where, events)
     for target in found:
         if target.action is not None:
             raise PrloomError(f"{target.id} is done, or is an action; only open events can be dropped")

@@ -9,6 +9,7 @@ import click
 from prloom.cli import context, terminal
 from prloom.cli.options import Options, pass_options
 from prloom.errors import PrloomError
+from prloom.model.kinds import TRUST_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from prloom.model.event import Event, Severity
     from prloom.model.plan import Plan
 
-LEVELS = ("none", "read", "triage", "write", "maintain", "admin", "operator")
 STDIN = "-"
 DEFAULT_TYPE = "pr_comment"
 
@@ -28,7 +28,7 @@ DEFAULT_TYPE = "pr_comment"
 @click.option("--file", "path", metavar="FILE", help="Events as JSON: an object, an array, or lines; `-` reads stdin.")
 @click.option("--type", "kind", metavar="T", help="The type.  [default: pr_comment]")
 @click.option("--author", metavar="A", help="The author; by default, the operator.")
-@click.option("--trust", type=click.Choice(LEVELS), help="The author's permission.  [default: operator]")
+@click.option("--trust", type=click.Choice(TRUST_LEVELS), help="The author's permission.  [default: operator]")
 @click.option("--id", "event_id", metavar="ID", help="The id, which must be new; by default, prloom makes one.")
 @click.option("--title", metavar="TEXT", help="A line above the body.")
 @click.option("--url", metavar="URL", help="Where the event can be seen.")
@@ -52,14 +52,13 @@ def command(
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom emit --help` needs none
 
     from prloom.engine.operator import emit  # noqa: PLC0415
-    from prloom.engine.views import event_input  # noqa: PLC0415
 
     now = datetime.now(UTC)
     if path is not None:
-        events = event_input.read(_content(path), "stdin" if path == STDIN else path)
+        events = emit.parse(_content(path), "stdin" if path == STDIN else path)
     else:
         events = (_event(emit.plan(where, plan_id), body or "", now, about),)
-    emit.append(where, plan_id, [event_input.spoken_for(event, trust) for event in events], now)
+    emit.append(where, plan_id, [emit.with_trust(event, trust) for event in events], now)
     for event in events:
         click.echo(terminal.clean(event.id))
 

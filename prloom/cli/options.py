@@ -47,6 +47,6 @@ def config(options: Options, *, preset: str | None = None) -> Config:
 
 def worktrees_dir(options: Options) -> Path:
     """Return the absolute folder of the plans' worktrees, fast; raise ConfigError if that one key is unusable."""
-    from prloom.config import peek  # noqa: PLC0415 - only commands that run need it
+    from prloom.config import layers  # noqa: PLC0415 - only commands that run need it
 
-    return peek.peek_worktrees_dir(repo_root(options), os.environ, options.overrides)
+    return layers.peek_worktrees_dir(repo_root(options), os.environ, options.overrides)

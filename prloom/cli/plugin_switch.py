@@ -29,7 +29,7 @@ def switch(given: Options, names: Sequence[str], verb: Verb) -> None:
     Raises PrloomError, before anything is written, for a name that no plugin has.
     """
     from prloom.config import switching  # noqa: PLC0415 - `prloom plugins --help` needs none
-    from prloom.config.sources import FILE_NAME  # noqa: PLC0415
+    from prloom.config.layers import FILE_NAME  # noqa: PLC0415
     from prloom.extensions import keys  # noqa: PLC0415
 
     path = options.repo_root(given) / FILE_NAME

@@ -15,9 +15,8 @@ from prloom.core import bounds
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host.interface import Registered
 from prloom.model import record
-from prloom.testing.contract_trial import BrokenPromise
 from prloom.testing.shown import Fault
-from prloom.testing.trial import Trial, TrialBatch
+from prloom.testing.trial import BrokenPromise, Trial, TrialBatch
 
 _ROLES: Mapping[str, Role] = {"handled": "good", "deferred": "warn", "passed": "dim", "failed": "bad"}
 _MOST_LINES = 40  # of the log

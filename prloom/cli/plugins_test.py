@@ -45,7 +45,7 @@ def command(
 
     from prloom.cli import plugin_test_report  # noqa: PLC0415
     from prloom.cli.plugin_test_report import PluginTestResult  # noqa: PLC0415
-    from prloom.testing import contract_trial, listening, trial  # noqa: PLC0415
+    from prloom.testing import log_capture, trial  # noqa: PLC0415
 
     found = _found(given, plugin)
     settings, limit = _configured(given, found)
@@ -59,22 +59,20 @@ def command(
         out,
         _logs_in_report_only(found.key),
     ):
-        with listening.to(found.key) as heard:  # the process asks at its start which of its records are of interest
+        with log_capture.capture(
+            found.key
+        ) as log:  # the process asks at its start which of its records are of interest
             registered = runner.start()
-        trials = list(_watched(trial.alone(runner, events, root), label))
+        trials = list(_watched(trial.each_event(runner, events, root), label))
         skipped = len(events) - len(trials)
-        if skipped:
-            batch = None
-        else:
-            batch = trial.together(runner, events, root)
-        if skipped:
-            trials += []
-        else:
-            trials += trial.elsewhere(runner, root)
-        result = PluginTestResult(found, registered, tuple(heard), tuple(trials), batch, skipped)
+        batch = None
+        if not skipped:
+            batch = trial.all_events(runner, events, root)
+            trials += trial.other_hooks(runner, root)
+        result = PluginTestResult(found, registered, tuple(log), tuple(trials), batch, skipped)
         if not (said or files or inline or result.faults):
             label("the promises")
-            result = replace(result, broken=contract_trial.broken(found, settings, os.environ))
+            result = replace(result, broken=trial.broken_promises(found, settings, os.environ))
     if as_json:
         terminal.echo_json(plugin_test_report.document(result))
     else:
@@ -113,14 +111,14 @@ def _found(given: Options, named: str) -> DiscoveredPlugin:
     from pathlib import Path  # noqa: PLC0415 - see command
 
     from prloom.extensions import discovery, keys  # noqa: PLC0415
-    from prloom.testing import finding  # noqa: PLC0415
+    from prloom.testing import runners  # noqa: PLC0415
 
     known = {each.key: each for each in discovery.discover(discovery.places(_root(given), os.environ))}
     key = keys.resolve(named, known)
     if key is not None:
         return known[key]
     if Path(named).exists():
-        return finding.at(named)
+        return runners.find_plugin(named)
     close = keys.nearest(named, known)
     hint = "`prloom plugins list` lists all plugins"
     if close:
@@ -148,11 +146,11 @@ def _configured(given: Options, found: DiscoveredPlugin) -> tuple[Mapping[str, J
 
 def _events(said: Sequence[str], files: Sequence[str]) -> Mapping[str, Event]:
     """Return the events to show, by a description of each: what the options give, or the golden ones."""
-    from prloom.engine.views import event_input  # noqa: PLC0415 - see command
+    from prloom.engine.operator import emit  # noqa: PLC0415 - see command
     from prloom.testing import GOLDEN_EVENTS, a_comment  # noqa: PLC0415
 
     spoken = {text: a_comment(text, id=f"said-{number}") for number, text in enumerate(said, start=1)}
-    read = {event.id: event for name in files for event in event_input.read(_content(name), name)}
+    read = {event.id: event for name in files for event in emit.parse(_content(name), name)}
     return {**spoken, **read} or GOLDEN_EVENTS
 
 
@@ -184,7 +182,7 @@ def _at_work(
         if inline:
             runner = runners.of_folder(found, settings)
         else:
-            runner = runners.Hosted(ProcessHost(found, settings, repo_root=root, environ=os.environ), limit)
+            runner = runners.HostedRunner(ProcessHost(found, settings, repo_root=root, environ=os.environ), limit)
         try:
             yield runner, root
         finally:

@@ -11,7 +11,7 @@ from prloom.cli.options import Options, pass_options
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
-    from prloom.engine.views.resolve_targets import RequestTarget
+    from prloom.engine.views.search import RequestTarget
 
 
 @click.command("retry")
@@ -24,7 +24,7 @@ def command(given: Options, events: tuple[str, ...], *, deferred: bool, parked: 
 
     EVENT is the id of an event or of an action. With --deferred or --parked, it is a plan instead.
     """
-    from prloom.engine.views import resolve_targets  # noqa: PLC0415 - `prloom retry --help` needs none
+    from prloom.engine.views import search  # noqa: PLC0415 - `prloom retry --help` needs none
 
     states = [name for name, asked in (("deferred", deferred), ("parked", parked)) if asked]
     if not events and not states:
@@ -32,9 +32,9 @@ def command(given: Options, events: tuple[str, ...], *, deferred: bool, parked: 
     where = context.repository(given)
     if states:
         plans: list[str | None] = [context.plan_id(where, name) for name in events]
-        found = [target for plan in plans or [None] for target in resolve_targets.in_state(where, states, plan=plan)]
+        found = [target for plan in plans or [None] for target in search.targets_in_state(where, states, plan=plan)]
     else:
-        found = list(resolve_targets.named(where, events))
+        found = list(search.targets_named(where, events))
         _check(found)
     if found:
         submit.hand_in(where, "retry", found, done="Due now")

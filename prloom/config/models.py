@@ -19,7 +19,6 @@ from prloom.config.values import (
     Folder,
     Json,
     Login,
-    Permission,
     Reaction,
     RepoName,
     Size,
@@ -28,6 +27,7 @@ from prloom.config.values import (
     Variable,
 )
 from prloom.errors import ConfigError
+from prloom.model.kinds import Permission
 
 
 class Section(BaseModel):

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from prloom.config import layers, reference, sources
+from prloom.config import layers, reference
 from prloom.config.layers import KeyPath, Layer
 from prloom.config.models import AgentChoice
 from prloom.config.problems import InvalidValue, Problem, choices, dotted, nearest, shown
@@ -81,8 +81,8 @@ def _remedy_for_unknown(said: tuple[Layer, ...], path: KeyPath) -> str:
     names = reference.children(reference.at(section)) or tuple(AgentChoice.model_fields)
     meant = nearest(str(path[-1]), names)
     layer = layers.said_by(said, path)
-    if meant and layer is not None and layer.origin.startswith(sources.PREFIX):
-        return f"did you mean {sources.variable((*section, meant))}?"
+    if meant and layer is not None and layer.origin.startswith(layers.PREFIX):
+        return f"did you mean {layers.variable((*section, meant))}?"
     if meant:
         return f"did you mean {meant}?"
     elsewhere = [key.path for key in reference.all_keys() if key.path[-1] == path[-1]]
@@ -124,4 +124,4 @@ def _where(said: tuple[Layer, ...], path: KeyPath) -> tuple[str, KeyPath]:
         layer = layers.said_by(said, path[:length])
         if layer is not None:
             return layer.origin, (*layer.prefix, *path)
-    return sources.FILE_NAME, path
+    return layers.FILE_NAME, path

@@ -2,9 +2,9 @@
 
 from typing import Literal, NamedTuple, get_args
 
-from prloom.config.crosscheck import AGENTS, AUTO
 from prloom.config.models import AgentChoice, Config
 from prloom.config.problems import choices, nearest
+from prloom.config.values import AGENTS, AUTO
 from prloom.errors import ConfigError
 
 StageName = Literal["default", "triage", "worker", "designer", "commit_review"]

@@ -5,16 +5,19 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, StrictBool, StrictInt
 
 from prloom.config import durations
 from prloom.config.problems import InvalidValue, shown
-from prloom.model import variables
+from prloom.model import kinds
 
 AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
-Permission = Literal["none", "read", "triage", "write", "maintain", "admin"]
+AGENTS: tuple[str, ...] = get_args(AgentName)
+AUTO = "auto"
+"""Stands for the first agent that is installed."""
+
 Reaction = Literal["", "eyes", "+1", "-1", "laugh", "confused", "heart", "hooray", "rocket"]
 
 _SIZE = re.compile(r"([0-9]{1,12})(B|kB|KB|MB|GB|KiB|MiB|GiB)")
@@ -81,7 +84,7 @@ def _size(value: object) -> object:
 
 
 def _variable(value: object) -> object:
-    if isinstance(value, str) and variables.is_forge_secret(value):
+    if isinstance(value, str) and kinds.is_forge_secret(value):
         raise InvalidValue(f"names {value}, a forge's token, which agents must not get", "remove it")
     if isinstance(value, str) and not _VARIABLE.fullmatch(value):
         raise InvalidValue(

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from prloom.core import marker
+from prloom.core import outbox
 from prloom.model import record
 from prloom.model.action import Action, React
 from prloom.model.decision import Change
 from prloom.model.event import Event
+from prloom.model.kinds import Verdict
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
 OWNER = "prloom"
@@ -29,7 +30,7 @@ IN_A_MINUTE, IN_AN_HOUR = 10, 100
 """Acknowledgements that go through one bridge: what it may write in that time is for the answers."""
 
 _MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
-_LETS_IN = ("admitted", "vouched")
+_APPROVING: tuple[Verdict, ...] = ("admitted", "vouched")
 
 
 class Recent(NamedTuple):
@@ -77,13 +78,13 @@ def action(event: Event, sign: React) -> Action | None:
     """Return the action that acknowledges an event; it is the first that the event causes."""
     if event.reply_to is None:
         return None
-    ident = marker.action_id(event.id, OWNER, 0)
+    ident = outbox.action_id(event.id, OWNER, 0)
     return Action(id=ident, target=event.reply_to, payload=sign, related_event_id=event.id)
 
 
 def owed(changes: Iterable[Change], state: DispatchState) -> tuple[Action, ...]:
     """Return the acknowledgements of the held events that these changes let in, of which the latest few."""
-    let_in = [change.event_id for change in changes if change.state == "pending" and change.verdict in _LETS_IN]
+    let_in = [change.event_id for change in changes if change.state == "pending" and change.verdict in _APPROVING]
     found = [state.open[event_id].acknowledgement for event_id in let_in if event_id in state.open]
     return few([each for each in found if each is not None], state.queue.values())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from prloom.model.activity import Work
+from prloom.model.record import Record
 from prloom.model.state import DispatchState, OpenEvent
 
 Kind = Literal[
@@ -36,7 +36,7 @@ class Activity:
 
 
 def of_pending(
-    event_id: str, plan_id: str, state: DispatchState, *, work: Work | None, plan_error: str | None
+    event_id: str, plan_id: str, state: DispatchState, *, work: RunningWork | None, plan_error: str | None
 ) -> Activity:
     """Return what is happening with a pending event; `work` is what a running dispatcher says of itself."""
     event = state.open.get(event_id)
@@ -56,8 +56,25 @@ def of_pending(
     return _waiting(plan_id, state, work)
 
 
-def _waiting(plan_id: str, state: DispatchState, work: Work) -> Activity:
+def _waiting(plan_id: str, state: DispatchState, work: RunningWork) -> Activity:
     other: OpenEvent | None = next((each for each in state.open.values() if each.run is not None), None)
     if other is not None:
         return Activity("agent_busy", by=other.by, run=other.run)
     return Activity("agent_queue" if plan_id in work.waiting else "next")
+
+
+class RunningHook(Record, frozen=True, kw_only=True):
+    """A hook call that is under way: of which plan and plugin, on which events, since when."""
+
+    plan: str
+    plugin: str
+    hook: str
+    events: tuple[str, ...]
+    since: str
+
+
+class RunningWork(Record, frozen=True, kw_only=True):
+    """The hook calls that are under way, and the plans that wait until one more agent may run."""
+
+    hooks: tuple[RunningHook, ...] = ()
+    waiting: tuple[str, ...] = ()

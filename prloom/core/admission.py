@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec.structs import replace
 
-from prloom.core import bounds, marker
+from prloom.core import bounds, outbox
 from prloom.model import record
 from prloom.model.decision import Change, Intake
 from prloom.model.event import LONGEST_ID, Event, digest
@@ -60,10 +60,10 @@ def own_action(event: Event, event_store: OwnPosts) -> str | None:
     nothing is known of the action any more. Of any other account it is, where the marker stands on a line of its own
     (people quote), of an action that prloom issued and that is not known to stand elsewhere (people copy).
     """
-    if marker.BEGINNING not in event.body:
+    if outbox.MARKER_START not in event.body:
         return None
     if event.own_account:
-        leading = marker.leading(event.body)
+        leading = outbox.leading_marker(event.body)
     else:
         leading = None
     if leading is not None:
@@ -74,7 +74,7 @@ def own_action(event: Event, event_store: OwnPosts) -> str | None:
 
 def posts(events: Iterable[Event], event_store: OwnPosts) -> Mapping[str, Event]:
     """Return prloom's own posts among the events of a poll whose delivery is not on record, by action."""
-    marked = [event for event in events if marker.BEGINNING in event.body and not delivered(event, event_store)]
+    marked = [event for event in events if outbox.MARKER_START in event.body and not delivered(event, event_store)]
     return {action: event for event in marked if (action := own_action(event, event_store)) is not None}
 
 
@@ -88,8 +88,8 @@ def _remote_id(event: Event) -> str | None:
 
 def _own_lines(body: str) -> Iterable[str]:
     for line in body.splitlines():
-        found = marker.marked(line)
-        if found and line.strip() == marker.marker(found[0]):
+        found = outbox.marked(line)
+        if found and line.strip() == outbox.marker(found[0]):
             yield found[0]
 
 
@@ -179,6 +179,15 @@ def intake(event: Event, position: Position) -> Intake:
         written_at=event.written_at,
         notice=event.notice,
     )
+
+
+def plan_status(events: Iterable[Event]) -> str | None:
+    """Return the plan's status after these events, in the order in which they came; None where it does not change."""
+    statuses = [event.kind.plan_status for event in events if event.notice]
+    changed = [status for status in statuses if status is not None]
+    if changed:
+        return changed[-1]
+    return None
 
 
 def superseded(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str]) -> Change | None:

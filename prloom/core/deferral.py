@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import assert_never
 
-from prloom.core import backoff, clock_rollback
-from prloom.core.backoff import SHORTEST, Backoff
+from prloom import backoff
+from prloom.backoff import SHORTEST, Backoff
 from prloom.model import record
 from prloom.model.decision import Change, Deferral, OnExpire
 from prloom.model.state import OpenEvent
@@ -76,7 +77,7 @@ def due(events: Iterable[OpenEvent], now: datetime, *, clock: datetime | None = 
         for event, deferral in waiting
         if record.moment(deferral.deferred_until) <= now
         or record.moment(deferral.deadline) <= now
-        or clock_rollback.since(event.deferred_at, clock or now)
+        or record.clock_rolled_back(event.deferred_at, clock or now)
     ]
     return tuple(change for _, _, change in sorted(ready, key=lambda item: item[:2]))
 
@@ -91,8 +92,10 @@ def end(deferral: Deferral, event: OpenEvent, now: datetime) -> Change:
             return Change(event_id=event.id, verdict="expired", state="pending", reason=waited, plugin=deferral.owner)
         case "drop":
             return Change(event_id=event.id, verdict="expired", state="dropped", reason=waited)
-        case _:
+        case "park":
             return Change(event_id=event.id, verdict="expired", state="parked", reason=waited)
+        case _:
+            assert_never(deferral.on_expire)
 
 
 def lookup_due(event: OpenEvent, now: datetime, *, clock: datetime | None = None) -> bool:
@@ -103,7 +106,7 @@ def lookup_due(event: OpenEvent, now: datetime, *, clock: datetime | None = None
     wait = event.deferral
     if event.state != "held" or wait is None:
         return False
-    over = record.moment(wait.deferred_until) <= now or clock_rollback.since(event.deferred_at, clock or now)
+    over = record.moment(wait.deferred_until) <= now or record.clock_rolled_back(event.deferred_at, clock or now)
     return over and now < record.moment(wait.deadline)
 
 

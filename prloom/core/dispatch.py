@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from prloom.core import commands
 from prloom.core.commands import SlashCommand
+from prloom.model.decision import Change
 from prloom.model.event import Event
 from prloom.model.state import OpenEvent
 
@@ -142,3 +143,9 @@ def _by_command(event: OpenEvent, command: SlashCommand, roster: Subscribers) ->
     if plugin is None or plugin in event.passed:  # a plugin that let it pass would be shown it again at once
         return None
     return RunHook(plugin, f"command:/{name}", (event.id,))
+
+
+def complete_notices(event_ids: Iterable[str]) -> tuple[Change, ...]:
+    """Return the end of notices that every plugin has seen: they go to no agent, because nobody waits for an answer."""
+    reason = "a notice, shown to every plugin; it needs no answer"
+    return tuple(Change(event_id=each, verdict="handled", state="handled", reason=reason) for each in event_ids)

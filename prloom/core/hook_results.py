@@ -9,13 +9,15 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from prloom.core import backoff, commits, deferral, marker
-from prloom.core.backoff import Backoff
+from prloom import backoff
+from prloom.backoff import Backoff
+from prloom.core import deferral, outbox
 from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Change
 from prloom.model.event import Target
 from prloom.model.hook import HookCall, Mark, Outcome, Writes
+from prloom.model.kinds import Verdict
 from prloom.model.record import Json
 from prloom.model.state import OpenEvent
 
@@ -141,12 +143,12 @@ def _actions(
             key = unrelated
         ordinal = made.get(key, live[key].actions if key in live else 0)
         made[key] = ordinal + 1
-        if action.target.target == marker.PLAN_TARGET:
+        if action.target.target == outbox.PLAN_TARGET:
             target = plan_target
         else:
             target = action.target
-        payload = commits.pinned(action.payload, shown.get(cause or "", latest), call.head)
-        actions.append(replace(action, id=marker.action_id(key, plugin, ordinal), target=target, payload=payload))
+        payload = outbox.pin_commit(action.payload, shown.get(cause or "", latest), call.head)
+        actions.append(replace(action, id=outbox.action_id(key, plugin, ordinal), target=target, payload=payload))
     return tuple(actions)
 
 
@@ -168,7 +170,7 @@ def settle_failure(
     """
     live = [opened[event_id] for event_id in event_ids if _waiting(opened.get(event_id))]
     if hook in OBSERVERS or on_error == "pass":
-        verdict = "passed"
+        verdict: Verdict = "passed"
         if hook in OBSERVERS:
             verdict = "seen"
         return tuple(

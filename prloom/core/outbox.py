@@ -1,15 +1,22 @@
-"""Decide which queued action is tried next, and what an attempt's result means for it."""
+"""Derive the id, mark and commit of an action, decide which is tried next, and what an attempt's result means."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Literal
 
-from prloom.core import backoff, clock_rollback
-from prloom.core.backoff import Backoff
+from msgspec.structs import replace
+
+from prloom import backoff
+from prloom.backoff import Backoff
+from prloom.core import naming
 from prloom.model import record
+from prloom.model.action import InlineComment, Merge, Payload, Review
 from prloom.model.decision import DeliveryChange
+from prloom.model.event import Event
 from prloom.model.state import DeliveryState, QueuedAction, Receipt
 
 RECEIPTS = 1000
@@ -30,7 +37,7 @@ def ready(queue: Iterable[QueuedAction], now: datetime, *, clock: datetime | Non
 def _waited(action: QueuedAction, now: datetime, clock: datetime) -> bool:
     if action.next_try is None or record.moment(action.next_try) <= now:
         return True
-    return clock_rollback.since(action.tried_at, clock)
+    return record.clock_rolled_back(action.tried_at, clock)
 
 
 def next_due(queue: Iterable[QueuedAction]) -> datetime | None:
@@ -98,6 +105,16 @@ def dropped(action: QueuedAction, reason: str) -> DeliveryChange:
     return DeliveryChange(action_id=action.id, state="dropped", attempts=action.attempts, error=reason)
 
 
+def withdraw_replies(event: Event, queue: Iterable[QueuedAction]) -> tuple[DeliveryChange, ...]:
+    """Return the end of all that is still to be sent because of a comment that was deleted.
+
+    Its author is not there to be answered, and has taken back what the comment requested.
+    """
+    comment = event.deletes
+    reason = f"its comment was deleted: {event.id}"
+    return tuple(dropped(action, reason) for action in queue if comment and action.event_id == comment)
+
+
 def revived(action: QueuedAction) -> DeliveryChange:
     """Return the new start of an action that had failed or waits: it is due now, with all its time before it."""
     return DeliveryChange(action_id=action.id, state="queued", attempts=0)
@@ -119,3 +136,66 @@ def receipted(state: DeliveryState, receipt: Receipt) -> DeliveryState:
     attempts = {key: attempt for key, attempt in state.attempts.items() if key != receipt.action_id}
     others = tuple(each for each in state.receipts if each.action_id != receipt.action_id)
     return DeliveryState(attempts=attempts, receipts=(*others, receipt)[-RECEIPTS:])
+
+
+# An HTML comment is invisible in every Markdown that the forges and editors render.
+_MARKER = re.compile(r"<!-- prloom:action (a-[0-9a-f]{20}) -->")
+MARKER_START = "<!-- prloom:action "
+"""Stands in every text that has a mark."""
+
+PLAN_TARGET = "plan"
+"""The target of an action that answers in the plan's own conversation, wherever that is."""
+
+
+def action_id(event_id: str, owner: str, ordinal: int) -> str:
+    """Return the id of the ordinal-th action that owner makes for an event: the same inputs, the same id."""
+    text = f"{event_id}\0{owner}\0{ordinal}"
+    return "a-" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+def marker(of: str) -> str:
+    """Return the mark that a text posted for this action carries."""
+    return f"<!-- prloom:action {of} -->"
+
+
+def leading_marker(text: str) -> str | None:
+    """Return the id of the action whose mark the text begins with, as every text that prloom posts on a forge does."""
+    found = _MARKER.match(text.lstrip("\ufeff \t\r\n"))
+    if found:
+        return found[1]
+    return None
+
+
+def marked(text: str) -> tuple[str, ...]:
+    """Return the ids of the actions whose marks stand in the text."""
+    if MARKER_START in text:
+        return tuple(_MARKER.findall(text))
+    return ()
+
+
+def pin_commit(payload: Payload, event: Event | None, head: str | None) -> Payload:
+    """Return the payload with the commit that it is about; one that names a commit already stays as it is.
+
+    `event` is the one that the action is because of, `head` the head of the pull request as it was known at the call.
+    What somebody wrote asks for a merge of what they had before them. A review, or a comment on a line, is about the
+    code as it is at the call.
+    """
+    match payload:
+        case Merge(commit=None):
+            return replace(payload, commit=_commit_of(event) or naming.commit_id(head))
+        case Review(commit=None) | InlineComment(commit=None):
+            return replace(payload, commit=naming.commit_id(head) or _commit_of(event))
+        case _:
+            return payload
+
+
+def keep_commit(payload: Payload, commit: str | None) -> Payload:
+    """Return the payload with the commit that earlier attempts were about, where it names none itself."""
+    return pin_commit(payload, None, commit)
+
+
+def _commit_of(event: Event | None) -> str | None:
+    """Return the commit that a review was of, or that was the head when something else was heard."""
+    if event is None:
+        return None
+    return naming.commit_id(event.context.get("commit" if event.type == "pr_review" else "head"))

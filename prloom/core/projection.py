@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from msgspec.structs import replace
 
 from prloom.model import record
-from prloom.model.decision import Change, Decision, DeliveryChange, Intake, OpenState, Thread
+from prloom.model.decision import Change, Decision, DeliveryChange, Intake, Thread
+from prloom.model.kinds import OpenState
 from prloom.model.position import Cursor, Position
 from prloom.model.record import Json
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
@@ -145,7 +147,19 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: str) -> Op
             passed = (*before.passed, change.plugin) if change.plugin else ()
             return replace(moved, passed=passed, deferral=None)
         case "failed":
-            moved = replace(moved, failures=before.failures + 1)
+            return _with_wait(replace(moved, failures=before.failures + 1), before, change, at)
+        case (
+            "handled" | "deferred" | "parked" | "dropped" | "superseded" | "started" | "limited" | "quota" | "cut_short"
+        ):
+            return _with_wait(moved, before, change, at)
+        case "todo" | "answered" | "acknowledged" | "declined":
+            return moved
+        case _:
+            assert_never(change.verdict)
+
+
+def _with_wait(moved: OpenEvent, before: OpenEvent, change: Change, at: str) -> OpenEvent:
+    """Return the event with the deferral that the change brings, if any; the first one bounds the whole wait."""
     if change.deferral is None:
         return moved
     first = before.first_deferred_at or change.deferral.first_deferred_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, assert_never, get_args
 
 from prloom.core import outbox
 from prloom.model.decision import Change, DeliveryChange
@@ -87,8 +87,10 @@ def changes(request: OperatorRequest, state: DispatchState) -> tuple[Change, ...
         case "drop":
             reason = request.reason or "dropped by the operator"
             return tuple(Change(event_id=e.id, verdict="dropped", state="dropped", reason=reason) for e in named)
-        case _:
+        case "poll" | "forget" | "pause" | "resume":
             return ()
+        case _:
+            assert_never(request.verb)
 
 
 def deliveries(request: OperatorRequest, state: DispatchState) -> tuple[DeliveryChange, ...]:

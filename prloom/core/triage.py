@@ -8,18 +8,19 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
 
-from prloom.core import backoff, bounds, deferral, marker, reply_sanitizer
-from prloom.core.backoff import Backoff
+from prloom import backoff
+from prloom.backoff import Backoff
+from prloom.core import bounds, deferral, outbox, reply_sanitizer
 from prloom.model import record
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Thread, Todo
 from prloom.model.event import Event, Target
+from prloom.model.kinds import AgentVerdict
 from prloom.model.record import Json, Record
 from prloom.model.state import OpenEvent
 
@@ -44,7 +45,7 @@ class AnswerItem(Record, frozen=True):
     """What the agent says of one event; `reply` is Markdown for its author."""
 
     event_id: str
-    verdict: Literal["todo", "answered", "acknowledged", "declined"]
+    verdict: AgentVerdict
     reply: str | None = None
 
 
@@ -236,7 +237,7 @@ def rebase_todo(cause: str, event_ids: tuple[str, ...] = (), threads: tuple[Thre
 
 
 def _todo_id(cause: str, owner: str, ordinal: int) -> str:
-    return "t-" + marker.action_id(cause, owner, ordinal).removeprefix("a-")[:12]
+    return "t-" + outbox.action_id(cause, owner, ordinal).removeprefix("a-")[:12]
 
 
 def _waiting(causes: tuple[str, ...], threads: Mapping[str, Target | None]) -> tuple[Thread, ...]:
@@ -258,7 +259,7 @@ def reply(event: Event, opened: OpenEvent, text: str | None, plan_target: Target
     """Return the action that answers an event in the thread it belongs to; none where there is nothing to say."""
     if text is None or not text.strip():
         return []
-    ident = marker.action_id(event.id, OWNER, opened.actions)
+    ident = outbox.action_id(event.id, OWNER, opened.actions)
     target = event.reply_to or plan_target
     said = reply_sanitizer.sanitize(
         text.strip(), to=event.author.login if event.author else None, host=_host(event.url)

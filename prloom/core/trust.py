@@ -6,16 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from prloom.model.event import Author, Event
-
-LEVELS = ("none", "read", "triage", "write", "maintain", "admin", "operator")
-"""Permissions in rising order: GitHub's repository roles, and the person who runs prloom."""
+from prloom.model.kinds import TRUST_LEVELS, Permission
 
 
 @dataclass(frozen=True)
 class Policy:
     """Who is trusted: authors from `minimum` up, the logins in `users`, and the bots in `bots`, by login."""
 
-    minimum: str = "write"
+    minimum: Permission = "write"
     users: tuple[str, ...] = ()
     bots: tuple[str, ...] = ()
 
@@ -42,7 +40,7 @@ class Unknown:
 Judgement = Trusted | Held | Unknown
 
 _TRUSTED = Trusted()
-_RANKS = {level: rank for rank, level in enumerate(LEVELS)}
+_RANKS = {level: rank for rank, level in enumerate(TRUST_LEVELS)}
 
 
 def judge(event: Event, policy: Policy) -> Judgement:

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from prloom.config.models import BridgeSection, Config, CustomBridgeSection
-from prloom.core import remotes
+from prloom.core import naming
 from prloom.engine.adoption import adopt
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import WorkspaceError
 from prloom.extensions import bridges, discovery, filters
@@ -75,7 +75,7 @@ def _repository_at_origin(root: Path, api_url: str) -> str:
     except WorkspaceError:
         return ""
     if url:
-        return remotes.owner_and_name(url, api_url) or ""
+        return naming.owner_and_name(url, api_url) or ""
     return ""
 
 

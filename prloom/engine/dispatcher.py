@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from math import inf
 
-from prloom.core import clock_rollback
 from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.file_watcher import FileWatcher
@@ -18,12 +17,9 @@ from prloom.engine.health import Health
 from prloom.engine.operator import requests
 from prloom.engine.operator.control import Control
 from prloom.engine.plan import reconcile
-from prloom.engine.plan.background_tasks import BackgroundTasks
-from prloom.engine.plan.delivery_limiter import DeliveryLimiter
-from prloom.engine.plan.dependencies import PlanDependencies, Triager
+from prloom.engine.plan.dependencies import BackgroundTasks, BridgeAccess, DeliveryLimiter, PlanDependencies, Triager
 from prloom.engine.plan.plugin_set import PluginSet
-from prloom.engine.plan.rules import Rules
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanRuntime, Rules
 from prloom.engine.plan_registry import GoneError, PlanRegistry
 from prloom.engine.polling import network
 from prloom.engine.polling.network import Connect, Network
@@ -31,6 +27,7 @@ from prloom.engine.polling.pollers import Pollers
 from prloom.engine.work_queue import WorkQueue
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridges
+from prloom.model import record
 from prloom.storage import paths
 
 log = logging.getLogger(__name__)
@@ -58,7 +55,7 @@ class Dispatcher:
         self.board = board
         self.bridges = bridges
         self.clock = clock
-        self._crew = plugin_set
+        self.plugin_set = plugin_set
         board.plugins = plugin_set.keys
         self._triager = triager
         self._rules = rules
@@ -69,11 +66,13 @@ class Dispatcher:
         self._watcher: FileWatcher | None = None
         self._buses: Mapping[str, str] = {}
         self._horizon: datetime | None = None
-        self._turns = DeliveryLimiter()
-        self._wakes = WorkQueue()
-        self._jobs = BackgroundTasks(self._wakes.rouse)
+        self._queue = WorkQueue()
+        self._tasks = BackgroundTasks(self._queue.add)
+        self._bridge_access = BridgeAccess(
+            bridges, self._pollers.context, self._network.secrets, self._pollers.look_up, DeliveryLimiter()
+        )
         self._ticked_at = self._looked_at = clock()
-        self._troubles = Health()
+        self._health = Health()
 
     # ---- the two ways to run
 
@@ -83,8 +82,8 @@ class Dispatcher:
         Raises GoneError where prloom's own folder was removed meanwhile.
         """
         try:
-            await self._crew.start()
-            self._troubles.begin(self.board.local)
+            await self.plugin_set.start()
+            self._health.begin(self.board.local)
             watcher = self._watcher = FileWatcher()
             async with asyncio.TaskGroup() as group:
                 notices = group.create_task(self._notice(watcher))
@@ -102,15 +101,15 @@ class Dispatcher:
         that puts an event off for a second could keep this from ever ending.
         """
         try:
-            await self._crew.start()
+            await self.plugin_set.start()
             self._horizon = self.clock()
             self.poll()
             self.tick()
-            while self._jobs or self._wakes:
-                if not self._wakes:
-                    await self._jobs.wait()
+            while self._tasks or self._queue:
+                if not self._queue:
+                    await self._tasks.wait()
                 self._close_the_door()
-                self._work_through(self._wakes.drain())
+                self._work_through(self._queue.drain())
                 await asyncio.sleep(0)
             self._publish()
         finally:
@@ -118,7 +117,7 @@ class Dispatcher:
 
     def poll(self) -> None:
         """Have every bridge asked, whatever its interval says; one that is just being asked is asked once more."""
-        self._pollers.want()
+        self._pollers.request_all()
 
     def tick(self) -> None:
         """Do all that can be done now, and begin what takes time; costs the same however much history there is."""
@@ -141,13 +140,13 @@ class Dispatcher:
     async def _stop(self) -> None:
         """End what is at work; nothing is lost by that, it is found out by the next start."""
         try:
-            await self._jobs.end()
+            await self._tasks.end()
         finally:
             try:
-                await self._crew.stop()
+                await self.plugin_set.stop()
                 await self._network.close()
             finally:
-                self._troubles.close()
+                self._health.close()
                 if self._watcher is not None:
                     self._watcher.close()
                 self.board.close()
@@ -157,13 +156,13 @@ class Dispatcher:
         self.board.take_up(self._rules)
         self._drop_lost()
         if self._watcher is not None and self._watcher.wants(self.board.runtimes):
-            self._buses = {f"{runtime.local.path}/{paths.BUS}": runtime.id for runtime in self.board.all()}
+            self._buses = {f"{runtime.folders.local.path}/{paths.BUS}": runtime.id for runtime in self.board.all()}
             self._watcher.follow([*self._buses, self.board.local.path])
 
     def _drop_lost(self) -> None:
         """End what is at work on plans that are gone: it could write nothing any more."""
         while self.board.lost:
-            self._jobs.cancel(self.board.lost.pop())
+            self._tasks.cancel(self.board.lost.pop())
 
     # ---- one tick's parts
 
@@ -172,28 +171,28 @@ class Dispatcher:
 
         A trouble that stays is told once.
         """
-        self._wakes.tick_wanted = False
+        self._queue.tick_wanted = False
         self._ticked_at = self.clock()
         for part in self._parts():
             try:
-                self._troubles.bear(part)
+                self._health.bear(part)
             except GoneError:
                 return False
         if self._watcher is None:
             unwatched = None
         else:
             unwatched = self._watcher.trouble
-        self._troubles.tell(self.clock() - self._ticked_at, self.board.untold(), unwatched)
+        self._health.tell(self.clock() - self._ticked_at, self.board.unreported_error(), unwatched)
         return True
 
     def _look_at_the_clock(self) -> None:
         """See that nothing waits for longer than it was to because the clock was turned back."""
         before, self._looked_at = self._looked_at, self.clock()
-        by = clock_rollback.by(before, self._looked_at)
+        by = record.rolled_back_by(before, self._looked_at)
         if by:
             log.warning("the clock was turned back by %s; prloom adjusts the times, so that nothing waits longer", by)
-            for each in (self.board, self._pollers, self._crew):
-                each.turn_back(by)
+            for each in (self.board, self._pollers, self.plugin_set):
+                each.shift(by)
 
     def _obey(self) -> None:
         """Carry out what other commands ask for."""
@@ -201,19 +200,19 @@ class Dispatcher:
             self.poll()
 
     def _poll(self) -> None:
-        self._pollers.begin(partial(self._jobs.spawn, None), lambda plan_ids: self._wakes.rouse(*plan_ids))
+        self._pollers.begin(partial(self._tasks.spawn, None), lambda plan_ids: self._queue.add(*plan_ids))
 
     def _close_the_door(self) -> None:
         """Once all bridges have been asked, take in what stands on the buses by now, and nothing that comes later."""
         if self._pollers:
             return
         for runtime in self.board.all():
-            if runtime.read_to is None and not runtime.resting(self.clock()):
+            if runtime.read_to is None and not runtime.failure.active(self.clock()):
                 try:
                     runtime.read_to = runtime.event_store.events.end()
                 except PrloomError as error:
-                    runtime.trouble(str(error))
-                self._wakes.rouse(runtime.id)
+                    runtime.fail(str(error))
+                self._queue.add(runtime.id)
 
     def _work_through_all(self) -> None:
         for runtime in self.board.stirred:  # looked at just now
@@ -228,28 +227,25 @@ class Dispatcher:
         self._drop_lost()
 
     def _advance(self, runtime: PlanRuntime) -> None:
-        since, seen = self.clock(), self.board.at_rest.see(runtime)
-        if reconcile.reconcile(runtime, self._roster(runtime), self._hands(agents=bool(runtime.id))):
-            self._wakes.rouse(runtime.id)
+        since, stamp = self.clock(), self.board.idle_plans.stamp(runtime)
+        if reconcile.reconcile(runtime, self._roster(runtime), self.dependencies(agents=bool(runtime.id))):
+            self._queue.add(runtime.id)
         else:
-            self.board.at_rest.add(runtime, seen, since)
+            self.board.idle_plans.add(runtime, stamp, since)
 
     def _roster(self, runtime: PlanRuntime) -> Subscribers:
         without = runtime.rules.config.plugins.disabled
         if runtime.id:
-            return self._crew.roster(without)
-        return self._crew.repository_roster()
+            return self.plugin_set.roster(without)
+        return self.plugin_set.repository_roster()
 
-    def _hands(self, *, agents: bool) -> PlanDependencies:
+    def dependencies(self, *, agents: bool) -> PlanDependencies:
+        """Return what the work on a plan uses."""
         return PlanDependencies(
-            plugin_set=self._crew,
-            bridges=self.bridges,
+            plugin_set=self.plugin_set,
+            bridges=self._bridge_access,
             triager=self._triager,
-            context=self._pollers.context,
-            lookup=self._pollers.look_up,
-            spawn=self._jobs.spawn,
-            secrets=self._network.secrets,
-            turns=self._turns,
+            tasks=self._tasks,
             agents=agents,
             horizon=self._horizon,
         )
@@ -260,11 +256,11 @@ class Dispatcher:
         """Work through the plans that are woken until the time of the next tick has come, or somebody asks for one."""
         loop = asyncio.get_running_loop()
         end = loop.time() + tick.total_seconds()
-        while not self._wakes.tick_wanted and loop.time() < end:
-            if self._wakes:
-                self._work_through(self._wakes.drain())
+        while not self._queue.tick_wanted and loop.time() < end:
+            if self._queue:
+                self._work_through(self._queue.drain())
                 await asyncio.sleep(0)
-            elif not await self._wakes.wait(end, self._next):
+            elif not await self._queue.wait(end, self._next):
                 return
 
     def _next(self) -> float:
@@ -279,11 +275,11 @@ class Dispatcher:
         try:
             async for folder, name in watcher.changes():
                 if name == paths.CONTROL or folder is None:
-                    self._wakes.want_tick()
+                    self._queue.want_tick()
                 elif name == paths.EVENTS:
-                    self._wakes.rouse(self._buses.get(os.fspath(folder)))
+                    self._queue.add(self._buses.get(os.fspath(folder)))
         except OSError as error:
             log.warning("files are no longer watched (%s); prloom checks them at every tick", error)
 
     def _publish(self) -> None:
-        self.board.publish(self._crew.report(), self._pollers.reports(), self.clock())
+        self.board.publish(self.plugin_set.report(), self._pollers.reports(), self.clock())

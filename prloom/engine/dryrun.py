@@ -25,9 +25,8 @@ from prloom.engine.bus import entries, plans
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.plan.rules import rules
-from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.plan.services import HookServices
+from prloom.engine.plan.plugin_set import HookServices
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, rules
 from prloom.engine.plan_registry import REPOSITORY, PlanRegistry
 from prloom.errors import AgentError, PrloomError
 from prloom.model.action import Action, React
@@ -35,6 +34,7 @@ from prloom.model.decision import Decision
 from prloom.model.event import Event
 from prloom.model.position import Cursor
 from prloom.model.record import Json
+from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.reader import JournalReader
@@ -110,11 +110,11 @@ class Abstainer:
         self._agent = stages.stage(config, "triage").agent
         self._board = board
 
-    def turn(self) -> asyncio.Semaphore:
-        """Return something that anybody may hold at any time."""
+    def slot(self) -> asyncio.Semaphore:
+        """Return a semaphore that is free: nothing is run."""
         return asyncio.Semaphore()
 
-    def sweep(self, runtime: PlanRuntime) -> None:
+    def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
         """Leave the runs of the real dispatcher alone."""
 
     def services(self, runtime: PlanRuntime) -> Services:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from prloom.agents import registry
 from prloom.api.http import UsesHttp
-from prloom.config import presets, stages
+from prloom.config import loading, stages
 from prloom.config.models import Config
 from prloom.engine import assembly
 from prloom.engine.bus import plans
-from prloom.engine.views import lost
+from prloom.engine.views import plan_names
 from prloom.engine.views.doctor import Finding, Severity
 from prloom.errors import PrloomError
 from prloom.storage import paths
@@ -62,7 +62,7 @@ def of_other_checkouts(where: RepositoryPaths) -> Iterator[Finding]:
 def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
     """Yield the plans that are lost or half made."""
     adopted = set(plans.ids(where))
-    for found in lost.plans(where):
+    for found in plan_names.lost_plans(where):
         if found.counts is not None:
             counts = found.counts.words()
         else:
@@ -111,7 +111,7 @@ def of_agents(config: Config, root: Path, environ: Mapping[str, str] = os.enviro
 def of_presets(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
     """Yield the plans whose preset is not configured, and the keys of presets that have no effect on a plan."""
     for name, preset in config.presets.items():
-        for key in presets.without_effect(preset):
+        for key in loading.keys_without_effect(preset):
             what = f"{key} has no effect in a preset, because it applies to the whole repository"
             yield _finding("warning", what, f"preset {name}", "move it out of the preset, or remove it")
     for plan_id in plans.ids(where):

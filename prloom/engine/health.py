@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from prloom import errors
-from prloom.engine import failures
 from prloom.engine.plan_registry import GoneError
 from prloom.errors import PrloomError
 from prloom.storage.health_file import HealthFile
@@ -42,10 +41,10 @@ class Health:
             trouble = str(error)
             if trouble != self._of.get(name):
                 log.warning("%s", trouble)
-        except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
+        except Exception as error:  # noqa: BLE001 - `errors.log_failure` logs it
             trouble = errors.describe(error)
             if trouble != self._of.get(name):
-                failures.tell(log, error, "the dispatcher continues without it")
+                errors.log_failure(log, error, "the dispatcher continues without it")
         self._of[name] = trouble
 
     def tell(self, took: timedelta, *others: str | None) -> None:

@@ -1,66 +1,123 @@
-"""Know which desks there was nothing left to do at: hundreds of them cost one look each in a tick."""
+"""Know the plans with nothing left to do: hundreds of them cost one stat call each in a tick."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from math import inf
+from typing import NamedTuple
 
-from prloom.engine.bus import stillness
-from prloom.engine.bus.stillness import IdlePlan, PlanStamp
 from prloom.engine.plan import reconcile
 from prloom.engine.plan.runtime import PlanRuntime
+from prloom.model.plan import Plan
+from prloom.model.state import DispatchState
+from prloom.storage import file_stamp, paths, segments
+from prloom.storage.file_stamp import FileStamp
 
 _FEW = 9
-"""Desks that are all worked through in each tick: it costs next to nothing."""
+"""Plans that are all worked through in each tick: it costs next to nothing."""
+
+
+class PlanStamp(NamedTuple):
+    """The files that can bring work to a plan, as they were before it was worked through."""
+
+    files: tuple[str, ...]
+    stamps: tuple[FileStamp | None, ...]
+
+    def is_current(self) -> bool:
+        """Return whether the files are still the same."""
+        return tuple(map(file_stamp.at, self.files)) == self.stamps
+
+
+class IdlePlan(NamedTuple):
+    """A plan with nothing left to do, until something happens to it or, at `until`, something is due.
+
+    Whatever this process does to a plan makes it another state, or another plan: values that never change.
+    """
+
+    runtime: PlanRuntime
+    state: DispatchState
+    plan: Plan
+    until: float
+    file: str
+    stamp: FileStamp | None
+    more: PlanStamp
 
 
 class IdlePlans:
-    """The desks at rest, by their plans' ids."""
+    """The idle plans, by their ids."""
 
     def __init__(self) -> None:
-        self._still: dict[str, IdlePlan] = {}
-        self._turn = 0
+        self._idle: dict[str, IdlePlan] = {}
+        self._next_checked = 0
 
-    def see(self, runtime: PlanRuntime) -> PlanStamp:
-        """Look at what can bring work to a plan, before it is worked through."""
-        return stillness.see(runtime.local.path, runtime.event_store.state)
+    def stamp(self, runtime: PlanRuntime) -> PlanStamp:
+        """Return the stamp of what can bring work to a plan; take it before the plan is worked through."""
+        return _stamp(runtime.folders.local.path, runtime.event_store.state)
 
-    def add(self, runtime: PlanRuntime, seen: PlanStamp, since: datetime) -> None:
-        """Let a plan rest that there was nothing left to do for when it was worked through, at `since`."""
-        if runtime.torn is not None or not runtime.usable:
+    def add(self, runtime: PlanRuntime, before: PlanStamp, since: datetime) -> None:
+        """Add a plan with nothing left to do when it was worked through, at `since`; its stamp was taken before."""
+        if runtime.torn_line is not None or not runtime.usable:
             self.drop(runtime.id)
             return
         due = reconcile.next_time(runtime, since)
-        self._still[runtime.id] = stillness.still(runtime, seen, inf if due is None else due.timestamp())
+        until = inf
+        if due is not None:
+            until = due.timestamp()
+        more = PlanStamp(before.files[1:], before.stamps[1:])
+        self._idle[runtime.id] = IdlePlan(
+            runtime, runtime.event_store.state, runtime.plan, until, before.files[0], before.stamps[0], more
+        )
 
     def drop(self, plan_id: str) -> None:
-        """Take a plan to be at rest no more."""
-        self._still.pop(plan_id, None)
+        """Have a plan worked through in the next tick."""
+        self._idle.pop(plan_id, None)
 
     def clear(self) -> None:
-        """Take no plan to be at rest."""
-        self._still.clear()
+        """Have every plan worked through in the next tick."""
+        self._idle.clear()
 
-    def stirring(self, plan_ids: Sequence[str], now: datetime) -> Collection[str]:
-        """Return which of these plans something may have happened to, and in turn one more, whatever is known of it."""
+    def changed(self, plan_ids: Sequence[str], now: datetime) -> Collection[str]:
+        """Return which of these plans are not idle any more, and in turn one that is, whatever its files say."""
         if len(plan_ids) <= _FEW:
             return plan_ids
-        self._turn = (self._turn + 1) % len(plan_ids)
-        if len(self._still) < len(plan_ids):
-            restless = plan_ids
-        else:
-            restless = ()
-        return {
-            plan_ids[self._turn],
-            *(plan_id for plan_id in restless if plan_id not in self._still),
-            *stillness.stirred(self._still, now.timestamp()),
-        }
+        self._next_checked = (self._next_checked + 1) % len(plan_ids)
+        found = {plan_ids[self._next_checked], *_changed(self._idle, now.timestamp())}
+        if len(self._idle) < len(plan_ids):
+            found.update(plan_id for plan_id in plan_ids if plan_id not in self._idle)
+        return found
 
     def next_times(self, runtimes: Collection[PlanRuntime], since: datetime) -> Iterator[float]:
         """Yield when something of each plan is due first after a time, in seconds since the epoch."""
         after = since.timestamp()
-        yield from [still.until for still in self._still.values() if after < still.until < inf]
-        for runtime in runtimes if len(self._still) < len(runtimes) else ():
-            if runtime.id not in self._still and (due := reconcile.next_time(runtime, since)) is not None:
+        yield from [idle.until for idle in self._idle.values() if after < idle.until < inf]
+        if len(self._idle) >= len(runtimes):
+            return
+        for runtime in runtimes:
+            if runtime.id not in self._idle and (due := reconcile.next_time(runtime, since)) is not None:
                 yield due.timestamp()
+
+
+def _stamp(local: str, state: DispatchState) -> PlanStamp:
+    """Return the stamp of the files of a plan with this `prloom/.local`.
+
+    They are its journal of events, the segment before if that one was closed (a line may still come there), and its
+    text if a TODO is waited for.
+    """
+    bus = f"{local}/{paths.BUS}"
+    files = [f"{bus}/{paths.EVENTS}"]
+    if state.cursor.segment > 1:
+        files.append(f"{bus}/{segments.archive(paths.EVENTS, state.cursor.segment - 1)}")
+    if state.todos:
+        files.append(f"{local}/{paths.PLAN_TEXT}")
+    return PlanStamp(tuple(files), tuple(map(file_stamp.at, files)))
+
+
+def _changed(plans: dict[str, IdlePlan], now: float) -> Iterator[str]:
+    """Yield the ids of the plans to which something may have happened; hundreds of them are idle in each tick."""
+    stamp_at = file_stamp.at
+    for plan_id, (runtime, state, plan, until, file, stamp, more) in plans.items():
+        is_untouched = runtime.event_store.state is state and runtime.plan is plan and now < until
+        if is_untouched and stamp_at(file) == stamp and (not more.files or more.is_current()):
+            continue
+        yield plan_id

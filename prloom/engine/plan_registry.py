@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from prloom import errors
-from prloom.engine import failures
+from prloom.core.activity import RunningWork
 from prloom.engine.bus import history, plans
 from prloom.engine.bus.adopted import AdoptedPlans
 from prloom.engine.bus.event_store import ROTATE_AT, Clock
@@ -17,12 +17,10 @@ from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.idle_plans import IdlePlans
-from prloom.engine.plan.rules import Rules, rules
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, Rules, is_triaging, rules
 from prloom.engine.publisher import Publisher, Told
 from prloom.errors import ConfigError, PrloomError, StorageError
 from prloom.model import record
-from prloom.model.activity import Work
 from prloom.model.plan import Plan
 from prloom.storage import fd_limit, paths, quarantine
 from prloom.storage.disk import REAL, Disk
@@ -65,7 +63,7 @@ class PlanRegistry:
         self.lost: list[PlanRuntime] = []
         self.plugins: Sequence[str] = ()
         self.stirred: tuple[PlanRuntime, ...] = ()
-        self.at_rest = IdlePlans()
+        self.idle_plans = IdlePlans()
         self._listing = plans.PlanListing(repository)
         self._present: tuple[str, ...] = ()
         self._disk = disk
@@ -101,7 +99,7 @@ class PlanRegistry:
                 self._let_go(plan_id)
             self.unreadable = {plan_id: why for plan_id, why in self.unreadable.items() if plan_id in present}
             self._present = present
-        stirring = self.at_rest.stirring((REPOSITORY, *self.runtimes), self.clock())
+        stirring = self.idle_plans.changed((REPOSITORY, *self.runtimes), self.clock())
         stirred = [self.look(plan_id) for plan_id in sorted(stirring)]  # git is not asked about those at rest
         if len(self.runtimes) < len(present):
             missing = [plan_id for plan_id in present if plan_id not in self.runtimes]
@@ -118,21 +116,21 @@ class PlanRegistry:
 
     def next_times(self, since: datetime) -> Iterator[float]:
         """Yield when something of each plan is due first after a time, in seconds since the epoch."""
-        return self.at_rest.next_times((*self.all(),), since)
+        return self.idle_plans.next_times((*self.all(),), since)
 
     def look(self, plan_id: str) -> PlanRuntime | None:
         """Return a plan's desk if its folder is still what was opened, and its commit brings nothing into it."""
         if plan_id == REPOSITORY:
             return self.repository
         runtime = self.runtimes.get(plan_id)
-        if runtime is None or runtime.resting(self.clock()):
+        if runtime is None or runtime.failure.active(self.clock()):
             return runtime
         try:
-            problem = self._guard.problem(runtime.worktree)
+            problem = self._guard.problem(runtime.folders.worktree)
         except PrloomError as error:
-            runtime.trouble(str(error))
+            runtime.fail(str(error))
             return runtime
-        if problem is None and runtime.stands():
+        if problem is None and runtime.folders.unchanged():
             return runtime
         self._let_go(plan_id)
         return None
@@ -143,15 +141,16 @@ class PlanRegistry:
             raise GoneError(f"{self.local.path} was removed while prloom ran; start prloom again")
         self._lock.touch()
 
-    def untold(self) -> str | None:
-        """Return trouble of a plan that it could not write down itself; a plan in trouble is looked at in each tick."""
-        return next((runtime.untold for runtime in self.stirred if runtime.untold is not None), None)
+    def unreported_error(self) -> str | None:
+        """Return an error that could not be written to its plan's state, if there is one."""
+        unreported = (runtime.unreported_error for runtime in self.stirred)
+        return next((error for error in unreported if error is not None), None)
 
-    def turn_back(self, by: timedelta) -> None:
-        """Look at everything anew, for what was due by a clock that was turned back is due sooner than it says."""
-        self.at_rest.clear()
+    def shift(self, by: timedelta) -> None:
+        """End waits when they were to end, now that the clock was turned back; check every plan anew."""
+        self.idle_plans.clear()
         for runtime in self.all():
-            runtime.turn_back(by)
+            runtime.failure.shift(by)
 
     def publish(self, plugins: Told, bridges: Told, now: datetime) -> None:
         """Tell `prloom status` of the plugins, the bridges and the plans that could not be opened, where that is new.
@@ -203,9 +202,9 @@ class PlanRegistry:
             self.unreadable.pop(plan_id, None)
         except PrloomError as error:
             self._warn(plan_id, str(error))
-        except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
+        except Exception as error:  # noqa: BLE001 - `errors.log_failure` logs it
             if plan_id not in self.unreadable:
-                failures.tell(log, error, f"plan {plan_id} cannot be opened")
+                errors.log_failure(log, error, f"plan {plan_id} cannot be opened")
             self.unreadable[plan_id] = errors.explain(error) or f"a bug in prloom: {errors.describe(error)}"
 
     def _warn(self, plan_id: str, error: str) -> None:
@@ -215,7 +214,7 @@ class PlanRegistry:
 
     def _let_go(self, plan_id: str) -> None:
         runtime = self.runtimes.pop(plan_id)
-        self.at_rest.drop(plan_id)
+        self.idle_plans.drop(plan_id)
         log.warning("plan %s was closed", plan_id)
         runtime.close()
         self.lost.append(runtime)
@@ -244,9 +243,7 @@ class PlanRegistry:
             worktree = self.paths.root
         return PlanRuntime(
             plan,
-            repo_root=self.paths.root,
-            worktree=worktree,
-            local=local,
+            PlanFolders(self.paths.root, worktree, local),
             shared=self._shared,
             issued=IssuedPosts(self.local, plan, self.clock, self.plugins),
             rules=of,
@@ -256,10 +253,11 @@ class PlanRegistry:
 
     def _work(self) -> Mapping[str, Any]:
         """Return what is under way now; the agents' runs stand in the decision logs."""
-        at_work = [runtime for runtime in self.all() if runtime.hooks_running or runtime.awaits_agent]
-        hooks = tuple(hook for runtime in at_work for hook in runtime.hooks_running)
-        waiting = tuple(runtime.id for runtime in at_work if runtime.awaits_agent and not runtime.in_run)
-        told: Mapping[str, Any] = record.to_wire(Work(hooks=hooks, waiting=waiting))
+        at_work = [runtime for runtime in self.all() if runtime.in_flight.hooks or runtime.in_flight.agent_queued]
+        hooks = tuple(hook for runtime in at_work for hook in runtime.in_flight.hooks)
+        queued = [runtime for runtime in at_work if runtime.in_flight.agent_queued]
+        waiting = tuple(runtime.id for runtime in queued if not is_triaging(runtime.event_store.state))
+        told: Mapping[str, Any] = record.to_wire(RunningWork(hooks=hooks, waiting=waiting))
         return told
 
     def _own_trouble(self) -> Mapping[str, str]:

@@ -17,7 +17,7 @@ class WorkQueue:
     def __bool__(self) -> bool:
         return bool(self._plans)
 
-    def rouse(self, *plan_ids: str | None) -> None:
+    def add(self, *plan_ids: str | None) -> None:
         """Have plans worked through again before anything else happens; None is no plan, and ends a wait too."""
         self._plans.update(plan_id for plan_id in plan_ids if plan_id is not None)
         self._something.set()

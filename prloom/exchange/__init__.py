@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prloom.exchange.message import Draft, Message
     from prloom.exchange.validation import draft
 
-_HOME = {
+_MODULES = {
     "AsyncExchange": "aio",
     "AsyncClaimedMessage": "aio",
     "Checked": "exchange",
@@ -35,7 +35,7 @@ _HOME = {
     "MessageEntry": "claim",
     "Exchange": "exchange",
     "ExchangeError": "errors",
-    "ClaimedMessage": "held",
+    "ClaimedMessage": "claimed_message",
     "KeyTakenError": "errors",
     "MemoryStore": "memory",
     "Message": "message",
@@ -44,7 +44,7 @@ _HOME = {
     "StoreError": "errors",
     "TopicStats": "claim",
     "UnknownMessageError": "errors",
-    "draft": "drafting",
+    "draft": "validation",
 }
 
 __all__ = [
@@ -89,8 +89,8 @@ def connect_async(name: str | os.PathLike[str] | None = None) -> AsyncExchange:
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever the module has)
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 (likewise)
 
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,56 +1,82 @@
-"""The exchange for asynchronous programs: the same words, awaited; the store works in threads, waiting does not."""
+"""The exchange for asynchronous programs: the same names, awaited; calls to the store use threads, waiting does not."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Self, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar, Unpack
 
-from prloom.exchange import validation
+from prloom.exchange.claimed_message import ClaimedMessage
 from prloom.exchange.errors import ExchangeError, StoreError
-from prloom.exchange.protocol import PAGE, MessageFilter
+from prloom.exchange.notifier import Wait
+from prloom.exchange.protocol import PAGE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
     from types import TracebackType
 
     from prloom.exchange.claim import Claim, Delivery, Ended, MessageEntry, Settled, Settlement, TopicStats
-    from prloom.exchange.claimed_message import ClaimedMessage
     from prloom.exchange.exchange import Checked, Exchange
     from prloom.exchange.message import Draft, Message, Metadata
-    from prloom.exchange.options import Publishing, Working
+    from prloom.exchange.notifier import Steps
     from prloom.exchange.protocol import Listener
+    from prloom.exchange.validation import ClaimOptions, PublishOptions
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
 
 _CLOSED = "the exchange was closed; open it again"
 
 
-class AsyncClaimedMessage:
-    """A claim in hand; see `ClaimedMessage`, whose every method is here to be awaited."""
+async def _finish(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Return what a call in a thread returns; a task that is cancelled meanwhile waits for the call's end first.
 
-    def __init__(self, held: ClaimedMessage) -> None:
-        self.held = held
-        self.message = held.message
-        self.delivery = held.delivery
+    So nothing uses the claim or the store any more when the task has ended. A claim that the call made is released.
+    """
+    running = asyncio.get_running_loop().run_in_executor(None, partial(call, *args, **kwargs))
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        return running.result()
+    with suppress(ExchangeError):
+        result = running.result()
+        if isinstance(result, ClaimedMessage):
+            await asyncio.to_thread(result.release)
+    raise cancelled
+
+
+class AsyncClaimedMessage:
+    """A claimed message; its methods are those of `ClaimedMessage`, awaited."""
+
+    def __init__(self, claimed: ClaimedMessage) -> None:
+        self.claimed = claimed
+        self.message = claimed.message
+        self.delivery = claimed.delivery
 
     @property
     def id(self) -> str:
         """The claim's id."""
-        return self.held.id
+        return self.claimed.id
 
     @property
     def claim(self) -> Claim:
-        """The claim as it was last seen."""
-        return self.held.claim
+        """The claim, as of the last call to the store."""
+        return self.claimed.claim
 
     async def renew(self, lease: timedelta | None = None) -> Claim:
-        """Hold the claim from now on for as long as it was asked for, or for `lease`."""
-        return await asyncio.to_thread(self.held.renew, lease)
+        """Extend the claim: it lasts from now on for as long as it was requested for, or for `lease`."""
+        return await asyncio.to_thread(self.claimed.renew, lease)
 
     async def complete(self, body: str, *, topic: str | None = None, metadata: Metadata | None = None) -> Settled:
         """End the claim as completed, and publish the reply."""
-        return await asyncio.to_thread(self.held.complete, body, topic=topic, metadata=metadata)
+        return await _finish(self.claimed.complete, body, topic=topic, metadata=metadata)
 
     async def fail(
         self,
@@ -61,20 +87,20 @@ class AsyncClaimedMessage:
         metadata: Metadata | None = None,
         retry: bool = False,
     ) -> Settled:
-        """End the claim as failed, for good or to be tried again."""
-        return await asyncio.to_thread(self.held.fail, error, body=body, topic=topic, metadata=metadata, retry=retry)
+        """End the claim as failed, finally or to be tried again."""
+        return await _finish(self.claimed.fail, error, body=body, topic=topic, metadata=metadata, retry=retry)
 
     async def time_out(self, error: str, *, metadata: Metadata | None = None) -> Settled:
         """End the claim as timed out."""
-        return await asyncio.to_thread(self.held.time_out, error, metadata=metadata)
+        return await _finish(self.claimed.time_out, error, metadata=metadata)
 
     async def release(self, reason: str = "handed back") -> Settled:
         """End the claim without counting the attempt."""
-        return await asyncio.to_thread(self.held.release, reason)
+        return await _finish(self.claimed.release, reason)
 
     async def settle(self, settlement: Settlement) -> Settled:
-        """End the claim as a value says."""
-        return await asyncio.to_thread(self.held.settle, settlement)
+        """End the claim as the settlement says."""
+        return await _finish(self.claimed.settle, settlement)
 
     async def __aenter__(self) -> Self:
         return self
@@ -82,18 +108,18 @@ class AsyncClaimedMessage:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.shield(asyncio.to_thread(self.held.__exit__, kind, error, trace))
+        await _finish(self.claimed.__exit__, kind, error, trace)
 
 
 class AsyncExchange:
-    """An exchange whose every method is awaited; the words are those of `Exchange`. Close it at the end."""
+    """An exchange whose methods are those of `Exchange`, awaited. Close it at the end."""
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
         self._closed = False
         self._waiting: set[asyncio.Future[None]] = set()
 
-    async def publish(self, topic: str, body: str, **options: Unpack[Publishing]) -> Message:
+    async def publish(self, topic: str, body: str, **options: Unpack[PublishOptions]) -> Message:
         """Publish a message, and return it when it is on disk; see `Exchange.publish`."""
         return await asyncio.to_thread(self.exchange.publish, topic, body, **options)
 
@@ -101,63 +127,32 @@ class AsyncExchange:
         """Publish drafts in this order, all or none."""
         return await asyncio.to_thread(self.exchange.publish_all, drafts)
 
-    async def claim(self, topics: str | Iterable[str], **options: Unpack[Working]) -> AsyncClaimedMessage | None:
+    async def claim(self, topics: str | Iterable[str], **options: Unpack[ClaimOptions]) -> AsyncClaimedMessage | None:
         """Claim the next message of these topics; None where none is ready."""
-        claiming = asyncio.create_task(asyncio.to_thread(self.exchange.claim, topics, **options))
-        try:
-            held = await asyncio.shield(claiming)
-        except asyncio.CancelledError:
-            with suppress(ExchangeError):  # a claim that nobody is there to get
-                if (unwanted := await claiming) is not None:
-                    await asyncio.to_thread(unwanted.release)
-            raise
-        if held is None:
+        claimed = await _finish(self.exchange.claim, topics, **options)
+        if claimed is None:
             return None
-        return AsyncClaimedMessage(held)
+        return AsyncClaimedMessage(claimed)
 
     async def claims(
-        self, topics: str | Iterable[str], *, patience: timedelta | None = None, **options: Unpack[Working]
+        self, topics: str | Iterable[str], *, patience: timedelta | None = None, **options: Unpack[ClaimOptions]
     ) -> AsyncIterator[AsyncClaimedMessage]:
         """Yield claims as messages come, for ever, or until none came for as long as `patience`."""
-        wanted = validation.checked_topics(topics)
-        listener = await asyncio.to_thread(self.exchange.store.listen)
-        try:
-            end = _end(patience)
-            while True:
-                held = await self.claim(wanted, **options)
-                if held is not None:
-                    yield held
-                    end = _end(patience)
-                elif end is not None and time.monotonic() >= end:
-                    return
-                else:
-                    await self._wait(listener, await asyncio.to_thread(self.exchange.pause, listener, wanted, end))
-        finally:
-            listener.close()
+        async with aclosing(self._found(self.exchange.claim_steps(topics, patience=patience, **options))) as found:
+            async for claimed in found:
+                yield AsyncClaimedMessage(claimed)
 
     async def request(
-        self, topic: str, body: str, *, patience: timedelta | None = None, **options: Unpack[Publishing]
+        self, topic: str, body: str, *, patience: timedelta | None = None, **options: Unpack[PublishOptions]
     ) -> Message | None:
-        """Publish a message and return the first reply to it; None where none came in time (the work goes on)."""
+        """Publish a message and return the first reply to it; None where none came in time (the work continues)."""
         published = await self.publish(topic, body, **options)
         return await self.wait_for_reply(published.id, patience=patience)
 
     async def wait_for_reply(self, message_id: str, *, patience: timedelta | None = None) -> Message | None:
         """Return the first reply to a message, waiting for it; None where none came in time."""
-        store = self.exchange.store
-        listener = await asyncio.to_thread(store.listen)
-        try:
-            end = _end(patience)
-            while True:
-                await asyncio.to_thread(store.expire)
-                replies = await asyncio.to_thread(store.read, MessageFilter(replies_to=message_id, limit=1))
-                if replies or (end is not None and time.monotonic() >= end):
-                    if replies:
-                        return replies[0]
-                    return None
-                await self._wait(listener, await asyncio.to_thread(self.exchange.pause, listener, (), end))
-        finally:
-            listener.close()
+        async with aclosing(self._found(self.exchange.reply_steps(message_id, patience=patience))) as replies:
+            return await anext(replies, None)
 
     async def message(self, message_id: str) -> Message:
         """Return a message; raises UnknownMessageError."""
@@ -180,33 +175,22 @@ class AsyncExchange:
         patience: timedelta | None = None,
     ) -> AsyncIterator[Message]:
         """Yield messages by publication, and then as they come; see `Exchange.follow`."""
-        listener = await asyncio.to_thread(self.exchange.store.listen)
-        try:
-            end = _end(patience)
-            while True:
-                found = await self.read(topic=topic, conversation=conversation, since=since)
-                for message in found:
-                    since = message.id
+        steps = self.exchange.follow_steps(topic=topic, conversation=conversation, since=since, patience=patience)
+        async with aclosing(self._found(steps)) as pages:
+            async for page in pages:
+                for message in page:
                     yield message
-                if found:
-                    end = _end(patience)
-                elif end is not None and time.monotonic() >= end:
-                    return
-                else:
-                    await self._wait(listener, await asyncio.to_thread(self.exchange.pause, listener, (), end))
-        finally:
-            listener.close()
 
     async def inspect(self, message_id: str) -> MessageEntry:
-        """Return a message with how it stands and all its claims; raises UnknownMessageError."""
+        """Return a message with its delivery and all its claims; raises UnknownMessageError."""
         return await asyncio.to_thread(self.exchange.inspect, message_id)
 
     async def check(self, conversation_id: str) -> Checked:
-        """Return how a conversation stands; raises UnknownMessageError where there is none."""
+        """Return the outcome of a conversation; raises UnknownMessageError where there is none."""
         return await asyncio.to_thread(self.exchange.check, conversation_id)
 
     async def stats(self) -> tuple[TopicStats, ...]:
-        """Return how each topic stands, by name."""
+        """Return counts, ages and rates of each topic, by name."""
         return await asyncio.to_thread(self.exchange.stats)
 
     async def cancel(self, message_id: str, reason: str = "cancelled") -> Message:
@@ -218,25 +202,25 @@ class AsyncExchange:
         return await asyncio.to_thread(self.exchange.retry, message_id)
 
     async def prune(self, older_than: timedelta) -> int:
-        """Remove conversations that ended longer ago; returns how many messages are gone."""
+        """Remove conversations that ended longer ago; return how many messages were removed."""
         return await asyncio.to_thread(self.exchange.prune, older_than)
 
-    async def track(self, conversation_id: str) -> None:
-        """Have a notifier told when the conversation has ended."""
-        await asyncio.to_thread(self.exchange.track, conversation_id)
+    async def subscribe(self, conversation_id: str) -> None:
+        """Have a notifier report the conversation's end."""
+        await asyncio.to_thread(self.exchange.subscribe, conversation_id)
 
     async def claim_notifications(
         self, lease: timedelta = timedelta(minutes=1), limit: int = PAGE
     ) -> tuple[Ended, ...]:
-        """Take tracked conversations that ended; call `told` for each before the lease is over."""
+        """Claim the ends of conversations that are to be reported; acknowledge each before the lease is over."""
         return await asyncio.to_thread(self.exchange.claim_notifications, lease, limit)
 
     async def ack_notification(self, ended: Ended) -> bool:
-        """Say that it was told; False where another notifier has it."""
+        """Record that a conversation's end was reported; return False if another notifier has claimed it since."""
         return await asyncio.to_thread(self.exchange.ack_notification, ended)
 
     async def close(self) -> None:
-        """Let go of the store; a task that waits for something gets a StoreError."""
+        """Close the store; a task that waits for something gets a StoreError."""
         self._closed = True
         for woken in self._waiting:
             _wake(woken)
@@ -249,8 +233,19 @@ class AsyncExchange:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    async def _found(self, steps: Steps[T]) -> AsyncGenerator[T, None]:
+        """Yield what a loop finds; the loop runs in a thread, and its waits in the event loop."""
+        try:
+            while (step := await _finish(next, steps, None)) is not None:
+                if isinstance(step, Wait):
+                    await self._wait(step.listener, step.limit)
+                else:
+                    yield step
+        finally:
+            steps.close()
+
     async def _wait(self, listener: Listener, limit: timedelta) -> None:
-        """Return when the listener hears something, at the latest after `limit`; other tasks run meanwhile."""
+        """Wait until the listener hears something, at most for `limit`, while other tasks run."""
         if self._closed:
             raise StoreError(_CLOSED)
         fd = listener.fileno()
@@ -279,9 +274,3 @@ class AsyncExchange:
 def _wake(woken: asyncio.Future[None]) -> None:
     if not woken.done():
         woken.set_result(None)
-
-
-def _end(patience: timedelta | None) -> float | None:
-    if patience is None:
-        return None
-    return time.monotonic() + patience.total_seconds()

@@ -1,13 +1,18 @@
-"""Claims: who works, or worked, on a message, what became of that, and how the message stands."""
+"""Claims: which worker has, or had, a message and with what result; and the delivery state of messages."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
 from prloom.exchange.message import ExchangeValue, Message, Metadata
+
+if TYPE_CHECKING:
+    from prloom.exchange.protocol import ClaimTaken
 
 ClaimStatus: TypeAlias = Literal["active", "completed", "failed", "timed_out", "expired", "cancelled"]
 State: TypeAlias = Literal["ready", "leased", "done", "dead"]
@@ -16,10 +21,11 @@ Ending: TypeAlias = Literal["completed", "failed", "timed_out", "cancelled", "de
 
 DEFAULT_LEASE = timedelta(seconds=90)
 DEFAULT_ATTEMPTS = 5
+_MOST_CACHED = 10_000  # claims of one client; for more, a store reads them
 
 
 class Claim(ExchangeValue, frozen=True, kw_only=True):
-    """One worker's turn at a message; its id is the token without which the claim cannot be renewed or settled."""
+    """One worker's attempt at a message; only with its id can the claim be renewed or settled."""
 
     id: str
     message_id: str
@@ -34,11 +40,11 @@ class Claim(ExchangeValue, frozen=True, kw_only=True):
 
 
 class Delivery(ExchangeValue, frozen=True, kw_only=True):
-    """How a message stands on its topic.
+    """The state of a message on its topic.
 
     `available_at` is None where it may be claimed at once. `attempts` counts the claims since it was published or
-    retried, less those handed back. `max_attempts` is None until a publisher or the first worker sets it. `reply` says
-    that it was made by settling another message.
+    retried, without those that were released. `max_attempts` is None until a publisher or the first worker sets it.
+    `reply` says that it was published by settling another message.
     """
 
     message_id: str
@@ -55,7 +61,7 @@ class Delivery(ExchangeValue, frozen=True, kw_only=True):
 
 
 class MessageEntry(ExchangeValue, frozen=True, kw_only=True):
-    """A message with all that happened to it, its claims in the order they were made."""
+    """A message with its delivery and its claims, in the order they were made."""
 
     message: Message
     delivery: Delivery
@@ -63,7 +69,7 @@ class MessageEntry(ExchangeValue, frozen=True, kw_only=True):
 
 
 class ClaimRequest(ExchangeValue, frozen=True, kw_only=True):
-    """What a worker asks for: the next message on any of these topics, for so long, as this one of that group."""
+    """A worker's request for the next message on any of these topics, for the time of `lease`."""
 
     topics: tuple[str, ...]
     group: str
@@ -81,7 +87,7 @@ class Completed(ExchangeValue, frozen=True, kw_only=True):
 
 
 class Failed(ExchangeValue, frozen=True, kw_only=True):
-    """The work failed, for good or (`retry`) to be tried again; the reply goes to `topic` (`<request topic>.failed`).
+    """The work failed, finally or (`retry`) to be tried again; the reply goes to `topic` (`<request topic>.failed`).
 
     `error` is what the claim says; `body` is the reply's, and the error where that is None.
     """
@@ -110,7 +116,7 @@ Settlement: TypeAlias = Completed | Failed | TimedOut | Released
 
 
 class Settled(ExchangeValue, frozen=True, kw_only=True):
-    """How a claim was settled, and the reply that went out with it (None where the message is to be tried again).
+    """A settled claim, and the reply that was published with it (None where the message is to be tried again).
 
     `retry_at` is when it is tried again at the earliest, where that is not at once.
     """
@@ -121,14 +127,14 @@ class Settled(ExchangeValue, frozen=True, kw_only=True):
 
 
 class Availability(ExchangeValue, frozen=True, kw_only=True):
-    """Whether there may be something to claim now, and else when at the latest to look again (None: nothing waits)."""
+    """Whether there may be something to claim now, and otherwise when to look again at the latest (None: no need)."""
 
     ready: bool
     next_at: datetime | None = None
 
 
 class TopicStats(ExchangeValue, frozen=True, kw_only=True):
-    """How a topic stands: messages by state, the age of the oldest ready one, and what came and ended a minute.
+    """The statistics of a topic: messages by state, the age of the oldest ready one, and rates a minute.
 
     Each message is counted once: `ready` are those that can be claimed now, and `delayed` those that wait for a time.
     The rates are of the last five minutes.
@@ -146,7 +152,7 @@ class TopicStats(ExchangeValue, frozen=True, kw_only=True):
 
 
 class Ended(ExchangeValue, frozen=True, kw_only=True):
-    """A tracked conversation that ended, taken by one notifier until it says that it told about it."""
+    """The end of a tracked conversation, claimed by one notifier until it acknowledges that it reported it."""
 
     conversation_id: str
     outcome: Outcome
@@ -154,3 +160,37 @@ class Ended(ExchangeValue, frozen=True, kw_only=True):
 
 
 Outcome: TypeAlias = Literal["success", "pending", "failure", "timed_out", "dead", "cancelled"]
+
+
+@dataclass(frozen=True)
+class CachedClaim:
+    """A claim, the delivery of its message, and its conversation."""
+
+    claim: Claim
+    delivery: Delivery
+    conversation_id: str
+
+
+class ClaimCache:
+    """The claims that this client made and did not settle yet, without the bodies, which may be large.
+
+    A leased message changes only together with its active claim. So if the claim is still active, its delivery is as it
+    was when it was claimed, and nothing need be read to settle it; if not, the store reads.
+    """
+
+    def __init__(self) -> None:
+        self._cached: OrderedDict[str, CachedClaim] = OrderedDict()
+
+    def add(self, taken: ClaimTaken) -> None:
+        """Add a claim, and forget the oldest where there are too many."""
+        self._cached[taken.claim.id] = CachedClaim(taken.claim, taken.delivery, taken.message.conversation_id)
+        while len(self._cached) > _MOST_CACHED:
+            self._cached.popitem(last=False)
+
+    def find(self, claim_id: str) -> CachedClaim | None:
+        """Return a claim, if it is cached."""
+        return self._cached.get(claim_id)
+
+    def discard(self, claim_id: str) -> None:
+        """Remove a claim, if it is cached."""
+        self._cached.pop(claim_id, None)

@@ -1,11 +1,11 @@
-"""A claim in a worker's hand: the message, and what may be done about it."""
+"""A claimed message: what a worker may do with it."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
-from prloom.exchange import retry_idempotent, validation
+from prloom.exchange import errors, validation
 from prloom.exchange.claim import Claim, Completed, Failed, Released, Settled, TimedOut
 
 if TYPE_CHECKING:
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class ClaimedMessage:
-    """What `Exchange.claim` gives. It is to be settled once, before its lease is over; renew it while you work.
+    """What `Exchange.claim` returns. Settle it once, before its lease is over; renew it while you work.
 
-    As a context manager it hands the message back where nothing was said about it, and has it tried again where the
-    body raised. Every method but `renew` ends the claim; all raise ClaimOverError where it is over already.
+    As a context manager it releases the message where it was not settled, and has it tried again where the block raised
+    an exception. Every method but `renew` ends the claim; all raise ClaimOverError where it is over already.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class ClaimedMessage:
         return self.claim.id
 
     def renew(self, lease: timedelta | None = None) -> Claim:
-        """Hold the claim for as long as it was asked for, or for `lease`, from now on."""
+        """Extend the claim: it lasts from now on for as long as it was requested for, or for `lease`."""
         if lease is None:
             wanted = self._lease
         else:
@@ -84,9 +84,9 @@ class ClaimedMessage:
         return self.settle(Released(reason=reason))
 
     def settle(self, settlement: Completed | Failed | TimedOut | Released) -> Settled:
-        """End the claim as a value says, such as one from `prloom.exchange.command_result`."""
+        """End the claim as the settlement says."""
         checked = validation.checked_settlement(settlement)
-        self.settled = retry_idempotent.retry_idempotent(lambda: self._store.settle(self.claim.id, checked))
+        self.settled = errors.retry_idempotent(lambda: self._store.settle(self.claim.id, checked))
         return self.settled
 
     def __enter__(self) -> Self:

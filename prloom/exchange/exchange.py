@@ -1,12 +1,12 @@
-"""The exchange as programs use it: publish, claim, ask and wait, look."""
+"""The exchange as programs use it: publish, work on messages, request and wait, read, and steer."""
 
 from __future__ import annotations
 
-import time
+from contextlib import closing
 from datetime import timedelta
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
-from prloom.exchange import notifier, retry_idempotent, rules, transitions, validation
+from prloom.exchange import errors, notifier, rules, transitions, validation
 from prloom.exchange.claim import MessageEntry, Outcome, TopicStats
 from prloom.exchange.claimed_message import ClaimedMessage
 from prloom.exchange.errors import UnknownMessageError
@@ -14,22 +14,19 @@ from prloom.exchange.message import ExchangeValue
 from prloom.exchange.protocol import PAGE, MessageFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from prloom.exchange.claim import Delivery, Ended
     from prloom.exchange.message import Draft, Message
-    from prloom.exchange.options import Publishing, Working
-    from prloom.exchange.protocol import ExchangeStore, Listener
+    from prloom.exchange.notifier import Steps
+    from prloom.exchange.protocol import ExchangeStore
+    from prloom.exchange.validation import ClaimOptions, PublishOptions
 
-RECHECK = timedelta(seconds=5)
-"""How long at most nobody looks again who heard nothing."""
-
-DEAF_RECHECK = timedelta(milliseconds=250)
-"""The same where the store cannot be listened to."""
+T = TypeVar("T")
 
 
 class Checked(ExchangeValue, frozen=True, kw_only=True):
-    """How a conversation stands."""
+    """The outcome of a conversation, and its messages."""
 
     conversation_id: str
     outcome: Outcome
@@ -37,16 +34,16 @@ class Checked(ExchangeValue, frozen=True, kw_only=True):
 
 
 class Exchange:
-    """A store's front for programs that are not asynchronous; may be used from several threads. Close it at the end."""
+    """The interface to a store for synchronous programs; several threads may use it. Close it at the end."""
 
     def __init__(self, store: ExchangeStore) -> None:
         self.store = store
-        self._instance = validation.an_instance()
+        self._instance = validation.new_instance()
 
     # ---- publishing
 
-    def publish(self, topic: str, body: str, **options: Unpack[Publishing]) -> Message:
-        """Publish a message, and return it when it is on disk; `Publishing` lists the options.
+    def publish(self, topic: str, body: str, **options: Unpack[PublishOptions]) -> Message:
+        """Publish a message, and return it when it is on disk; `PublishOptions` lists the options.
 
         Raises UnknownMessageError for an unknown parent, KeyTakenError for a key of another body, and ExchangeError for
         what no message can be.
@@ -55,83 +52,66 @@ class Exchange:
 
     def publish_all(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
         """Publish drafts from `prloom.exchange.draft` in this order, all or none."""
-        return retry_idempotent.retry_idempotent(lambda: self.store.publish(drafts))
+        return errors.retry_idempotent(lambda: self.store.publish(drafts))
 
     # ---- working
 
-    def claim(self, topics: str | Iterable[str], **options: Unpack[Working]) -> ClaimedMessage | None:
+    def claim(self, topics: str | Iterable[str], **options: Unpack[ClaimOptions]) -> ClaimedMessage | None:
         """Claim the next message of these topics, the one published first; None where none is ready."""
         if options.get("instance") is None:
             options["instance"] = self._instance
-        ask = validation.asked(topics, **options)
-        taken = self.store.claim(ask)
+        request = validation.claim_request(topics, **options)
+        taken = self.store.claim(request)
         if taken is None:
             return None
         success, failure = options.get("success_topic"), options.get("failure_topic")
-        return ClaimedMessage(self.store, taken, lease=ask.lease, success_topic=success, failure_topic=failure)
+        return ClaimedMessage(self.store, taken, lease=request.lease, success_topic=success, failure_topic=failure)
 
     def claims(
-        self, topics: str | Iterable[str], *, patience: timedelta | None = None, **options: Unpack[Working]
+        self, topics: str | Iterable[str], *, patience: timedelta | None = None, **options: Unpack[ClaimOptions]
     ) -> Iterator[ClaimedMessage]:
         """Yield claims as messages come, for ever, or until none came for as long as `patience` (nothing: drain).
 
-        What is neither settled nor handed back comes to another worker when its lease is over.
+        A message that is neither settled nor released goes to another worker when its lease is over.
         """
+        return notifier.block(self.claim_steps(topics, patience=patience, **options))
+
+    def claim_steps(
+        self, topics: str | Iterable[str], *, patience: timedelta | None = None, **options: Unpack[ClaimOptions]
+    ) -> Steps[ClaimedMessage]:
+        """Return the loop of `claims`, whose caller does the waiting."""
         wanted = validation.checked_topics(topics)
-        listener = self.store.listen()
-        try:
-            end = _end(patience)
-            while True:
-                held = self.claim(wanted, **options)
-                if held is not None:
-                    yield held
-                    end = _end(patience)
-                elif end is not None and time.monotonic() >= end:
-                    return
-                else:
-                    notifier.wait(listener, self.pause(listener, wanted, end))
-        finally:
-            listener.close()
+        return self._steps(lambda: self.claim(wanted, **options), topics=wanted, patience=patience)
 
-    def pause(self, listener: Listener, topics: Sequence[str], end: float | None = None) -> timedelta:
-        """Return how long to wait for the listener before looking again; `end` is a time of `time.monotonic`."""
-        if listener.fileno() is not None:
-            limit = RECHECK
-        else:
-            limit = DEAF_RECHECK
-        look = self.store.look(topics)
-        if look.next_at is not None:
-            limit = min(limit, max(look.next_at - self.store.now(), timedelta(0)))
-        if end is not None:
-            limit = min(limit, timedelta(seconds=max(end - time.monotonic(), 0)))
-        return limit
-
-    # ---- asking
+    # ---- requesting
 
     def request(
-        self, topic: str, body: str, *, patience: timedelta | None = None, **options: Unpack[Publishing]
+        self, topic: str, body: str, *, patience: timedelta | None = None, **options: Unpack[PublishOptions]
     ) -> Message | None:
-        """Publish a message and return the first reply to it; None where none came in time (the work goes on)."""
+        """Publish a message and return the first reply to it; None where none came in time (the work continues)."""
         published = self.publish(topic, body, **options)
         return self.wait_for_reply(published.id, patience=patience)
 
     def wait_for_reply(self, message_id: str, *, patience: timedelta | None = None) -> Message | None:
         """Return the first reply to a message, waiting for it; None where none came in time."""
-        listener = self.store.listen()
-        try:
-            end = _end(patience)
-            while True:
-                self.store.expire()
-                replies = self.store.read(MessageFilter(replies_to=message_id, limit=1))
-                if replies or (end is not None and time.monotonic() >= end):
-                    if replies:
-                        return replies[0]
-                    return None
-                notifier.wait(listener, self.pause(listener, (), end))
-        finally:
-            listener.close()
+        return self.wait_for(lambda: self.find_reply(message_id), patience=patience)
 
-    # ---- looking
+    def reply_steps(self, message_id: str, *, patience: timedelta | None = None) -> Steps[Message]:
+        """Return the loop of `wait_for_reply`, whose caller does the waiting."""
+        return self._steps(lambda: self.find_reply(message_id), patience=patience)
+
+    def find_reply(self, message_id: str) -> Message | None:
+        """Return the first reply to a message, if there is one by now."""
+        self.store.expire()
+        replies = self.store.read(MessageFilter(replies_to=message_id, limit=1))
+        return next(iter(replies), None)
+
+    def wait_for(self, look: Callable[[], T | None], *, patience: timedelta | None = None) -> T | None:
+        """Return the first thing that `look` finds, waiting for it; None where there was none in time."""
+        with closing(self._steps(look, patience=patience)) as steps:
+            return next(notifier.block(steps), None)
+
+    # ---- reading
 
     def message(self, message_id: str) -> Message:
         """Return a message; raises UnknownMessageError."""
@@ -154,45 +134,47 @@ class Exchange:
     ) -> Iterator[Message]:
         """Yield messages by publication, and then as they come, for ever or until none came for as long as `patience`.
 
-        It goes on from the last message that it saw; where that is pruned meanwhile, UnknownMessageError is raised.
+        It continues after the last message that it yielded; if that one is pruned, it raises UnknownMessageError.
         """
-        listener = self.store.listen()
-        try:
-            end = _end(patience)
-            while True:
-                found = self.read(topic=topic, conversation=conversation, since=since)
-                for message in found:
-                    since = message.id
-                    yield message
-                if found:
-                    end = _end(patience)
-                elif end is not None and time.monotonic() >= end:
-                    return
-                else:
-                    notifier.wait(listener, self.pause(listener, (), end))
-        finally:
-            listener.close()
+        steps = self.follow_steps(topic=topic, conversation=conversation, since=since, patience=patience)
+        for page in notifier.block(steps):
+            yield from page
+
+    def follow_steps(
+        self, *, topic: str | None, conversation: str | None, since: str | None, patience: timedelta | None
+    ) -> Steps[tuple[Message, ...]]:
+        """Return the loop of `follow`, which finds several messages at a time, and whose caller does the waiting."""
+
+        def read_new() -> tuple[Message, ...] | None:
+            nonlocal since
+            page = self.read(topic=topic, conversation=conversation, since=since)
+            if not page:
+                return None
+            since = page[-1].id
+            return page
+
+        return self._steps(read_new, patience=patience)
 
     def inspect(self, message_id: str) -> MessageEntry:
-        """Return a message with how it stands and all its claims; raises UnknownMessageError."""
+        """Return a message with its delivery and all its claims; raises UnknownMessageError."""
         self.store.expire()
         return self.store.entry(message_id)
 
     def check(self, conversation_id: str) -> Checked:
-        """Return how a conversation stands; raises UnknownMessageError where there is none."""
+        """Return the outcome of a conversation; raises UnknownMessageError where there is none."""
         self.store.expire()
         entries = self.store.conversation(conversation_id)
         if not entries:
-            raise UnknownMessageError(transitions.unknown(conversation_id, "conversation"))
+            raise UnknownMessageError(transitions.unknown_text(conversation_id, "conversation"))
         worked = self.store.worked([entry.message.topic for entry in entries])
         return Checked(conversation_id=conversation_id, outcome=rules.outcome(entries, worked), entries=entries)
 
     def stats(self) -> tuple[TopicStats, ...]:
-        """Return how each topic stands, by name."""
+        """Return counts, ages and rates of each topic, by name."""
         self.store.expire()
         return self.store.stats()
 
-    # ---- people
+    # ---- steering
 
     def cancel(self, message_id: str, reason: str = "cancelled") -> Message:
         """End a message that waits or is worked on; a worker that has it learns so when it renews or settles."""
@@ -203,26 +185,34 @@ class Exchange:
         return self.store.retry(message_id)
 
     def prune(self, older_than: timedelta) -> int:
-        """Remove conversations that ended longer ago; returns how many messages are gone. Keys are forgotten too."""
+        """Remove conversations that ended longer ago, with their keys; return how many messages were removed."""
         return self.store.prune(older_than)
 
-    # ---- telling
+    # ---- notifications
 
-    def track(self, conversation_id: str) -> None:
-        """Have a notifier told when the conversation has ended."""
-        self.store.track(conversation_id)
+    def subscribe(self, conversation_id: str) -> None:
+        """Have a notifier report the conversation's end."""
+        self.store.subscribe(conversation_id)
 
     def claim_notifications(self, lease: timedelta = timedelta(minutes=1), limit: int = PAGE) -> tuple[Ended, ...]:
-        """Take tracked conversations that ended; call `told` for each when that is done, before the lease is over."""
+        """Claim the ends of conversations that are to be reported; acknowledge each before the lease is over."""
         self.store.expire()
         return self.store.claim_notifications(lease, limit)
 
     def ack_notification(self, ended: Ended) -> bool:
-        """Say that it was told; False where another notifier has it."""
+        """Record that a conversation's end was reported; return False if another notifier has claimed it since."""
         return self.store.ack_notification(ended)
 
+    def notifications(self, lease: timedelta, *, patience: timedelta | None = None) -> Iterator[Ended]:
+        """Yield claimed ends of conversations as they come, one at a time, as `claims` does with messages."""
+
+        def claim_one() -> Ended | None:
+            return next(iter(self.claim_notifications(lease, limit=1)), None)
+
+        return notifier.block(self._steps(claim_one, patience=patience))
+
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -231,8 +221,7 @@ class Exchange:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-
-def _end(patience: timedelta | None) -> float | None:
-    if patience is None:
-        return None
-    return time.monotonic() + patience.total_seconds()
+    def _steps(
+        self, look: Callable[[], T | None], *, topics: Sequence[str] = (), patience: timedelta | None = None
+    ) -> Steps[T]:
+        return notifier.poll(self.store, look, topics=topics, patience=patience)

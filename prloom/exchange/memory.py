@@ -1,4 +1,4 @@
-"""A store that keeps everything in this process: for tests, and to say in few lines what a store does."""
+"""A store in the memory of this process: for tests, and to show in few lines what a store does."""
 
 # ruff: noqa: D102 (what each method does is said in the protocol)
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from prloom.exchange import ids, rules, transitions
+from prloom.backoff import Backoff
+from prloom.exchange import rules, transitions
 from prloom.exchange.claim import Availability, Claim, Delivery, MessageEntry, Settled
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
-from prloom.exchange.message import Message
+from prloom.exchange.message import Message, new_id
 from prloom.exchange.notifier import Notifier
 from prloom.exchange.protocol import PAGE, ClaimTaken, Listener, MessageFilter
-from prloom.exchange.rules import Backoff
 from prloom.exchange.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
@@ -30,78 +30,78 @@ if TYPE_CHECKING:
 
 
 class MemoryStore:
-    """Implements `prloom.exchange.protocol.Store`; what is in it ends with the process."""
+    """An `ExchangeStore` whose content ends with the process."""
 
     def __init__(self, *, clock: Callable[[], datetime] | None = None, backoff: Backoff | None = None) -> None:
         self.now = clock or (lambda: datetime.now(UTC))
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff or rules.RETRIES
         self._lock = threading.RLock()
         self._messages: dict[str, Message] = {}
         self._deliveries: dict[str, Delivery] = {}
         self._claims: dict[str, Claim] = {}
         self._replies: dict[str, str] = {}
         self._worked: set[str] = set()
-        self._tracked = Subscriptions()
-        self._pokes = Notifier()
+        self._subscriptions = Subscriptions()
+        self._notifier = Notifier()
 
     # ---- publishing
 
     def publish(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
         with self._lock:
-            before = dict(self._messages), dict(self._deliveries), self._tracked.copy()
+            before = dict(self._messages), dict(self._deliveries), self._subscriptions.copy()
             try:
                 published = tuple(self._publish(draft) for draft in drafts)
             except Exception:
-                self._messages, self._deliveries, self._tracked = before
+                self._messages, self._deliveries, self._subscriptions = before
                 raise
-        self._pokes.poke()
+        self._notifier.notify()
         return published
 
     def _publish(self, draft: Draft) -> Message:
         now = self.now()
-        known = self._known(draft)
-        restarted = draft.track and known is None
-        if known is None:
+        message = self._existing(draft)
+        restarted = draft.track and message is None
+        if message is None:
             if draft.parent_id is None:
                 inherited = None
             else:
                 inherited = self.message(draft.parent_id).conversation_id
-            known = transitions.message(draft, inherited, now)
-            self._messages[draft.id] = known
+            message = transitions.message(draft, inherited, now)
+            self._messages[draft.id] = message
             self._deliveries[draft.id] = transitions.delivery(draft, now)
         if restarted:
-            self._tracked.restart(known.conversation_id)
+            self._subscriptions.restart(message.conversation_id)
         elif draft.track:
-            self._tracked.add(known.conversation_id)
-        return known
+            self._subscriptions.add(message.conversation_id)
+        return message
 
-    def _known(self, draft: Draft) -> Message | None:
+    def _existing(self, draft: Draft) -> Message | None:
         if draft.id in self._messages:
             return self._messages[draft.id]
-        for standing_ in self._deliveries.values():
-            if draft.key is not None and (standing_.topic, standing_.key) == (draft.topic, draft.key):
-                return transitions.same_body(draft, self._messages[standing_.message_id])
+        for delivery in self._deliveries.values():
+            if draft.key is not None and (delivery.topic, delivery.key) == (draft.topic, draft.key):
+                return transitions.check_same_body(draft, self._messages[delivery.message_id])
         return None
 
     # ---- claiming
 
-    def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
+    def claim(self, request: ClaimRequest) -> ClaimTaken | None:
         with self._lock:
-            self._worked.update(ask.topics)
+            self._worked.update(request.topics)
             self.expire()
             now = self.now()
-            self._make_due(ask.topics, now)
-            delivery = next(self._ready(ask.topics, now), None)
+            self._make_due(request.topics, now)
+            delivery = next(self._ready(request.topics, now), None)
             if delivery is None:
                 return None
-            leased = rules.claimed(delivery, ask.max_attempts)
-            claim = transitions.claim(leased, ask, now, ids.new())
+            leased = rules.claimed(delivery, request.max_attempts)
+            claim = transitions.claim(leased, request, now, new_id())
             self._deliveries[claim.message_id] = leased
             self._claims[claim.id] = claim
             return ClaimTaken(claim=claim, message=self._messages[claim.message_id], delivery=leased)
 
     def _make_due(self, topics: Sequence[str], now: datetime) -> None:
-        """Have what is due stay so, whatever the clock says later."""
+        """Make due messages ready, and keep them so, whatever the clock says later."""
         for each in tuple(self._deliveries.values()):
             if each.topic in topics and each.available_at is not None and each.available_at <= now:
                 self._deliveries[each.message_id] = msgspec.structs.replace(each, available_at=None)
@@ -136,7 +136,7 @@ class MemoryStore:
     def _active(self, claim_id: str) -> Claim:
         claim = self._claims.get(claim_id)
         if claim is None or claim.status != "active" or claim.lease_until <= self.now():
-            raise ClaimOverError(transitions.over(claim_id, claim))
+            raise ClaimOverError(transitions.over_text(claim_id, claim))
         return claim
 
     def _end(self, claim: Claim, verdict: Verdict) -> Settled:
@@ -147,7 +147,7 @@ class MemoryStore:
         if verdict.reply is not None:
             reply = self._publish(verdict.reply)
             self._replies[claim.id] = reply.id
-        self._pokes.poke()
+        self._notifier.notify()
         return Settled(claim=ended, reply=reply, retry_at=verdict.delivery.available_at)
 
     def expire(self) -> int:
@@ -159,7 +159,7 @@ class MemoryStore:
                 self._end(claim, verdict)
             return len(over)
 
-    def look(self, topics: Sequence[str]) -> Availability:
+    def availability(self, topics: Sequence[str]) -> Availability:
         with self._lock:
             now = self.now()
             leases = [each.lease_until for each in self._claims.values() if each.status == "active"]
@@ -173,7 +173,7 @@ class MemoryStore:
             ready = passed or next(self._ready(topics, now), None) is not None
             return Availability(ready=ready, next_at=next_at)
 
-    # ---- people
+    # ---- steering
 
     def cancel(self, message_id: str, reason: str) -> Message:
         with self._lock:
@@ -182,13 +182,13 @@ class MemoryStore:
             transitions.check_cancel(entry)
             now = self.now()
             verdict = rules.cancelled(entry.delivery, now, reason)
-            assert verdict.reply is not None  # noqa: S101 (cancelling always tells)
+            assert verdict.reply is not None  # noqa: S101 (cancelling always publishes a reply)
             for claim in entry.claims:
                 if claim.status == "active":
                     self._claims[claim.id] = transitions.ended(claim, verdict, now)
             self._deliveries[message_id] = verdict.delivery
             reply = self._publish(verdict.reply)
-        self._pokes.poke()
+        self._notifier.notify()
         return reply
 
     def retry(self, message_id: str) -> Delivery:
@@ -197,9 +197,9 @@ class MemoryStore:
             entry = self.entry(message_id)
             transitions.check_retry(entry)
             self._deliveries[message_id] = rules.retried(entry.delivery)
-            if entry.message.conversation_id in self._tracked:
-                self._tracked.restart(entry.message.conversation_id)
-        self._pokes.poke()
+            if entry.message.conversation_id in self._subscriptions:
+                self._subscriptions.restart(entry.message.conversation_id)
+        self._notifier.notify()
         return self._deliveries[message_id]
 
     def prune(self, older_than: timedelta) -> int:
@@ -220,14 +220,14 @@ class MemoryStore:
             for claim in entry.claims:
                 del self._claims[claim.id]
                 self._replies.pop(claim.id, None)
-            self._tracked.forget(entry.message.conversation_id)
+            self._subscriptions.forget(entry.message.conversation_id)
 
     # ---- reading
 
     def message(self, message_id: str) -> Message:
         with self._lock:
             if message_id not in self._messages:
-                raise UnknownMessageError(transitions.unknown(message_id))
+                raise UnknownMessageError(transitions.unknown_text(message_id))
             return self._messages[message_id]
 
     def read(self, selection: MessageFilter) -> tuple[Message, ...]:
@@ -238,7 +238,7 @@ class MemoryStore:
             else:
                 first = order.index(self.message(selection.since).id) + 1
             later = (self._messages[each] for each in order[first:])
-            fitting = (each for each in later if transitions.fits(each, self._deliveries[each.id], selection))
+            fitting = (each for each in later if transitions.matches(each, self._deliveries[each.id], selection))
             return tuple(islice(fitting, selection.limit))
 
     def entry(self, message_id: str) -> MessageEntry:
@@ -264,35 +264,35 @@ class MemoryStore:
                 by_topic[entry.message.topic].append(entry)
             return tuple(transitions.stats(topic, by_topic[topic], self.now()) for topic in sorted(by_topic))
 
-    # ---- telling
+    # ---- notifications
 
-    def track(self, conversation_id: str) -> None:
+    def subscribe(self, conversation_id: str) -> None:
         with self._lock:
             if not self.conversation(conversation_id):
-                raise UnknownMessageError(transitions.unknown(conversation_id, "conversation"))
-            self._tracked.add(conversation_id)
+                raise UnknownMessageError(transitions.unknown_text(conversation_id, "conversation"))
+            self._subscriptions.add(conversation_id)
 
     def claim_notifications(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
         with self._lock:
             now = self.now()
             taken: list[Ended] = []
-            for name in self._tracked.untold(now):
+            for name in self._subscriptions.pending(now):
                 if len(taken) == limit:
                     break
                 outcome = rules.outcome(self.conversation(name), self._worked)
                 if outcome != "pending":
-                    taken.append(self._tracked.take(name, outcome, now + lease))
+                    taken.append(self._subscriptions.claim(name, outcome, now + lease))
             return tuple(taken)
 
     def ack_notification(self, ended: Ended) -> bool:
         with self._lock:
-            return self._tracked.ack_notification(ended)
+            return self._subscriptions.acknowledge(ended)
 
-    # ---- waking
+    # ---- listening
 
     def listen(self) -> Listener:
-        return self._pokes.listen()
+        return self._notifier.listen()
 
     def close(self) -> None:
-        """Let go of the listeners; what is stored stays as long as the object does."""
-        self._pokes.close()
+        """Close the listeners; the content stays as long as the object does."""
+        self._notifier.close()

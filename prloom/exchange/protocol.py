@@ -1,4 +1,4 @@
-"""What a store of an exchange does: each method is one transaction, and each is whole or did nothing."""
+"""The interface of an exchange's store: each method is one transaction, done completely or not at all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE = 1000
 
 
 class MessageFilter(ExchangeValue, frozen=True, kw_only=True):
-    """Which messages to read: those of a topic, of a conversation, or that answer one; after one; at most so many."""
+    """Which messages to read: of a topic, of a conversation, or replies to one; after one; at most so many."""
 
     topic: str | None = None
     conversation_id: str | None = None
@@ -33,7 +33,7 @@ class MessageFilter(ExchangeValue, frozen=True, kw_only=True):
 
 
 class ClaimTaken(ExchangeValue, frozen=True, kw_only=True):
-    """What a worker got: the claim, its message, and how that stands."""
+    """A new claim, its message, and the message's delivery."""
 
     claim: Claim
     message: Message
@@ -41,17 +41,14 @@ class ClaimTaken(ExchangeValue, frozen=True, kw_only=True):
 
 
 class Listener(Protocol):
-    """Hears that there may be something new; it may miss that, so nobody waits for it without a limit.
-
-    Listen first, then look, then wait.
-    """
+    """Hears that there may be something new. It may miss that, so a wait for it needs a limit; see `notifier.poll`."""
 
     def fileno(self) -> int | None:
-        """Return a descriptor that becomes readable, or None where nothing can be heard."""
+        """Return a descriptor that becomes readable, or None where the store cannot be listened to."""
         ...
 
     def drain(self) -> None:
-        """Take what was heard, without waiting."""
+        """Take what came, without waiting, so that the descriptor is readable no more."""
         ...
 
     def close(self) -> None:
@@ -60,10 +57,10 @@ class Listener(Protocol):
 
 
 class ExchangeStore(Protocol):
-    """Messages, deliveries and claims, kept for good; may be used from several threads.
+    """Stores messages, deliveries and claims; several threads may use it.
 
-    Time is the store's own. Drafts, topics and durations were checked by the caller. Leases that are over are seen to
-    by `claim` and `expire`: claims end as `expired`, their messages are tried again, or are dead.
+    Time is the store's own. The caller has checked drafts, topics and durations. `claim` and `expire` end the claims
+    whose lease is over as `expired`; their messages are tried again, or are dead.
     """
 
     def now(self) -> datetime:
@@ -71,25 +68,25 @@ class ExchangeStore(Protocol):
         ...
 
     def publish(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
-        """Publish all of them or none, in this order; what was published before (same id, or key) is returned as it is.
+        """Publish all drafts or none, in this order; return one that was published before (same id or key) as it is.
 
         Raises UnknownMessageError for a parent that is not there, KeyTakenError for a key of another body.
         """
         ...
 
-    def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
+    def claim(self, request: ClaimRequest) -> ClaimTaken | None:
         """Claim the next message by publication, or return None.
 
-        Where nothing is to be claimed nothing is written, but once that somebody works on the topics; see `worked`.
+        Where nothing can be claimed it writes nothing, except once that there is a worker on the topics; see `worked`.
         """
         ...
 
     def renew(self, claim_id: str, lease: timedelta) -> Claim:
-        """Let the lease end this much after now; raises ClaimOverError."""
+        """Set the lease's end to this much after now; raises ClaimOverError."""
         ...
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
-        """End the claim, and publish the reply, if any; doing the same twice gives the same; raises ClaimOverError."""
+        """End the claim, and publish the reply, if any; a repeated call returns the same; raises ClaimOverError."""
         ...
 
     def cancel(self, message_id: str, reason: str) -> Message:
@@ -107,11 +104,11 @@ class ExchangeStore(Protocol):
         ...
 
     def expire(self) -> int:
-        """See to all leases that are over, and return how many were; writes nothing where none is."""
+        """End the claims whose lease is over, and return how many there were; write nothing where there is none."""
         ...
 
-    def look(self, topics: Sequence[str]) -> Availability:
-        """Look whether something is to be claimed; never writes."""
+    def availability(self, topics: Sequence[str]) -> Availability:
+        """Return whether something can be claimed, and when to look again; never write."""
         ...
 
     def message(self, message_id: str) -> Message:
@@ -131,36 +128,36 @@ class ExchangeStore(Protocol):
         ...
 
     def worked(self, topics: Sequence[str]) -> frozenset[str]:
-        """Return those of the topics from which anybody ever wanted to claim."""
+        """Return those of the topics that ever had a worker."""
         ...
 
     def stats(self) -> tuple[TopicStats, ...]:
-        """Return how each topic stands, by name."""
+        """Return counts, ages and rates of each topic, by name."""
         ...
 
     def prune(self, older_than: timedelta) -> int:
-        """Remove conversations that ended, and in which nothing happened, before then; returns how many messages."""
+        """Remove conversations that ended longer ago, unless they changed since; return how many messages they had."""
         ...
 
-    def track(self, conversation_id: str) -> None:
-        """Have it told once when the conversation has ended; raises UnknownMessageError where there is none.
+    def subscribe(self, conversation_id: str) -> None:
+        """Have the conversation's end reported once; raises UnknownMessageError where there is no such conversation.
 
-        It is told again where it went on since: a message of it was retried, or one that is to be tracked published.
+        Its next end is reported too if it continues: a message of it is retried, or a tracked one published.
         """
         ...
 
     def claim_notifications(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
-        """Take tracked conversations that ended and of which nobody told yet, nor is about to; writes only then."""
+        """Claim the ends of conversations that no notifier has reported or claimed; write only if there are any."""
         ...
 
     def ack_notification(self, ended: Ended) -> bool:
-        """Note that it was told; False where another notifier took it, this one's lease being over."""
+        """Record that an end was reported; return False if another notifier has claimed it since."""
         ...
 
     def listen(self) -> Listener:
-        """Begin to hear of what others publish or give back."""
+        """Return a listener that hears when a message is published or becomes ready again."""
         ...
 
     def close(self) -> None:
-        """Let go of everything; a second call does nothing."""
+        """Close the store; a second call does nothing."""
         ...

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, assert_never
-from zlib import crc32
 
 import msgspec
 
-from prloom.exchange import ids
+from prloom import backoff
+from prloom.backoff import Backoff
 from prloom.exchange.claim import (
     DEFAULT_ATTEMPTS,
     Claim,
@@ -24,25 +24,15 @@ from prloom.exchange.claim import (
     Settlement,
     TimedOut,
 )
-from prloom.exchange.message import Draft, Metadata
+from prloom.exchange.message import Draft, Metadata, new_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
 
 
-@dataclass(frozen=True)
-class Backoff:
-    """Waits between attempts double from `initial` to `maximum`."""
-
-    initial: timedelta = timedelta(seconds=1)
-    maximum: timedelta = timedelta(minutes=5)
-
-
-def wait(policy: Backoff, attempt: int, key: str) -> timedelta:
-    """Return the wait after the attempt-th try (1 is the first); up to a tenth shorter, by the key."""
-    full = min(policy.initial * float(2 ** min(max(attempt, 1) - 1, 30)), policy.maximum)
-    return full - full * (crc32(f"{key}.{attempt}".encode()) / 2**32 / 10)
+RETRIES = Backoff(initial=timedelta(seconds=1), maximum=timedelta(minutes=5))
+"""The usual wait between the attempts of a message."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +85,7 @@ def again(
         body = f"{error} (attempt {delivery.attempts}, the last one)"
         reply = _reply(delivery, f"{delivery.topic}.dead", body, metadata or {}, "dead")
         return Verdict(status, error, _over(delivery, "dead", now), reply)
-    due = now + wait(policy, delivery.attempts, delivery.message_id)
+    due = now + backoff.delay(policy, delivery.attempts, delivery.message_id, shortest=timedelta())
     return Verdict(status, error, msgspec.structs.replace(delivery, state="ready", available_at=due), None)
 
 
@@ -189,7 +179,7 @@ def _over(delivery: Delivery, ending: Ending, now: datetime) -> Delivery:
 
 def _reply(delivery: Delivery, topic: str, body: str, metadata: Metadata, status: str = "completed") -> Draft:
     return Draft(
-        id=ids.new(),
+        id=new_id(),
         topic=topic,
         body=body,
         parent_id=delivery.message_id,

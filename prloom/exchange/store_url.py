@@ -1,4 +1,4 @@
-"""Open an exchange by its name: a path is SQLite, `postgresql://` a server, none the environment's or repository's."""
+"""Open a store by its name: a path is SQLite, `postgresql://` a server; the default is the repository's exchange."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _server(url: str) -> ExchangeStore:
 
 
 def _in_repository(start: Path) -> Path:
-    """Return where the exchange is of the repository around a folder; its folder is made, and is behind no link."""
+    """Return the path of the repository's exchange, and create its folder; raises StoreError for a symbolic link."""
     # The only thing that the exchange needs of prloom: without a name, the repository's exchange is where prloom is.
     from prloom.errors import WorkspaceError  # noqa: PLC0415 (whoever names an exchange needs neither)
     from prloom.workspace import root  # noqa: PLC0415
@@ -65,12 +65,12 @@ def _in_repository(start: Path) -> Path:
                 f"{folder} is a symbolic link; remove it, or name a database with --database or {VARIABLE}"
             )
         _make(folder)
-    _close_to_others(top / IN_REPOSITORY)
+    _restrict_permissions(top / IN_REPOSITORY)
     return top / IN_REPOSITORY
 
 
-def _close_to_others(database: Path) -> None:
-    """Take the rights of others off prloom's folder and the database: an earlier version, or a person, gave them."""
+def _restrict_permissions(database: Path) -> None:
+    """Remove other users' permissions from prloom's folder and the database, which an earlier version may have set."""
     for path in (database.parent, database.parent / ".gitignore", *database.parent.glob(f"{database.name}*")):
         with suppress(OSError):  # it is not there, or another user's
             mode = path.lstat().st_mode
@@ -79,7 +79,7 @@ def _close_to_others(database: Path) -> None:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder where there is none; prloom's own, as caches do, says itself that git is to pass it by."""
+    """Create a folder where there is none; prloom's own tells git to ignore it, as caches do."""
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:

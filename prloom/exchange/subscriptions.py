@@ -1,11 +1,11 @@
-"""Keep in memory which conversations are tracked, and by whom it is told that one has ended."""
+"""Keep in memory which conversations are tracked, and which notifier reports the end of each."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prloom.exchange import ids
 from prloom.exchange.claim import Ended
+from prloom.exchange.message import new_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Subscriptions:
-    """The conversations of which it is told once that they have ended."""
+    """The tracked conversations, whose end is to be reported once."""
 
     def __init__(self) -> None:
-        self._by_id: dict[str, _Tracked] = {}
+        self._by_id: dict[str, _Subscription] = {}
 
     def __contains__(self, conversation_id: str) -> bool:
         return conversation_id in self._by_id
@@ -31,41 +31,41 @@ class Subscriptions:
 
     def add(self, conversation_id: str) -> None:
         """Track a conversation; one that is tracked stays as it is."""
-        self._by_id.setdefault(conversation_id, _Tracked())
+        self._by_id.setdefault(conversation_id, _Subscription())
 
     def restart(self, conversation_id: str) -> None:
-        """Track a conversation that goes on: its next end is told too."""
-        self._by_id[conversation_id] = _Tracked()
+        """Track a conversation that continues: its next end is reported too."""
+        self._by_id[conversation_id] = _Subscription()
 
     def forget(self, conversation_id: str) -> None:
-        """Track a conversation no longer."""
+        """Stop tracking a conversation."""
         self._by_id.pop(conversation_id, None)
 
-    def untold(self, now: datetime) -> Iterator[str]:
-        """Yield the conversations whose end has not been told and that nobody is telling now."""
-        for conversation_id, tracked in self._by_id.items():
-            if not tracked.ack_notification and (tracked.until is None or tracked.until <= now):
+    def pending(self, now: datetime) -> Iterator[str]:
+        """Yield the conversations whose end no notifier has reported or claimed."""
+        for conversation_id, subscription in self._by_id.items():
+            if not subscription.reported and (subscription.until is None or subscription.until <= now):
                 yield conversation_id
 
-    def take(self, conversation_id: str, outcome: Outcome, until: datetime) -> Ended:
-        """Give the end of a conversation to one who tells it, until then."""
-        tracked = self._by_id[conversation_id]
-        tracked.token, tracked.until = ids.new(), until
-        return Ended(conversation_id=conversation_id, outcome=outcome, token=tracked.token)
+    def claim(self, conversation_id: str, outcome: Outcome, until: datetime) -> Ended:
+        """Return the end of a conversation with a new token, claimed until then."""
+        subscription = self._by_id[conversation_id]
+        subscription.token, subscription.until = new_id(), until
+        return Ended(conversation_id=conversation_id, outcome=outcome, token=subscription.token)
 
-    def ack_notification(self, ended: Ended) -> bool:
-        """Note that an end was told; return False where it is another's to tell by now."""
-        tracked = self._by_id.get(ended.conversation_id)
-        if tracked is None or tracked.token != ended.token:
+    def acknowledge(self, ended: Ended) -> bool:
+        """Record that an end was reported; return False if another notifier has claimed it since."""
+        subscription = self._by_id.get(ended.conversation_id)
+        if subscription is None or subscription.token != ended.token:
             return False
-        tracked.ack_notification = True
+        subscription.reported = True
         return True
 
 
-class _Tracked:
-    """A conversation of which it is to be told, by whoever has the token, until then."""
+class _Subscription:
+    """A tracked conversation; the notifier with the token has claimed its end, until then."""
 
     def __init__(self) -> None:
         self.token = ""
         self.until: datetime | None = None
-        self.ack_notification = False
+        self.reported = False

@@ -1,4 +1,4 @@
-"""Make the values that every store keeps alike: how a message stands as it comes, is claimed, and ends."""
+"""Build the values that every store keeps alike, as messages are published, claimed and settled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from prloom.exchange import rules
 from prloom.exchange.claim import Claim, Delivery, TopicStats
 from prloom.exchange.errors import ExchangeError, KeyTakenError
-from prloom.exchange.message import Message
+from prloom.exchange.message import Message, Metadata, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +23,23 @@ if TYPE_CHECKING:
     from prloom.exchange.rules import Verdict
 
 RATE_WINDOW = timedelta(minutes=5)
+
+# The columns of a store in a database: of messages AS m, deliveries AS d and claims AS c.
+MESSAGE = "m.id, m.topic, m.body, m.created_at, m.parent_id, m.conversation_id, m.producer, m.metadata"
+MESSAGE_WIDTH = 8
+DELIVERY = (
+    "m.id, d.topic, d.state, d.ending, d.available_at, d.attempts, d.max_attempts, d.key, d.concurrency_key,"
+    " d.ended_at, d.reply"
+)
+OPEN_DELIVERY = "d.attempts, d.max_attempts, d.key, d.concurrency_key, d.reply"
+CLAIM = (
+    "c.id, m.id, c.worker_group, c.worker_instance_id, c.claimed_at, c.lease_until, c.status, c.completed_at,"
+    " c.attempt, c.error"
+)
+CLAIM_WIDTH = 10
+
+_NO_METADATA: Metadata = {}
+_metadata = msgspec.json.Decoder(dict[str, Scalar])
 
 
 def message(draft: Draft, inherited: str | None, now: datetime) -> Message:
@@ -40,7 +57,7 @@ def message(draft: Draft, inherited: str | None, now: datetime) -> Message:
 
 
 def delivery(draft: Draft, now: datetime) -> Delivery:
-    """Return how a message stands that was just published."""
+    """Return the delivery of a message that was just published."""
     return Delivery(
         message_id=draft.id,
         topic=draft.topic,
@@ -53,8 +70,8 @@ def delivery(draft: Draft, now: datetime) -> Delivery:
     )
 
 
-def stands(message: Message, state: State, row: Sequence[Any]) -> Delivery:
-    """Return how a message stands that may be claimed or just was, from what differs: the columns STANDS of a store."""
+def open_delivery(message: Message, state: State, row: Sequence[Any]) -> Delivery:
+    """Return the delivery of a message that can be claimed or just was, from a row of OPEN_DELIVERY."""
     attempts, max_attempts, key, concurrency_key, reply = row
     return Delivery(
         message_id=message.id,
@@ -68,15 +85,15 @@ def stands(message: Message, state: State, row: Sequence[Any]) -> Delivery:
     )
 
 
-def claim(leased: Delivery, ask: ClaimRequest, now: datetime, claim_id: str) -> Claim:
+def claim(leased: Delivery, request: ClaimRequest, now: datetime, claim_id: str) -> Claim:
     """Return the claim on a message that was just leased."""
     return Claim(
         id=claim_id,
         message_id=leased.message_id,
-        worker_group=ask.group,
-        worker_instance_id=ask.instance,
+        worker_group=request.group,
+        worker_instance_id=request.instance,
         claimed_at=now,
-        lease_until=now + ask.lease,
+        lease_until=now + request.lease,
         status="active",
         attempt=leased.attempts,
     )
@@ -87,18 +104,18 @@ def ended(claim: Claim, verdict: Verdict, now: datetime) -> Claim:
     return msgspec.structs.replace(claim, status=verdict.status, completed_at=now, error=verdict.error)
 
 
-def same_body(draft: Draft, known: Message) -> Message:
-    """Return the message that has the draft's key already; raises KeyTakenError where it says something else."""
-    if known.body != draft.body:
+def check_same_body(draft: Draft, existing: Message) -> Message:
+    """Return the message that has the draft's key already; raises KeyTakenError where it has another body."""
+    if existing.body != draft.body:
         raise KeyTakenError(
-            f"the key {draft.key!r} on topic {draft.topic} belongs to message {known.id}, which has another body; "
+            f"the key {draft.key!r} on topic {draft.topic} belongs to message {existing.id}, which has another body; "
             "publish this one with a key of its own"
         )
-    return known
+    return existing
 
 
-def over(claim_id: str, claim: Claim | None) -> str:
-    """Say why a claim cannot be used any more."""
+def over_text(claim_id: str, claim: Claim | None) -> str:
+    """Return the text that says why a claim cannot be used any more."""
     if claim is None:
         return f"there is no claim {claim_id}; it was pruned or belongs to another exchange; discard its work"
     if claim.status == "active":
@@ -115,13 +132,13 @@ def over(claim_id: str, claim: Claim | None) -> str:
     )
 
 
-def unknown(message_id: str, what: str = "message") -> str:
-    """Say that there is no such message or conversation."""
+def unknown_text(message_id: str, what: str = "message") -> str:
+    """Return the text that says that there is no such message or conversation."""
     return f"there is no {what} {message_id!r} here; list the messages with `prloom exchange read`"
 
 
-def asked(name: str) -> str:
-    """Return a name that is asked for, or one that nothing has where it is none that UTF-8 can hold."""
+def searchable(name: str) -> str:
+    """Return a name to search for; one that UTF-8 cannot hold becomes a name that nothing has."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -129,8 +146,8 @@ def asked(name: str) -> str:
     return name
 
 
-def fits(message: Message, delivery: Delivery, selection: MessageFilter) -> bool:
-    """Whether a message is among those to be read, their place and number aside."""
+def matches(message: Message, delivery: Delivery, selection: MessageFilter) -> bool:
+    """Whether a filter selects a message, apart from `since` and `limit`."""
     return (
         selection.topic in {None, message.topic}
         and selection.conversation_id in {None, message.conversation_id}
@@ -148,22 +165,22 @@ def check_cancel(entry: MessageEntry) -> None:
 
 def check_retry(entry: MessageEntry) -> None:
     """Raise ExchangeError where a message cannot be tried again: it is worked on, or was completed."""
-    standing = entry.delivery
-    if standing.state == "leased":
-        who = entry.claims[-1].worker_instance_id
-        raise ExchangeError(f"message {entry.message.id} is being worked on by {who}; wait for it, or cancel it")
-    if standing.ending == "completed":
+    delivery = entry.delivery
+    if delivery.state == "leased":
+        worker = entry.claims[-1].worker_instance_id
+        raise ExchangeError(f"message {entry.message.id} is being worked on by {worker}; wait for it, or cancel it")
+    if delivery.ending == "completed":
         raise ExchangeError(f"message {entry.message.id} was completed; publish it again to have it done again")
 
 
 def prunable(entries: Sequence[MessageEntry], worked: AbstractSet[str], before: datetime) -> bool:
-    """Whether a conversation has ended, and all that happened in it was before."""
+    """Whether a conversation has ended, and its last change was before then."""
     last = max(entry.delivery.ended_at or entry.message.created_at for entry in entries)
     return last < before and rules.outcome(entries, worked) != "pending"
 
 
 def stats(topic: str, entries: Sequence[MessageEntry], now: datetime) -> TopicStats:
-    """Return how a topic stands, from all its messages."""
+    """Return the statistics of a topic, from all its messages."""
     count = Counter(_counted_as(entry.delivery, now) for entry in entries)
     ready = [entry for entry in entries if _counted_as(entry.delivery, now) == "ready"]
     since = now - RATE_WINDOW
@@ -183,12 +200,26 @@ def stats(topic: str, entries: Sequence[MessageEntry], now: datetime) -> TopicSt
 
 
 def _counted_as(delivery: Delivery, now: datetime) -> str:
-    """Return as what a message is counted, which is one thing: what waits for a time is delayed, and not ready."""
+    """Return the one state that a message is counted as: one that waits for a time is delayed, not ready."""
     if delivery.state == "ready" and delivery.available_at is not None and delivery.available_at > now:
         return "delayed"
     return delivery.state
 
 
 def per_minute(count: int) -> float:
-    """Return a count of the rate's window as one of a minute."""
+    """Return the rate a minute for a count in RATE_WINDOW."""
     return count / (RATE_WINDOW / timedelta(minutes=1))
+
+
+def encode_metadata(values: Metadata) -> str:
+    """Return metadata as a database stores it."""
+    if values:
+        return msgspec.json.encode(values).decode()
+    return "{}"
+
+
+def decode_metadata(stored: str) -> Metadata:
+    """Return metadata from what a database stores."""
+    if stored == "{}":
+        return _NO_METADATA
+    return _metadata.decode(stored)

@@ -1,4 +1,4 @@
-"""Check what is to be published, once, at the edge."""
+"""Check what is to be published, claimed or settled, once, at the edge."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import os
 import re
 import socket
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
-from prloom.exchange import ids
 from prloom.exchange.claim import DEFAULT_ATTEMPTS, DEFAULT_LEASE, ClaimRequest, Completed, Failed, Released, TimedOut
 from prloom.exchange.errors import ExchangeError
-from prloom.exchange.message import Draft
+from prloom.exchange.message import Draft, new_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,6 +23,42 @@ if TYPE_CHECKING:
 _TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 _LONGEST_NAME = 200
 _LONGEST_DELAY = timedelta(days=3650)
+
+
+class PublishOptions(TypedDict, total=False):
+    """Options of a message that is published.
+
+    `parent`: the message that this one follows. `conversation`: by default the parent's, or its own. `delay`: the
+    message cannot be claimed before. `key`: publishing on this topic with this key again returns the first message;
+    with another body it raises KeyTakenError. `concurrency_key`: of all messages with it, one at a time is worked on.
+    `max_attempts`: by default the worker's. `track`: a notifier reports the conversation's end.
+    """
+
+    parent: str | None
+    conversation: str | None
+    producer: str | None
+    metadata: Metadata | None
+    delay: timedelta | None
+    key: str | None
+    concurrency_key: str | None
+    max_attempts: int | None
+    track: bool
+
+
+class ClaimOptions(TypedDict, total=False):
+    """Options of a worker that claims messages.
+
+    `group` and `instance` name it in the history; by default, an instance is one opened exchange of one process.
+    `lease`: how long a claim lasts (90 s). `max_attempts`: for messages whose publisher set none (5). `success_topic`
+    and `failure_topic`: where replies go that name no topic themselves (`<topic>.completed`, `<topic>.failed`).
+    """
+
+    group: str
+    instance: str | None
+    lease: timedelta
+    max_attempts: int
+    success_topic: str | None
+    failure_topic: str | None
 
 
 def draft(
@@ -40,9 +75,9 @@ def draft(
     max_attempts: int | None = None,
     track: bool = False,
 ) -> Draft:
-    """Return the draft of a message, or raise ExchangeError for what no message can be; see `Publishing`."""
+    """Return the draft of a message, or raise ExchangeError for what no message can be; see `PublishOptions`."""
     return Draft(
-        id=ids.new(),
+        id=new_id(),
         topic=checked_topic(topic),
         body=checked_text("body", body),
         parent_id=_optional_name("parent", parent),
@@ -57,7 +92,7 @@ def draft(
     )
 
 
-def asked(
+def claim_request(
     topics: str | Iterable[str],
     *,
     group: str = "default",
@@ -67,16 +102,18 @@ def asked(
     success_topic: str | None = None,
     failure_topic: str | None = None,
 ) -> ClaimRequest:
-    """Return what a worker asks for, or raise ExchangeError for what no worker can; see `Working`."""
+    """Return a worker's request for a message, or raise ExchangeError for what is impossible; see `ClaimOptions`."""
     several = (topics,) if isinstance(topics, str) else tuple(topics)
     for topic in (success_topic, failure_topic):
         if topic is not None:
             checked_topic(topic)
-    return _asked(several, group, an_instance() if instance is None else instance, lease, max_attempts)
+    return _checked_request(several, group, new_instance() if instance is None else instance, lease, max_attempts)
 
 
-@functools.lru_cache(maxsize=64)  # a worker asks for the same thing again and again
-def _asked(topics: tuple[str, ...], group: str, instance: str, lease: timedelta, max_attempts: int) -> ClaimRequest:
+@functools.lru_cache(maxsize=64)  # a worker repeats its request
+def _checked_request(
+    topics: tuple[str, ...], group: str, instance: str, lease: timedelta, max_attempts: int
+) -> ClaimRequest:
     checked_attempts(max_attempts)
     return ClaimRequest(
         topics=checked_topics(topics),
@@ -87,9 +124,9 @@ def _asked(topics: tuple[str, ...], group: str, instance: str, lease: timedelta,
     )
 
 
-def an_instance() -> str:
+def new_instance() -> str:
     """Return a name for a worker that no other has: host, process, and a random part."""
-    return f"{socket.gethostname()}-{os.getpid()}-{ids.new()[-6:]}"
+    return f"{socket.gethostname()}-{os.getpid()}-{new_id()[-6:]}"
 
 
 def checked_topic(topic: str) -> str:
@@ -168,7 +205,7 @@ def _optional_name(what: str, name: str | None) -> str | None:
 
 
 def checked_settlement(settlement: Settlement) -> Settlement:
-    """Return how a claim is to end, or raise ExchangeError for a reply that no message can be."""
+    """Return a settlement, or raise ExchangeError for a reply that no message can be."""
     match settlement:
         case Completed(body=body) | Failed(body=body) if body is not None:
             checked_text("body", body)

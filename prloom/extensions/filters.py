@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from prloom.core import bounds
 from prloom.extensions import keys
 from prloom.extensions.discovery import SOURCES, DiscoveredPlugin
-from prloom.model import variables
+from prloom.model import kinds
 from prloom.model.record import Json
 
 KINDS = ("standalone",)
@@ -197,7 +197,7 @@ def _lacking(plugin: DiscoveredPlugin, environ: Mapping[str, str]) -> str | None
         needs = plugin.manifest.requires_env
     else:
         needs = ()
-    secret = [name for name in needs if variables.is_forge_secret(name)]
+    secret = [name for name in needs if kinds.is_forge_secret(name)]
     if secret:
         return f"it asks for {', '.join(secret)}, but plugins must not get a forge's token"
     missing = [name for name in needs if not environ.get(name)]

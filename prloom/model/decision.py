@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypedDict
 
 from msgspec import field
 
 from prloom.model.action import Action
 from prloom.model.event import Target
+from prloom.model.kinds import State, Verdict
 from prloom.model.position import Cursor, Position
 from prloom.model.record import Json, Record
-
-OpenState = Literal["pending", "deferred", "held", "parked"]
-DoneState = Literal["handled", "triaged", "dropped", "superseded"]
-State = Literal["pending", "deferred", "held", "parked", "handled", "triaged", "dropped", "superseded"]
-OPEN: tuple[OpenState, ...] = ("pending", "deferred", "held", "parked")
-DONE: tuple[DoneState, ...] = ("handled", "triaged", "dropped", "superseded")
 
 OnExpire = Literal["park", "pass", "drop"]
 Scope = Literal["plan", "global"]
@@ -65,7 +60,7 @@ class Change(Record, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     event_id: str
-    verdict: str
+    verdict: Verdict
     state: State
     reason: str | None = None
     intake: Intake | None = None
@@ -161,3 +156,26 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     plan_status: str | None = None
     rebase_requested: bool | None = None
     snapshot: Mapping[str, Json] | None = None
+
+
+class DecisionParts(TypedDict, total=False):
+    """What a decision changes: the fields of `Decision` that are given to `commit`, all of them optional."""
+
+    changes: tuple[Change, ...]
+    actions: tuple[Action, ...]
+    courtesies: tuple[str, ...]
+    writes: tuple[StateWrite, ...]
+    todos: tuple[Todo, ...]
+    todos_done: tuple[str, ...]
+    todos_dropped: tuple[str, ...]
+    deliveries: tuple[DeliveryChange, ...]
+    plan: PlanText | None
+    cursor: Cursor | None
+    fingerprint: int | None
+    rereading: Cursor | None
+    run: str | None
+    duration_ms: int | None
+    note: str | None
+    paused: bool | None
+    plan_status: str | None
+    rebase_requested: bool | None

@@ -1,23 +1,49 @@
-"""The types of events, and what each of them means to prloom: the one place where that is written."""
+"""Define each set of names once: types of events, states, verdicts, permissions, and secrets in the environment."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
+
+OpenState = Literal["pending", "deferred", "held", "parked"]
+DoneState = Literal["handled", "triaged", "dropped", "superseded"]
+State = Literal["pending", "deferred", "held", "parked", "handled", "triaged", "dropped", "superseded"]
+OPEN: tuple[OpenState, ...] = get_args(OpenState)
+DONE: tuple[DoneState, ...] = get_args(DoneState)
+
+AgentVerdict = Literal["todo", "answered", "acknowledged", "declined"]
+"""What a triage agent says of an event."""
+
+TrustVerdict = Literal["admitted", "held", "vouched"]
+HookVerdict = Literal["seen", "passed", "handled", "deferred", "parked"]
+RunVerdict = Literal["started", "failed", "limited", "quota", "cut_short"]
+WaitVerdict = Literal["due", "expired", "retried", "dropped", "superseded"]
+Verdict = TrustVerdict | HookVerdict | AgentVerdict | RunVerdict | WaitVerdict
+"""What put an event into its state; docs/files.md says what each of them means."""
+
+Permission = Literal["none", "read", "triage", "write", "maintain", "admin"]
+PERMISSIONS: tuple[Permission, ...] = get_args(Permission)
+"""What an author may do on the repository, in rising order; a forge maps its own permissions to these."""
+
+TRUST_LEVELS = (*PERMISSIONS, "operator")
+"""The permissions, and above them the person who runs prloom."""
 
 
 class Kind(NamedTuple):
     """What a type of events means.
 
-    `speech`: the body is somebody's own words, and not a log or a report. `commands`: the words may be a command.
+    `speech`: the body is a person's own words, and not a log or a report. `commands`: the words may be a command.
     `threaded`: the event stands in a conversation of its own, which can be resolved. `notice`: without an author and a
-    body, the event tells only that something happened, and needs no answer.
+    body, the event tells only that something happened, and needs no answer. `plan_status`: what the plan is from then
+    on.
     """
 
     speech: bool = False
     commands: bool = False
     threaded: bool = False
     notice: bool = False
+    plan_status: str | None = None
 
 
 DELETED = "comment_deleted"
@@ -35,31 +61,83 @@ KINDS: Mapping[str, Kind] = {
     "check_failed": _REPORT,
     "merge_conflict": _REPORT,
     "pr_pushed": _NOTICE,
-    "pr_closed": _NOTICE,
-    "pr_merged": _NOTICE,
-    "pr_reopened": _NOTICE,
+    "pr_closed": Kind(notice=True, plan_status="closed"),
+    "pr_merged": Kind(notice=True, plan_status="merged"),
+    "pr_reopened": Kind(notice=True, plan_status="active"),
     DELETED: _NOTICE,
     "checks_changed": _NOTICE,
 }
-"""The types of the sources that prloom knows."""
+"""The types of events that prloom's own bridges report."""
 
 NOTICES = tuple(name for name, kind in KINDS.items() if kind.notice)
 """Types of events that, without an author and a body, tell only that something happened: they need no answer."""
 
 _SPEECH = ("comment", "discussion", "feedback", "message", "note", "reply", "review")
-"""Last words in the names of other types that are somebody's own words, such as `mr_comment`."""
+"""Last words in the names of other types that are a person's own words, such as `mr_comment`."""
 
 
 def kind(name: str, *, by_person: bool) -> Kind:
     """Return what a type means. A type of another source is speech if a person wrote the event, or by its name.
 
-    Nobody's event of any other type may be a log, and its first line is no command of the operator's.
+    An event of any other type may be a log, and its first line is no command of the operator's.
     """
-    known = KINDS.get(name)
-    if known is not None:
-        return known
+    registered = KINDS.get(name)
+    if registered is not None:
+        return registered
     last_word = name.replace("-", "_").replace(".", "_").rpartition("_")[2]
     spoken = by_person or name.startswith("pr_") or last_word in _SPEECH
     if spoken:
         return _COMMENT
     return _REPORT
+
+
+GITHUB_TOKEN = r"(?:gh[pousr]_|github_pat_)"  # noqa: S105 - how one begins
+GITLAB_TOKEN = r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-"  # noqa: S105 - how one begins
+_FORGE_TOKEN = re.compile(rf"(?:{GITHUB_TOKEN}|{GITLAB_TOKEN})[A-Za-z0-9_-]{{8}}")
+
+_FORGE_WORDS = frozenset({"GITHUB", "GH", "GITLAB", "GL", "GITEA", "FORGEJO", "CODEBERG", "BITBUCKET", "GIT"})
+_FORGE_VARIABLE = re.compile(r"(?:CI_JOB|CI_REGISTRY|CI_DEPLOY|ACTIONS|PRLOOM)_.*", re.DOTALL)
+_WORD = re.compile(r"[A-Z0-9]+")
+_SECRET_WORDS = frozenset(
+    (
+        *("TOKEN", "TOKENS", "PAT", "JWT", "SECRET", "SECRETS", "KEY", "KEYS", "CREDENTIAL", "CREDENTIALS", "CREDS"),
+        *("PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE", "PASS", "PWD", "AUTH", "COOKIE", "SALT", "MNEMONIC"),
+        *("DSN", "WEBHOOK", "WEBHOOKS", "CONNSTR"),
+    )
+)
+# Written as one word with what they are for: PGPASSWORD, SSHPASS, NPM_AUTHTOKEN, TS_AUTHKEY.
+_SECRET_ENDS = (
+    *("TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "SECRET", "CREDENTIALS", "WEBHOOK"),
+    *("APIKEY", "AUTHKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY"),
+)
+_ORDINARY = frozenset({"PWD", "OLDPWD"})
+_ORDINARY_WORDS = frozenset({"BYPASS", "COMPASS"})
+
+
+def is_secret_variable(name: str) -> bool:
+    """Whether a variable of this name usually holds a secret."""
+    upper = name.upper()
+    words = _WORD.findall(upper)
+    if upper in _ORDINARY:
+        return False
+    return "CONNECTION_STRING" in upper or any(_is_secret_word(word) for word in words)
+
+
+def _is_secret_word(word: str) -> bool:
+    return word in _SECRET_WORDS or (word.endswith(_SECRET_ENDS) and word not in _ORDINARY_WORDS)
+
+
+def is_forge_variable(name: str) -> bool:
+    """Whether a variable of this name has to do with a forge."""
+    return not _FORGE_WORDS.isdisjoint(_WORD.findall(name.upper()))
+
+
+def is_forge_secret(name: str) -> bool:
+    """Whether a variable of this name holds a forge's token or the like, or a secret of prloom's own."""
+    forge = is_forge_variable(name) or _FORGE_VARIABLE.match(name.upper()) is not None
+    return forge and is_secret_variable(name)
+
+
+def holds_forge_token(value: str) -> bool:
+    """Whether a variable's value holds a forge's token, whatever the variable is called."""
+    return _FORGE_TOKEN.search(value) is not None

@@ -1,4 +1,4 @@
-"""A pull request that prloom looks after."""
+"""A pull request that prloom looks after, and what prloom remembers of it outside its worktree."""
 
 from __future__ import annotations
 
@@ -20,3 +20,42 @@ class Plan(Record, frozen=True, kw_only=True):
     last_error: str | None = None
     last_error_at: str | None = None
     blocked: bool = False
+
+
+class Counts(Record, frozen=True, kw_only=True):
+    """What waited in a plan."""
+
+    pending: int = 0
+    deferred: int = 0
+    held: int = 0
+    parked: int = 0
+    actions_queued: int = 0
+    actions_failed: int = 0
+    todos_open: int = 0
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing waited."""
+        return self == Counts()
+
+    def words(self) -> str:
+        """Return the counts that are not zero as a text, such as "2 pending events, 1 open TODO"."""
+        named = (
+            (self.pending, "pending event"),
+            (self.deferred, "deferred event"),
+            (self.held, "held event"),
+            (self.parked, "parked event"),
+            (self.actions_queued, "queued action"),
+            (self.actions_failed, "failed action"),
+            (self.todos_open, "open TODO"),
+        )
+        return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in named if count)
+
+
+class Adopted(Record, frozen=True, kw_only=True):
+    """An adopted plan: its `state.json` as it was, the path of its worktree, and the counts that were known last."""
+
+    plan: Plan
+    worktree: str
+    counts: Counts | None = None
+    counted_at: str | None = None

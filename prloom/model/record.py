@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
@@ -100,3 +100,24 @@ def moment(text: str) -> datetime:
     if parsed.tzinfo:
         return parsed
     return parsed.replace(tzinfo=UTC)
+
+
+SLACK = timedelta(minutes=1)
+"""A clock that is put right by less than this is followed without a word."""
+
+
+def clock_rolled_back(written: str | None, now: datetime) -> bool:
+    """Whether a time that was `now` once is yet to come by the clock.
+
+    Then what is left of a wait that was named at that time is not known. It is over: early by less than the wait, and
+    once, for whoever waits anew does so by the new clock.
+    """
+    # Times on disk are all of one form, so that they sort as texts.
+    return written is not None and written > iso(now + SLACK)
+
+
+def rolled_back_by(before: datetime, now: datetime) -> timedelta:
+    """Return by how much the clock was turned back between two looks at it; nothing where it was not."""
+    if before - now > SLACK:
+        return before - now
+    return timedelta()

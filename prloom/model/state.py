@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from msgspec import field
 
 from prloom.model.action import Action
-from prloom.model.decision import Deferral, OpenState, Thread
+from prloom.model.decision import Deferral, Thread, Todo
+from prloom.model.kinds import OpenState
 from prloom.model.position import START, Cursor, Position
 from prloom.model.record import Record
 
@@ -122,3 +123,30 @@ class DeliveryState(Record, frozen=True, kw_only=True):
 
     attempts: Mapping[str, Attempt] = field(default_factory=dict)
     receipts: tuple[Receipt, ...] = ()
+
+
+class IssuedPost(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """One line of `issued/<forge>-<pr>.jsonl`: an action that was issued, or a post of an action that was found.
+
+    `event_id` is the event that the action answers, as far as that is known; `ended` says that the event was done with
+    the answer. A post that was `found` on the pull request has its `url`, the `thread` that it stands in, and the time
+    at which it was written.
+    """
+
+    action_id: str
+    event_id: str | None = None
+    ended: bool = False
+    found: bool = False
+    thread: str | None = None
+    written_at: str | None = None
+    url: str | None = None
+
+
+class IssuedTodo(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of the same file of the kind `todo`: a TODO that was added to the plan, or one that `ended`.
+
+    It has ended when its box was checked, or when it was taken out of `plan.md`.
+    """
+
+    todo: Todo
+    ended: bool = False

@@ -1,23 +1,51 @@
-"""Tell whether a file is the one that was read, by a few of its bytes."""
+"""Tell whether a file is still the one that was read: by what the system knows of it, or by a few of its bytes."""
 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from datetime import timedelta
+from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
 from prloom.model.position import Cursor
+
+SETTLED = timedelta(seconds=3)
+"""After which a second change shows in a file's times, whatever file system it is on: FAT's go by two seconds."""
 
 _END = 4096
 _SAMPLE = 512
 _SAMPLES = 8
 
+FileStamp: TypeAlias = tuple[int, int, int, int, int]
+"""A file's device and number, its size, and when its content and its inode changed, in nanoseconds.
 
-def of(fd: int, size: int) -> int:
+While it is the same, so is the file; a plain tuple, because each plan's is compared in each tick.
+"""
+
+
+def of(found: os.stat_result) -> FileStamp:
+    """Return the stamp of a file of which the system tells this."""
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def at(path: str) -> FileStamp | None:
+    """Return the stamp of what is at a path, of a link its own; None where there is nothing."""
+    try:
+        return of(os.lstat(path))
+    except OSError:
+        return None
+
+
+def is_settled(changed: float, now: float) -> bool:
+    """Return whether a file's last change is so long ago that a later one has another time; seconds since the epoch."""
+    return now - changed >= SETTLED.total_seconds()
+
+
+def checksum(fd: int, size: int) -> int:
     """Return a checksum of the last 4 KiB of a file's first `size` bytes, and of 512 bytes at each eighth of the rest.
 
     So that it costs the same however long the file is. One line that was exchanged for another far from the end may
-    stay unseen; other lines from somewhere on do not.
+    stay unnoticed; other lines from somewhere on do not.
     """
     rest = max(0, size - _END)
     check = crc32(os.pread(fd, size - rest, rest))
@@ -26,31 +54,31 @@ def of(fd: int, size: int) -> int:
     return check
 
 
-class FileStamp(NamedTuple):
-    """A look at a place: what was read before it, in which file it is, and how that is; an offset of -1 is nowhere."""
+class ReadMark(NamedTuple):
+    """How far a segment was read, the checksum of that part, and the file's stamp at that time.
+
+    An offset of -1 is the mark of nothing.
+    """
 
     segment: int = 0
     offset: int = -1
-    fingerprint: int | None = None
-    file: tuple[int, int] = (0, 0)
-    size: int = 0
-    written_ns: int = 0
+    checksum: int | None = None
+    stamp: FileStamp = (0, 0, 0, 0, 0)
 
-    def stands(self, fd: int, before: FileStamp) -> bool:
-        """Whether what the open file has before the place is what was read there.
+    def matches(self, fd: int, before: ReadMark) -> bool:
+        """Return whether the open file still contains what was read before the mark.
 
-        Without a fingerprint, which a file that an older prloom has read lacks, it is a line's end, and as long as it
-        is looked at, the same file.
+        Without a checksum, which a file that an older prloom has read lacks, it must be a line's end, and the same file
+        as at the mark `before`.
         """
         if not self.offset:
             return True
-        if self.fingerprint is not None:
-            return of(fd, self.offset) == self.fingerprint
-        same = before.segment != self.segment or before.file == self.file
-        return same and os.pread(fd, 1, self.offset - 1) == b"\n"
+        if self.checksum is not None:
+            return checksum(fd, self.offset) == self.checksum
+        is_same_file = before.segment != self.segment or before.stamp[:2] == self.stamp[:2]
+        return is_same_file and os.pread(fd, 1, self.offset - 1) == b"\n"
 
 
-def stamp(cursor: Cursor, fingerprint: int | None, found: os.stat_result) -> FileStamp:
-    """Return the look at a cursor's place in a file that the system tells this of."""
-    file = (found.st_dev, found.st_ino)
-    return FileStamp(cursor.segment, cursor.offset, fingerprint, file, found.st_size, found.st_mtime_ns)
+def mark(cursor: Cursor, check: int | None, found: os.stat_result) -> ReadMark:
+    """Return the mark at a cursor in a file of which the system tells this."""
+    return ReadMark(cursor.segment, cursor.offset, check, of(found))

@@ -34,6 +34,8 @@ ISSUED = "issued"
 """The folder, in the main checkout, of what prloom remembers of its own posts on each pull request, and of TODOs."""
 ADOPTED = "plans"
 """The folder, in the main checkout, of what prloom remembers of each adopted plan."""
+SEEN_IDS = "seen-ids.sqlite"
+"""Where each event is in its journal, by its id; in a bus's state folder. A cache: it may be removed."""
 SEGMENT_ENDS = "segment-ends.json"
 """How far the closed segments of the events were read; in a bus's state folder."""
 CLEAN_GUARD = ".git"
@@ -107,9 +109,3 @@ def bridge_deliveries(bridge: str) -> str:
 def bridge_limits(bridge: str) -> str:
     """Return the name of the file of what is known of the limits of a bridge's server."""
     return f"bridge.{bridge}.limits.json"
-
-
-def index(journal: str, segments: range) -> str:
-    """Return the name of the table of what stands where in closed segments, in the bus's state folder."""
-    numbers = dict.fromkeys((segments[0], segments[-1]))
-    return "-".join((journal.partition(".")[0], *(f"{number:06d}" for number in numbers))) + ".index"

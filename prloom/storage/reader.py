@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from prloom.model.position import Cursor, Position
-from prloom.storage import file_stamp as fingerprints
-from prloom.storage import lines, os_errors
-from prloom.storage.file_stamp import FileStamp
+from prloom.storage import file_stamp, lines, os_errors
+from prloom.storage.file_stamp import ReadMark
 from prloom.storage.segments import Segments
 
 if TYPE_CHECKING:
@@ -50,13 +49,13 @@ class JournalBatch(NamedTuple):
 class JournalReader:
     """A journal for reading: takes no lock, changes nothing, and keeps no descriptor open between calls."""
 
-    __slots__ = ("_looked", "_segments", "_unfinished", "folder", "name")
+    __slots__ = ("_mark", "_segments", "_unfinished", "folder", "name")
 
     def __init__(self, folder: SafeDir, name: str) -> None:
         self.folder = folder
         self.name = name
         self._segments = Segments(folder, name)
-        self._looked = FileStamp()
+        self._mark = ReadMark()
         self._unfinished = (0, 0, 0)  # segment, offset, size: at that size no newline was found behind the offset
 
     @property
@@ -94,13 +93,9 @@ class JournalReader:
             following = self._following(cursor.segment, live)
             gap = gap or following != cursor.segment + 1
             if cursor.segment > 1:
-                left += [(cursor.segment - 1, cursor.late)]
-            else:
-                left += []
+                left.append((cursor.segment - 1, cursor.late))
             if following > cursor.segment + 1:
-                left += [(cursor.segment, cursor.offset)]
-            else:
-                left += []
+                left.append((cursor.segment, cursor.offset))
             cursor = Cursor(following, 0, cursor.offset)
         unfinished = 0
         if cursor.segment == live and not taken.full():
@@ -130,7 +125,7 @@ class JournalReader:
         with self._open(number) as fd:
             if fd is None:
                 return None
-            return fingerprints.of(fd, size)
+            return file_stamp.checksum(fd, size)
 
     def stands(self, cursor: Cursor, fingerprint: int | None = None) -> bool:
         """Whether what was read up to a cursor is there as it was; False where the file was cut or replaced.
@@ -139,19 +134,19 @@ class JournalReader:
         behind, so the file has to be the same one too, while this reader lives. A file that is as it was at the last
         look is not opened.
         """
-        before, live = self._looked, self.folder.stat(self.name)
-        if live is not None and before == fingerprints.stamp(cursor, fingerprint, live):
+        before, live = self._mark, self.folder.stat(self.name)
+        if live is not None and before == file_stamp.mark(cursor, fingerprint, live):
             return True
         with self._open(cursor.segment) as fd:
             if fd is None:
                 return not cursor.offset
-            now = fingerprints.stamp(cursor, fingerprint, os.fstat(fd))
-            stands = now.stands(fd, before)
-            if stands:
-                self._looked = now
+            now = file_stamp.mark(cursor, fingerprint, os.fstat(fd))
+            is_same = now.matches(fd, before)
+            if is_same:
+                self._mark = now
             else:
-                self._looked = now._replace(offset=-1)
-            return stands
+                self._mark = now._replace(offset=-1)
+            return is_same
 
     def tail(self, room: int) -> Iterator[JournalEntry]:
         """Yield the complete lines among the journal's last `room` bytes, oldest first, across segments."""
@@ -181,6 +176,15 @@ class JournalReader:
                 with self._open(number) as fd:
                     if fd is not None:
                         yield from _entries(number, lines.each(fd, start))
+
+    def after(self, cursor: Cursor) -> Iterator[JournalEntry]:
+        """Yield all lines behind a cursor, up to the present end."""
+        while True:
+            batch = self.read(cursor)
+            yield from batch.entries
+            if batch.cursor == cursor:
+                return
+            cursor = batch.cursor
 
     def size(self, number: int) -> int | None:
         """Return the size in bytes of a closed segment, or None if it was taken away."""
@@ -248,7 +252,7 @@ class JournalReader:
                 taken.add(at.segment, piece, piece.end - end)
                 end = piece.end
             if fd is not None and end > at.offset:
-                taken.fingerprints[at.segment] = fingerprints.of(fd, end)
+                taken.fingerprints[at.segment] = file_stamp.checksum(fd, end)
         if size is not None and not taken.full():
             self._unfinished = (at.segment, end, size)
         return end

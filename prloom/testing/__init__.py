@@ -3,19 +3,20 @@
     from prloom.testing import a_comment, harness
 
     def test_a_note_is_kept():
-        bench = harness("prloom/plugins/notes")
+        plugin = harness("prloom/plugins/notes")
 
-        seen = bench.show(a_comment("!note tabs"))
+        seen = plugin.show(a_comment("!note tabs"))
 
         assert seen.handled and seen.comments == ("Noted.",)
 
-`prloom.testing.plugin_contract` and `prloom.testing.bridge_contract` hold the promises that all plugins and all bridges
-make, as tests to derive from.
+`prloom.testing.plugin_contract` and `prloom.testing.bridge_contract` contain the promises that all plugins and all
+bridges make, as tests to derive from.
 """
 
-from prloom.core.backoff import Backoff
+from prloom.backoff import Backoff
 from prloom.model.hook import Limits
 from prloom.testing.events import (
+    GOLDEN_EVENTS,
     NOW,
     PLAN,
     a_checks_report,
@@ -26,7 +27,6 @@ from prloom.testing.events import (
     a_review_comment,
     an_event,
 )
-from prloom.testing.golden import GOLDEN_EVENTS
 from prloom.testing.harness import REPOSITORY, Harness, harness
 from prloom.testing.shown import Fate, Fault, Shown
 

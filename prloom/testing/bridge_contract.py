@@ -81,7 +81,8 @@ class BridgeContract:
     async def test_where_nothing_is_said_there_are_no_events(self, scene: Scene) -> None:
         """Nor are there where no plan is tracked."""
         _expect(not (await scene.poll()).events, "the poll of an empty source returns events")
-        scene.say("hello") if self.inbound else None
+        if self.inbound:
+            scene.say("hello")
         await scene.bridge.events(BridgeContext(Path("/repo"), (), NOW), None)
 
     @_promise(events=True)
@@ -95,12 +96,12 @@ class BridgeContract:
         where = None
         if event.reply_to:
             where = event.reply_to.target
-        mine = where is None or where in scene.bridge.targets or not scene.bridge.targets
-        _expect(mine, f"replies would go to {where!r}, which the bridge does not claim")
+        is_own = where is None or where in scene.bridge.targets or not scene.bridge.targets
+        _expect(is_own, f"replies would go to {where!r}, which the bridge does not claim")
 
     @_promise(events=True)
     async def test_an_event_says_whom_it_concerns(self, scene: Scene) -> None:
-        """Without the plan or the pull request, nobody would deal with what was said about one."""
+        """Without the plan or the pull request, nobody would handle what was said about one."""
         event = await _said(scene, "please")
         for_plan = event.context.get("plan") == scene.plan.id
         _expect(for_plan or event.pr == scene.plan.pr, "neither `pr` nor context['plan'] names the tracked plan")
@@ -204,7 +205,7 @@ class BridgeContract:
             target = await _target(scene)
         else:
             target = Target("somewhere")
-        unknown = cast("Payload", _Unheard())
+        unknown = cast("Payload", _UnknownPayload())
         for action in (an_action(target, unknown), an_action(Target("no-such-target", {}), Comment("hello"))):
             result = await scene.deliver(action)
             _expect(isinstance(result, Refused), f"{action.payload} for {action.target} was not refused: {result}")
@@ -232,12 +233,12 @@ class BridgeContract:
 _Check = Callable[[BridgeContract, Scene], Awaitable[None]]
 
 
-class _Unheard(Record, frozen=True, tag_field="type", tag="unheard_of"):
+class _UnknownPayload(Record, frozen=True, tag_field="type", tag="unheard_of"):
     """A payload of a later version."""
 
 
-def _expect(held: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
-    if not held:
+def _expect(kept: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
+    if not kept:
         raise AssertionError(otherwise)
 
 

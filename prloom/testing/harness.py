@@ -1,4 +1,4 @@
-"""Show events to a plugin as the dispatcher does, without one: the same calls and verdicts, a clock of one's own."""
+"""Show events to a plugin as the dispatcher does, with the same calls and verdicts, and a clock of its own."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from prloom.api import Event, Json, Target, duration, iso
-from prloom.core import commands, deferral, dispatch, hook_results, notices
-from prloom.core.backoff import Backoff
+from prloom.backoff import Backoff
+from prloom.core import commands, deferral, dispatch, hook_results
 from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Subscribers
 from prloom.core.hook_results import OnError
 from prloom.errors import ExtensionError
 from prloom.extensions.host.interface import Registered
 from prloom.model.decision import Change, StateWrite
 from prloom.model.hook import HookCall, Limits, Outcome
-from prloom.testing import finding, listening, runners, shown
-from prloom.testing.bus import InMemoryBus, Values
+from prloom.testing import log_capture, runners, shown
+from prloom.testing.bus import Answer, FakeServices, InMemoryBus, PluginState
 from prloom.testing.events import NOW, PLAN
 from prloom.testing.runners import Register, Runner
-from prloom.testing.services import Answer, Playing
 from prloom.testing.shown import Fault, Shown
 
 REPOSITORY = ""
@@ -44,7 +43,7 @@ def harness(
     """
     values = dict(settings or {})
     if isinstance(plugin, str | Path):
-        return Harness(runners.of_folder(finding.at(plugin), values), **more)
+        return Harness(runners.of_folder(runners.find_plugin(plugin), values), **more)
     return Harness(runners.of_function(plugin, values, name), **more)
 
 
@@ -52,8 +51,8 @@ class Harness:
     """A plugin at work on plans that exist in memory only.
 
     `now` is its clock, which stands still except in `advance`. `repo_root` is by default an empty temporary folder.
-    `agent` plays the agent that the plugin runs. Where `strict`, what a hook raises is raised by the showing too, once
-    it has been settled: nothing of the hook has taken effect.
+    `agent` plays the agent that the plugin runs. Where `strict`, the harness raises what a hook raises, too, once the
+    failure has been recorded: nothing of the hook has taken effect.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class Harness:
             self.repo_root = repo_root
         else:
             self.repo_root = _temporary(self)
-        with listening.to(runner.key):  # a process asks at its start how much of its log is of interest
+        with log_capture.capture(runner.key):  # a process asks at its start how much of its log is of interest
             self.registered: Registered = runner.start()
         self._runner = runner
         self._agent = agent
@@ -81,7 +80,7 @@ class Harness:
         self._on_error: OnError = on_error
         self._policy = backoff or Backoff()
         self._limits = limits or Limits()
-        self._shared = Values()
+        self._shared = PluginState()
         self._buses: dict[str, InMemoryBus] = {}
 
     @property
@@ -113,40 +112,40 @@ class Harness:
     def show(self, *events: Event, plan: str = PLAN) -> Shown:
         """Let events come in, and return what becomes of them: commands, then onEvent, then beforeTriage."""
         bus = self._bus(plan)
-        return self._told(lambda faults: self._take_in(bus, events, faults))
+        return self._shown(lambda faults: self._take_in(bus, events, faults))
 
     def advance(self, span: str | timedelta) -> Shown:
         """Let time pass ("90s", "2h"), and return what becomes of the events whose waits end meanwhile."""
         end = self.now + (span if isinstance(span, timedelta) else duration.parse(span))
-        return self._told(lambda faults: self._pass_time(end, faults))
+        return self._shown(lambda faults: self._pass_time(end, faults))
 
     def fire(self, hook: str, *, plan: str = PLAN) -> Shown:
         """Run a hook point that no event leads to, such as `afterDesign`, and return what it did."""
         bus = self._bus(plan)
-        return self._told(lambda faults: self._run(bus, RunHook(self.key, hook, ()), faults))
+        return self._shown(lambda faults: self._run(bus, RunHook(self.key, hook, ()), faults))
 
     def call(self, hook: str, *events: Event, plan: str = PLAN) -> Outcome:
-        """Run one hook and return all that it asks for; nothing of it takes effect. Raises ExtensionError."""
+        """Run one hook and return all that it requests; nothing of it takes effect. Raises ExtensionError."""
         return self._outcome(self._bus(plan), hook, events)
 
     def stop(self) -> None:
         """End the plugin; needed where it runs in a process of its own."""
         self._runner.stop()
 
-    def _told(self, work: Callable[[list[Fault]], None]) -> Shown:
-        """Do what a showing consists of, and return what was decided by it."""
+    def _shown(self, work: Callable[[list[Fault]], None]) -> Shown:
+        """Do the work, and return what was decided meanwhile."""
         faults: list[Fault] = []
         before = {bus.id: len(bus.decisions) for bus in self._buses.values()}
-        with listening.to(self.key) as heard:
+        with log_capture.capture(self.key) as log:
             work(faults)
         if faults and self._strict:
             raise faults[0].error or ExtensionError(faults[0].message)
         made = [each for bus in self._buses.values() for each in bus.decisions[before.get(bus.id, 0) :]]
-        return shown.told(made, faults, heard)
+        return shown.summarize(made, faults, log)
 
     def _take_in(self, bus: InMemoryBus, events: tuple[Event, ...], faults: list[Fault]) -> None:
         bus.take_in(events, self.now)
-        self._work(bus, faults)
+        self._run_steps(bus, faults)
 
     def _pass_time(self, end: datetime, faults: list[Fault]) -> None:
         while True:
@@ -156,14 +155,16 @@ class Harness:
             self.now = max(self.now, min(dues))
             for bus in self._buses.values():
                 bus.commit("wait", "prloom", self.now, changes=deferral.due(bus.open.values(), self.now))
-                self._work(bus, faults)
+                self._run_steps(bus, faults)
         self.now = end
 
-    def _work(self, bus: InMemoryBus, faults: list[Fault]) -> None:
+    def _run_steps(self, bus: InMemoryBus, faults: list[Fault]) -> None:
         """Do all that can be done now, as the dispatcher does it; what is left is the agent's."""
         while True:
             pending = [(event, commands.parse(bus.events[event.id])) for event in bus.open.values()]
-            steps = dispatch.steps(pending, self._roster(bus), busy=(), alone=bus.alone, paused=False, triaging=False)
+            steps = dispatch.steps(
+                pending, self._subscribers(bus), busy=(), alone=bus.alone, paused=False, triaging=False
+            )
             for step in steps:
                 match step:
                     case RunHook():
@@ -173,17 +174,17 @@ class Harness:
                     case RunTriage(event_ids=event_ids):
                         _end(bus, event_ids, "triaged" if bus.id else "handled", None, self.now)
                     case CompleteNotices(event_ids=event_ids):
-                        bus.commit("notice", "prloom", self.now, changes=notices.finished(event_ids))
+                        bus.commit("notice", "prloom", self.now, changes=dispatch.complete_notices(event_ids))
                     case _:
                         assert_never(step)
             if not steps:
                 return
 
-    def _roster(self, bus: InMemoryBus) -> Subscribers:
+    def _subscribers(self, bus: InMemoryBus) -> Subscribers:
         hooks = self.registered.hooks
         if bus.id == REPOSITORY:
-            seeing = (self.key,) if "onGlobalEvent" in hooks else ()
-            return Subscribers(observers=seeing, observer_hook="onGlobalEvent")
+            observers = (self.key,) if "onGlobalEvent" in hooks else ()
+            return Subscribers(observers=observers, observer_hook="onGlobalEvent")
         return Subscribers(
             observers=(self.key,) if "onEvent" in hooks else (),
             triagers=(self.key,) if "beforeTriage" in hooks else (),
@@ -197,14 +198,14 @@ class Harness:
         try:
             outcome = self._outcome(bus, step.hook, events)
         except ExtensionError as error:
-            faults.append(Fault(step.hook, step.event_ids, str(error), listening.frames(error), error))
+            faults.append(Fault(step.hook, step.event_ids, str(error), log_capture.frames(error), error))
             self._settle_failure(bus, step, str(error))
         else:
             self._settle(bus, step.hook, events, outcome)
             bus.alone -= set(step.event_ids)
 
     def _outcome(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...]) -> Outcome:
-        services = Playing(bus.events, {each.id: each.text for each in self._buses.values()}, self._agent)
+        services = FakeServices(bus.events, {each.id: each.text for each in self._buses.values()}, self._agent)
         return self._runner.run(self._call(bus, hook, events), services)
 
     def _call(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...]) -> HookCall:

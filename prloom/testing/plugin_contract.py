@@ -23,11 +23,10 @@ from prloom.errors import ExtensionError
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host.process import ProcessHost
 from prloom.model.hook import Limits, Outcome
-from prloom.testing import finding, runners
-from prloom.testing.events import PLAN, a_comment
-from prloom.testing.golden import GOLDEN_EVENTS
+from prloom.testing import runners
+from prloom.testing.events import GOLDEN_EVENTS, PLAN, a_comment
 from prloom.testing.harness import REPOSITORY, Harness
-from prloom.testing.runners import Hosted
+from prloom.testing.runners import HostedRunner, Runner
 
 __all__ = ["PluginContract"]
 
@@ -53,7 +52,7 @@ class PluginContract:
 
     def found(self) -> DiscoveredPlugin:
         """Return the plugin as the dispatcher would find it."""
-        return finding.at(self.plugin)
+        return runners.find_plugin(self.plugin)
 
     def answer(self, prompt: str) -> str:
         """Play the agent, if the plugin runs one."""
@@ -61,47 +60,49 @@ class PluginContract:
 
     def test_it_registers_without_a_warning(self) -> None:
         """It can be loaded with these settings, and has kept what its manifest announces."""
-        with self._bench() as bench:
-            later = hooks.not_fired_yet(bench.key, bench.registered.hooks)  # the plugin may be written for what comes
-            warnings = [warning for warning in bench.registered.warnings if warning not in later]
+        with self._harness() as harness:
+            later = hooks.not_fired_yet(
+                harness.key, harness.registered.hooks
+            )  # the plugin may be written for what comes
+            warnings = [warning for warning in harness.registered.warnings if warning not in later]
         _expect(not warnings, f"it was loaded with warnings: {'; '.join(warnings)}")
 
     def test_it_survives_every_golden_event(self) -> None:
         """No hook raises over an event of any shape, nor over any plan's text."""
-        with self._bench() as bench:
-            for call in _calls(bench, self._events):
-                _outcome(bench, call)
+        with self._harness() as harness:
+            for call in _calls(harness, self._events):
+                _outcome(harness, call)
 
     def test_it_survives_all_golden_events_at_once(self) -> None:
-        """A batch of everything is dealt with, and so are the waits that it leaves."""
-        with self._bench(strict=False) as bench:
-            seen = bench.show(*self._events.values())
-            later = bench.advance(_LATER)
+        """It handles a batch of everything, and the waits that this leaves."""
+        with self._harness(strict=False) as harness:
+            seen = harness.show(*self._events.values())
+            later = harness.advance(_LATER)
         faults = [fault.message for fault in (*seen.faults, *later.faults)]
         _expect(not faults, f"together with all golden events: {'; '.join(faults)}")
 
     def test_it_marks_only_what_it_is_shown(self) -> None:
         """A mark, and an action's cause, is an event of the call."""
-        with self._bench() as bench:
-            for call in _calls(bench, self._events):
-                outcome, ids = _outcome(bench, call), {event.id for event in call[2]}
+        with self._harness() as harness:
+            for call in _calls(harness, self._events):
+                outcome, ids = _outcome(harness, call), {event.id for event in call[2]}
                 named = {mark.event_id for mark in outcome.marks}
                 named |= {each.related_event_id for each in outcome.actions if each.related_event_id is not None}
                 _expect(named <= ids, f"{call[0]}: it names events that it was not shown: {sorted(named - ids)}")
 
     def test_p2_the_same_call_has_the_same_outcome(self) -> None:
         """A hook runs again after a crash; were its outcome another, so would be what the pull request shows."""
-        with self._bench() as bench:
-            for call in _calls(bench, self._events):
-                first, second = _outcome(bench, call), _outcome(bench, call)
+        with self._harness() as harness:
+            for call in _calls(harness, self._events):
+                first, second = _outcome(harness, call), _outcome(harness, call)
                 _expect(first == second, f"{call[0]}: two runs of one call differ:\n{first}\n{second}")
 
     def test_p2_a_hook_that_fails_leaves_no_trace(self) -> None:
         """Where there is no room for its state, it fails by that and by nothing else, and has changed no file."""
-        with self._bench(strict=False, limits=Limits(state_bytes=_NO_ROOM)) as bench:
-            before = _files(bench.repo_root)
-            seen = bench.show(*self._events.values())
-            after = _files(bench.repo_root)
+        with self._harness(strict=False, limits=Limits(state_bytes=_NO_ROOM)) as harness:
+            before = _files(harness.repo_root)
+            seen = harness.show(*self._events.values())
+            after = _files(harness.repo_root)
         for fault in seen.faults:
             _expect(
                 "the limit is" in fault.message,
@@ -112,10 +113,10 @@ class PluginContract:
 
     def test_a_process_of_its_own_makes_no_difference(self) -> None:
         """What it does in the dispatcher's process and in one of its own is the same."""
-        with self._bench(strict=False) as here:
-            expected = _life(here, self._events)
-        with self._bench(strict=False, process=True) as there:
-            found = _life(there, self._events)
+        with self._harness(strict=False) as here:
+            expected = _full_run(here, self._events)
+        with self._harness(strict=False, process=True) as there:
+            found = _full_run(there, self._events)
         _expect(found == expected, f"in a process it does {found},\nbut inline {expected}")
 
     @property
@@ -123,36 +124,35 @@ class PluginContract:
         return {**GOLDEN_EVENTS, **self.events}
 
     @contextmanager
-    def _bench(self, *, process: bool = False, **more: Any) -> Iterator[Harness]:  # noqa: ANN401 - Harness's arguments
+    def _harness(self, *, process: bool = False, **more: Any) -> Iterator[Harness]:  # noqa: ANN401 - Harness's arguments
         """Yield the plugin at work, on a repository that is there for as long as this lasts."""
         found = self.found()
         with tempfile.TemporaryDirectory(prefix="prloom-contract-") as folder:
             root = Path(folder).resolve() / "repository"
             root.mkdir()
-            host = None
+            runner: Runner = runners.of_folder(found, self.settings)
             if process:
-                host = ProcessHost(found, dict(self.settings), repo_root=root, environ=os.environ)
-            runner = Hosted(host) if host is not None else runners.of_folder(found, self.settings)
+                runner = HostedRunner(ProcessHost(found, dict(self.settings), repo_root=root, environ=os.environ))
             try:
                 yield Harness(runner, repo_root=root, agent=self.answer, **more)
             finally:
                 runner.stop()
 
 
-def _calls(bench: Harness, events: Mapping[str, Event]) -> Iterator[Call]:
+def _calls(harness: Harness, events: Mapping[str, Event]) -> Iterator[Call]:
     """Yield a call of every hook and command with each event; plan hooks get plans of every kind."""
-    for hook in bench.registered.hooks:
+    for hook in harness.registered.hooks:
         if HOOKS[hook] == "event" or hook == "beforeTriage":
             for shape, event in events.items():
                 yield f"{hook} of a {shape}", hook, (event,)
         else:
             yield hook, hook, ()
-    for name in bench.registered.commands:
+    for name in harness.registered.commands:
         for said in ("", " 1", " help", " add 'x", " 👩‍👩‍👧 \x1b[31m", " " + "9" * 5000, "\nand more\nlines"):
             yield f"/{name}{said!r}", f"command:/{name}", (a_comment(f"/{name}{said}", id=f"said:{len(said)}"),)
 
 
-def _outcome(bench: Harness, call: Call) -> Outcome:
+def _outcome(harness: Harness, call: Call) -> Outcome:
     """Return the outcome of a call on every kind of plan; for events, the plan is of no matter."""
     description, hook, events = call
     if hook == "onGlobalEvent":
@@ -161,18 +161,18 @@ def _outcome(bench: Harness, call: Call) -> Outcome:
         plan = PLAN
     outcome = Outcome()
     for text in _PLANS if not events else _PLANS[:1]:
-        bench.write_plan(text, plan)
+        harness.write_plan(text, plan)
         try:
-            outcome = bench.call(hook, *events, plan=plan)
+            outcome = harness.call(hook, *events, plan=plan)
         except ExtensionError as error:
             raise AssertionError(f"{description}: {error}") from error
     return outcome
 
 
-def _life(bench: Harness, events: Mapping[str, Event]) -> Sequence[object]:
+def _full_run(harness: Harness, events: Mapping[str, Event]) -> Sequence[object]:
     """Return all that comes of showing everything, and of a day's waiting."""
-    shown = [bench.show(*events.values()), bench.advance(_LATER)]
-    return [bench.registered, [(each.fates, each.actions) for each in shown], bench.state(), bench.global_state]
+    shown = [harness.show(*events.values()), harness.advance(_LATER)]
+    return [harness.registered, [(each.fates, each.actions) for each in shown], harness.state(), harness.global_state]
 
 
 def _files(root: Path) -> Mapping[str, bytes]:
@@ -184,6 +184,6 @@ def _files(root: Path) -> Mapping[str, bytes]:
     }
 
 
-def _expect(held: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
-    if not held:
+def _expect(kept: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
+    if not kept:
         raise AssertionError(otherwise)

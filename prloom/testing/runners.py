@@ -1,4 +1,4 @@
-"""Run a plugin's hooks for a test: in this process, so that a debugger works, or in a process of its own."""
+"""Find a plugin, and run its hooks for a test: in this process, so that a debugger works, or in one of its own."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from prloom.api import Json, Manifest, PluginContext
 from prloom.api.context import Services
 from prloom.api.plugin import Registrations
 from prloom.errors import ExtensionError
-from prloom.extensions import calling, inputs, loading
-from prloom.extensions.discovery import DiscoveredPlugin
+from prloom.extensions import calling, discovery, inputs, loading
+from prloom.extensions.discovery import DiscoveredPlugin, PluginPaths
 from prloom.extensions.host import interface
 from prloom.extensions.host.interface import PluginHost, Registered
 from prloom.model import record
@@ -39,13 +39,13 @@ class Runner(Protocol):
         """Load the plugin, if it is not loaded, and return what it registered; raises ExtensionError."""
 
     def run(self, call: HookCall, services: Services) -> Outcome:
-        """Run one hook and return all that it asked for; raises ExtensionError."""
+        """Run one hook and return all that it requested; raises ExtensionError."""
 
     def stop(self) -> None:
         """End the plugin."""
 
 
-class Direct:
+class DirectRunner:
     """A plugin in this thread: what it raises is the cause of the error, and a breakpoint in it works."""
 
     def __init__(self, key: str, load: Callable[[], tuple[Registrations, tuple[str, ...]]]) -> None:
@@ -56,11 +56,11 @@ class Direct:
 
     def start(self) -> Registered:
         """Load the plugin, if it is not loaded, and return what it registered; raises ExtensionError."""
-        return interface.registered(self._living(), self._warnings)
+        return interface.registered(self._loaded(), self._warnings)
 
     def run(self, call: HookCall, services: Services) -> Outcome:
         """Run one hook; raises ExtensionError, whose cause is what the plugin raised."""
-        made = self._living()
+        made = self._loaded()
         own = record.decode(HookCall, msgspec.json.encode(call))  # the plugin may change what it is given
         return _outside_loops(lambda: calling.run_hook(self.key, made, own, services))
 
@@ -68,13 +68,13 @@ class Direct:
         """Forget the plugin."""
         self._made = None
 
-    def _living(self) -> Registrations:
+    def _loaded(self) -> Registrations:
         if self._made is None:
             self._made, self._warnings = self._load()
         return self._made
 
 
-class Hosted:
+class HostedRunner:
     """A plugin in one of the dispatcher's hosts, with an event loop that runs while a call does."""
 
     def __init__(self, host: PluginHost, limit: timedelta = timedelta(seconds=30)) -> None:
@@ -87,12 +87,12 @@ class Hosted:
     def start(self) -> Registered:
         """Start the host for the first time, and return what the plugin registered; raises ExtensionError."""
         if self._registered is None:
-            self._registered = self._loop.run(_heard(self._host.start()))
+            self._registered = self._loop.run(_with_output(self._host.start()))
         return self._registered
 
     def run(self, call: HookCall, services: Services) -> Outcome:
         """Run one hook in the host; raises HookFailed."""
-        return self._loop.run(_heard(self._host.run(call, services, self._limit)))
+        return self._loop.run(_with_output(self._host.run(call, services, self._limit)))
 
     def stop(self) -> None:
         """End the host and the loop."""
@@ -100,7 +100,7 @@ class Hosted:
         self._loop.close()
 
 
-async def _heard(work: Awaitable[T]) -> T:
+async def _with_output(work: Awaitable[T]) -> T:
     """Return what the work returns, once the loop has read what the plugin printed before that."""
     try:
         return await work
@@ -109,7 +109,23 @@ async def _heard(work: Awaitable[T]) -> T:
             await asyncio.sleep(0)
 
 
-def of_folder(found: DiscoveredPlugin, values: Mapping[str, Json]) -> Direct:
+def find_plugin(path: str | Path) -> DiscoveredPlugin:
+    """Return the plugin whose folder or `.py` file this is (an `__init__.py` stands for its folder).
+
+    None of its code is run. Raises ExtensionError where there is no plugin.
+    """
+    file = Path(path).absolute()
+    if file.name == "__init__.py":
+        file = file.parent
+    if not file.exists():
+        raise ExtensionError(f"there is no {file}; give the folder of a plugin, or its .py file")
+    for found in discovery.discover(PluginPaths(project=file.parent, installed=False)):
+        if Path(found.path) == file:
+            return found
+    raise ExtensionError(f"{file} is not a plugin; it needs an __init__.py with `def register(ctx):`")
+
+
+def of_folder(found: DiscoveredPlugin, values: Mapping[str, Json]) -> DirectRunner:
     """Return the runner of a plugin that lies in a folder or a file; `values` are its settings."""
 
     def load() -> tuple[Registrations, tuple[str, ...]]:
@@ -118,10 +134,10 @@ def of_folder(found: DiscoveredPlugin, values: Mapping[str, Json]) -> Direct:
             raise ExtensionError(loaded.error or f"plugin {found.key} could not be loaded")
         return loaded.registrations, loaded.warnings
 
-    return Direct(found.key, load)
+    return DirectRunner(found.key, load)
 
 
-def of_function(register: Register, values: Mapping[str, Json], key: str) -> Direct:
+def of_function(register: Register, values: Mapping[str, Json], key: str) -> DirectRunner:
     """Return the runner of a plugin that is a `register` function; the `Config` of its module checks the settings."""
 
     def load() -> tuple[Registrations, tuple[str, ...]]:
@@ -136,7 +152,7 @@ def of_function(register: Register, values: Mapping[str, Json], key: str) -> Dir
         register(ctx)
         return ctx.registrations, (*warnings, *ctx.registrations.warnings)
 
-    return Direct(key, load)
+    return DirectRunner(key, load)
 
 
 def _outside_loops(work: Callable[[], T]) -> T:

@@ -25,7 +25,7 @@ class Fate:
 
 @dataclass(frozen=True)
 class Fault:
-    """A hook that failed: what it said, where in the plugin's own code, and the exception."""
+    """A hook that failed: the message, where in the plugin's own code, and the exception."""
 
     hook: str
     event_ids: tuple[str, ...]
@@ -36,7 +36,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a showing amounted to. `fates` has each event that was touched, by id."""
+    """What the plugin did with the events that it was shown. `fates` has each event that it changed, by id."""
 
     fates: Mapping[str, Fate] = field(default_factory=dict)
     actions: tuple[Action, ...] = ()
@@ -49,7 +49,7 @@ class Shown:
 
     @property
     def handled(self) -> tuple[str, ...]:
-        """The ids of the events that were dealt with."""
+        """The ids of the events that were handled."""
         return self._of("handled")
 
     @property
@@ -69,15 +69,15 @@ class Shown:
 
     @property
     def comments(self) -> tuple[str, ...]:
-        """What was said, in the conversation or on a line."""
+        """The texts of the comments, in the conversation or on a line."""
         return tuple(payload.message for payload in self.payloads if isinstance(payload, Comment | InlineComment))
 
     def _of(self, verdict: str) -> tuple[str, ...]:
         return tuple(name for name, fate in self.fates.items() if fate.verdict == verdict)
 
 
-def told(decisions: Sequence[Decision], faults: Sequence[Fault] = (), log: Sequence[str] = ()) -> Shown:
-    """Return what decisions amount to."""
+def summarize(decisions: Sequence[Decision], faults: Sequence[Fault] = (), log: Sequence[str] = ()) -> Shown:
+    """Return what became of the events by these decisions."""
     fates: dict[str, Fate] = {}
     for decision in decisions:
         for change in decision.changes:

@@ -1,1 +1,1 @@
-"""The way to the network: one client for each bridge, with its token, its limits and its patience."""
+"""HTTP for the bridges: one client for each, with its token and the rate limits of its server."""

@@ -1,4 +1,4 @@
-"""Take in the content of an answer, unpacked, and never more of it than a bound allows."""
+"""Read the body of an answer, decompress it, and stop at an upper bound."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import zlib
 from collections.abc import AsyncIterable
 
 ACCEPTED = "gzip"
-"""What an answer may be packed with, and that once: of what is packed twice, a kilobyte can be a terabyte."""
+"""The only compression that is accepted, and only once: of what is compressed twice, a kilobyte can be a terabyte."""
 
 _PIECE = 65_536
 _GZIP = 16 + zlib.MAX_WBITS

@@ -11,14 +11,13 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from prloom.api.http import Answer, HttpError, HttpNeeds, Trouble
-from prloom.core import clock_rollback
 from prloom.errors import PrloomError
+from prloom.model import record
 from prloom.model.record import Json
 from prloom.transport import limits, limits_store
 from prloom.transport.body import ACCEPTED, TooLargeError, UnreadableError, read
-from prloom.transport.limits import Bounds
+from prloom.transport.limits import Bounds, RequestUsage
 from prloom.transport.limits_store import LimitsStore
-from prloom.transport.usage import RequestUsage
 
 TIMEOUT = timedelta(seconds=30)
 """How long the next piece of an answer may take."""
@@ -27,7 +26,7 @@ WHOLE = timedelta(seconds=120)
 LARGEST = 32 * 1024 * 1024
 """Bytes of an answer that are read; a larger one is refused."""
 LONGEST_PAUSE = timedelta(seconds=5)
-"""A longer pause than this is not slept through: the caller is told when to come again."""
+"""A longer pause than this is not slept through: the error says when the caller may try again."""
 
 _HOPS = 5
 _READS = {"GET", "HEAD"}
@@ -42,7 +41,7 @@ Sleep = Callable[[float], Awaitable[None]]
 class Client:
     """Implements `prloom.api.http.Http`. Raises PrloomError for a token that no header can hold.
 
-    What is to be known of the server's limits by the process after this one is kept in `remembers`.
+    The server's limits are kept in `store` for the process after this one.
     """
 
     def __init__(
@@ -52,26 +51,26 @@ class Client:
         *,
         clock: Clock,
         sleep: Sleep = asyncio.sleep,
-        remembers: LimitsStore | None = None,
+        store: LimitsStore | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self.count = RequestUsage()
+        self.usage = RequestUsage()
         self._base = needs.base_url.rstrip("/") + "/"
-        self._token = _checked(token)
+        self._token = _checked_token(token)
         self._clock = clock
         self._sleep = sleep
         self._bounds = Bounds(
             timedelta(seconds=needs.pause), needs.points_per_minute, needs.writes_per_minute, needs.writes_per_hour
         )
-        self._memory = remembers
-        found = None
-        if remembers is not None:
-            found = remembers.load()
-        self._limits = limits_store.read(found, self._base, self._clock(), most=needs.writes_per_hour)
-        self._looked_at = clock()
-        self._kept = limits.walls(self._limits)
+        self._store = store
+        stored = None
+        if store is not None:
+            stored = store.load()
+        self._limits = limits_store.load(stored, self._base, self._clock(), most=needs.writes_per_hour)
+        self._last_time = clock()
+        self._saved_blocks = limits.blocks(self._limits)
         self._resources: dict[str, str] = {}
-        self._turn = asyncio.Lock()
+        self._one_at_a_time = asyncio.Lock()
         logging.getLogger("httpx").setLevel(logging.WARNING)  # its INFO has whole URLs, and some of those are secrets
         self._http = httpx.AsyncClient(
             timeout=TIMEOUT.total_seconds(),
@@ -81,8 +80,8 @@ class Client:
         )
 
     def renew(self, token: str) -> None:
-        """Show another token from now on; raises PrloomError for one that no header can hold."""
-        self._token = _checked(token)
+        """Use another token from now on; raises PrloomError for one that no header can hold."""
+        self._token = _checked_token(token)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -99,12 +98,12 @@ class Client:
     ) -> Answer:
         """Send a request; see `prloom.api.http.Http`."""
         more = dict(headers or {}) | ({"if-none-match": etag} if etag else {})
-        async with self._turn:
+        async with self._one_at_a_time:
             target = urljoin(self._base, url)
             for _ in range(_HOPS):
                 answer = await self._send(method, target, body, more)
                 if answer.status not in _REDIRECTS:
-                    return self._judged(method, answer)
+                    return self._answer_or_error(method, answer)
                 target = self._next_hop(method, answer)
             raise HttpError(f"{method} {_path(url)}: more than {_HOPS} redirects", trouble="unknown")
 
@@ -114,10 +113,10 @@ class Client:
             return await self._fetch(method, url, None, {})
         await self._wait(method, url)
         write = method not in _READS
-        self.count.total += 1
-        self._limits = limits.sent(self._limits, self._clock(), self._bounds, write=write)
+        self.usage.total += 1
+        self._limits = limits.after_request(self._limits, self._clock(), self._bounds, write=write)
         if write:
-            self._remember()  # before it goes out: who is killed now cannot tell when it arrived
+            self._save_limits()  # before it goes out: who is killed now cannot tell when it arrived
         if self._token:
             secret = {"authorization": f"Bearer {self._token}"}
         else:
@@ -126,9 +125,9 @@ class Client:
             answer = await self._fetch(method, url, body, {**headers, **secret})
         finally:
             if write:
-                self._limits = limits.ended(self._limits, self._clock())
-                self._remember()
-        self._learn(answer)
+                self._limits = limits.after_write(self._limits, self._clock())
+                self._save_limits()
+        self._note_answer(answer)
         return answer
 
     async def _fetch(self, method: str, url: str, body: Json | None, headers: Mapping[str, str]) -> Answer:
@@ -149,41 +148,39 @@ class Client:
             TimeoutError,
             ValueError,
         ) as error:
-            text = self._discreet(f"{method} {_path(url)}: {type(error).__name__}: {error}")
+            text = self._without_token(f"{method} {_path(url)}: {type(error).__name__}: {error}")
             raise HttpError(text, trouble="unknown") from None  # the cause may quote what it was about to send
         return Answer(response.status_code, url, {k.lower(): v for k, v in response.headers.items()}, whole)
 
     async def _wait(self, method: str, url: str) -> None:
-        """Wait for our turn under the server's limits; where that takes long, say when to come again."""
+        """Wait until the server's limits allow the request; raise an error that says when, if that takes long."""
         now = self._clock()
-        self._limits = limits.turned_back(self._limits, clock_rollback.by(self._looked_at, now))
-        self._looked_at = now
-        of = self._resources.get(_path(url), "core")
-        at = limits.opens(self._limits, now, self._bounds, write=method not in _READS, of=of)
+        self._limits = limits.roll_back(self._limits, record.rolled_back_by(self._last_time, now))
+        self._last_time = now
+        resource = self._resources.get(_path(url), "core")
+        at = limits.next_allowed(self._limits, now, self._bounds, write=method not in _READS, of_resource=resource)
         if at - now > LONGEST_PAUSE:
             text = f"{method} {_path(url)} was not sent: a limit of the server allows it again at {at:%H:%M:%S} UTC"
             raise HttpError(text, trouble="limited", retry_at=at)
         if at > now:
             await self._sleep((at - now).total_seconds())
 
-    def _learn(self, answer: Answer) -> None:
-        hit = limits.limited(answer.status, answer.headers, answer.content)
-        self._limits = limits.learn(self._limits, answer.status, answer.headers, self._clock(), hit=hit)
-        if limits.walls(self._limits) != self._kept:
-            self._remember()
-        of = limits.resource(answer.headers)
-        if of != "core":  # few addresses have an allowance of their own: GraphQL, search
-            self._resources[_path(answer.url)] = of
-        if answer.unchanged and self._token:
-            self.count.charged += 0
-        else:
-            self.count.charged += 1
-        self.count.remaining = limits.remaining(self._limits)
+    def _note_answer(self, answer: Answer) -> None:
+        hit = limits.is_limited(answer.status, answer.headers, answer.content)
+        self._limits = limits.after_answer(self._limits, answer.status, answer.headers, self._clock(), hit=hit)
+        if limits.blocks(self._limits) != self._saved_blocks:
+            self._save_limits()
+        resource = limits.resource(answer.headers)
+        if resource != "core":  # few addresses have an allowance of their own: GraphQL, search
+            self._resources[_path(answer.url)] = resource
+        if not (answer.unchanged and self._token):
+            self.usage.charged += 1
+        self.usage.remaining = limits.remaining(self._limits)
 
-    def _remember(self) -> None:
-        self._kept = limits.walls(self._limits)
-        if self._memory is not None:
-            self._memory.save(limits_store.written(self._limits, self._base, self._clock()))
+    def _save_limits(self) -> None:
+        self._saved_blocks = limits.blocks(self._limits)
+        if self._store is not None:
+            self._store.save(limits_store.dump(self._limits, self._base, self._clock()))
 
     def _next_hop(self, method: str, answer: Answer) -> str:
         where = f"{method} {_path(answer.url)}"
@@ -202,13 +199,15 @@ class Client:
             )
         return target
 
-    def _judged(self, method: str, answer: Answer) -> Answer:
+    def _answer_or_error(self, method: str, answer: Answer) -> Answer:
         if answer.unchanged or 200 <= answer.status < 300:  # noqa: PLR2004 - the numbers are the names
             return answer
         now = self._clock()
-        hit = limits.limited(answer.status, answer.headers, answer.content)
-        until = limits.opens(self._limits, now, self._bounds, write=False, of=limits.resource(answer.headers))
-        text = self._discreet(answer.content[:_BODY].decode("utf-8", "replace"))
+        hit = limits.is_limited(answer.status, answer.headers, answer.content)
+        until = limits.next_allowed(
+            self._limits, now, self._bounds, write=False, of_resource=limits.resource(answer.headers)
+        )
+        text = self._without_token(answer.content[:_BODY].decode("utf-8", "replace"))
         raise HttpError(
             f"{method} {_path(answer.url)}: {answer.status}",
             trouble="limited" if hit else _trouble(answer.status),
@@ -221,13 +220,13 @@ class Client:
     def _is_home(self, url: str) -> bool:
         return _origin(url) == _origin(self._base)
 
-    def _discreet(self, text: str) -> str:
+    def _without_token(self, text: str) -> str:
         if self._token:
             return text.replace(self._token, "***")
         return text
 
 
-def _checked(token: str | None) -> str | None:
+def _checked_token(token: str | None) -> str | None:
     """Return the token; a character that no header can hold would end up, token and all, in an error's text."""
     if token and not (token.isascii() and token.isprintable() and " " not in token):
         raise PrloomError(

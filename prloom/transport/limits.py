@@ -1,4 +1,4 @@
-"""Know a server's limits from what it says, and keep within them without trying.
+"""Read a server's rate limits from its answers, and compute when the next request may be sent.
 
 The headers are GitHub's (docs.github.com, "Rate limits for the REST API"); GitLab, Gitea and others send some of them.
 """
@@ -17,12 +17,12 @@ RESERVE = 0.05
 """The part of the primary allowance that is left for others who use the same token."""
 
 HORIZON = timedelta(days=1)
-"""The longest wait that a server is believed; after it, it is asked again."""
+"""The longest wait that a server may impose; after it, a request is sent again."""
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 _SECOND = timedelta(seconds=1)
-_SANE = timedelta(days=36_500)  # by how much two clocks may differ, that times by the one can be told by the other
+_SANE = timedelta(days=36_500)  # by how much two clocks may differ, that times by the one can be stated by the other
 _DIGITS = 11  # of a number that a header can mean
 _STRIKES = 6  # doublings of the wait
 _COST = 5  # points of a write; to read is one
@@ -48,13 +48,22 @@ class Primary:
     reset: datetime
 
 
+@dataclass
+class RequestUsage:
+    """Requests since the start: all, those that count against the server's limit, and what is left of that."""
+
+    total: int = 0
+    charged: int = 0
+    remaining: int | None = None
+
+
 @dataclass(frozen=True)
 class RateLimits:
-    """What is known of a server's limits.
+    """The state of a server's rate limits.
 
-    `primary` are its allowances by resource; `closed_until` is when the server may be asked at all; `strikes` counts
-    the limits hit in a row; `writes` and `points` are the times of the latest writes and requests. `unanswered`: the
-    latest write is under way, so when it arrives is not known.
+    `primary` are its allowances by resource; `closed_until` is when the server may be sent requests at all;
+    `strikes` counts the limits hit in a row; `writes` and `points` are the times of the latest writes and requests.
+    `unanswered`: the latest write is under way, so when it arrives is not known.
     """
 
     primary: Mapping[str, Primary] = field(default_factory=dict)
@@ -65,8 +74,8 @@ class RateLimits:
     unanswered: bool = False
 
 
-def sent(limits: RateLimits, now: datetime, bounds: Bounds, *, write: bool) -> RateLimits:
-    """Return what is known when a request goes out."""
+def after_request(limits: RateLimits, now: datetime, bounds: Bounds, *, write: bool) -> RateLimits:
+    """Return the limits once a request goes out."""
     points = tuple(each for each in limits.points if now - each[0] < MINUTE)
     if write:
         writes = (*limits.writes, now)[-bounds.writes_per_hour :]
@@ -76,14 +85,16 @@ def sent(limits: RateLimits, now: datetime, bounds: Bounds, *, write: bool) -> R
     return replace(limits, points=points, writes=writes, unanswered=write)
 
 
-def ended(limits: RateLimits, now: datetime) -> RateLimits:
-    """Return what is known when a write is over, whatever came of it: the pause counts from here."""
+def after_write(limits: RateLimits, now: datetime) -> RateLimits:
+    """Return the limits once a write is over, whatever came of it: the pause counts from here."""
     return replace(limits, writes=(*limits.writes[:-1], now), unanswered=False)
 
 
-def learn(limits: RateLimits, status: int, headers: Mapping[str, str], now: datetime, *, hit: bool) -> RateLimits:
-    """Return what is known after an answer; `hit`: it says that we were too fast."""
-    ahead = _ahead(headers, now)
+def after_answer(
+    limits: RateLimits, status: int, headers: Mapping[str, str], now: datetime, *, hit: bool
+) -> RateLimits:
+    """Return the limits after an answer; `hit`: it says that we were too fast."""
+    ahead = _clock_offset(headers, now)
     new = _primary(headers, now, ahead)
     primary = {name: each for name, each in limits.primary.items() if each.reset > now}
     if new is not None:
@@ -100,8 +111,8 @@ def learn(limits: RateLimits, status: int, headers: Mapping[str, str], now: date
     return replace(limits, strikes=strikes, closed_until=wait)
 
 
-def turned_back(limits: RateLimits, by: timedelta) -> RateLimits:
-    """Return what is known once the clock was turned back: all times go back with it, so that a wait stays as long."""
+def roll_back(limits: RateLimits, by: timedelta) -> RateLimits:
+    """Return the limits once the clock was turned back: all times go back with it, so that a wait stays as long."""
     if not by:
         return limits
     return replace(
@@ -113,7 +124,7 @@ def turned_back(limits: RateLimits, by: timedelta) -> RateLimits:
     )
 
 
-def limited(status: int, headers: Mapping[str, str], body: bytes) -> bool:
+def is_limited(status: int, headers: Mapping[str, str], body: bytes) -> bool:
     """Whether an answer says that we were too fast: 429, or a 403 that says so in its headers or in words."""
     if status == 429:  # noqa: PLR2004 - the number is the name
         return True
@@ -123,15 +134,15 @@ def limited(status: int, headers: Mapping[str, str], body: bytes) -> bool:
     return "retry-after" in headers or spent or any(words in body[:2000].lower() for words in _WORDS)
 
 
-def opens(limits: RateLimits, now: datetime, bounds: Bounds, *, write: bool, of: str) -> datetime:
+def next_allowed(limits: RateLimits, now: datetime, bounds: Bounds, *, write: bool, of_resource: str) -> datetime:
     """Return when the next request to a resource may go out: now, or once no limit is in its way."""
     times = [now]
     if limits.closed_until is not None:
         times.append(limits.closed_until)
-    known = limits.primary.get(of)
-    if known is not None and now < known.reset and _spent(known):
-        times.append(known.reset)
-    times += _room(limits.points, _COST if write else 1, bounds.points_per_minute)
+    primary = limits.primary.get(of_resource)
+    if primary is not None and now < primary.reset and _is_spent(primary):
+        times.append(primary.reset)
+    times += _when_points_allow(limits.points, _COST if write else 1, bounds.points_per_minute)
     if write and limits.writes:
         times.append(limits.writes[-1] + bounds.pause)
         for count, span in ((bounds.writes_per_minute, MINUTE), (bounds.writes_per_hour, HOUR)):
@@ -145,9 +156,9 @@ def remaining(limits: RateLimits) -> int | None:
     return min((each.remaining for each in limits.primary.values()), default=None)
 
 
-def walls(limits: RateLimits) -> tuple[datetime | None, int, Mapping[str, datetime]]:
+def blocks(limits: RateLimits) -> tuple[datetime | None, int, Mapping[str, datetime]]:
     """Return what keeps a request from going out at all: a later process has to know that."""
-    spent = {name: each.reset for name, each in limits.primary.items() if _spent(each)}
+    spent = {name: each.reset for name, each in limits.primary.items() if _is_spent(each)}
     return limits.closed_until, limits.strikes, spent
 
 
@@ -156,7 +167,7 @@ def resource(headers: Mapping[str, str]) -> str:
     return headers.get("x-ratelimit-resource", "core")
 
 
-def _room(points: tuple[tuple[datetime, int], ...], cost: int, most: int) -> list[datetime]:
+def _when_points_allow(points: tuple[tuple[datetime, int], ...], cost: int, most: int) -> list[datetime]:
     """Return when enough of the latest points are a minute old, if they have to be."""
     over = sum(each for _, each in points) + cost - most
     for at, each in points:
@@ -168,18 +179,18 @@ def _room(points: tuple[tuple[datetime, int], ...], cost: int, most: int) -> lis
     return []
 
 
-def _spent(known: Primary) -> bool:
-    return known.remaining <= known.allowance * RESERVE
+def _is_spent(primary: Primary) -> bool:
+    return primary.remaining <= primary.allowance * RESERVE
 
 
-def _ahead(headers: Mapping[str, str], now: datetime) -> timedelta:
+def _clock_offset(headers: Mapping[str, str], now: datetime) -> timedelta:
     """Return how far the server's clock is ahead of ours, where it tells its time: the times it names are by that."""
     try:
-        told = parsedate_to_datetime(headers.get("date", "")).astimezone(UTC)
+        stated = parsedate_to_datetime(headers.get("date", "")).astimezone(UTC)
     except (ValueError, OverflowError):
         return timedelta()
-    if abs(told - now) < _SANE:
-        return told - now
+    if abs(stated - now) < _SANE:
+        return stated - now
     return timedelta()
 
 
@@ -197,12 +208,12 @@ def _retry_after(headers: Mapping[str, str], now: datetime, ahead: timedelta) ->
     seconds = _number(text)
     try:
         if seconds is not None:
-            told = now + timedelta(seconds=seconds)
+            stated = now + timedelta(seconds=seconds)
         else:
-            told = parsedate_to_datetime(text).astimezone(UTC) - ahead
+            stated = parsedate_to_datetime(text).astimezone(UTC) - ahead
     except (ValueError, OverflowError):
         return None
-    return min(max(told, now + _SECOND), now + HORIZON)
+    return min(max(stated, now + _SECOND), now + HORIZON)
 
 
 def _number(text: str | None) -> int | None:

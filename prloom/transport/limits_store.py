@@ -1,4 +1,4 @@
-"""Tell what is known of a server's limits to the process that comes after this one, in a file of its own."""
+"""Save the rate limits of a server for the process that comes after this one, in a file of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class LimitsStore(Protocol):
-    """Where it is kept. Neither way may fail: what cannot be kept is forgotten."""
+    """Where the limits are kept. Neither method may fail: what cannot be kept is forgotten."""
 
     def load(self) -> Json | None:
         """Return what was saved last; None for nothing."""
@@ -53,8 +53,8 @@ class StoredLimits(Record, frozen=True):
     primary: Mapping[str, Allowance] = {}
 
 
-def written(limits: RateLimits, server: str, now: datetime) -> dict[str, Json]:
-    """Return what is to be known of the limits by a later process, as JSON; what is over is left out."""
+def dump(limits: RateLimits, server: str, now: datetime) -> dict[str, Json]:
+    """Return the limits as JSON for a later process; what is over is left out."""
     primary = {
         name: Allowance(allowance=each.allowance, remaining=each.remaining, reset=each.reset)
         for name, each in list(limits.primary.items())[-RESOURCES:]
@@ -74,36 +74,36 @@ def written(limits: RateLimits, server: str, now: datetime) -> dict[str, Json]:
     )
 
 
-def read(found: Json | None, server: str, now: datetime, *, most: int) -> RateLimits:
-    """Return the limits as an earlier process knew them, with at most so many writes; none where it tells of none.
+def load(found: Json | None, server: str, now: datetime, *, most: int) -> RateLimits:
+    """Return the limits that an earlier process saved, with at most so many writes; empty limits where it saved none.
 
-    What is damaged, or of another server, tells of none. Where the clock went back since, all times go back with it: a
-    wait is as long as it was, and none is longer than the horizon.
+    Damaged limits, and those of another server, are ignored. Where the clock went back since, all times go back with
+    it: a wait is as long as it was, and none is longer than the horizon.
     """
     if found is None:
         return RateLimits()
     try:
-        known = record.from_wire(StoredLimits, found)
-        return _believed(known, now, most) if known.server == server else RateLimits()
+        stored = record.from_wire(StoredLimits, found)
+        return _restored(stored, now, most) if stored.server == server else RateLimits()
     except (msgspec.ValidationError, OverflowError) as error:
         log.warning("the saved rate limits of %s cannot be read and are ignored: %s", server, error)
         return RateLimits()
 
 
-def _believed(known: StoredLimits, now: datetime, most: int) -> RateLimits:
-    back = max(known.saved_at - now, timedelta())
+def _restored(stored: StoredLimits, now: datetime, most: int) -> RateLimits:
+    back = max(stored.saved_at - now, timedelta())
     latest = now + HORIZON
-    writes = sorted(min(at - back, now) for at in known.writes)[-most:]
-    if known.unanswered and writes:
+    writes = sorted(min(at - back, now) for at in stored.writes)[-most:]
+    if stored.unanswered and writes:
         writes[-1] = min(now, writes[-1] + IN_FLIGHT)
-    closed = known.closed_until
+    closed = stored.closed_until
     primary = {
         name: Primary(each.allowance, each.remaining, min(each.reset - back, latest))
-        for name, each in list(known.primary.items())[:RESOURCES]
+        for name, each in list(stored.primary.items())[:RESOURCES]
     }
     return RateLimits(
         primary=primary,
         closed_until=None if closed is None else min(closed - back, latest),
-        strikes=max(0, known.strikes),
+        strikes=max(0, stored.strikes),
         writes=tuple(at for at in writes if now - at < HOUR),
     )

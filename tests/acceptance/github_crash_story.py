@@ -40,7 +40,7 @@ from prloom.config import loading  # noqa: E402
 from prloom.engine.bus import plans  # noqa: E402
 from prloom.engine.dispatcher import Dispatcher  # noqa: E402
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin  # noqa: E402
-from prloom.engine.plan.rules import rules  # noqa: E402
+from prloom.engine.plan.runtime import rules  # noqa: E402
 from prloom.engine.plan_registry import PlanRegistry  # noqa: E402
 from prloom.extensions import bridges  # noqa: E402
 from prloom.extensions.bridges import LoadedBridges  # noqa: E402

@@ -10,9 +10,6 @@ from typing import Any
 import pytest
 from stage import Stage
 
-from prloom.cli import emit
-from prloom.core import trust
-
 Prloom = Callable[..., Any]
 
 
@@ -75,10 +72,6 @@ async def test_a_stranger_is_held_and_the_operator_is_not(stage: Stage, prloom: 
 
     assert stage.open()["h"]["state"] == "held"
     assert stage.triager.batches == [("t",)]
-
-
-def test_the_levels_are_those_of_the_trust_rules() -> None:
-    assert emit.LEVELS == trust.LEVELS
 
 
 def test_the_body_can_come_from_stdin(stage: Stage, prloom: Prloom) -> None:

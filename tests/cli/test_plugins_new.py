@@ -12,7 +12,7 @@ import git_folder
 import pytest
 
 from prloom.cli import main
-from prloom.testing import a_comment, finding, harness
+from prloom.testing import a_comment, harness, runners
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_the_tests_of_a_plugin_that_was_made_pass_with_plain_pytest(repository: 
 def test_a_plugin_that_was_made_is_found_and_handles_its_word(repository: Path, name: str) -> None:
     assert prloom("new", name) == 0
 
-    found = finding.at(repository / "prloom/plugins" / name)
+    found = runners.find_plugin(repository / "prloom/plugins" / name)
 
     assert (found.key, found.error, found.warnings) == (name, None, ())
     assert len(harness(found.path).show(a_comment(f"!{name} hi")).handled) == 1

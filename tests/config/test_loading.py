@@ -1,3 +1,4 @@
+import tomllib
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -286,3 +287,22 @@ def test_a_login_may_be_written_with_an_at_sign(load: Callable[..., Config]) -> 
 @pytest.mark.parametrize(("spelled", "size"), [('"16MB"', 16_000_000), ('"2MiB"', 2_097_152), ("1000", 1000)])
 def test_a_size_has_a_unit_or_is_bytes(load: Callable[..., Config], spelled: str, size: int) -> None:
     assert load(f"[agents]\nmax_output = {spelled}").agents.max_output == size
+
+
+@pytest.mark.parametrize(
+    ("toml", "keys"),
+    [
+        ("trust.minimum = 'read'\nbackoff.initial = '1s'\nstages.triage = 'codex'\nagents.timeout = '1m'", []),
+        ("plugins.disabled = ['memory']\nplugins.hook_timeout = '1s'", []),
+        ("plugins.settings.memory.on_error = 'pass'", []),
+        (
+            "worktrees_dir = 'x'\nbase_branch = 'x'\ndispatcher.tick_interval = 1",
+            ["base_branch", "dispatcher", "worktrees_dir"],
+        ),
+        ("plugins.enabled = ['a']\nplugins.order = ['a']", ["plugins.enabled", "plugins.order"]),
+        ("plugins.settings.'a/b'.file = 'x'", ['plugins.settings."a/b".file']),
+        ("plugins = 3", []),
+    ],
+)
+def test_the_keys_of_a_preset_that_have_no_effect_are_those_of_the_whole_repository(toml: str, keys: list[str]) -> None:
+    assert list(loading.keys_without_effect(tomllib.loads(toml))) == keys

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from prloom.core import activity
-from prloom.core.activity import Activity
-from prloom.model.activity import RunningHook, Work
+from prloom.core.activity import Activity, RunningHook, RunningWork
 from prloom.model.position import Position
 from prloom.model.state import DispatchState, OpenEvent
 
 SINCE = "2026-01-01T12:00:00.000Z"
 HOOK = RunningHook(plan="pr-7", plugin="quiet", hook="beforeTriage", events=("a", "b"), since=SINCE)
-IDLE = Work()
+IDLE = RunningWork()
 
 
 def an_event(event_id: str = "a", run: str | None = None) -> OpenEvent:
@@ -35,7 +34,7 @@ def a_state(*events: OpenEvent, paused: bool = False) -> DispatchState:
         (a_state(an_event(run="r-1")), IDLE, None, Activity("agent", by="claude", run="r-1")),
         (
             a_state(an_event()),
-            Work(hooks=(HOOK,)),
+            RunningWork(hooks=(HOOK,)),
             None,
             Activity("hook", by="quiet", hook="beforeTriage", since=SINCE),
         ),
@@ -43,17 +42,17 @@ def a_state(*events: OpenEvent, paused: bool = False) -> DispatchState:
         (a_state(), IDLE, None, Activity("not_taken_in")),
         (a_state(an_event(), paused=True), IDLE, None, Activity("paused")),
         (a_state(an_event(), an_event("z", "r-1")), IDLE, None, Activity("agent_busy", by="claude", run="r-1")),
-        (a_state(an_event()), Work(waiting=("pr-7",)), None, Activity("agent_queue")),
-        (a_state(an_event()), Work(waiting=("pr-8",)), None, Activity("next")),
+        (a_state(an_event()), RunningWork(waiting=("pr-7",)), None, Activity("agent_queue")),
+        (a_state(an_event()), RunningWork(waiting=("pr-8",)), None, Activity("next")),
     ],
 )
 def test_a_pending_event_has_one_activity(
-    state: DispatchState, work: Work | None, error: str | None, expected: Activity
+    state: DispatchState, work: RunningWork | None, error: str | None, expected: Activity
 ) -> None:
     assert activity.of_pending("a", "pr-7", state, work=work, plan_error=error) == expected
 
 
 def test_a_hook_of_another_plan_on_an_event_of_the_same_id_is_not_meant() -> None:
-    work = Work(hooks=(HOOK,))
+    work = RunningWork(hooks=(HOOK,))
 
     assert activity.of_pending("a", "pr-8", a_state(an_event()), work=work, plan_error=None) == Activity("next")

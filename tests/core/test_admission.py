@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prloom.core import admission, bounds, marker
+from prloom.core import admission, bounds, outbox
 from prloom.core.admission import OwnPosts
 from prloom.model.event import Author, Event, digest
 from prloom.model.plan import Plan
@@ -15,9 +15,9 @@ from prloom.model.state import OpenEvent, Receipt
 
 MakeEvent = Callable[..., Event]
 
-OURS = marker.action_id("e1", "triage", 0)
-OTHER = marker.action_id("e2", "triage", 0)
-FOREIGN = marker.action_id("of another prloom", "triage", 0)
+OURS = outbox.action_id("e1", "triage", 0)
+OTHER = outbox.action_id("e2", "triage", 0)
+FOREIGN = outbox.action_id("of another prloom", "triage", 0)
 AT = "2026-11-21T12:00:00.000Z"
 
 
@@ -71,8 +71,8 @@ def test_what_is_no_name_of_a_post_names_none(an_event: MakeEvent) -> None:
 
 
 def test_a_post_whose_receipt_was_lost_is_known_by_its_marker(an_event: MakeEvent) -> None:
-    assert admission.own(an_event(body=f"Noted.\n\n{marker.marker(OURS)}", context={"remoteId": "c1"}), a_ledger())
-    assert admission.own(an_event(body=f"Noted.\r\n{marker.marker(OURS)}\r\n"), a_ledger())
+    assert admission.own(an_event(body=f"Noted.\n\n{outbox.marker(OURS)}", context={"remoteId": "c1"}), a_ledger())
+    assert admission.own(an_event(body=f"Noted.\r\n{outbox.marker(OURS)}\r\n"), a_ledger())
 
 
 @pytest.mark.parametrize("remote", ["c1", 1])
@@ -81,16 +81,16 @@ def test_a_post_with_its_marker_in_the_place_that_the_receipt_names_is_our_own(
 ) -> None:
     event_store = OwnPosts({OURS: Receipt(OURS, AT, remote_id="1")}, frozenset(), lambda _: True)
 
-    assert admission.own(an_event(body=marker.marker(OURS), context={"remoteId": remote}), event_store) is (remote == 1)
+    assert admission.own(an_event(body=outbox.marker(OURS), context={"remoteId": remote}), event_store) is (remote == 1)
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        f"> Noted.\n> {marker.marker(OURS)}\n\nI don't think so.",
-        f"You wrote {marker.marker(OURS)}, but why?",
-        f"- {marker.marker(OURS)}",
-        f"{marker.marker(OURS)} {marker.marker(OTHER)}",
+        f"> Noted.\n> {outbox.marker(OURS)}\n\nI don't think so.",
+        f"You wrote {outbox.marker(OURS)}, but why?",
+        f"- {outbox.marker(OURS)}",
+        f"{outbox.marker(OURS)} {outbox.marker(OTHER)}",
         "<!-- prloom:action a-0 -->",
         "<!-- prloom:action -->",
         "",
@@ -102,22 +102,22 @@ def test_whoever_quotes_us_is_not_taken_for_us(an_event: MakeEvent, body: str) -
 
 def test_whoever_copies_our_whole_comment_is_not_taken_for_us(an_event: MakeEvent) -> None:
     event_store = a_ledger(Receipt(OURS, AT, remote_id="c1"))
-    copied = an_event(body=f"Noted.\n{marker.marker(OURS)}", context={"remoteId": "c2"})
+    copied = an_event(body=f"Noted.\n{outbox.marker(OURS)}", context={"remoteId": "c2"})
 
     assert not admission.own(copied, event_store)
 
 
 def test_the_marker_of_an_action_that_was_never_ours_proves_nothing(an_event: MakeEvent) -> None:
-    assert not admission.own(an_event(body=marker.marker(FOREIGN)), a_ledger())
+    assert not admission.own(an_event(body=outbox.marker(FOREIGN)), a_ledger())
 
 
 @pytest.mark.parametrize(
     ("body", "own"),
     [
-        (f"{marker.marker(FOREIGN)}\n\nNoted.", True),
-        (f"\n {marker.marker(FOREIGN)}", True),
-        (f"> {marker.marker(FOREIGN)}\n\nNoted.", False),
-        (f"Noted.\n\n{marker.marker(FOREIGN)}", False),
+        (f"{outbox.marker(FOREIGN)}\n\nNoted.", True),
+        (f"\n {outbox.marker(FOREIGN)}", True),
+        (f"> {outbox.marker(FOREIGN)}\n\nNoted.", False),
+        (f"Noted.\n\n{outbox.marker(FOREIGN)}", False),
         ("Noted.", False),
     ],
 )
@@ -134,10 +134,10 @@ def test_a_post_of_prlooms_own_account_that_begins_with_a_marker_is_our_own_what
 def test_of_a_poll_those_of_our_own_posts_are_named_whose_delivery_is_not_on_record(an_event: MakeEvent) -> None:
     event_store = a_ledger(Receipt(OURS, AT, remote_id="c1"))
     events = [
-        an_event("delivered", body=marker.marker(OURS), context={"remoteId": "c1"}),
-        an_event("lost", body=marker.marker(OTHER), context={"remoteId": "c2"}),
-        an_event("of another prloom", body=marker.marker(FOREIGN), context={"ownAccount": True}),
-        an_event("quoted", body=f"> {marker.marker(OTHER)}"),
+        an_event("delivered", body=outbox.marker(OURS), context={"remoteId": "c1"}),
+        an_event("lost", body=outbox.marker(OTHER), context={"remoteId": "c2"}),
+        an_event("of another prloom", body=outbox.marker(FOREIGN), context={"ownAccount": True}),
+        an_event("quoted", body=f"> {outbox.marker(OTHER)}"),
     ]
 
     assert {action: event.id for action, event in admission.posts(events, event_store).items()} == {
@@ -166,7 +166,7 @@ def test_of_a_poll_the_known_the_own_and_the_repeated_are_no_news(an_event: Make
     events = [
         an_event("known"),
         an_event("fresh", body="first"),
-        an_event("own", body=marker.marker(OURS)),
+        an_event("own", body=outbox.marker(OURS)),
         an_event("fresh", body="again"),
         an_event("too"),
     ]

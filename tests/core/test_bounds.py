@@ -46,6 +46,6 @@ def test_every_reason_and_error_of_a_decision_is_cut() -> None:
 
 
 def test_a_decision_with_nothing_too_long_is_the_same() -> None:
-    made = Decision(seq=1, stage="s", by="p", changes=(Change(event_id="a", verdict="v", state="held", reason="r"),))
+    made = Decision(seq=1, stage="s", by="p", changes=(Change(event_id="a", verdict="held", state="held", reason="r"),))
 
     assert bounds.decision(made) is made

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prloom.backoff import SHORTEST, Backoff
 from prloom.core import deferral, hook_results
-from prloom.core.backoff import SHORTEST, Backoff
 from prloom.model import record
 from prloom.model.decision import Change, Deferral, OnExpire
 from prloom.model.state import DispatchState, OpenEvent

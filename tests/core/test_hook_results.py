@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prloom.core import hook_results, marker
-from prloom.core.backoff import Backoff
+from prloom.backoff import Backoff
+from prloom.core import hook_results, outbox
 from prloom.core.hook_results import HookResult
 from prloom.model import record
 from prloom.model.action import Action
@@ -255,8 +255,8 @@ def test_an_actions_id_is_derived_from_event_plugin_and_ordinal(an_open_event: M
     result = settled([an_open_event()], outcome)
 
     assert [action.id for action in result.actions] == [
-        marker.action_id("e1", "quiet", 0),
-        marker.action_id("e1", "quiet", 1),
+        outbox.action_id("e1", "quiet", 0),
+        outbox.action_id("e1", "quiet", 1),
     ]
 
 
@@ -266,9 +266,9 @@ def test_ordinals_count_by_event(an_open_event: Make, an_action: MakeAction) -> 
     result = settled([an_open_event("e1"), an_open_event("e2", actions=5)], outcome, shown=("e1", "e2"))
 
     assert [action.id for action in result.actions] == [
-        marker.action_id("e1", "quiet", 0),
-        marker.action_id("e2", "quiet", 5),
-        marker.action_id("e1", "quiet", 1),
+        outbox.action_id("e1", "quiet", 0),
+        outbox.action_id("e2", "quiet", 5),
+        outbox.action_id("e1", "quiet", 1),
     ]
 
 
@@ -330,7 +330,7 @@ def test_hooks_that_run_side_by_side_at_one_time_do_not_share_the_ids_of_unrelat
 def test_an_answer_to_the_plan_goes_to_the_plans_own_conversation(an_open_event: Make, an_action: MakeAction) -> None:
     outcome = Outcome(
         actions=(
-            an_action(target=Target(marker.PLAN_TARGET), related_event_id="e1"),
+            an_action(target=Target(outbox.PLAN_TARGET), related_event_id="e1"),
             an_action(target=Target("slack", "C1"), related_event_id="e1"),
         )
     )

@@ -5,17 +5,18 @@ from typing import Any
 
 import pytest
 
-from prloom.core import issued, marker
+from prloom.core import issued, outbox
 from prloom.core.issued import Posts
-from prloom.model.action import Action, AddLabels, Comment, React
-from prloom.model.decision import Change, Decision
+from prloom.core.plan_file import TodoItem
+from prloom.model.action import Action, AddLabels, Comment, React, ResolveThread
+from prloom.model.decision import Change, Decision, Thread, Todo
 from prloom.model.event import Author, Event, Target
-from prloom.model.issued import IssuedPost
+from prloom.model.state import IssuedPost, IssuedTodo
 
 MakeEvent = Callable[..., Event]
 
-ANSWER = marker.action_id("e1", "triage", 0)
-UNKNOWN = marker.action_id("of a plugin that is gone", "plugin", 0)
+ANSWER = outbox.action_id("e1", "triage", 0)
+UNKNOWN = outbox.action_id("of a plugin that is gone", "plugin", 0)
 NOON, LATER = "2026-11-21T12:00:00.000Z", "2026-11-21T13:00:00.000Z"
 
 
@@ -33,14 +34,14 @@ def an_action(payload: Any, event_id: str | None = "e1") -> Action:
 def found(own: Iterable[Event], others: Iterable[Event] = (), plugins: Iterable[str] = (), *known: IssuedPost) -> Posts:
     """Return what is remembered after a poll that brought prloom's own posts and the others."""
     posts = posts_of(*known)
-    by_action = {marker.marked(event.body)[0]: event for event in own}
+    by_action = {outbox.marked(event.body)[0]: event for event in own}
     for line in issued.found(by_action, tuple(others), posts, tuple(plugins)):
         posts.add(line)
     return posts
 
 
 def a_post(an_event: MakeEvent, action: str = ANSWER, **fields: Any) -> Event:
-    return an_event("post", body=marker.marker(action), **{"created_at": LATER, **fields})
+    return an_event("post", body=outbox.marker(action), **{"created_at": LATER, **fields})
 
 
 # ---- what is remembered of a decision
@@ -59,7 +60,7 @@ def test_an_action_with_words_is_remembered(payload: Any, *, remembered: bool) -
 def test_what_is_said_while_an_event_still_waits_does_not_answer_it(
     an_event: MakeEvent, state: Any, *, ended: bool
 ) -> None:
-    change = Change(event_id="e1", verdict="v", state=state)
+    change = Change(event_id="e1", verdict="handled", state=state)
     decision = Decision(seq=1, stage="s", by="b", changes=(change,), actions=(an_action(Comment("Wait.")),))
     posts = found([a_post(an_event)], [], [], *issued.issued(decision))
 
@@ -79,7 +80,7 @@ def test_an_event_is_answered_by_the_post_whose_action_was_derived_from_it(an_ev
 @pytest.mark.parametrize("owner", ["triage", "prloom", "memory"])
 @pytest.mark.parametrize("ordinal", [0, 3])
 def test_the_post_may_be_any_answer_of_prlooms_or_of_a_plugin(an_event: MakeEvent, owner: str, ordinal: int) -> None:
-    posts = found([a_post(an_event, marker.action_id("e1", owner, ordinal))])
+    posts = found([a_post(an_event, outbox.action_id("e1", owner, ordinal))])
 
     assert issued.answer(an_event("e1"), posts, ["memory"]) is not None
 
@@ -137,3 +138,66 @@ def test_a_post_is_remembered_once(an_event: MakeEvent) -> None:
     posts = found([a_post(an_event)])
 
     assert issued.found({ANSWER: a_post(an_event)}, (), posts, ()) == ()
+
+
+FIRST = Thread("e1", Target("github", {"thread": 1}))
+SECOND = Thread("e2", Target("github", {"thread": 2}))
+
+
+@pytest.mark.parametrize(
+    ("waiting", "ticked", "done", "resolved"),
+    [
+        ({}, {"t1"}, (), []),
+        ({"t1": (FIRST,)}, set(), (), []),
+        ({"t1": (FIRST,)}, {"t1"}, ("t1",), ["e1"]),
+        ({"t1": (FIRST, SECOND)}, {"t1"}, ("t1",), ["e1", "e2"]),
+        ({"t1": (FIRST,), "t2": (FIRST,)}, {"t1"}, ("t1",), []),
+        ({"t1": (FIRST,), "t2": (FIRST,)}, {"t1", "t2"}, ("t1", "t2"), ["e1"]),
+        ({"t2": (FIRST,)}, {"t1", "t2"}, ("t2",), ["e1"]),
+        ({"t1": (FIRST, SECOND), "t2": (SECOND,)}, {"t1"}, ("t1",), ["e1"]),
+    ],
+)
+def test_a_conversation_is_resolved_with_the_last_of_its_todos(
+    waiting: dict[str, tuple[Thread, ...]], ticked: set[str], done: tuple[str, ...], resolved: list[str]
+) -> None:
+    items = [TodoItem(todo_id, "", done=todo_id in ticked) for todo_id in ("t1", "t2")]
+    found, dropped = issued.ended_todos(waiting, items)
+    actions = issued.resolve_threads(waiting, found)
+
+    assert (found, dropped) == (done, ())
+    assert [action.related_event_id for action in actions] == resolved
+    assert all(action.payload == ResolveThread() for action in actions)
+
+
+def test_a_conversation_is_resolved_where_it_is_and_by_the_same_action_whenever_it_is_asked() -> None:
+    (action,) = issued.resolve_threads({"t1": (FIRST,)}, {"t1"})
+    again = issued.resolve_threads({"t9": (FIRST,)}, {"t9"})
+
+    assert action.target == FIRST.target
+    assert action.id == outbox.action_id("e1", "prloom/resolve", 0)
+    assert again == (action,)
+
+
+def test_a_todo_that_was_taken_out_has_ended_and_holds_up_no_conversation() -> None:
+    waiting = {"t1": (FIRST,), "t2": (FIRST,)}
+
+    done, dropped = issued.ended_todos(waiting, [TodoItem("t1", "x", done=True), TodoItem(None, "of a person")])
+
+    assert (done, dropped) == (("t1",), ("t2",))
+    assert [action.related_event_id for action in issued.resolve_threads(waiting, done, dropped)] == ["e1"]
+
+
+def test_an_open_todo_that_is_not_waited_for_is_taken_from_what_is_remembered_or_from_the_plan() -> None:
+    remembered = {"t1": IssuedTodo(todo=Todo(id="t1", title="x", threads=(FIRST,)), ended=True)}
+    items = [TodoItem("t1", "x"), TodoItem("t2", "y", context="c", event_ids=("e2",)), TodoItem(None, "of a person")]
+
+    found = issued.unknown_todos({}, [*items, TodoItem("t3", "z", done=True)], remembered)
+
+    assert found == (remembered["t1"].todo, Todo(id="t2", title="y", context="c", event_ids=("e2",)))
+    assert issued.unknown_todos({"t1": (), "t2": ()}, items, remembered) == ()
+
+
+def test_a_rebase_is_asked_for_while_its_todo_is_in_the_plan() -> None:
+    assert issued.rebase_requested(None, (), [Todo(id="t1", title="Rebase", rebase=True)]) is True
+    assert issued.rebase_requested("t1", ("t1",), ()) is False
+    assert issued.rebase_requested("t1", ("t2",), [Todo(id="t3", title="x")]) is None

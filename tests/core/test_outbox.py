@@ -1,17 +1,21 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prloom.backoff import Backoff
 from prloom.core import outbox
-from prloom.core.backoff import Backoff
 from prloom.core.outbox import RECEIPTS
 from prloom.model import record
+from prloom.model.action import Comment, InlineComment, Merge, Payload, Review
 from prloom.model.decision import DeliveryChange
+from prloom.model.event import Event
 from prloom.model.state import Attempt, DeliveryState, DispatchState, QueuedAction, Receipt
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -171,3 +175,96 @@ def test_the_latest_receipts_are_remembered_oldest_first(ids: list[str]) -> None
     latest = list(dict.fromkeys(reversed(ids)))[::-1]
     assert len(remembered) <= RECEIPTS
     assert remembered[len(remembered) - len(latest) :] == latest
+
+
+TEXTS = st.text(alphabet=st.characters(exclude_characters="\0"))
+
+
+def test_an_id_is_derived_and_stays_the_same_for_ever() -> None:
+    # A literal: posts that stand on pull requests carry these ids, so the derivation must never change.
+    assert outbox.action_id("gh-1", "memory", 0) == "a-449e3cc7fb605d3dcb9c"
+
+
+@given(first=st.tuples(TEXTS, TEXTS, st.integers(0, 99)), second=st.tuples(TEXTS, TEXTS, st.integers(0, 99)))
+def test_other_events_owners_and_ordinals_have_other_ids(
+    first: tuple[str, str, int], second: tuple[str, str, int]
+) -> None:
+    assert (outbox.action_id(*first) == outbox.action_id(*second)) is (first == second)
+
+
+@given(event_id=st.text(), before=st.text(), after=st.text())
+def test_a_mark_is_found_in_any_text_that_carries_it(event_id: str, before: str, after: str) -> None:
+    ours = outbox.action_id(event_id, "triage", 0)
+
+    assert ours in outbox.marked(before + outbox.marker(ours) + after)
+
+
+def test_all_marks_of_a_text_are_found_in_their_order() -> None:
+    first, second = outbox.action_id("a", "x", 0), outbox.action_id("b", "x", 0)
+
+    assert outbox.marked(f"{outbox.marker(second)}\n{outbox.marker(first)}") == (second, first)
+
+
+@given(event_id=st.text(), after=st.text())
+def test_the_mark_that_a_text_begins_with_is_told(event_id: str, after: str) -> None:
+    ours = outbox.action_id(event_id, "triage", 0)
+
+    assert outbox.leading_marker(f"\r\n {outbox.marker(ours)}{after}") == ours
+    assert outbox.leading_marker(f"> {outbox.marker(ours)}{after}") is None
+
+
+@given(text=st.text())
+def test_a_text_without_a_mark_has_none(text: str) -> None:
+    assert outbox.marked(text) == ()
+
+
+def test_a_mark_is_invisible_in_markdown() -> None:
+    assert re.fullmatch(r"<!-- [^>-]+-[^>-]+ -->", outbox.marker(outbox.action_id("e1", "x", 0)))
+
+
+A, B, C = "a" * 40, "b" * 40, "c" * 64
+MERGE, REVIEW, INLINE = Merge("squash"), Review("approve"), InlineComment("a.py", 3, "Here.")
+
+
+def an_event(kind: str = "pr_comment", **context: Any) -> Event:
+    return Event(id="e1", source="github", type=kind, context=context)
+
+
+@pytest.mark.parametrize(
+    ("payload", "event", "head", "commit"),
+    [
+        (MERGE, an_event("pr_review", commit=A, head=B), C, A),
+        (MERGE, an_event(head=A), B, A),
+        (MERGE, an_event("pr_review_comment", commit=A, head=B), C, B),
+        (MERGE, an_event(), B, B),
+        (MERGE, None, B, B),
+        (MERGE, None, None, None),
+        (Merge(commit=C), an_event(head=A), B, C),
+        (REVIEW, an_event(head=A), B, B),
+        (REVIEW, an_event("pr_review", commit=A), None, A),
+        (Review("approve", commit=C), an_event(head=A), B, C),
+        (INLINE, an_event(head=A), B, B),
+        (INLINE, an_event(head=A), None, A),
+    ],
+)
+def test_an_action_is_about_the_commit_that_it_was_decided_on(
+    payload: Payload, event: Event | None, head: str | None, commit: str | None
+) -> None:
+    pinned = outbox.pin_commit(payload, event, head)
+
+    assert (type(pinned), getattr(pinned, "commit", "")) == (type(payload), commit)
+
+
+def test_an_action_that_is_about_no_commit_stays_as_it_is() -> None:
+    assert outbox.pin_commit(Comment("hello"), an_event(head=A), B) == Comment("hello")
+
+
+@pytest.mark.parametrize("value", ["main", "a" * 39, "A" * 40, "a" * 41, "", 7, None, ["a" * 40], "a" * 40 + "\n"])
+def test_what_is_not_the_full_name_of_a_commit_is_none(value: Any) -> None:
+    assert outbox.pin_commit(MERGE, an_event(head=value), value) == MERGE
+
+
+def test_later_attempts_are_about_the_commit_of_the_first_where_the_action_names_none() -> None:
+    assert outbox.keep_commit(MERGE, A) == Merge("squash", A)
+    assert outbox.keep_commit(Merge("squash", B), A) == Merge("squash", B)
+    assert outbox.keep_commit(MERGE, None) == MERGE

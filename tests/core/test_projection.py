@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from prloom.core import projection
 from prloom.model import record
 from prloom.model.action import Action
-from prloom.model.decision import DONE, OPEN, Change, Decision, Deferral, DeliveryChange, State, Thread, Todo
+from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, Thread, Todo
 from prloom.model.event import Target
+from prloom.model.kinds import DONE, OPEN, State
 from prloom.model.position import Cursor, Position
 from prloom.model.state import DispatchState, OpenEvent
 
@@ -53,7 +54,7 @@ def test_an_admitted_event_is_pending_with_what_its_intake_says(folded: Fold, ad
 
 @pytest.mark.parametrize("state", OPEN)
 def test_an_event_that_is_not_done_stays_open_in_its_state(folded: Fold, one: DispatchState, state: State) -> None:
-    event = moved(folded, one, "whatever", state, reason="because")
+    event = moved(folded, one, "parked", state, reason="because")
 
     assert (event.state, event.reason, event.by) == (state, "because", "quiet")
     assert event.since == (T0 if state == "pending" else T1)
@@ -70,7 +71,7 @@ def test_an_event_that_is_done_is_only_counted(folded: Fold, one: DispatchState,
 def test_what_comes_later_than_an_events_end_changes_nothing(folded: Fold, one: DispatchState, state: State) -> None:
     done = folded(one, Change(event_id="e1", verdict="handled", state="handled"))
 
-    after = folded(done, Change(event_id="e1", verdict="late", state=state))
+    after = folded(done, Change(event_id="e1", verdict="dropped", state=state))
 
     assert (after.open, after.done) == (done.open, done.done)
 
@@ -169,7 +170,7 @@ def test_an_event_is_with_a_run_from_its_start_until_anything_else_happens_to_it
     started = replace(one, open={"e1": moved(folded, one, "started", run="r1")})
 
     assert started.open["e1"].run == "r1"
-    assert moved(folded, started, "requeued").run is None
+    assert moved(folded, started, "cut_short").run is None
 
 
 def test_failures_of_triage_are_counted_and_once_alone_is_always_alone(folded: Fold, one: DispatchState) -> None:
@@ -272,7 +273,7 @@ def test_conversations_wait_for_their_todos_until_these_are_done(folded: Fold) -
 # ---- any sequence of decisions
 
 IDS = [f"e{number}" for number in range(5)]
-VERDICTS = ["seen", "passed", "due", "retried", "admitted", "vouched", "held", "expired", "failed", "started", "other"]
+VERDICTS = ["seen", "passed", "due", "retried", "admitted", "vouched", "held", "expired", "failed", "started", "parked"]
 WAIT = Deferral("quiet", "r", 1, T0, T1, T2)
 CHANGES = st.builds(
     Change,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from prloom.core import marker, triage
-from prloom.core.backoff import Backoff
+from prloom.backoff import Backoff
+from prloom.core import outbox, triage
 from prloom.core.triage import LONGEST_ANSWER, AnswerItem, NewTodo, TriageAnswer, TriageResult
 from prloom.model import record
 from prloom.model.action import Comment
@@ -309,7 +309,7 @@ def test_events_that_the_answer_settles_are_triaged_and_answered_where_they_belo
     ]
     (action,) = result.actions
     assert (action.target, action.payload, action.related_event_id) == (thread, Comment("Because."), "e1")
-    assert action.id == marker.action_id("e1", "triage", 0)
+    assert action.id == outbox.action_id("e1", "triage", 0)
 
 
 def test_an_event_that_belongs_to_no_thread_is_answered_on_the_plans_pull_request(
@@ -332,7 +332,7 @@ def test_a_replys_ordinal_goes_on_behind_the_actions_of_plugins(
 
     (action,) = settle(read(an_item(reply="Yes.")), opened, batch=("e1",)).actions
 
-    assert action.id == marker.action_id("e1", "triage", 3)
+    assert action.id == outbox.action_id("e1", "triage", 3)
 
 
 def test_what_the_answer_leaves_out_is_tried_again_alone(settle: Callable[..., TriageResult]) -> None:

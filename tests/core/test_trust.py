@@ -7,18 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prloom.core import trust
-from prloom.core.trust import LEVELS, Held, Policy, Trusted, Unknown
+from prloom.core.trust import Held, Policy, Trusted, Unknown
 from prloom.model.event import Author, Event
+from prloom.model.kinds import TRUST_LEVELS
 
 MakeEvent = Callable[..., Event]
 
 
-@pytest.mark.parametrize("permission", LEVELS)
-@pytest.mark.parametrize("minimum", LEVELS)
+@pytest.mark.parametrize("permission", TRUST_LEVELS)
+@pytest.mark.parametrize("minimum", TRUST_LEVELS)
 def test_a_permission_is_enough_from_the_minimum_up(an_event: MakeEvent, permission: str, minimum: str) -> None:
     judgement = trust.judge(an_event(author=Author("ann", permission)), Policy(minimum=minimum))
 
-    enough = LEVELS.index(permission) >= LEVELS.index(minimum)
+    enough = TRUST_LEVELS.index(permission) >= TRUST_LEVELS.index(minimum)
     has = "no permission here" if permission == "none" else f"{permission} permission"
     assert judgement == (Trusted() if enough else Held(f"ann has {has}; at least {minimum} is required"))
 
@@ -87,13 +88,16 @@ def test_a_permission_that_could_not_be_looked_up_holds_and_says_why() -> None:
 
 
 LOGINS = st.text(min_size=1) | st.sampled_from(["ann", "ANN", "ci"])
-TRUSTS = st.none() | st.text() | st.sampled_from(LEVELS)
+TRUSTS = st.none() | st.text() | st.sampled_from(TRUST_LEVELS)
 
 
 @given(
     author=st.builds(Author, login=LOGINS, trust=TRUSTS, bot=st.booleans()),
     policy=st.builds(
-        Policy, minimum=st.sampled_from(LEVELS), users=st.lists(LOGINS).map(tuple), bots=st.lists(LOGINS).map(tuple)
+        Policy,
+        minimum=st.sampled_from(TRUST_LEVELS),
+        users=st.lists(LOGINS).map(tuple),
+        bots=st.lists(LOGINS).map(tuple),
     ),
 )
 def test_no_author_below_the_threshold_is_ever_trusted(author: Author, policy: Policy) -> None:
@@ -101,6 +105,6 @@ def test_no_author_below_the_threshold_is_ever_trusted(author: Author, policy: P
 
     trusted = isinstance(trust.judge(event, policy), Trusted)
 
-    ranks = author.trust in LEVELS and LEVELS.index(author.trust) >= LEVELS.index(policy.minimum)
+    ranks = author.trust in TRUST_LEVELS and TRUST_LEVELS.index(author.trust) >= TRUST_LEVELS.index(policy.minimum)
     named = {name.casefold() for name in (policy.bots if author.bot else policy.users)}
     assert not trusted or author.login.casefold() in named or (ranks and not author.bot)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from prloom.config import reference, sources
+from prloom.config import layers, reference
 from prloom.config.reference import Key
 
 PAGE = "docs/configuration.md"
@@ -43,4 +43,4 @@ def test_the_page_has_no_key_that_does_not_exist(named: Callable[[str], Any]):
 def test_prlooms_own_variables_are_in_the_page(named: Callable[[str], Any]):
     text = named(PAGE).section("Environment variables")
 
-    assert [name for name in sources.RESERVED if name not in text] == []
+    assert [name for name in layers.RESERVED if name not in text] == []

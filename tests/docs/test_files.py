@@ -14,19 +14,9 @@ from prloom.agents import registry, run_folder
 from prloom.agents.agent import Trouble
 from prloom.engine.bus import event_store
 from prloom.model.action import Action, Payload
-from prloom.model.decision import (
-    DONE,
-    OPEN,
-    Change,
-    Decision,
-    Deferral,
-    DeliveryChange,
-    Intake,
-    OnExpire,
-    StateWrite,
-    Todo,
-)
+from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, Intake, OnExpire, StateWrite, Todo
 from prloom.model.event import Author, Event, Target
+from prloom.model.kinds import DONE, OPEN
 from prloom.model.plan import Plan
 from prloom.model.record import Record
 from prloom.model.state import DeliveryState, DispatchState, Receipt

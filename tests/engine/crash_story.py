@@ -43,8 +43,7 @@ from prloom.engine.bus import plans
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.rules import rules
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target, rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.extensions import calling
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
@@ -52,6 +51,7 @@ from prloom.extensions.host.interface import Registered
 from prloom.model.decision import Change
 from prloom.model.hook import HookCall, Outcome
 from prloom.model.plan import Plan
+from prloom.model.state import DispatchState
 from prloom.storage.disk import REAL, Disk
 from prloom.storage.faulty import WatchedDisk, kill
 from prloom.storage.journal import Journal
@@ -199,10 +199,10 @@ class NoServices:
 class StoryTriager:
     """An agent that answers everything at once; its run is begun and settled as a real one is."""
 
-    def turn(self) -> asyncio.Semaphore:
+    def slot(self) -> asyncio.Semaphore:
         return asyncio.Semaphore()
 
-    def sweep(self, runtime: PlanRuntime) -> None:
+    def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
         return
 
     def services(self, runtime: PlanRuntime) -> Services:
@@ -236,7 +236,7 @@ class StoryTriager:
             state,
             now=runtime.clock(),
             policy=runtime.rules.backoff,
-            plan_target=runtime.plan_target,
+            plan_target=reply_target(runtime.plan),
         )
         runtime.event_store.commit(
             "triage", "agent", changes=settled.changes, actions=settled.actions, todos=settled.todos, duration_ms=1

@@ -166,7 +166,7 @@ async def test_what_is_withdrawn_while_a_bridge_fails_on_many_at_once_is_not_sen
             runtime.event_store.commit("operator", "operator", deliveries=(outbox.dropped(other, "withdrawn"),))
 
         bridge.refuse = lambda action: withdraw(action) if len(bridge.actions_seen) == 1 else None
-        await stage.until(lambda: bridge.said != [] and not dispatcher.board.runtimes["pr-7"].delivering)
+        await stage.until(lambda: bridge.said != [] and not dispatcher.board.runtimes["pr-7"].in_flight.deliveries)
 
     assert bridge.said == ["re a1"]
 

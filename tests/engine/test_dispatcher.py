@@ -318,7 +318,7 @@ async def test_a_plan_that_always_has_work_keeps_no_tick_from_coming(stage: Stag
 
         async def nag() -> None:
             while True:
-                dispatcher._wakes.rouse("pr-7")
+                dispatcher._queue.add("pr-7")
                 await asyncio.sleep(0)
 
         nagging = asyncio.create_task(nag())

@@ -46,7 +46,7 @@ async def test_an_append_of_another_process_reaches_a_hook_without_a_tick(stage:
     stage.adopt()
     host = stage.plugin("p", handling)
     async with stage.running(tick=HOUR) as dispatcher:
-        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._jobs)
+        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._tasks)
         await asyncio.to_thread(append_from_elsewhere, stage, "a")
         await stage.until(lambda: host.shown == [("a",)])
         await asyncio.to_thread(append_from_elsewhere, stage, "b")
@@ -58,7 +58,7 @@ async def test_an_append_wakes_only_the_plan_that_it_is_for(stage: Stage):
     stage.adopt("pr-1", pr=1)
     stage.adopt("pr-2", pr=2)
     async with stage.running(tick=HOUR) as dispatcher:
-        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._jobs)
+        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._tasks)
         looks = []
         look = dispatcher.board.look
         dispatcher.board.look = lambda plan_id: looks.append(plan_id) or look(plan_id)  # type: ignore[method-assign]

@@ -612,9 +612,9 @@ class CountingDisk(WatchedDisk):
 async def quiet(dispatcher: Dispatcher) -> None:
     """Let a dispatcher do all there is to do."""
     dispatcher.tick()
-    while dispatcher._jobs or dispatcher._wakes:
+    while dispatcher._tasks or dispatcher._queue:
         await asyncio.sleep(0)
-        dispatcher._work_through(dispatcher._wakes.drain())
+        dispatcher._work_through(dispatcher._queue.drain())
 
 
 async def an_idle_dispatcher(stage: Stage, events: int) -> Dispatcher:

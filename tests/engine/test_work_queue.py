@@ -17,63 +17,63 @@ def at_once() -> float:
 
 
 def test_a_plan_that_is_roused_twice_is_worked_through_once():
-    wakes = WorkQueue()
+    queue = WorkQueue()
 
-    wakes.rouse("pr-7", "pr-8")
-    wakes.rouse("pr-7")
+    queue.add("pr-7", "pr-8")
+    queue.add("pr-7")
 
-    assert sorted(wakes.drain()) == ["pr-7", "pr-8"]
-    assert not wakes
+    assert sorted(queue.drain()) == ["pr-7", "pr-8"]
+    assert not queue
 
 
 def test_the_repository_as_a_whole_is_roused_like_a_plan():
-    wakes = WorkQueue()
+    queue = WorkQueue()
 
-    wakes.rouse("")
+    queue.add("")
 
-    assert list(wakes.drain()) == [""]
-
-
-def test_what_is_no_plan_wakes_nobody():
-    wakes = WorkQueue()
-
-    wakes.rouse(None)
-
-    assert not wakes
+    assert list(queue.drain()) == [""]
 
 
-def test_a_tick_that_is_wanted_wakes_no_plan():
-    wakes = WorkQueue()
+def test_what_is_no_plan_queue_nobody():
+    queue = WorkQueue()
 
-    wakes.want_tick()
+    queue.add(None)
 
-    assert wakes.tick_wanted
-    assert not wakes
+    assert not queue
+
+
+def test_a_tick_that_is_wanted_queue_no_plan():
+    queue = WorkQueue()
+
+    queue.want_tick()
+
+    assert queue.tick_wanted
+    assert not queue
 
 
 async def test_a_wait_ends_when_somebody_is_roused_meanwhile():
-    wakes = WorkQueue()
-    waiting = asyncio.ensure_future(wakes.wait(inf, never))
+    queue = WorkQueue()
+    waiting = asyncio.ensure_future(queue.wait(inf, never))
     await asyncio.sleep(0)
 
-    wakes.rouse("pr-7")
+    queue.add("pr-7")
 
     assert await waiting
-    assert list(wakes.drain()) == ["pr-7"]
+    assert list(queue.drain()) == ["pr-7"]
 
 
 async def test_a_wait_ends_when_a_job_ends_that_was_no_plans():
-    wakes = WorkQueue()
-    wakes.rouse(None)
+    queue = WorkQueue()
+    queue.add(None)
 
-    assert await wakes.wait(inf, never)
+    assert await queue.wait(inf, never)
 
 
 async def test_a_wait_ends_when_a_tick_is_wanted():
-    wakes = WorkQueue()
-    wakes.want_tick()
+    queue = WorkQueue()
+    queue.want_tick()
 
-    assert await wakes.wait(inf, never)
+    assert await queue.wait(inf, never)
 
 
 async def test_a_wait_ends_with_what_is_due_though_nobody_was_roused():
@@ -85,8 +85,8 @@ async def test_a_wait_ends_with_its_time_though_nothing_is_due():
 
 
 async def test_what_was_roused_before_is_no_reason_to_wait_less_later():
-    wakes = WorkQueue()
-    wakes.rouse("pr-7")
-    wakes.drain()
+    queue = WorkQueue()
+    queue.add("pr-7")
+    queue.drain()
 
-    assert not await wakes.wait(inf, at_once)
+    assert not await queue.wait(inf, at_once)

@@ -20,9 +20,9 @@ WORKERS, JOBS = 10, 1000
 
 def work(path: Path, name: str) -> None:
     with Exchange(SqliteStore(path)) as exchange:
-        for held in exchange.claims("work", instance=name, patience=timedelta(0)):
+        for claimed in exchange.claims("work", instance=name, patience=timedelta(0)):
             time.sleep(0.005)
-            held.complete(held.message.body)
+            claimed.complete(claimed.message.body)
 
 
 def forked(path: Path, name: str) -> int:

@@ -43,12 +43,12 @@ def publish(folder: Path, number: int, slot: int) -> None:
 
 
 WAYS = (
-    lambda held: held.complete("done"),
-    lambda held: held.fail("broke"),
-    lambda held: held.fail("again", retry=True),
-    lambda held: held.time_out("late"),
-    lambda held: held.release(),
-    lambda held: held.renew(),
+    lambda claimed: claimed.complete("done"),
+    lambda claimed: claimed.fail("broke"),
+    lambda claimed: claimed.fail("again", retry=True),
+    lambda claimed: claimed.time_out("late"),
+    lambda claimed: claimed.release(),
+    lambda claimed: claimed.renew(),
 )
 
 
@@ -57,9 +57,9 @@ def work(folder: Path, number: int, slot: int) -> None:
     choose = random.Random(f"{number}.{slot}")
     with opened(folder, number) as exchange:
         while True:
-            held = exchange.claim("work", instance=f"{number}.{slot}", max_attempts=3)
-            if held is not None:
-                choose.choice(WAYS)(held)
+            claimed = exchange.claim("work", instance=f"{number}.{slot}", max_attempts=3)
+            if claimed is not None:
+                choose.choice(WAYS)(claimed)
 
 
 def forked(task: Callable[[Path, int, int], None], folder: Path, number: int, slot: int) -> int:
@@ -90,8 +90,8 @@ def drain(folder: Path, number: int) -> None:
     """Work on all that is left; each hour what waited or was in the hands of the dead is ready again."""
     for hour in range(10):
         with opened(folder, number + hour) as exchange:
-            for held in exchange.claims("work", max_attempts=3, patience=timedelta(0)):
-                held.complete("done at last")
+            for claimed in exchange.claims("work", max_attempts=3, patience=timedelta(0)):
+                claimed.complete("done at last")
 
 
 def report(folder: Path) -> dict[str, object]:

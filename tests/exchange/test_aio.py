@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,11 @@ import pytest
 
 from prloom.exchange import connect_async
 from prloom.exchange.aio import AsyncExchange
-from prloom.exchange.claim import ClaimRequest
+from prloom.exchange.claim import Availability, ClaimRequest, Settled, Settlement
 from prloom.exchange.errors import ClaimOverError, StoreError
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.memory import MemoryStore
-from prloom.exchange.protocol import ClaimTaken, Listener
+from prloom.exchange.protocol import ClaimTaken, ExchangeStore, Listener
 
 NOTHING = timedelta(0)
 LONG = timedelta(minutes=1)
@@ -61,7 +61,7 @@ async def test_waiting_lets_other_tasks_run_and_ends_when_cancelled():
         await again
 
 
-async def test_a_claim_that_is_made_while_its_worker_is_cancelled_is_handed_back():
+async def test_a_claim_that_is_made_while_its_worker_is_cancelled_is_released():
     class SlowStore(MemoryStore):
         def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
             begun.set()
@@ -110,13 +110,13 @@ async def test_each_ending_can_be_awaited():
     assert topics == ["work.failed", "work.timed_out", None]
 
     published = await exchange.publish("other", "x")
-    await exchange.track(published.id)
+    await exchange.subscribe(published.id)
     assert (await exchange.cancel(published.id)).topic == "other.cancelled"
     assert (await exchange.retry(published.id)).state == "ready"
     assert len(await exchange.read(topic="work", limit=2)) == 2
 
 
-async def test_a_block_hands_back_or_tries_again():
+async def test_a_block_that_raises_has_its_message_tried_again():
     exchange = AsyncExchange(Exchange(MemoryStore()))
     published = await exchange.publish("work", "x")
     claim = await exchange.claim("work")
@@ -138,19 +138,33 @@ WAITING: dict[str, Callable[[AsyncExchange, str], Awaitable[object]]] = {
 }
 
 
+class BeforeWaiting:
+    """A store that calls a function before each wait."""
+
+    def __init__(self, store: ExchangeStore, before: Callable[[], object]) -> None:
+        self._store = store
+        self._before = before
+
+    def availability(self, topics: Sequence[str]) -> Availability:
+        found = self._store.availability(topics)
+        self._before()
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
 @pytest.mark.parametrize("beneath", [False, True], ids=["here", "beneath"])
 @pytest.mark.parametrize("how", WAITING)
-async def test_a_task_that_waits_at_an_exchange_that_is_closed_is_told_so(stores: Any, how: str, *, beneath: bool):
-    class Signal(Exchange):
-        def pause(self, *arguments: Any) -> timedelta:
-            limit = super().pause(*arguments)
-            if beneath:
-                self.close()  # before the task has begun to wait
-            begun.set()
-            return limit
+async def test_a_task_that_waits_at_an_exchange_that_is_closed_gets_an_error(stores: Any, how: str, *, beneath: bool):
+    def before_waiting() -> None:
+        if beneath:
+            store.close()
+        begun.set()
 
     begun = threading.Event()
-    exchange = AsyncExchange(Signal(stores.open()))
+    store = stores.open()
+    exchange = AsyncExchange(Exchange(BeforeWaiting(store, before_waiting)))
     published = await exchange.publish("other", "x")
     waiting = asyncio.ensure_future(WAITING[how](exchange, published.id))
     assert await asyncio.to_thread(begun.wait, 60)
@@ -159,6 +173,36 @@ async def test_a_task_that_waits_at_an_exchange_that_is_closed_is_told_so(stores
 
     with pytest.raises(StoreError, match=r"was closed; open it again$"):
         await asyncio.wait_for(waiting, 60)
+
+
+@pytest.mark.parametrize("how", ["complete", "fail", "release"])
+async def test_a_task_that_is_cancelled_while_it_settles_a_claim_ends_as_cancelled(how: str):
+    class SlowStore(MemoryStore):
+        def settle(self, claim_id: str, settlement: Settlement) -> Settled:
+            settled = super().settle(claim_id, settlement)
+            begun.set()
+            assert go_on.wait(60)
+            return settled
+
+    async def work() -> None:
+        async for claim in exchange.claims("work"):
+            async with claim:
+                await (claim.release() if how == "release" else getattr(claim, how)("why"))
+
+    begun, go_on = threading.Event(), threading.Event()
+    exchange = AsyncExchange(Exchange(SlowStore()))
+    published = await exchange.publish("work", "x")
+    working = asyncio.create_task(work())
+    assert await asyncio.to_thread(begun.wait, 60)
+    working.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        await working
+
+    (claim,) = (await exchange.inspect(published.id)).claims
+    assert claim.status == {"complete": "completed", "fail": "failed", "release": "cancelled"}[how]
 
 
 async def test_a_task_that_waits_already_is_woken_when_the_exchange_is_closed():

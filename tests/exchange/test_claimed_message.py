@@ -48,11 +48,11 @@ def test_a_claim_that_is_settled_while_the_connection_is_lost_replies_once(stand
     store = LosingStore(stands=stands, times=0)
     exchange = Exchange(store)
     exchange.publish("work", "x")
-    held = exchange.claim("work")
-    assert held is not None
+    claimed = exchange.claim("work")
+    assert claimed is not None
     store.times = 2
 
-    settled = held.complete("y")
+    settled = claimed.complete("y")
 
     assert settled.reply is not None
     assert exchange.read(topic="work.completed") == (settled.reply,)
@@ -92,10 +92,10 @@ def test_a_connection_that_stays_lost_is_told():
 def test_a_claim_of_which_nothing_was_said_is_handed_back():
     exchange = Exchange(MemoryStore())
     published = exchange.publish("work", "x")
-    held = exchange.claim("work")
-    assert held is not None
+    claimed = exchange.claim("work")
+    assert claimed is not None
 
-    with held:
+    with claimed:
         pass
 
     assert exchange.inspect(published.id).delivery.state == "ready"
@@ -105,10 +105,10 @@ def test_a_claim_of_which_nothing_was_said_is_handed_back():
 def test_a_claim_whose_work_raises_is_tried_again_later():
     exchange = Exchange(MemoryStore())
     published = exchange.publish("work", "x")
-    held = exchange.claim("work")
-    assert held is not None
+    claimed = exchange.claim("work")
+    assert claimed is not None
 
-    with pytest.raises(ValueError, match="no"), held:
+    with pytest.raises(ValueError, match="no"), claimed:
         raise ValueError("no")
 
     entry = exchange.inspect(published.id)
@@ -119,10 +119,10 @@ def test_a_claim_whose_work_raises_is_tried_again_later():
 def test_a_claim_that_was_settled_stays_so_when_its_block_ends():
     exchange = Exchange(MemoryStore())
     exchange.publish("work", "x")
-    held = exchange.claim("work", success_topic="s")
-    assert held is not None
+    claimed = exchange.claim("work", success_topic="s")
+    assert claimed is not None
 
-    with held:
-        held.complete("y")
+    with claimed:
+        claimed.complete("y")
 
     assert [message.body for message in exchange.read(topic="s")] == ["y"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from prloom.exchange import validation
+from prloom.exchange import notifier, validation
 from prloom.exchange.claim import Completed, Ended
 from prloom.exchange.errors import ClaimOverError, ExchangeError, KeyTakenError, UnknownMessageError
 from prloom.exchange.exchange import Exchange
@@ -22,9 +22,9 @@ def bodies(messages: Any) -> list[str]:
 
 def drained(exchange: Exchange, topic: str = "work") -> list[str]:
     taken = []
-    for held in exchange.claims(topic, patience=timedelta(0)):
-        taken.append(held.message.body)
-        held.complete("done")
+    for claimed in exchange.claims(topic, patience=timedelta(0)):
+        taken.append(claimed.message.body)
+        claimed.complete("done")
     return taken
 
 
@@ -85,7 +85,14 @@ def test_messages_are_read_by_publication_even_when_the_clock_goes_back(exchange
 
 @pytest.mark.parametrize("name", ["\udc80", "a\0b"])
 def test_a_name_that_no_message_can_have_is_an_unknown_one(exchange: Exchange, name: str):
-    for ask in (exchange.message, exchange.inspect, exchange.check, exchange.cancel, exchange.retry, exchange.track):
+    for ask in (
+        exchange.message,
+        exchange.inspect,
+        exchange.check,
+        exchange.cancel,
+        exchange.retry,
+        exchange.subscribe,
+    ):
         with pytest.raises(UnknownMessageError, match=r"there is no (message|conversation) '"):
             ask(name)
     with pytest.raises(UnknownMessageError):
@@ -148,7 +155,7 @@ def test_of_several_topics_the_message_published_first_is_claimed_first(exchange
     for topic in ("b", "a", "c", "b"):
         exchange.publish(topic, topic)
 
-    taken = [held.message.body for held in exchange.claims(["a", "b"], patience=timedelta(0))]
+    taken = [claimed.message.body for claimed in exchange.claims(["a", "b"], patience=timedelta(0))]
 
     assert taken == ["b", "a", "b"]
 
@@ -169,10 +176,10 @@ def test_a_message_has_one_active_claim_at_most(exchange: Exchange, another: Exc
 def test_a_claim_says_who_works_since_when_and_until_when(exchange: Exchange, clock: Any):
     published = exchange.publish("work", "x")
 
-    held = exchange.claim("work", group="g", instance="i", lease=MINUTE)
+    claimed = exchange.claim("work", group="g", instance="i", lease=MINUTE)
 
-    assert held is not None
-    claim = held.claim
+    assert claimed is not None
+    claim = claimed.claim
     assert (claim.message_id, claim.worker_group, claim.worker_instance_id) == (published.id, "g", "i")
     assert (claim.claimed_at, claim.lease_until) == (clock(), clock() + MINUTE)
     assert (claim.status, claim.attempt, claim.completed_at) == ("active", 1, None)
@@ -186,11 +193,11 @@ def test_a_claim_says_who_works_since_when_and_until_when(exchange: Exchange, cl
 
 def test_a_completed_claim_publishes_its_reply(exchange: Exchange, clock: Any):
     request = exchange.publish("work", "x", conversation="talk")
-    held = exchange.claim("work")
-    assert held is not None
+    claimed = exchange.claim("work")
+    assert claimed is not None
     clock.pass_(seconds=3)
 
-    settled = held.complete("the answer", topic="answers", metadata={"plugin": "cat", "exit_code": 0})
+    settled = claimed.complete("the answer", topic="answers", metadata={"plugin": "cat", "exit_code": 0})
 
     assert settled.reply is not None
     assert (settled.reply.topic, settled.reply.body) == ("answers", "the answer")
@@ -204,20 +211,26 @@ def test_a_completed_claim_publishes_its_reply(exchange: Exchange, clock: Any):
 @pytest.mark.parametrize(
     ("how", "topic", "status", "body", "state"),
     [
-        (lambda held: held.complete("fine"), "work.completed", "completed", "fine", "done"),
-        (lambda held: held.fail("broke"), "work.failed", "failed", "broke", "done"),
-        (lambda held: held.fail("broke", body="out", topic="f"), "f", "failed", "out", "done"),
-        (lambda held: held.time_out("too long"), "work.timed_out", "timed_out", "too long", "done"),
-        (lambda held: held.fail("died", retry=True), "work.dead", "dead", "died (attempt 1, the last one)", "dead"),
+        (lambda claimed: claimed.complete("fine"), "work.completed", "completed", "fine", "done"),
+        (lambda claimed: claimed.fail("broke"), "work.failed", "failed", "broke", "done"),
+        (lambda claimed: claimed.fail("broke", body="out", topic="f"), "f", "failed", "out", "done"),
+        (lambda claimed: claimed.time_out("too long"), "work.timed_out", "timed_out", "too long", "done"),
+        (
+            lambda claimed: claimed.fail("died", retry=True),
+            "work.dead",
+            "dead",
+            "died (attempt 1, the last one)",
+            "dead",
+        ),
     ],
 )
 def test_each_ending_has_its_reply(  # noqa: PLR0917 (the columns of the table)
     exchange: Exchange, how: Any, topic: str, status: str, body: str, state: str
 ):
     request = exchange.publish("work", "x", max_attempts=1)
-    held = exchange.claim("work")
+    claimed = exchange.claim("work")
 
-    reply = how(held).reply
+    reply = how(claimed).reply
 
     assert (reply.topic, reply.metadata["status"], reply.body) == (topic, status, body)
     assert exchange.inspect(request.id).delivery.state == state
@@ -226,21 +239,23 @@ def test_each_ending_has_its_reply(  # noqa: PLR0917 (the columns of the table)
 
 def test_a_claim_that_is_settled_twice_the_same_way_replies_once(exchange: Exchange):
     exchange.publish("work", "x")
-    held = exchange.claim("work")
-    assert held is not None
+    claimed = exchange.claim("work")
+    assert claimed is not None
 
-    assert held.complete("y") == held.complete("y")
+    assert claimed.complete("y") == claimed.complete("y")
     assert bodies(exchange.read()) == ["x", "y"]
 
 
 def test_a_claim_cannot_be_settled_in_two_ways(exchange: Exchange):
     exchange.publish("work", "x")
-    held = exchange.claim("work")
-    assert held is not None
-    held.complete("y")
+    claimed = exchange.claim("work")
+    assert claimed is not None
+    claimed.complete("y")
 
-    with pytest.raises(ClaimOverError, match=rf"claim {held.id} on message {held.message.id} is over \(completed at"):
-        held.fail("no")
+    with pytest.raises(
+        ClaimOverError, match=rf"claim {claimed.id} on message {claimed.message.id} is over \(completed at"
+    ):
+        claimed.fail("no")
 
 
 def test_a_claim_that_nobody_made_cannot_be_settled(exchange: Exchange):
@@ -250,15 +265,15 @@ def test_a_claim_that_nobody_made_cannot_be_settled(exchange: Exchange):
 
 def test_a_message_that_is_handed_back_is_ready_at_once_and_the_attempt_does_not_count(exchange: Exchange):
     exchange.publish("work", "x", max_attempts=1)
-    held = exchange.claim("work")
-    assert held is not None
+    claimed = exchange.claim("work")
+    assert claimed is not None
 
-    assert held.release("stopping").reply is None
+    assert claimed.release("stopping").reply is None
 
     again = exchange.claim("work")
     assert again is not None
     assert again.claim.attempt == 1
-    before = exchange.inspect(held.message.id).claims[0]
+    before = exchange.inspect(claimed.message.id).claims[0]
     assert (before.status, before.error) == ("cancelled", "stopping")
 
 
@@ -267,8 +282,8 @@ def test_a_message_that_is_handed_back_is_ready_at_once_and_the_attempt_does_not
 
 def test_a_message_whose_lease_is_over_is_claimed_by_another_worker(exchange: Exchange, another: Exchange, clock: Any):
     exchange.publish("work", "x")
-    held = exchange.claim("work", instance="first", lease=MINUTE)
-    assert held is not None
+    claimed = exchange.claim("work", instance="first", lease=MINUTE)
+    assert claimed is not None
     clock.pass_(seconds=70)
     assert another.claim("work") is None  # it backs off first
     clock.pass_(seconds=2)
@@ -277,20 +292,20 @@ def test_a_message_whose_lease_is_over_is_claimed_by_another_worker(exchange: Ex
 
     assert taken is not None
     assert taken.claim.attempt == 2
-    old, new = exchange.inspect(held.message.id).claims
+    old, new = exchange.inspect(claimed.message.id).claims
     assert (old.status, old.error, new.status) == ("expired", "the lease of worker first ran out", "active")
 
 
 def test_a_worker_whose_lease_is_over_can_neither_renew_nor_settle(exchange: Exchange, clock: Any):
     exchange.publish("work", "x")
-    held = exchange.claim("work", lease=MINUTE)
-    assert held is not None
+    claimed = exchange.claim("work", lease=MINUTE)
+    assert claimed is not None
     clock.pass_(minutes=1)
 
     with pytest.raises(ClaimOverError, match=r"is over \(expired at 2026-11-21 12:01:00 UTC\); discard its work"):
-        held.complete("late")
+        claimed.complete("late")
     with pytest.raises(ClaimOverError, match="discard its work"):
-        held.renew()
+        claimed.renew()
     assert bodies(exchange.read()) == ["x"]
 
 
@@ -298,59 +313,59 @@ def test_a_stopped_worker_that_goes_on_changes_nothing_of_what_the_next_one_did(
     exchange: Exchange, another: Exchange, clock: Any
 ):
     exchange.publish("work", "x")
-    held = exchange.claim("work", lease=MINUTE)
-    assert held is not None
+    claimed = exchange.claim("work", lease=MINUTE)
+    assert claimed is not None
     clock.pass_(hours=1)
-    another.inspect(held.message.id)
+    another.inspect(claimed.message.id)
     clock.pass_(hours=1)
     taken = another.claim("work")
     assert taken is not None
     taken.complete("the second's")
 
     with pytest.raises(ClaimOverError):
-        held.complete("the first's")
+        claimed.complete("the first's")
 
     assert bodies(exchange.read(topic="work.completed")) == ["the second's"]
 
 
 def test_a_renewed_lease_lasts_from_then_on(exchange: Exchange, another: Exchange, clock: Any):
     exchange.publish("work", "x")
-    held = exchange.claim("work", lease=MINUTE)
-    assert held is not None
+    claimed = exchange.claim("work", lease=MINUTE)
+    assert claimed is not None
     clock.pass_(seconds=50)
 
-    assert held.renew().lease_until == clock() + MINUTE
+    assert claimed.renew().lease_until == clock() + MINUTE
 
     clock.pass_(seconds=50)
     assert another.claim("work") is None
-    assert held.complete("y").claim.status == "completed"
+    assert claimed.complete("y").claim.status == "completed"
 
 
 def test_a_claim_that_was_renewed_ends_with_its_last_lease(exchange: Exchange, another: Exchange, clock: Any):
     exchange.publish("work", "x")
-    held = exchange.claim("work", lease=MINUTE)
-    assert held is not None
+    claimed = exchange.claim("work", lease=MINUTE)
+    assert claimed is not None
     clock.pass_(seconds=30)
-    another.store.renew(held.id, 2 * MINUTE)
+    another.store.renew(claimed.id, 2 * MINUTE)
     clock.pass_(seconds=60)
 
-    ended = held.complete("y").claim
+    ended = claimed.complete("y").claim
 
     assert ended.lease_until == clock() + MINUTE
-    assert exchange.inspect(held.message.id).claims == (ended,)
+    assert exchange.inspect(claimed.message.id).claims == (ended,)
 
 
 def test_a_claim_is_settled_by_whoever_has_its_id(exchange: Exchange, another: Exchange):
     published = exchange.publish("work", "x", conversation="talk")
-    held = exchange.claim("work")
-    assert held is not None
+    claimed = exchange.claim("work")
+    assert claimed is not None
 
-    settled = another.store.settle(held.id, Completed(body="y"))
+    settled = another.store.settle(claimed.id, Completed(body="y"))
 
     assert settled.reply is not None
     assert (settled.reply.parent_id, settled.reply.conversation_id) == (published.id, "talk")
     assert exchange.inspect(published.id).claims == (settled.claim,)
-    assert held.complete("y").reply == settled.reply
+    assert claimed.complete("y").reply == settled.reply
 
 
 def test_a_lease_that_ran_out_is_seen_by_whoever_looks(exchange: Exchange, clock: Any):
@@ -373,10 +388,10 @@ def test_what_is_to_be_tried_again_waits_longer_each_time_until_it_is_dead(excha
     published = exchange.publish("work", "x", max_attempts=3)
     waits = []
     for attempt in (1, 2, 3):
-        held = exchange.claim("work")
-        assert held is not None
-        assert held.claim.attempt == attempt
-        held.fail("no such command", retry=True)
+        claimed = exchange.claim("work")
+        assert claimed is not None
+        assert claimed.claim.attempt == attempt
+        claimed.fail("no such command", retry=True)
         due = exchange.inspect(published.id).delivery.available_at
         if due is not None:
             assert exchange.claim("work") is None
@@ -391,10 +406,10 @@ def test_what_is_to_be_tried_again_waits_longer_each_time_until_it_is_dead(excha
 
 def test_the_workers_limit_holds_where_the_publisher_set_none(exchange: Exchange):
     exchange.publish("work", "x")
-    held = exchange.claim("work", max_attempts=1)
-    assert held is not None
+    claimed = exchange.claim("work", max_attempts=1)
+    assert claimed is not None
 
-    assert held.fail("died", retry=True).reply is not None
+    assert claimed.fail("died", retry=True).reply is not None
 
 
 # ---- delay
@@ -403,10 +418,10 @@ def test_the_workers_limit_holds_where_the_publisher_set_none(exchange: Exchange
 def test_a_delayed_message_is_claimed_when_its_time_has_come_in_its_place(exchange: Exchange, clock: Any):
     exchange.publish("work", "later", delay=MINUTE)
     exchange.publish("work", "now")
-    assert exchange.store.look(["work"]).ready
+    assert exchange.store.availability(["work"]).ready
     assert drained(exchange) == ["now"]
-    assert not exchange.store.look(["work"]).ready
-    assert exchange.store.look(["work"]).next_at == clock() + MINUTE
+    assert not exchange.store.availability(["work"]).ready
+    assert exchange.store.availability(["work"]).next_at == clock() + MINUTE
     clock.pass_(minutes=1)
     exchange.publish("work", "last")
 
@@ -447,9 +462,9 @@ def test_a_message_whose_time_has_come_may_be_claimable_until_somebody_asked(exc
     exchange.publish("work", "y", concurrency_key="tree")
     exchange.claim("work")
 
-    assert exchange.store.look(["later"]).ready
+    assert exchange.store.availability(["later"]).ready
     assert exchange.claim("later") is None
-    assert not exchange.store.look(["later"]).ready
+    assert not exchange.store.availability(["later"]).ready
 
 
 # ---- people
@@ -467,14 +482,14 @@ def test_a_waiting_message_that_is_cancelled_is_not_worked_on(exchange: Exchange
 
 def test_a_worker_of_a_cancelled_message_can_neither_renew_nor_settle(exchange: Exchange):
     published = exchange.publish("work", "x")
-    held = exchange.claim("work")
-    assert held is not None
+    claimed = exchange.claim("work")
+    assert claimed is not None
     exchange.cancel(published.id)
 
     with pytest.raises(ClaimOverError, match=r"is over \(cancelled at"):
-        held.renew()
+        claimed.renew()
     with pytest.raises(ClaimOverError):
-        held.complete("y")
+        claimed.complete("y")
 
 
 def test_what_has_ended_cannot_be_cancelled(exchange: Exchange):
@@ -487,9 +502,9 @@ def test_what_has_ended_cannot_be_cancelled(exchange: Exchange):
 
 def test_a_dead_message_that_is_retried_has_all_its_attempts_again(exchange: Exchange):
     published = exchange.publish("work", "x", max_attempts=1)
-    held = exchange.claim("work")
-    assert held is not None
-    held.fail("died", retry=True)
+    claimed = exchange.claim("work")
+    assert claimed is not None
+    claimed.fail("died", retry=True)
 
     assert exchange.retry(published.id).state == "ready"
 
@@ -501,11 +516,11 @@ def test_a_dead_message_that_is_retried_has_all_its_attempts_again(exchange: Exc
 
 def test_what_was_completed_or_is_worked_on_cannot_be_retried(exchange: Exchange):
     published = exchange.publish("work", "x")
-    held = exchange.claim("work", instance="w")
-    assert held is not None
+    claimed = exchange.claim("work", instance="w")
+    assert claimed is not None
     with pytest.raises(ExchangeError, match="is being worked on by w; wait for it, or cancel it"):
         exchange.retry(published.id)
-    held.complete("y")
+    claimed.complete("y")
 
     with pytest.raises(ExchangeError, match="was completed; publish it again"):
         exchange.retry(published.id)
@@ -517,11 +532,11 @@ def test_what_was_completed_or_is_worked_on_cannot_be_retried(exchange: Exchange
 def test_a_conversation_is_pending_until_its_work_is_done(exchange: Exchange):
     published = exchange.publish("work", "x")
     assert exchange.check(published.id).outcome == "pending"
-    held = exchange.claim("work")
-    assert held is not None
+    claimed = exchange.claim("work")
+    assert claimed is not None
     assert exchange.check(published.id).outcome == "pending"
 
-    held.complete("y")
+    claimed.complete("y")
 
     assert exchange.check(published.id).outcome == "success"
 
@@ -529,9 +544,9 @@ def test_a_conversation_is_pending_until_its_work_is_done(exchange: Exchange):
 @pytest.mark.parametrize(
     ("how", "outcome"),
     [
-        (lambda held: held.fail("no"), "failure"),
-        (lambda held: held.time_out("late"), "timed_out"),
-        (lambda held: held.fail("died", retry=True), "dead"),
+        (lambda claimed: claimed.fail("no"), "failure"),
+        (lambda claimed: claimed.time_out("late"), "timed_out"),
+        (lambda claimed: claimed.fail("died", retry=True), "dead"),
     ],
 )
 def test_a_conversation_ends_as_its_work_ended(exchange: Exchange, how: Any, outcome: str):
@@ -545,9 +560,9 @@ def test_a_conversation_goes_on_where_its_reply_is_the_next_ones_work(exchange: 
     exchange.publish("repair", "earlier")
     drained(exchange, "repair")
     published = exchange.publish("work", "x")
-    held = exchange.claim("work", failure_topic="repair")
-    assert held is not None
-    held.fail("broke")
+    claimed = exchange.claim("work", failure_topic="repair")
+    assert claimed is not None
+    claimed.fail("broke")
     assert exchange.check(published.id).outcome == "pending"
 
     drained(exchange, "repair")
@@ -558,23 +573,23 @@ def test_a_conversation_goes_on_where_its_reply_is_the_next_ones_work(exchange: 
 def test_a_reply_on_a_topic_where_a_worker_waits_is_that_ones_work_to_come(exchange: Exchange, another: Exchange):
     assert another.claim(["repair", "review"]) is None
     published = exchange.publish("work", "x")
-    held = exchange.claim("work", success_topic="review")
-    assert held is not None
+    claimed = exchange.claim("work", success_topic="review")
+    assert claimed is not None
 
-    held.complete("y")
+    claimed.complete("y")
 
     assert exchange.check(published.id).outcome == "pending"
 
 
 def test_a_note_that_nobody_works_on_does_not_keep_its_conversation_from_ending(exchange: Exchange, clock: Any):
     published = exchange.publish("work", "x", track=True)
-    held = exchange.claim("work")
-    assert held is not None
+    claimed = exchange.claim("work")
+    assert claimed is not None
     exchange.publish("progress", "half", parent=published.id)
     assert exchange.check(published.id).outcome == "pending"
     assert exchange.claim_notifications() == ()
 
-    held.complete("y")
+    claimed.complete("y")
 
     assert exchange.check(published.id).outcome == "success"
     assert [ended.conversation_id for ended in exchange.claim_notifications()] == [published.id]
@@ -628,7 +643,7 @@ def test_the_end_of_a_tracked_conversation_is_told_once(exchange: Exchange, anot
 
 def test_what_a_notifier_did_not_tell_is_told_by_the_next(exchange: Exchange, another: Exchange, clock: Any):
     published = exchange.publish("work", "x")
-    exchange.track(published.id)
+    exchange.subscribe(published.id)
     drained(exchange)
     (first,) = exchange.claim_notifications(MINUTE)
     clock.pass_(minutes=2)
@@ -644,9 +659,9 @@ def test_what_a_notifier_did_not_tell_is_told_by_the_next(exchange: Exchange, an
 
 def test_a_conversation_that_goes_on_after_its_end_was_told_is_told_again(exchange: Exchange, another: Exchange):
     published = exchange.publish("work", "x", key="k", track=True)
-    held = exchange.claim("work")
-    assert held is not None
-    held.fail("broken")
+    claimed = exchange.claim("work")
+    assert claimed is not None
+    claimed.fail("broken")
     (first,) = exchange.claim_notifications()
     exchange.ack_notification(first)
 
@@ -668,9 +683,9 @@ def test_a_conversation_that_goes_on_after_its_end_was_told_is_told_again(exchan
 
 def test_a_conversation_that_goes_on_while_its_end_is_told_is_told_again(exchange: Exchange):
     published = exchange.publish("work", "x", track=True)
-    held = exchange.claim("work")
-    assert held is not None
-    held.fail("broken")
+    claimed = exchange.claim("work")
+    assert claimed is not None
+    claimed.fail("broken")
     (first,) = exchange.claim_notifications()
 
     exchange.retry(published.id)
@@ -685,10 +700,10 @@ def test_of_many_that_are_tracked_those_are_told_that_have_ended(exchange: Excha
     waiting = exchange.publish("slow", "waits", track=True)
     exchange.publish("work", "not tracked")
     for body in ("done", "leased", "goes on"):
-        held = exchange.claim("work")
-        assert held is not None
+        claimed = exchange.claim("work")
+        assert claimed is not None
         if body != "leased":
-            held.complete(body, topic="next" if body == "goes on" else None)
+            claimed.complete(body, topic="next" if body == "goes on" else None)
     further = exchange.claim("next")
     assert further is not None
 
@@ -706,7 +721,7 @@ def test_what_is_not_tracked_is_not_told(exchange: Exchange):
 
     assert exchange.claim_notifications() == ()
     with pytest.raises(UnknownMessageError, match="there is no conversation 'nobody' here"):
-        exchange.track("nobody")
+        exchange.subscribe("nobody")
 
 
 # ---- upkeep
@@ -770,12 +785,12 @@ def test_a_delayed_message_is_counted_once(exchange: Exchange, clock: Any):
 
 def test_a_failure_to_be_tried_again_says_when(exchange: Exchange):
     exchange.publish("work", "x")
-    held = exchange.claim("work")
-    assert held is not None
+    claimed = exchange.claim("work")
+    assert claimed is not None
 
-    settled = held.fail("broke", retry=True)
+    settled = claimed.fail("broke", retry=True)
 
-    assert settled.retry_at == exchange.inspect(held.message.id).delivery.available_at is not None
+    assert settled.retry_at == exchange.inspect(claimed.message.id).delivery.available_at is not None
 
 
 # ---- waking
@@ -788,7 +803,7 @@ def test_a_listener_hears_of_what_another_client_publishes(exchange: Exchange, a
         pytest.skip("this store cannot be listened to here")
     another.publish("work", "x")
 
-    exchange.pause(listener, ["work"])
+    notifier.wait_limit(exchange.store, listener, ["work"])
 
     assert select([fd], [], [], 30)[0] == [fd]
     listener.drain()

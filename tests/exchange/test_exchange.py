@@ -6,9 +6,11 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from prloom.exchange.exchange import DEAF_RECHECK, RECHECK, Exchange
+import prloom.exchange as exchange_package
+from prloom.exchange import notifier
+from prloom.exchange.exchange import Exchange
 from prloom.exchange.memory import MemoryStore
-from prloom.exchange.notifier import Notifier
+from prloom.exchange.notifier import DEAF_RECHECK, RECHECK, Notifier
 from prloom.exchange.sqlite.store import SqliteStore
 
 NOTHING = timedelta(0)
@@ -27,8 +29,8 @@ def answering(exchange: Exchange, topic: str = "work") -> threading.Thread:
     """Answer one message in a thread of its own."""
 
     def work() -> None:
-        for held in exchange.claims(topic, patience=LONG):
-            held.complete(held.message.body.upper())
+        for claimed in exchange.claims(topic, patience=LONG):
+            claimed.complete(claimed.message.body.upper())
             return
 
     thread = threading.Thread(target=work)
@@ -43,7 +45,7 @@ def test_an_exchange_is_one_worker_unless_another_is_named(tmp_path: Path):
         claims = [here.claim("work"), here.claim("work", instance=None), here.claim("work", instance="i")]
         claims.append(there.claim("work"))
 
-        first, second, named, other = (held.claim.worker_instance_id for held in claims if held is not None)
+        first, second, named, other = (claimed.claim.worker_instance_id for claimed in claims if claimed is not None)
 
         assert first == second
         assert named == "i"
@@ -90,7 +92,7 @@ def test_a_request_whose_last_worker_died_is_answered_by_its_death(clock):
     assert reply.topic == "work.dead"
 
 
-def test_following_goes_on_where_it_was_and_hears_what_comes(tmp_path: Path):
+def test_following_continues_after_a_message_and_yields_new_ones(tmp_path: Path):
     with both(tmp_path) as (here, there):
         first = here.publish("work", "1")
         here.publish("work", "2")
@@ -114,20 +116,20 @@ def test_following_ends_when_nothing_came_for_a_while():
     assert [message.body for message in exchange.follow(patience=NOTHING)] == ["x"]
 
 
-def test_one_waits_no_longer_than_until_something_is_due(clock):
+def test_a_wait_ends_when_something_is_due(clock):
     exchange = Exchange(MemoryStore(clock=clock))
     listener = exchange.store.listen()
-    assert exchange.pause(listener, ["work"]) == RECHECK
+    assert notifier.wait_limit(exchange.store, listener, ["work"]) == RECHECK
     exchange.publish("work", "x", delay=timedelta(seconds=2))
 
-    assert exchange.pause(listener, ["work"]) == timedelta(seconds=2)
-    assert exchange.pause(listener, ["other"]) == RECHECK
+    assert notifier.wait_limit(exchange.store, listener, ["work"]) == timedelta(seconds=2)
+    assert notifier.wait_limit(exchange.store, listener, ["other"]) == RECHECK
     clock.pass_(seconds=9)
-    assert exchange.pause(listener, ["work"]) == NOTHING
+    assert notifier.wait_limit(exchange.store, listener, ["work"]) == NOTHING
     exchange.close()
 
 
-def test_one_looks_more_often_where_nothing_can_be_heard():
+def test_a_store_that_cannot_be_listened_to_is_checked_more_often():
     class Deaf:
         def fileno(self) -> int | None:
             return None
@@ -136,20 +138,20 @@ def test_one_looks_more_often_where_nothing_can_be_heard():
 
         def close(self) -> None: ...
 
-    assert Exchange(MemoryStore()).pause(Deaf(), ["work"]) == DEAF_RECHECK
+    assert notifier.wait_limit(MemoryStore(), Deaf(), ["work"]) == DEAF_RECHECK
 
 
-def test_a_poke_that_nobody_takes_is_kept_and_many_are_one():
-    pokes = Notifier()
-    listener = pokes.listen()
+def test_a_notification_that_nobody_takes_is_kept_and_many_are_one():
+    notifications = Notifier()
+    listener = notifications.listen()
     for _ in range(70_000):
-        pokes.poke()
+        notifications.notify()
 
     listener.drain()
 
     listener.close()
     listener.close()
-    pokes.close()
+    notifications.close()
 
 
 def test_an_idle_worker_writes_nothing(tmp_path: Path):
@@ -169,3 +171,9 @@ def test_an_idle_worker_writes_nothing(tmp_path: Path):
         assert db.execute("PRAGMA data_version").fetchone() == before
         here.publish("work", "x")
         assert db.execute("PRAGMA data_version").fetchone() != before
+
+
+def test_each_exported_name_can_be_imported():
+    missing = [name for name in exchange_package.__all__ if not hasattr(exchange_package, name)]
+
+    assert missing == []

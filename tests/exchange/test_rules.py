@@ -4,10 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from prloom import backoff
+from prloom.backoff import Backoff
 from prloom.exchange import rules
 from prloom.exchange.claim import Delivery, Ending, MessageEntry
 from prloom.exchange.message import Message
-from prloom.exchange.rules import Backoff
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 POLICY = Backoff(timedelta(seconds=1), timedelta(seconds=60))
@@ -29,11 +30,11 @@ def an_entry(
 
 
 def test_waits_double_up_to_the_longest_and_are_a_little_shorter_by_the_key():
-    waits = [rules.wait(POLICY, attempt, "m") for attempt in range(1, 100)]
+    waits = [backoff.delay(POLICY, attempt, "m", shortest=timedelta()) for attempt in range(1, 100)]
 
     full = [timedelta(seconds=min(2**power, 60)) for power in range(99)]
     assert all(0.9 * longest <= wait <= longest for wait, longest in zip(waits, full, strict=True))
-    assert rules.wait(POLICY, 1, "m") == waits[0] != rules.wait(POLICY, 1, "another")
+    assert waits[0] != backoff.delay(POLICY, 1, "another", shortest=timedelta())
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from prloom.exchange import ids, validation
+from prloom.exchange import validation
 from prloom.exchange.claim import Completed, Failed
 from prloom.exchange.errors import ExchangeError
+from prloom.exchange.message import new_id
 
 
 @pytest.mark.parametrize("topic", ["work", "A.b_c-9", "x" * 200])
@@ -64,21 +65,21 @@ def test_a_body_that_utf_8_cannot_hold_is_refused():
 )
 def test_what_no_worker_can_ask_for_is_said(options: dict[str, Any], told: str):
     with pytest.raises(ExchangeError, match=told):
-        validation.asked("work", **options)
+        validation.claim_request("work", **options)
 
 
 def test_a_worker_names_a_topic_at_least_and_each_once():
-    assert validation.asked(["b", "a", "b"]).topics == ("b", "a")
+    assert validation.claim_request(["b", "a", "b"]).topics == ("b", "a")
     with pytest.raises(ExchangeError, match="no topic was given; give at least one"):
-        validation.asked([])
+        validation.claim_request([])
 
 
 def test_every_worker_has_a_name_of_its_own():
-    assert validation.asked("work").instance != validation.asked("work").instance
+    assert validation.claim_request("work").instance != validation.claim_request("work").instance
 
 
 def test_ids_are_short_and_sort_about_as_they_were_made():
-    made = [ids.new() for _ in range(1000)]
+    made = [new_id() for _ in range(1000)]
 
     assert len(set(made)) == 1000
     assert {len(each) for each in made} == {20}

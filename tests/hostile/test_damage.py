@@ -21,7 +21,7 @@ from prloom.engine.operator import control
 from prloom.engine.views import doctor, events, journals, snapshot, status, why
 from prloom.errors import PrloomError
 from prloom.model import record
-from prloom.model.decision import DONE
+from prloom.model.kinds import DONE
 from prloom.storage.reader import JournalReader
 from prloom.storage.safe_dir import SafeDir
 

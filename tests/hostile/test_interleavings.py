@@ -21,7 +21,7 @@ from stage import Stage, said
 from prloom.api import PluginContext, TriageContext, marked
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import doctor, events, status
-from prloom.model.decision import DONE
+from prloom.model.kinds import DONE
 from prloom.storage.faulty import WatchedDisk, kill
 from prloom.storage.safe_dir import SafeDir
 

@@ -16,7 +16,7 @@ import pytest
 
 import prloom
 from prloom.cli import terminal
-from prloom.core import commands, markdown, marker, plan_file, prompt, reply_sanitizer, secret_scan
+from prloom.core import commands, markdown, outbox, plan_file, prompt, reply_sanitizer, secret_scan
 from prloom.model.event import Event
 from prloom.model.plan import Plan
 
@@ -116,7 +116,7 @@ def asked(text: str) -> object:
 
 FUNCTIONS: dict[str, Callable[[str], object]] = {
     "the command of a comment": lambda text: commands.parse(Event(id="e", source="s", type="pr_comment", body=text)),
-    "the marks of a text": marker.marked,
+    "the marks of a text": outbox.marked,
     "the secrets of a text": lambda text: secret_scan.in_text(text, {"x": "0123456789abcdef"}),
     "the lines of a text": markdown.clean,
     "a line with its comments escaped": markdown.escaped_comments,

@@ -36,8 +36,7 @@ from prloom.core.dispatch import RunTriage
 from prloom.engine.bus import plans
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.rules import rules
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target, rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import ExtensionError
 from prloom.extensions import calling
@@ -47,6 +46,7 @@ from prloom.model import record
 from prloom.model.decision import Change
 from prloom.model.hook import HookCall, Outcome
 from prloom.model.plan import Plan
+from prloom.model.state import DispatchState
 from prloom.storage import envelope
 from prloom.storage.disk import REAL, Disk
 from prloom.storage.journal import Journal
@@ -197,10 +197,10 @@ class ScriptedTriager:
         self.before: Callable[[], Awaitable[None]] | None = None
         self.slots = asyncio.Semaphore(4)
 
-    def turn(self) -> asyncio.Semaphore:
+    def slot(self) -> asyncio.Semaphore:
         return self.slots
 
-    def sweep(self, runtime: PlanRuntime) -> None:
+    def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
         return
 
     def services(self, runtime: PlanRuntime) -> Services:
@@ -229,7 +229,7 @@ class ScriptedTriager:
             opened,
             now=runtime.clock(),
             policy=runtime.rules.backoff,
-            plan_target=runtime.plan_target,
+            plan_target=reply_target(runtime.plan),
         )
         runtime.event_store.commit(
             "triage", "scripted", changes=settled.changes, actions=settled.actions, todos=settled.todos
@@ -327,14 +327,14 @@ class Stage:
     async def rounds(self) -> AsyncIterator[Callable[[], Awaitable[None]]]:
         """Have one dispatcher at work that does a round, all that can be done by now, whenever the test asks for it."""
         dispatcher = self.dispatcher()
-        await dispatcher._crew.start()
+        await dispatcher.plugin_set.start()
 
         async def again() -> None:
             dispatcher.poll()
             dispatcher.tick()
-            while dispatcher._jobs or dispatcher._wakes:
+            while dispatcher._tasks or dispatcher._queue:
                 await asyncio.sleep(0)
-                dispatcher._work_through(dispatcher._wakes.drain())
+                dispatcher._work_through(dispatcher._queue.drain())
             dispatcher._publish()
 
         try:

@@ -276,3 +276,32 @@ def test_the_fields_for_an_encoder_are_what_goes_on_the_wire():
 
     for each in (event, action, change, *decisions):
         assert msgspec.json.encode(record.sparse(each)) == msgspec.json.encode(record.to_wire(each))
+
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "turned"),
+    [
+        (-HOUR, False),
+        (timedelta(), False),
+        (record.SLACK, False),
+        (record.SLACK + SECOND, True),
+        (HOUR, True),
+    ],
+)
+def test_what_was_written_by_a_time_that_is_yet_to_come_says_that_the_clock_went_back(ahead: timedelta, turned: bool):  # noqa: FBT001 - a row of the table
+    assert record.clock_rolled_back(record.iso(NOW + ahead), NOW) is turned
+
+
+def test_what_was_never_written_says_nothing():
+    assert not record.clock_rolled_back(None, NOW)
+
+
+@pytest.mark.parametrize(
+    ("later", "by"), [(HOUR, timedelta()), (-SECOND, timedelta()), (-HOUR, HOUR)], ids=["on", "put right", "back"]
+)
+def test_only_a_real_step_back_counts(later: timedelta, by: timedelta):
+    assert record.rolled_back_by(NOW, NOW + later) == by

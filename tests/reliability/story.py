@@ -41,7 +41,7 @@ from prloom.engine.operator import control
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import rules
 from prloom.engine.views import doctor
 from prloom.errors import AgentError, AlreadyRunningError, PrloomError
 from prloom.extensions.bridges import LoadedBridges, LoadedBridge
@@ -91,8 +91,8 @@ class SwiftTriager(AgentTriager):
     """Real runs in real folders; supervisor and agent are a few lines here, for their processes cost too much."""
 
     def _prepare(self, runtime: PlanRuntime, agent: Agent, run_id: str, request: RunRequest) -> runner.Prepared:
-        runtime.local.make_sub("runs").close()
-        folder = runtime.worktree / "prloom/.local/runs" / run_id
+        runtime.folders.local.make_sub("runs").close()
+        folder = runtime.folders.runs(run_id)
         run_folder.create(folder)
         try:
             run_folder.write_new(folder, run_folder.PROMPT, request.prompt.encode())

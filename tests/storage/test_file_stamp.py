@@ -24,7 +24,7 @@ def of(file: Path, content: bytes, size: int | None = None) -> int:
     file.write_bytes(content)
     fd = os.open(file, os.O_RDONLY)
     try:
-        return file_stamp.of(fd, len(content) if size is None else size)
+        return file_stamp.checksum(fd, len(content) if size is None else size)
     finally:
         os.close(fd)
 

@@ -23,10 +23,10 @@ from prloom.testing import (
     a_request,
     a_review,
     an_event,
-    finding,
     harness,
+    runners,
 )
-from prloom.testing.runners import Hosted
+from prloom.testing.runners import HostedRunner
 
 
 class Config(BaseModel):
@@ -337,10 +337,10 @@ def register(ctx: PluginContext) -> None:
 def test_a_plugin_of_a_file_runs_the_same_in_a_process_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "tiny.py").write_text(FILE)
     event = a_comment("hello", id="e1")
-    host = ProcessHost(finding.at(tmp_path / "tiny.py"), {}, repo_root=tmp_path, environ={})
+    host = ProcessHost(runners.find_plugin(tmp_path / "tiny.py"), {}, repo_root=tmp_path, environ={})
 
     here = harness(tmp_path / "tiny.py", repo_root=tmp_path)
-    there = Harness(Hosted(host), repo_root=tmp_path, strict=False)
+    there = Harness(HostedRunner(host), repo_root=tmp_path, strict=False)
     try:
         assert there.registered == here.registered
         assert there.show(event) == here.show(event)

@@ -25,7 +25,7 @@ class Wire:
     answers: Answers = lambda request: httpx.Response(200, json={})
     token: str | None = "secret-token"
     needs: HttpNeeds = field(default_factory=lambda: HttpNeeds("https://api.example/v3", headers={"accept": "x/y"}))
-    remembers: LimitsStore | None = None
+    store: LimitsStore | None = None
     now: datetime = NOON
 
     def __post_init__(self) -> None:
@@ -37,7 +37,7 @@ class Wire:
             self.token,
             clock=lambda: self.now,
             sleep=self.sleep,
-            remembers=self.remembers,
+            store=self.store,
             transport=httpx.MockTransport(self.handle),
         )
 

@@ -131,7 +131,7 @@ async def test_an_address_on_another_host_is_asked_without_the_token(wire: Any) 
     await wire.client.request("GET", "https://logs.example/x?sig=1")
 
     assert wire.told("authorization") == [None]
-    assert wire.client.count.total == 0
+    assert wire.client.usage.total == 0
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -196,7 +196,7 @@ async def test_an_answer_that_is_still_right_is_free(new_wire: NewWire) -> None:
     answer = await wire.client.request("GET", "things", etag='"1"')
 
     assert answer.unchanged
-    assert (wire.client.count.total, wire.client.count.charged) == (1, 0)
+    assert (wire.client.usage.total, wire.client.usage.charged) == (1, 0)
 
 
 async def test_without_a_token_such_an_answer_is_not_free(new_wire: NewWire) -> None:
@@ -204,7 +204,7 @@ async def test_without_a_token_such_an_answer_is_not_free(new_wire: NewWire) -> 
 
     await wire.client.request("GET", "things", etag='"1"')
 
-    assert wire.client.count.charged == 1
+    assert wire.client.usage.charged == 1
 
 
 async def test_it_counts_what_was_asked_and_what_is_left(new_wire: NewWire) -> None:
@@ -212,7 +212,7 @@ async def test_it_counts_what_was_asked_and_what_is_left(new_wire: NewWire) -> N
 
     await wire.client.request("GET", "things")
 
-    assert (wire.client.count.total, wire.client.count.charged, wire.client.count.remaining) == (1, 1, 4000)
+    assert (wire.client.usage.total, wire.client.usage.charged, wire.client.usage.remaining) == (1, 1, 4000)
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,12 @@ NOTHING = RateLimits()
 
 def after(status: int, before: RateLimits = NOTHING, body: bytes = b"", **headers: str) -> RateLimits:
     named = {name.replace("_", "-"): text for name, text in headers.items()}
-    hit = limits.limited(status, named, body)
-    return limits.learn(before, status, named, NOON, hit=hit)
+    hit = limits.is_limited(status, named, body)
+    return limits.after_answer(before, status, named, NOON, hit=hit)
 
 
 def opens(known: RateLimits, *, now: datetime = NOON, write: bool = False, of: str = "core") -> timedelta:
-    return limits.opens(known, now, BOUNDS, write=write, of=of) - now
+    return limits.next_allowed(known, now, BOUNDS, write=write, of_resource=of) - now
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_number_that_is_none_tells_nothing(odd: str) -> None:
 
 
 def test_a_write_waits_for_the_one_before_it_and_a_read_does_not() -> None:
-    known = limits.sent(RateLimits(), NOON, BOUNDS, write=True)
+    known = limits.after_request(RateLimits(), NOON, BOUNDS, write=True)
 
     assert (opens(known, write=True), opens(known)) == (SECOND, timedelta())
 
@@ -132,16 +132,16 @@ def test_a_write_costs_five_points() -> None:
     bounds = Bounds(timedelta(), 12, 80, 500)
     known = RateLimits()
     for second, write in enumerate((True, False, True)):
-        known = limits.sent(known, NOON + second * SECOND, bounds, write=write)
+        known = limits.after_request(known, NOON + second * SECOND, bounds, write=write)
     now = NOON + 3 * SECOND
 
-    assert limits.opens(known, now, bounds, write=False, of="core") == now
-    assert limits.opens(known, now, bounds, write=True, of="core") == NOON + timedelta(minutes=1)
+    assert limits.next_allowed(known, now, bounds, write=False, of_resource="core") == now
+    assert limits.next_allowed(known, now, bounds, write=True, of_resource="core") == NOON + timedelta(minutes=1)
 
 
 def test_what_is_remembered_is_bounded() -> None:
     known = RateLimits()
     for minute in range(2000):
-        known = limits.sent(known, NOON + timedelta(minutes=minute), BOUNDS, write=True)
+        known = limits.after_request(known, NOON + timedelta(minutes=minute), BOUNDS, write=True)
 
     assert (len(known.writes), len(known.points)) == (500, 1)

@@ -36,8 +36,8 @@ class Paper:
 
 
 def again(known: RateLimits, *, saved: datetime = NOON, now: datetime = NOON, most: int = 500) -> RateLimits:
-    found = json.loads(json.dumps(limits_store.written(known, SERVER, saved)))
-    return limits_store.read(found, SERVER, now, most=most)
+    found = json.loads(json.dumps(limits_store.dump(known, SERVER, saved)))
+    return limits_store.load(found, SERVER, now, most=most)
 
 
 def times(*seconds: float) -> tuple[datetime, ...]:
@@ -98,9 +98,9 @@ def test_no_more_allowances_are_kept_than_there_can_be() -> None:
 
 
 def test_what_is_of_another_server_tells_nothing() -> None:
-    found = limits_store.written(RateLimits(closed_until=NOON + HOUR), SERVER, NOON)
+    found = limits_store.dump(RateLimits(closed_until=NOON + HOUR), SERVER, NOON)
 
-    assert limits_store.read(found, "https://other.example/", NOON, most=500) == RateLimits()
+    assert limits_store.load(found, "https://other.example/", NOON, most=500) == RateLimits()
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_what_is_of_another_server_tells_nothing() -> None:
     ],
 )
 def test_what_is_damaged_tells_nothing_and_is_said(damaged: Any, caplog: pytest.LogCaptureFixture) -> None:
-    assert limits_store.read(damaged, SERVER, NOON, most=500) == RateLimits()
+    assert limits_store.load(damaged, SERVER, NOON, most=500) == RateLimits()
     assert f"the saved rate limits of {SERVER} cannot be read and are ignored" in caplog.text
 
 
@@ -127,12 +127,12 @@ def test_what_is_damaged_tells_nothing_and_is_said(damaged: Any, caplog: pytest.
 
 def restarted(new_wire: NewWire, before: Any, paper: Paper) -> Any:
     """Return the wire of a process that comes after another one, at that one's time."""
-    return new_wire(before.answers, remembers=paper, now=before.now)
+    return new_wire(before.answers, store=paper, now=before.now)
 
 
 async def test_who_is_killed_after_a_write_pauses_before_the_next(new_wire: NewWire) -> None:
     paper = Paper()
-    first = new_wire(remembers=paper)
+    first = new_wire(store=paper)
     await first.client.request("POST", "things")
 
     second = restarted(new_wire, first, paper)
@@ -149,7 +149,7 @@ async def test_who_is_killed_while_it_writes_pauses_as_if_it_had_just_arrived(ne
         texts.append(paper.text)  # all that is left of a process that ends here
         return httpx.Response(201)
 
-    first = new_wire(killed, remembers=paper)
+    first = new_wire(killed, store=paper)
     await first.client.request("POST", "things")
     paper.text = texts[0]
     first.now += 0.9 * SECOND
@@ -175,7 +175,7 @@ async def test_a_write_that_went_wrong_is_paused_after_too(new_wire: NewWire) ->
 @pytest.mark.parametrize("status", [403, 429, 503])
 async def test_who_is_killed_while_it_has_to_wait_asks_nothing_before_the_end(new_wire: NewWire, status: int) -> None:
     paper = Paper()
-    first = new_wire(lambda request: httpx.Response(status, headers={"retry-after": "90"}), remembers=paper)
+    first = new_wire(lambda request: httpx.Response(status, headers={"retry-after": "90"}), store=paper)
     with pytest.raises(HttpError):
         await first.client.request("GET", "things")
 
@@ -190,7 +190,7 @@ async def test_who_is_killed_before_the_wall_of_the_allowance_asks_nothing_befor
     paper = Paper()
     reset = str(int((NOON + HOUR).timestamp()))
     spent = {"x-ratelimit-limit": "5000", "x-ratelimit-remaining": "250", "x-ratelimit-reset": reset}
-    first = new_wire(lambda request: httpx.Response(200, headers=spent), remembers=paper)
+    first = new_wire(lambda request: httpx.Response(200, headers=spent), store=paper)
     await first.client.request("GET", "things")
 
     second = restarted(new_wire, first, paper)
@@ -203,7 +203,7 @@ async def test_who_is_killed_before_the_wall_of_the_allowance_asks_nothing_befor
 async def test_reading_writes_nothing_down(new_wire: NewWire) -> None:
     paper = Paper()
     left = {"x-ratelimit-limit": "5000", "x-ratelimit-remaining": "4000", "x-ratelimit-reset": "1767272400"}
-    wire = new_wire(lambda request: httpx.Response(200, headers=left), remembers=paper)
+    wire = new_wire(lambda request: httpx.Response(200, headers=left), store=paper)
 
     for _ in range(50):
         await wire.client.request("GET", "things")
@@ -214,7 +214,7 @@ async def test_reading_writes_nothing_down(new_wire: NewWire) -> None:
 async def test_an_hour_of_writes_is_remembered_and_no_more(new_wire: NewWire) -> None:
     paper = Paper()
     needs = HttpNeeds("https://api.example/v3", pause=20.0)
-    wire = new_wire(needs=needs, remembers=paper)
+    wire = new_wire(needs=needs, store=paper)
 
     for _ in range(300):
         wire.now += 20 * SECOND
@@ -225,6 +225,6 @@ async def test_an_hour_of_writes_is_remembered_and_no_more(new_wire: NewWire) ->
 
 
 def test_the_longest_wait_that_is_believed_is_the_horizon() -> None:
-    known = limits.learn(RateLimits(), 429, {"retry-after": "9999999999"}, NOON, hit=True)
+    known = limits.after_answer(RateLimits(), 429, {"retry-after": "9999999999"}, NOON, hit=True)
 
     assert known.closed_until == NOON + DAY

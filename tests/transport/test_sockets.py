@@ -189,7 +189,7 @@ async def test_before_the_allowance_is_spent_nothing_is_sent_any_more(line: Line
     error = await line.fails()
 
     assert (error.trouble, len(line.hub.asked)) == ("limited", 1)
-    assert line.client.count.remaining == 250
+    assert line.client.usage.remaining == 250
 
 
 async def test_the_pages_of_a_list_are_those_that_github_names_by_number(line: Line):

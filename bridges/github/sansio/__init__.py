@@ -1,1 +1,1 @@
-"""All that prloom knows of GitHub: addresses, fields and oddities; nothing in here does any I/O."""
+"""All knowledge of GitHub: addresses, fields, requests and oddities, without any I/O."""

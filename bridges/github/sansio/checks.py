@@ -1,26 +1,19 @@
-"""Read check runs and statuses of a commit, and tell which failures are news."""
+"""Read check runs and statuses of a commit, and make events of those that failed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from hashlib import sha256
 
-from prloom.api import Author, Event, Json, iso, moment
+from prloom.api import Author, Event, Json
 
-from . import accounts, json_access, reply_target
-from .cursor import Checks, SeenPullRequest
-from .reply_target import ReplyTarget
+from . import answers, requests
+from .cursor import PullRequestState
+from .requests import ReplyTarget
 
-KINDS = ("checks", "status")
-HOT = timedelta(minutes=30)
-"""How long after a push, or after the last change of its checks, a pull request is looked at in each poll."""
-_LONGEST = timedelta(hours=6)
-"""How long after its last change what runs is taken to be at work: as long as a job of GitHub Actions may last."""
-
-_BAD = {"failure", "timed_out", "startup_failure", "action_required", "error"}
+_FAILURES = {"failure", "timed_out", "startup_failure", "action_required", "error"}
 _LINES = 150
 _CHARACTERS = 12_000
 _STAMP = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT[0-9:.]{1,20}Z ", re.MULTILINE)
@@ -30,20 +23,20 @@ _ERROR = "##[error]"
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What one check says of a commit. `job` is its job's number where GitHub Actions ran it, and so has a log."""
+    """The result of one check of a commit. `job` is the number of its job, which has a log, in GitHub Actions."""
 
     key: str
     name: str
     conclusion: str
-    said: str
+    text: str
     url: str
     when: str
     job: int | None = None
 
     @property
     def failed(self) -> bool:
-        """Whether it is over, and not well."""
-        return self.conclusion in _BAD
+        """Whether it is over and has failed."""
+        return self.conclusion in _FAILURES
 
     @property
     def running(self) -> bool:
@@ -60,114 +53,104 @@ class CheckRun:
     over: bool
 
 
-def run(item: Json) -> CheckResult:
-    """Read a check run. One that an app runs again may keep its number, so the time belongs to what it is."""
-    number, done = json_access.number(item, "id"), json_access.text(item, "completed_at")
-    over = json_access.text(item, "status") == "completed"
-    by_actions = json_access.text(item, "app", "slug") == "github-actions"
-    output = (json_access.text(item, "output", key) for key in ("title", "summary"))
+def read_run(item: Json) -> CheckResult:
+    """Read a check run. One that an app runs again may keep its number, so the time is part of its key."""
+    number, done = answers.number(item, "id"), answers.text(item, "completed_at")
+    over = answers.text(item, "status") == "completed"
+    by_actions = answers.text(item, "app", "slug") == "github-actions"
+    output = (answers.text(item, "output", key) for key in ("title", "summary"))
     return CheckResult(
         key=f"check-{number}@{done}",
-        name=json_access.text(item, "name"),
-        conclusion=(json_access.text(item, "conclusion") or "neutral") if over else "",
-        said="\n\n".join(dict.fromkeys(part for part in output if part.strip())),
-        url=json_access.text(item, "html_url"),
-        when=done or json_access.text(item, "started_at"),
+        name=answers.text(item, "name"),
+        conclusion=(answers.text(item, "conclusion") or "neutral") if over else "",
+        text="\n\n".join(dict.fromkeys(part for part in output if part.strip())),
+        url=answers.text(item, "html_url"),
+        when=done or answers.text(item, "started_at"),
         job=number if by_actions else None,
     )
 
 
-def status(item: Json) -> CheckResult:
-    """Read a status, as systems without an app give it."""
-    state = json_access.text(item, "state")
+def read_status(item: Json) -> CheckResult:
+    """Read a status, as systems without an app report it."""
+    state = answers.text(item, "state")
     return CheckResult(
-        key=f"status-{json_access.number(item, 'id')}",
-        name=json_access.text(item, "context"),
+        key=f"status-{answers.number(item, 'id')}",
+        name=answers.text(item, "context"),
         conclusion="" if state == "pending" else state,
-        said=json_access.text(item, "description"),
-        url=json_access.text(item, "target_url"),
-        when=json_access.text(item, "updated_at"),
+        text=answers.text(item, "description"),
+        url=answers.text(item, "target_url"),
+        when=answers.text(item, "updated_at"),
     )
 
 
-def begin(now: datetime) -> Checks:
-    """Return what is known of the checks of a new head: nothing, and that they will begin soon."""
-    return Checks(moved=iso(now))
-
-
-def hot(known: Checks, now: datetime) -> Sequence[str]:
-    """Return what is looked at in each poll: all of it for a while after the last change, and then what still runs."""
-    if known.moved:
-        quiet = now - moment(known.moved)
-    else:
-        quiet = _LONGEST
-    return tuple(kind for kind in KINDS if quiet < HOT or (known.running.get(kind) and quiet < _LONGEST))
-
-
 def latest(results: Sequence[CheckResult]) -> list[CheckResult]:
-    """Return of each name the first, which is the last that was said."""
+    """Return the first result of each name, which is the latest."""
     return list({result.name: result for result in reversed(results)}.values())
 
 
 def fingerprint(results: Sequence[CheckResult]) -> str:
     """Return what differs when any of the results does."""
-    said = sorted(f"{result.key} {result.conclusion}" for result in results)
-    return sha256("\n".join(said).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    lines = sorted(f"{result.key} {result.conclusion}" for result in results)
+    return sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def event(result: CheckResult, pr: int, seen: SeenPullRequest, log: str) -> Event:
+def failed_event(result: CheckResult, pr: int, state: PullRequestState, log: str) -> Event:
     """Return the event that a check failed.
 
-    What a check says, the code that it ran made it say: it is the word of whoever can push that code, whoever opened
-    the pull request. Everybody with write permission can push to the repository itself; to a fork, its owner can.
+    The code that a check ran decides what the check says. So the author of the event is the account that can push
+    that code, not the one that opened the pull request: anyone with write permission can push to the repository
+    itself; to a fork, its owner can.
     """
-    author = _pusher(seen)
-    context = {"check": result.name, "conclusion": result.conclusion, "commit": seen.head, "remoteId": result.key}
+    context = {"check": result.name, "conclusion": result.conclusion, "commit": state.head, "remoteId": result.key}
     return Event(
         id=f"github:{result.key}",
-        source=reply_target.TARGET,
+        source=requests.TARGET,
         type="check_failed",
         severity="error",
         title=f"{result.name} failed ({result.conclusion.replace('_', ' ')})",
-        body="\n\n".join(part for part in (result.said.strip(), log) if part),
-        reply_to=reply_target.target(ReplyTarget(pr)),
+        body="\n\n".join(part for part in (result.text.strip(), log) if part),
+        reply_to=requests.to_target(ReplyTarget(pr)),
         context=context,
-        author=author,
+        author=_pusher(state),
         url=result.url or None,
         created_at=result.when or None,
         pr=pr,
     )
 
 
-def _pusher(seen: SeenPullRequest) -> Author:
+def _pusher(state: PullRequestState) -> Author:
     """Return the owner of the head repository; one that is not known has no permission, so the check is held."""
-    login = seen.owner or accounts.GHOST
-    if not seen.fork:
+    login = state.owner or answers.GHOST
+    if not state.fork:
         return Author(login, trust="write")
-    return Author(login, trust=None if seen.owner else "none")
+    if state.owner:
+        return Author(login)
+    return Author(login, trust="none")
 
 
-def job(item: Json) -> CheckResult:
+def read_job(item: Json) -> CheckResult:
     """Read a job of a run of GitHub Actions; it has the number of the check run that it is."""
-    return run({**item, "app": {"slug": "github-actions"}})
+    return read_run({**item, "app": {"slug": "github-actions"}})
 
 
-def changed(runs: Sequence[Json], since: str) -> tuple[list[CheckRun], str]:
+def changed_runs(runs: Sequence[Json], since: str) -> tuple[list[CheckRun], str]:
     """Return the runs of GitHub Actions that changed at or after `since`, and the time of the last change of all."""
-    times = [(json_access.text(each, "updated_at"), each) for each in runs]
-    news = [
-        CheckRun(number, json_access.text(each, "head_sha"), over=json_access.text(each, "status") == "completed")
-        for when, each in times
-        if when >= since and (number := json_access.number(each, "id")) is not None
-    ]
-    return news, max((when for when, _ in times), default=since)
+    changed = []
+    newest = since
+    for each in runs:
+        number, updated = answers.number(each, "id"), answers.text(each, "updated_at")
+        newest = max(newest, updated)
+        if updated >= since and number is not None:
+            is_over = answers.text(each, "status") == "completed"
+            changed.append(CheckRun(number, answers.text(each, "head_sha"), over=is_over))
+    return changed, newest
 
 
-def report(seen: SeenPullRequest) -> Mapping[str, Json] | None:
-    """Return how the checks of a pull request's head stand, by the convention for `context.checks`."""
-    checks = seen.checks
-    if checks.at:
-        return {"running": sum(checks.running.values()), "commit": seen.head, "at": checks.at}
+def report(state: PullRequestState) -> Mapping[str, Json] | None:
+    """Return the state of the checks of a pull request's head, by the convention for `context.checks`."""
+    checks = state.checks
+    if checks.read_at:
+        return {"running": sum(checks.running.values()), "commit": state.head, "at": checks.read_at}
     return None
 
 
@@ -177,7 +160,5 @@ def log_end(content: bytes) -> str:
     lines = text.removeprefix("\ufeff").splitlines()
     errors = [number for number, line in enumerate(lines) if _ERROR in line]
     if errors:
-        kept = lines[: errors[-1] + 1]
-    else:
-        kept = lines
-    return "\n".join(kept[-_LINES:])[-_CHARACTERS:].strip()
+        lines = lines[: errors[-1] + 1]
+    return "\n".join(lines[-_LINES:])[-_CHARACTERS:].strip()

@@ -1,62 +1,121 @@
-"""Be what the bridge remembers between polls: where it is in each list, and how each pull request was seen last."""
+"""Store what the bridge remembers between polls, and choose which pull request is due for a read.
+
+Where nothing points to a change, the longer nothing has happened on a pull request, the less often it is read, by the
+square root of that time: sixteen times as quiet is a quarter as often. So the active ones are read often, and none of
+the others waits much longer than in a round.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from math import sqrt
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from prloom.api import Json
+from prloom.api import Json, iso, moment
+
+from . import answers
 
 REMEMBERED = 2000
-"""Posts whose last version is remembered, so that an edit can name what it takes the place of."""
+"""Posts whose last version is remembered, so that an edit can name the version that it supersedes."""
+CHECK_KINDS = ("checks", "status")
+SCHEDULED_KINDS = (*CHECK_KINDS, "merge")
+
+ACTIVE = timedelta(minutes=30)
+"""How long after a push, or after the last change of its checks, a pull request's checks are read in each poll.
+
+Also, a pull request that was quiet for less than this counts as active.
+"""
+_LONGEST_RUN = timedelta(hours=6)
+"""How long after its last change a check may still run: as long as a job of GitHub Actions may last."""
+_QUIETEST = timedelta(days=14)
+_MERGE_RARITY = 2.0
+"""How much less often a pull request is read for conflicts, of which pushes tell, and for deleted comments."""
+_UNUSED_RARITY = 3.0
+"""How much less often for what no pull request of the repository ever had."""
+
+_STORED_NAMES = {
+    "changed_at": "moved",
+    "denied_until": "closedEyes",
+    "etags": "tags",
+    "fingerprints": "prints",
+    "last_read": "looked",
+    "own_etag": "alone",
+    "poll_number": "turn",
+    "push_pending": "pushSeen",
+    "read_at": "at",
+    "read_for": "heardBefore",
+    "reported": "told",
+    "reviews_etag": "reviews",
+}
+"""The names in stored cursors, where they are not the attributes'."""
+
+
+def _stored_name(attribute: str) -> str:
+    return _STORED_NAMES.get(attribute) or to_camel(attribute)
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
+    model_config = ConfigDict(alias_generator=_stored_name, populate_by_name=True, extra="ignore")
 
 
 class Feed(_Part):
-    """A list that is read on: from when, and the tag of the answer to the question that asks from then."""
+    """A list that is read on: from which time, and the tag of the answer to that request."""
 
     since: str = ""
     etag: str | None = None
 
 
-class KnownPost(NamedTuple):
-    """Of the last version of a post: the id of its event, the digest of its words, and the pull request it stands on.
+class StoredPost(NamedTuple):
+    """The last version of a post: the id of its event, the digest of its text, and its pull request.
 
-    Number 0 stands for none: nobody needs to be told when that post is deleted.
+    Number 0 stands for no pull request: the deletion of that post needs no event.
     """
 
     event: str
-    words: str
+    digest: str
     pr: int
 
 
-class Checks(_Part):
-    """How the checks of a head stood, by what was asked for ("checks", "status"): tags and prints of the answers.
+class ChecksState(_Part):
+    """The checks of a head, by their kind ("checks", "status"): tags and fingerprints of the answers.
 
-    `told` are the failures that are events already, by their ids; `at` is when they were looked at last, `moved` when
-    something last changed.
+    `reported` are the ids of the failures that are events already; `read_at` is when they were read last,
+    `changed_at` when something last changed.
     """
 
-    tags: dict[str, str] = {}
-    prints: dict[str, str] = {}
+    etags: dict[str, str] = {}
+    fingerprints: dict[str, str] = {}
     running: dict[str, int] = {}
-    told: list[str] = []
-    at: str = ""
-    moved: str = ""
+    reported: list[str] = []
+    read_at: str = ""
+    changed_at: str = ""
+
+    def begin(self, now: datetime) -> None:
+        """Note that the checks of a new head will begin soon."""
+        self.changed_at = iso(now)
+
+    def active_kinds(self, now: datetime) -> Sequence[str]:
+        """Return the kinds to read in each poll: all for a while after the last change, and then those that run."""
+        quiet = _LONGEST_RUN
+        if self.changed_at:
+            quiet = now - moment(self.changed_at)
+        if quiet < ACTIVE:
+            return CHECK_KINDS
+        if quiet < _LONGEST_RUN:
+            return tuple(kind for kind in CHECK_KINDS if self.running.get(kind))
+        return ()
 
 
-class SeenPullRequest(_Part):
-    """A pull request as it was seen last, and the tags of its reviews and of itself. `conflict` None: unknown.
+class PullRequestState(_Part):
+    """A pull request as of the last poll, and the tags of its reviews and of itself. `conflict` None: unknown.
 
-    `owner` is whose the head repository is: empty where that cannot be known, None in the cursor of an older prloom.
-    `plan` is who looks after it, since when. `counts` says how many comments it has, by their kind ("comments",
-    "inline"); `looked` in which turn it was looked at for what.
+    `owner` is the owner of the head repository: empty where that cannot be known, None in the cursor of an older
+    prloom. `plan` is the plan that tracks it, and since when. `counts` is the number of its comments, by their kind
+    ("comments", "inline"); `last_read` in which poll it was read for what.
     """
 
     plan: str = ""
@@ -67,23 +126,23 @@ class SeenPullRequest(_Part):
     conflict: bool | None = None
     fork: bool = False
     owner: str | None = None
-    reviews: str | None = None
-    alone: str | None = None
-    checks: Checks = Checks()
+    reviews_etag: str | None = None
+    own_etag: str | None = None
+    checks: ChecksState = ChecksState()
     counts: dict[str, int] = {}
-    looked: dict[str, int] = {}
+    last_read: dict[str, int] = {}
 
 
 class GithubCursor(_Part):
-    """All of it.
+    """All that the bridge remembers.
 
-    `pushed` is when the repository was pushed to last, `push_seen` that it was since its `bases` (their commits, by
-    name) were looked at. `reviews_due`, `merges_due` and `checks_due` are pull requests that are still to be looked at;
-    that of merges counts how often GitHub had not worked it out. `deletions_due` are those that have fewer comments of
-    a kind than they had. `used` is what was seen to be there at all: "actions", "checks" of other apps, "status".
-    `closed_eyes` says until when what the token may not see is not asked for. `missing` are pull requests that were not
-    there when they were asked for. `heard_before` are those that are read anew for the plan that has heard them before.
-    `renamed` tells what the repository of a name is called now.
+    `pushed` is when the repository was pushed to last, `push_pending` that it was since its `bases` (their commits, by
+    name) were read. `reviews_due`, `merges_due` and `checks_due` are pull requests that are still to be read; that of
+    merges counts how often GitHub had not computed it. `deletions_due` are those that have fewer comments of a kind
+    than they had. `used` is what the repository was found to have: "actions", "checks" of other apps, "status".
+    `denied_until` says until when the bridge does not request what the token may not read. `missing` are pull requests
+    that GitHub did not find. `read_for` are those that are read anew for the plan that has read them before. `renamed`
+    maps a name of the repository to its present one.
     """
 
     comments: Feed = Feed()
@@ -91,33 +150,38 @@ class GithubCursor(_Part):
     pulls: Feed = Feed()
     actions: Feed = Feed()
     pushed: str = ""
-    push_seen: bool = False
+    push_pending: bool = False
     bases: dict[str, str] = {}
-    turn: int = 0
-    pull_requests: dict[int, SeenPullRequest] = {}
-    posts: dict[str, KnownPost] = {}
+    poll_number: int = 0
+    pull_requests: dict[int, PullRequestState] = {}
+    posts: dict[str, StoredPost] = {}
     reviews_due: list[int] = []
     merges_due: dict[int, int] = {}
     checks_due: list[int] = []
     deletions_due: dict[int, list[str]] = {}
     used: list[str] = []
-    closed_eyes: dict[str, str] = {}
+    denied_until: dict[str, str] = {}
     missing: list[int] = []
-    heard_before: dict[int, str] = {}
+    read_for: dict[int, str] = {}
     renamed: dict[str, str] = {}
 
-    def notice_time(self, now: str) -> None:
-        """Begin anew where a list was to be read from a time to come: whoever began it went by a clock that was ahead.
+    @property
+    def open_pull_requests(self) -> Mapping[int, PullRequestState]:
+        """The pull requests that were open in the last poll."""
+        return {number: state for number, state in self.pull_requests.items() if state.state == "open"}
 
-        What was written by then was not heard, so all pull requests are read again as at first sight.
+    def start_over_from_future(self, now: str) -> None:
+        """Start over if a list was to be read from a future time: an earlier clock was ahead.
+
+        What was written by then was not read, so all pull requests are read again as for the first time.
         """
         if max(self.comments.since, self.inline.since) <= now:
             return
         self.comments, self.inline = Feed(), Feed()
-        self.heard_before = {number: seen.plan for number, seen in self.pull_requests.items()}
+        self.read_for = {number: state.plan for number, state in self.pull_requests.items()}
         self.pull_requests = {}
 
-    def remember(self, key: str, post: KnownPost) -> None:
+    def remember(self, key: str, post: StoredPost) -> None:
         """Keep the last version of a post; the oldest are forgotten."""
         self.posts.pop(key, None)
         self.posts[key] = post
@@ -125,54 +189,94 @@ class GithubCursor(_Part):
             del self.posts[next(iter(self.posts))]
 
     def count(self, number: int, kind: str) -> None:
-        """Take note that a pull request has one more comment of a kind, where it is counted."""
-        if number in self.pull_requests:
-            counts = self.pull_requests[number].counts
-        else:
-            counts = {}
-        if kind in counts:
-            counts[kind] += 1
+        """Count one more comment of a kind on a pull request, where that kind is counted."""
+        state = self.pull_requests.get(number)
+        if state is not None and kind in state.counts:
+            state.counts[kind] += 1
 
     def use(self, what: str, *, there: bool) -> None:
-        """Take note that there is such a thing in this repository."""
+        """Note that the repository has such a thing."""
         if there and what not in self.used:
             self.used.append(what)
 
-    def look_alone(self, numbers: Iterable[int]) -> None:
-        """Have pull requests asked for, each alone."""
+    def request_merges(self, numbers: Iterable[int]) -> None:
+        """Make pull requests due to be read, each alone."""
         self.merges_due |= dict.fromkeys(numbers, 0)
 
-    def miss(self, number: int) -> None:
-        """Take note that a pull request is not there, and have it asked for again."""
+    def add_missing(self, number: int) -> None:
+        """Note that GitHub did not find a pull request, and make it due again."""
         if number not in self.missing:
             self.missing.append(number)
         if number in self.pull_requests:
-            self.look_alone([number])
+            self.request_merges([number])
 
-    def find(self, number: int) -> None:
-        """Take note that a pull request is there, or that nothing more is to be asked about it."""
+    def remove_missing(self, number: int) -> None:
+        """Note that GitHub found a pull request, or that it need not be read any more."""
         self.missing = [each for each in self.missing if each != number]
 
     def keep_only(self, tracked: Mapping[int, str]) -> None:
-        """Forget the pull requests that are looked after no more, or by another plan than they were."""
-        kept = {number: seen for number, seen in self.pull_requests.items() if tracked.get(number) == seen.plan}
+        """Forget the pull requests that are tracked no more, or by another plan than before."""
+        kept = {number: state for number, state in self.pull_requests.items() if tracked.get(number) == state.plan}
         self.pull_requests = kept
         self.missing = [number for number in self.missing if number in tracked]
         self.reviews_due = [number for number in self.reviews_due if number in kept]
         self.merges_due = {number: tries for number, tries in self.merges_due.items() if number in kept}
         self.checks_due = [number for number in self.checks_due if number in kept]
         self.deletions_due = {number: kinds for number, kinds in self.deletions_due.items() if number in kept}
-        self.heard_before = {number: plan for number, plan in self.heard_before.items() if tracked.get(number) == plan}
+        self.read_for = {number: plan for number, plan in self.read_for.items() if tracked.get(number) == plan}
 
 
-def read(state: Json) -> GithubCursor:
-    """Return the cursor that was stored; one that cannot be read is as none: what is known is known by its id."""
+def load(stored: Json) -> GithubCursor:
+    """Return the stored cursor, or a new one if it cannot be read: prloom drops events that it has by their ids."""
     try:
-        return GithubCursor.model_validate(state if isinstance(state, dict) else {})
+        return GithubCursor.model_validate(stored if isinstance(stored, dict) else {})
     except ValidationError:
         return GithubCursor()
 
 
-def write(cursor: GithubCursor) -> Json:
-    """Return the cursor as it is stored."""
+def dump(cursor: GithubCursor) -> Json:
+    """Return the cursor as JSON."""
     return cursor.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+class ScheduledRead(NamedTuple):
+    """A pull request, and what it is read for."""
+
+    number: int
+    kind: str
+
+
+def next_read(cursor: GithubCursor, kinds: Sequence[str], now: datetime) -> ScheduledRead | None:
+    """Return the read that is most overdue: by the polls since the last one, and by how quiet the pull request is."""
+    rarities = [(kind, _rarity(cursor, kind)) for kind in kinds]
+    most, chosen = -1.0, None
+    for number, state in cursor.open_pull_requests.items():
+        interval = sqrt(_quiet_time(state, now) / ACTIVE)
+        for kind, rarity in rarities:
+            overdue = (cursor.poll_number - state.last_read.get(kind, 0)) / (interval * rarity)
+            if overdue > most and not _is_due_anyway(cursor, number, kind, now):
+                most, chosen = overdue, ScheduledRead(number, kind)
+    return chosen
+
+
+def _quiet_time(state: PullRequestState, now: datetime) -> timedelta:
+    """Return for how long nothing has happened, within bounds."""
+    changes = (answers.time(state.updated), answers.time(state.checks.changed_at))
+    times = [time for time in changes if time is not None]
+    if not times:
+        return _QUIETEST
+    return min(max(now - max(times), ACTIVE), _QUIETEST)
+
+
+def _rarity(cursor: GithubCursor, kind: str) -> float:
+    if kind == "merge":
+        return _MERGE_RARITY
+    if kind in cursor.used:
+        return 1.0
+    return _UNUSED_RARITY
+
+
+def _is_due_anyway(cursor: GithubCursor, number: int, kind: str, now: datetime) -> bool:
+    if kind == "merge":
+        return number in cursor.merges_due
+    return number in cursor.checks_due or kind in cursor.pull_requests[number].checks.active_kinds(now)

@@ -1,16 +1,30 @@
-"""Know the request that each action is."""
+"""Build the request that carries out each action: where it goes, and the text that is posted.
+
+A text begins with the marker of its action, contains no other marker, and is not longer than GitHub accepts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from prloom.api import AddLabels, ClosePr, InlineComment, Json, Refused, RequestReviewers, Review
+from prloom.api import (
+    AddLabels,
+    ClosePr,
+    InlineComment,
+    Json,
+    Refused,
+    RequestReviewers,
+    Review,
+    Target,
+    marked,
+    marker,
+)
 
-from . import json_access, rendering
-from .reply_target import ReplyTarget
-from .urls import RepositoryUrls
+from . import answers
+from .endpoints import RepositoryUrls
 
+TARGET = "github"
 _EVENTS = {"approve": "APPROVE", "request_changes": "REQUEST_CHANGES", "comment": "COMMENT"}
 REACTIONS = {
     "+1": ("👍", "thumbsup", "thumbs_up"),
@@ -22,6 +36,46 @@ REACTIONS = {
     "rocket": ("🚀",),
     "eyes": ("👀",),
 }
+LONGEST = 65_536
+"""Characters that GitHub takes in one text."""
+
+PART = "<!-- prloom:part -->"
+"""Stands in the comments of a review of prloom's own, which GitHub numbers one by one."""
+
+_ROOM = 200  # characters for the note that something was cut, and an end of the code before it
+_SHOWN: dict[int, int] = {
+    **{sign: 0x2400 + sign for sign in range(0x20) if chr(sign) not in "\t\n\r"},  # Unicode has pictures of them
+    0x7F: 0x2421,
+}
+
+
+@dataclass(frozen=True)
+class ReplyTarget:
+    """A pull request; and there the first comment of a thread, a comment on a line, a comment, or a review."""
+
+    pr: int
+    thread: int | None = None
+    inline: int | None = None
+    comment: int | None = None
+    review: int | None = None
+
+
+def to_target(where: ReplyTarget) -> Target:
+    """Return it as the target that events carry."""
+    named = {"pr": where.pr, "thread": where.thread, "inline": where.inline}
+    named |= {"comment": where.comment, "review": where.review}
+    return Target(TARGET, {key: value for key, value in named.items() if value is not None})
+
+
+def read_token(token: Json, pr: int | None) -> ReplyTarget | None:
+    """Return what a target's token names; None: it is not a token of this bridge. `pr` is the plan's, for no token."""
+    if token is None:
+        return None if pr is None else ReplyTarget(pr)
+    number = _positive(token, "pr")
+    if number is None:
+        return None
+    ids = {key: _positive(token, key) for key in ("thread", "inline", "comment", "review")}
+    return ReplyTarget(number, **ids)
 
 
 @dataclass(frozen=True)
@@ -33,8 +87,8 @@ class ApiRequest:
     body: Json
 
 
-def plain(payload: AddLabels | ClosePr | RequestReviewers, repository: RepositoryUrls, pr: int) -> ApiRequest:
-    """Return the request of an action that is the same however often it is done."""
+def idempotent(payload: AddLabels | ClosePr | RequestReviewers, repository: RepositoryUrls, pr: int) -> ApiRequest:
+    """Return the request of an action that has the same result however often it is done."""
     match payload:
         case AddLabels(labels=labels):
             return ApiRequest("POST", f"{repository.issue(pr)}/labels", {"labels": list(labels)})
@@ -54,10 +108,10 @@ def assign(repository: RepositoryUrls, pr: int, users: Sequence[str]) -> ApiRequ
 
 def milestone(found: Sequence[Json], title: str) -> int | None:
     """Return the number of the milestone with this title; one that is open comes first, case counts last."""
-    named = [each for each in found if json_access.text(each, "title").casefold() == title.casefold()]
-    named.sort(key=lambda each: (json_access.text(each, "title") != title, json_access.text(each, "state") != "open"))
+    named = [each for each in found if answers.text(each, "title").casefold() == title.casefold()]
+    named.sort(key=lambda each: (answers.text(each, "title") != title, answers.text(each, "state") != "open"))
     if named:
-        return json_access.number(named[0], "number")
+        return answers.number(named[0], "number")
     return None
 
 
@@ -72,7 +126,7 @@ def merge(repository: RepositoryUrls, pr: int, method: str, commit: str) -> ApiR
 
 
 def reaction_name(named: str) -> str | None:
-    """Return GitHub's name of a reaction that is named like that or by the sign itself; None: it has none."""
+    """Return GitHub's name of a reaction, given a name or the sign itself; None: it has none."""
     wanted = named.strip().strip(":")
     return next((name for name, others in REACTIONS.items() if wanted in {name, *others}), None)
 
@@ -105,8 +159,8 @@ def reply(repository: RepositoryUrls, where: ReplyTarget, body: str) -> ApiReque
 
 def inline(repository: RepositoryUrls, pr: int, commit: str, payload: InlineComment, action: str) -> ApiRequest:
     """Return the request for a comment at a line of the new text."""
-    body = rendering.body(payload.message, action)
-    wanted = {"body": body, "commit_id": commit, "path": payload.path, "line": payload.line, "side": "RIGHT"}
+    text = post_body(payload.message, action)
+    wanted = {"body": text, "commit_id": commit, "path": payload.path, "line": payload.line, "side": "RIGHT"}
     return ApiRequest("POST", f"{repository.pull(pr)}/comments", wanted)
 
 
@@ -114,20 +168,79 @@ def review(
     repository: RepositoryUrls, pr: int, payload: Review, action: str, *, commit: str, folded: bool
 ) -> ApiRequest | Refused:
     """Return the request for a review; `folded`: with the comments in its own text, as if no line were in the diff."""
-    said = [found for each in payload.comments if (found := rendering.review_comment(each)) is not None]
-    at_lines = [(path, line, text) for path, line, text in said if path and line is not None and not folded]
-    rest = [rendering.at_line(path, line, text) for path, line, text in said if (path, line, text) not in at_lines]
+    comments = [found for each in payload.comments if (found := review_comment(each)) is not None]
+    at_lines = [(path, line, text) for path, line, text in comments if path and line is not None and not folded]
+    rest = [at_line(path, line, text) for path, line, text in comments if (path, line, text) not in at_lines]
     summary = "\n\n".join(part for part in (payload.summary.strip(), *rest) if part)
     if not summary and not at_lines and payload.verdict != "approve":
         return Refused("the review is empty, so there is nothing to post")
     body: dict[str, Json] = {
         "event": _EVENTS[payload.verdict],
-        "body": rendering.body(summary, action),
+        "body": post_body(summary, action),
         "commit_id": commit,
     }
     if at_lines:
         body["comments"] = [
-            {"path": path, "line": line, "side": "RIGHT", "body": rendering.body(text, action, part=True)}
+            {"path": path, "line": line, "side": "RIGHT", "body": post_body(text, action, part=True)}
             for path, line, text in at_lines
         ]
     return ApiRequest("POST", f"{repository.pull(pr)}/reviews", body)
+
+
+def post_body(message: str, action: str, *, part: bool = False) -> str:
+    """Return the text to post for an action: its marker first, so that nothing open in the message can hide it."""
+    if part:
+        head = f"{marker(action)}\n{PART}\n\n"
+    else:
+        head = f"{marker(action)}\n\n"
+    return head + cut(defused(message), LONGEST - len(head))
+
+
+def defused(message: str) -> str:
+    """Return the message without control characters, and with the markers of other actions defused."""
+    text = message.encode("utf-8", "replace").decode("utf-8").translate(_SHOWN).replace(PART, "(prloom:part)")
+    for of in marked(text):
+        text = text.replace(marker(of), f"(prloom:action {of})")
+    return text
+
+
+def cut(text: str, room: int) -> str:
+    """Return the text, or as much of it as there is room for with a note of how much is missing."""
+    if _length(text) <= room:
+        return text
+    kept = text[: room - _ROOM]
+    while _length(kept) > room - _ROOM:
+        kept = kept[: len(kept) - (_length(kept) - (room - _ROOM) + 1) // 2]
+    end = ""
+    if f"\n{kept}".count("\n```") % 2:
+        end = "\n```"
+    return f"{kept}{end}\n\n*(cut here: {len(text) - len(kept):,} more characters)*"
+
+
+def at_line(path: str, line: int | None, message: str) -> str:
+    """Return a comment on a line as it reads in the conversation."""
+    if path:
+        return f"`{path.replace('`', '')}{f':{line}' if line else ''}`: {message}"
+    return message
+
+
+def review_comment(comment: Mapping[str, Json]) -> tuple[str, int | None, str] | None:
+    """Return path, line and text of a comment of a review; None where it is empty."""
+    text = comment.get("message") or comment.get("body")
+    path, line = comment.get("path"), comment.get("line")
+    if not isinstance(text, str) or not text.strip():
+        return None
+    whole = isinstance(line, int) and not isinstance(line, bool) and line > 0
+    return (path if isinstance(path, str) else "", line if whole else None, text)
+
+
+def _length(text: str) -> int:
+    """Return the length as JavaScript and MySQL count it, at the worst."""
+    return len(text.encode("utf-16-le", "replace")) // 2
+
+
+def _positive(token: Json, key: str) -> int | None:
+    found = answers.number(token, key)
+    if found is None or found <= 0:
+        return None
+    return found

@@ -1,4 +1,4 @@
-"""`prloom exchange notify`: tell once when a conversation has ended."""
+"""`prloom exchange notify`: report each conversation that has ended, once."""
 
 from __future__ import annotations
 
@@ -38,12 +38,9 @@ def command(
     argv = _argv(line)
     with context.open_exchange(given, database) as exchange:
         for name in conversations:
-            exchange.track(name)
-        if once:
-            failed = _tell_of_all(exchange, argv)
-        else:
-            failed = _go_on(exchange, argv)
-    raise click.exceptions.Exit(1 if failed else 0)
+            exchange.subscribe(name)
+        failed = _report_all(exchange, argv, once=once)
+    raise click.exceptions.Exit(int(failed))
 
 
 def _argv(line: str | None) -> Sequence[str]:
@@ -58,32 +55,22 @@ def _argv(line: str | None) -> Sequence[str]:
     return argv
 
 
-def _go_on(exchange: Exchange, argv: Sequence[str]) -> bool:
-    from contextlib import closing  # noqa: PLC0415 - `--help` needs none
-
-    from prloom.exchange import notifier  # noqa: PLC0415
-
-    with closing(exchange.store.listen()) as listener:
-        while True:
-            _tell_of_all(exchange, argv)
-            notifier.wait(listener, exchange.pause(listener, ()))
-
-
-def _tell_of_all(exchange: Exchange, argv: Sequence[str]) -> bool:
-    """Tell of each that has ended; return whether one could not be told of."""
+def _report_all(exchange: Exchange, argv: Sequence[str], *, once: bool) -> bool:
+    """Report each conversation that has ended, and wait for more unless `once`; return whether a report failed."""
     from datetime import timedelta  # noqa: PLC0415 - `--help` needs none
 
+    lease = timedelta(seconds=2 * _SECONDS)
     failed = False
-    # One at a time: each is told before its lease is over, however long the ones before it take.
-    while taken := exchange.claim_notifications(timedelta(seconds=2 * _SECONDS), 1):
-        if _told(taken[0], argv):
-            exchange.ack_notification(taken[0])
+    # One at a time: each is reported before its lease is over, however long the ones before it take.
+    for ended in exchange.notifications(lease, patience=timedelta(0) if once else None):
+        if _report(ended, argv):
+            exchange.ack_notification(ended)
         else:
             failed = True
     return failed
 
 
-def _told(ended: Ended, argv: Sequence[str]) -> bool:
+def _report(ended: Ended, argv: Sequence[str]) -> bool:
     if argv:
         return _run(ended, argv)
     how = terminal.paint(ended.outcome.replace("_", " "), exit_codes.ROLES[ended.outcome])
@@ -95,7 +82,7 @@ def _told(ended: Ended, argv: Sequence[str]) -> bool:
 
 
 def _run(ended: Ended, argv: Sequence[str]) -> bool:
-    """Run the command; whether it says that it told."""
+    """Run the command; return whether it succeeded."""
     import json  # noqa: PLC0415 - only a command needs them
     import os  # noqa: PLC0415
     import subprocess  # noqa: PLC0415

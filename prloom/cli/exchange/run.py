@@ -13,7 +13,7 @@ from prloom.cli.options import Options, pass_options
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from prloom.exchange.worker.progress import Progress
+    from prloom.exchange.worker.worker import Progress
 
 _FAILED = 1
 
@@ -71,19 +71,19 @@ def command(
     from prloom.exchange.worker.config import WorkerConfig, checked  # noqa: PLC0415
     from prloom.exchange.worker.pool import WorkerPool  # noqa: PLC0415 - `--help` needs none
 
-    terms = checked(WorkerConfig(topics=(topic, *more_topics), command=argv, **limits))  # type: ignore[arg-type]
+    config = checked(WorkerConfig(topics=(topic, *more_topics), command=argv, **limits))  # type: ignore[arg-type]
     with context.open_exchange(given, database) as exchange:
         name = context.name_of(exchange, database)
-    host = WorkerPool(terms, lambda: context.open_exchange(given, name), name=name, tell=worker_log.tell)
+    pool = WorkerPool(config, lambda: context.open_exchange(given, name), name=name, report=worker_log.show)
     if concurrency > 1:
-        host.work_with(concurrency)
+        pool.work_with(concurrency)
         raise KeyboardInterrupt
-    told = host.work(once=once)
-    if told is None:
+    progress = pool.work(once=once)
+    if progress is None:
         raise KeyboardInterrupt
-    raise click.exceptions.Exit(_code(told))
+    raise click.exceptions.Exit(_code(progress))
 
 
-def _code(told: Progress) -> int:
-    """Return the exit code of `--once`; what is to be tried again, or is in other hands, did not end here."""
-    return exit_codes.CODES.get(exit_codes.of_status(told.how), _FAILED)
+def _code(progress: Progress) -> int:
+    """Return the exit code of `--once`; what is to be tried again, or went to another worker, did not end here."""
+    return exit_codes.CODES.get(exit_codes.of_status(progress.outcome), _FAILED)

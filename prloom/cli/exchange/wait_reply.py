@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import closing
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from prloom.cli.exchange import exit_codes
-from prloom.exchange import notifier
 from prloom.exchange.protocol import MessageFilter
 
 if TYPE_CHECKING:
@@ -27,27 +24,18 @@ def wait(
     with the message as its parent, whoever put it there.
     """
     topics = {success, failure} - {None}
-    if patience is None:
-        end = None
-    else:
-        end = time.monotonic() + patience.total_seconds()
-    with closing(exchange.store.listen()) as listener:
-        while True:
-            exchange.store.expire()
-            found = exchange.store.read(MessageFilter(replies_to=request.id, limit=1))
-            found = found or _by_hand(exchange, request, topics)
-            if found or (end is not None and time.monotonic() >= end):
-                if found:
-                    return found[0]
-                return None
-            notifier.wait(listener, exchange.pause(listener, (), end))
+
+    def find_reply() -> Message | None:
+        return exchange.find_reply(request.id) or _by_hand(exchange, request, topics)
+
+    return exchange.wait_for(find_reply, patience=patience)
 
 
-def _by_hand(exchange: Exchange, request: Message, topics: set[str | None]) -> tuple[Message, ...]:
+def _by_hand(exchange: Exchange, request: Message, topics: set[str | None]) -> Message | None:
     if not topics:
-        return ()
+        return None
     after = exchange.store.read(MessageFilter(conversation_id=request.conversation_id, since=request.id))
-    return tuple(each for each in after if each.parent_id == request.id and each.topic in topics)
+    return next((each for each in after if each.parent_id == request.id and each.topic in topics), None)
 
 
 def outcome(reply: Message, failure: str | None) -> str:

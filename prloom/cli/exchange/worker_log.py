@@ -1,4 +1,4 @@
-"""Tell on stderr what a worker does: a line for each message, and on a terminal one more when it begins."""
+"""Print on stderr what a worker does: a line for each message, and on a terminal one more when it begins."""
 
 from __future__ import annotations
 
@@ -11,48 +11,47 @@ import click
 
 from prloom.cli import terminal
 from prloom.cli.exchange import exit_codes
-from prloom.exchange.worker.progress import Progress, WorkerError
 
 if TYPE_CHECKING:
-    from prloom.exchange.worker.progress import News
+    from prloom.exchange.worker.worker import Progress, WorkerEvent
 
 
-_WORDS = {"retrying": "failed"}  # when it is tried again is told beside it
+_WORDS = {"retrying": "failed"}  # the line also says when it is tried again
 
 
-def tell(news: News) -> None:
-    """Print the news; a stderr that nobody reads ends no work."""
-    if isinstance(news, Progress) and news.how == "began" and not sys.stderr.isatty():
+def show(event: WorkerEvent) -> None:
+    """Print an event; a stderr that nobody reads ends no work."""
+    from prloom.exchange.worker.worker import Progress  # noqa: PLC0415 - `--help` needs none
+
+    if isinstance(event, Progress) and event.outcome == "began" and not sys.stderr.isatty():
         return
     with suppress(OSError):
-        click.echo(f"{terminal.clock(datetime.now(UTC))}  {line(news)}", err=True)
+        click.echo(f"{terminal.clock(datetime.now(UTC))}  {line(event)}", err=True)
 
 
-def line(news: News) -> str:
-    """Return the news as one line."""
-    match news:
-        case WorkerError(error=error, pause=pause):
-            wait = terminal.duration(timedelta(seconds=pause))
-            return f"{terminal.paint('error', 'bad')}: {terminal.clean(error)}; retrying in {wait}"
-        case Progress():
-            where = f"{terminal.paint(news.topic, 'name')} {news.message_id} attempt {news.attempt}"
-            how = _WORDS.get(news.how, news.how.replace("_", " "))
-            return f"{where}: {terminal.paint(how, exit_codes.ROLES.get(news.how, 'dim'))}{_about(news)}"
+def line(event: WorkerEvent) -> str:
+    """Return an event as one line."""
+    from prloom.exchange.worker.worker import Progress  # noqa: PLC0415 - `--help` needs none
+
+    if isinstance(event, Progress):
+        where = f"{terminal.paint(event.topic, 'name')} {event.message_id} attempt {event.attempt}"
+        word = _WORDS.get(event.outcome, event.outcome.replace("_", " "))
+        return f"{where}: {terminal.paint(word, exit_codes.ROLES.get(event.outcome, 'dim'))}{_details(event)}"
+    wait = terminal.duration(timedelta(seconds=event.pause))
+    return f"{terminal.paint('error', 'bad')}: {terminal.clean(event.error)}; retrying in {wait}"
 
 
-def _about(told: Progress) -> str:
-    if told.how == "began":
+def _details(progress: Progress) -> str:
+    if progress.outcome == "began":
         return ""
     preposition = "after"
-    if told.how == "completed":
+    if progress.outcome == "completed":
         preposition = "in"
-    took = f" {preposition} {terminal.duration(timedelta(seconds=told.seconds))}"
-    if told.pause is None:
-        again = ""
-    else:
-        again = f"; retrying in {terminal.duration(timedelta(seconds=told.pause))}"
-    if told.why:
-        why = f": {terminal.clean(told.why)}"
-    else:
-        why = ""
-    return f"{took}{again}{why}{f' -> {told.reply}' if told.reply else ''}"
+    details = f" {preposition} {terminal.duration(timedelta(seconds=progress.seconds))}"
+    if progress.pause is not None:
+        details += f"; retrying in {terminal.duration(timedelta(seconds=progress.pause))}"
+    if progress.why:
+        details += f": {terminal.clean(progress.why)}"
+    if progress.reply:
+        details += f" -> {progress.reply}"
+    return details

@@ -5,16 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prloom.config import peek
+from prloom.config import layers
 from prloom.config.models import Config
-from prloom.core import naming, plan_file, todos
+from prloom.core import issued, naming, plan_file
 from prloom.engine.bus import adopted, plans, registered
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plan_text import PlanFile
 from prloom.errors import PrloomError, StorageError, UnsafePathError
-from prloom.model.adopted import Adopted
-from prloom.model.plan import Plan
+from prloom.model.plan import Adopted, Plan
 from prloom.model.record import iso, moment
 from prloom.storage import paths, quarantine
 from prloom.storage.document import LABEL
@@ -35,7 +34,7 @@ You may add `file:` and `line:` below it, indented. prloom takes each item once 
 
 def locate(root: Path, config: Config) -> RepositoryPaths:
     """Return where the files of the repository are that has its main checkout at root."""
-    return RepositoryPaths(root, peek.under(root, config.worktrees_dir))
+    return RepositoryPaths(root, layers.absolute_folder(root, config.worktrees_dir))
 
 
 def prepare(repo: Repository) -> None:
@@ -113,7 +112,7 @@ def _restore_todos(top: SafeDir, local: SafeDir, plan: Plan) -> None:
         if not found or bus.exists(paths.DECISIONS):
             return
         event_store = EventStore.open(bus, clock, (PlanFile(local), kept))
-        asked = todos.rebase(None, (), found)
+        asked = issued.rebase_requested(None, (), found)
         event_store.commit("todo", "prloom", todos=found, rebase_requested=asked, note="they were open before")
         event_store.save()
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from prloom.core import plan_file, todos
+from prloom.core import issued, plan_file
 from prloom.core.requests import OperatorRequest
 from prloom.engine.bus import adopted, plans, registered
 from prloom.engine.bus.issued import IssuedPosts
@@ -16,8 +16,7 @@ from prloom.engine.bus.plan_text import PlanFile
 from prloom.engine.operator import control
 from prloom.engine.views import snapshot
 from prloom.errors import AlreadyRunningError, PrloomError, StorageError
-from prloom.model.adopted import Adopted
-from prloom.model.plan import Plan
+from prloom.model.plan import Adopted, Plan
 from prloom.model.state import OpenEvent
 from prloom.storage import paths
 from prloom.storage.lock_owner import DispatcherLock
@@ -91,7 +90,7 @@ def _end_todos(top: SafeDir, own: SafeDir, plan: Plan) -> None:
     if text.strip():
         kept = _kept(top, plan)
         waiting = {todo.id: todo.threads for todo in kept.open_todos()}
-        done, dropped = todos.ended(waiting, plan_file.todos(text))
+        done, dropped = issued.ended_todos(waiting, plan_file.todos(text))
         kept.end_todos({*done, *dropped})
 
 

@@ -14,8 +14,7 @@ import msgspec
 from prloom.engine.bus import plans, registered
 from prloom.errors import StorageError
 from prloom.model import record
-from prloom.model.adopted import Adopted, Counts
-from prloom.model.plan import Plan
+from prloom.model.plan import Adopted, Counts, Plan
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.document import Document
@@ -39,13 +38,20 @@ class _Text(Protocol):
     def read(self) -> str: ...
 
 
+class _Folders(Protocol):
+    @property
+    def worktree(self) -> Path: ...
+    @property
+    def local(self) -> SafeDir: ...
+
+
 class _Worked(Protocol):
     """A plan that a dispatcher works on; the repository as a whole has an empty id."""
 
     plan: Plan
-    worktree: Path
-    local: SafeDir
 
+    @property
+    def folders(self) -> _Folders: ...
     @property
     def id(self) -> str: ...
     @property
@@ -69,7 +75,7 @@ class AdoptedPlans:
         for each in worked:
             seq, at = self._noted.get(each.id, (None, now - PAUSE))
             is_early = not last and timedelta(0) <= now - at < PAUSE
-            if not each.id or is_early or seq == each.event_store.state.seq or each.local.gone():
+            if not each.id or is_early or seq == each.event_store.state.seq or each.folders.local.gone():
                 continue
             self._noted[each.id] = each.event_store.state.seq, now
             try:
@@ -79,7 +85,7 @@ class AdoptedPlans:
 
     def _write(self, of: _Worked, now: datetime) -> None:
         found, counted = read(self._top, of.id), counts(of.event_store.state, of.text.read())
-        noted = Adopted(plan=of.plan, worktree=str(of.worktree), counts=counted, counted_at=record.iso(now))
+        noted = Adopted(plan=of.plan, worktree=str(of.folders.worktree), counts=counted, counted_at=record.iso(now))
         if found is None or (found.plan, found.worktree, found.counts) != (noted.plan, noted.worktree, noted.counts):
             remember(self._top, noted)
 

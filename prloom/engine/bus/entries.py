@@ -11,8 +11,7 @@ from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision
 from prloom.model.event import Event, digest
-from prloom.model.issued import IssuedPost, IssuedTodo
-from prloom.model.state import OpenEvent
+from prloom.model.state import IssuedPost, IssuedTodo, OpenEvent
 from prloom.storage import envelope
 from prloom.storage.journal import Journal
 from prloom.storage.json_codec import Unreadable

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol, Unpack
 
 import msgspec
 from msgspec.structs import replace
 
 from prloom.core import bounds, decision_line, projection
-from prloom.engine.bus import entries
+from prloom.engine.bus import entries, replay
 from prloom.engine.bus.event_cache import EventCache
+from prloom.engine.bus.replay import OutboxEntry
 from prloom.engine.bus.segment_ends import SegmentEnds
 from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.action import Action
-from prloom.model.decision import Decision
+from prloom.model.decision import Decision, DecisionParts
 from prloom.model.position import Cursor, Position
 from prloom.model.state import DispatchState
 from prloom.storage import envelope, lines, paths, quarantine
 from prloom.storage.document import LABEL, Document
 from prloom.storage.journal import Journal
-from prloom.storage.reader import JournalEntry
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
@@ -84,13 +85,12 @@ class EventStore:
         event_store = cls(bus, clock, effects, rotate_at=rotate_at)
         event_store._decisions.heal()
         event_store._actions.heal()
-        event_store.state = event_store._load()
         event_store._catch_up()
         event_store.save()
         return event_store
 
-    def commit(self, stage: str, by: str, **parts: Any) -> Decision:  # noqa: ANN401 - the fields of Decision
-        """Let a decision take effect, as a whole; `parts` are the other fields of `Decision`."""
+    def commit(self, stage: str, by: str, **parts: Unpack[DecisionParts]) -> Decision:
+        """Append one decision to the log and apply all its effects; `parts` says what is to change."""
         if self._closed is not None:
             raise StorageError(f"{self._decisions.path} cannot be written any more: {self._closed}")
         decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
@@ -100,7 +100,7 @@ class EventStore:
             raise TooLongError(f"a decision of {len(line)} bytes is over the limit of {lines.LINE_LIMIT}")
         try:
             position = self._decisions.append([line])
-            self._take_effect(decision, now, _behind(position, line, self.state.log))
+            self._take_effect(decision, now, replay.behind(position, line, self.state.log))
         except BaseException as error:
             self.close(f"{type(error).__name__}: {error}")
             raise
@@ -133,15 +133,11 @@ class EventStore:
         return action_id in self.state.queue or self._actions.find(f'"{action_id}"'.encode())
 
     def _take_effect(self, decision: Decision, at: datetime, end: Cursor) -> None:
-        self._fold(decision, at, end, {})
-        self._bring_up(decision)
-
-    def _fold(self, decision: Decision, at: datetime, end: Cursor, standing: Mapping[str, Position]) -> None:
-        outbox, tail = self._queue(decision.actions, at, standing)
-        self.state = projection.fold(
-            self.state, decision, at=record.iso(at), end=end, outbox=outbox, tail=tail or self.state.outbox
-        )
+        made_at = record.iso(at)
+        positions, outbox_end = self._queue({}, self.state, decision, made_at)
+        self.state = projection.fold(self.state, decision, at=made_at, end=end, outbox=positions, tail=outbox_end)
         self.texts.let_go(decision.changes, self.state)
+        self._bring_up(decision)
 
     def _bring_up(self, decision: Decision) -> None:
         """Bring every file up to the decision, also where another one fails: each knows its own place in the log."""
@@ -155,83 +151,51 @@ class EventStore:
             raise failures[0]
 
     def _queue(
-        self, actions: tuple[Action, ...], at: datetime, standing: Mapping[str, Position]
-    ) -> tuple[Mapping[str, Position], Cursor | None]:
-        """Append the actions that do not stand in the outbox yet, and return where all of them stand, and its end."""
-        missing = [action for action in actions if action.id not in standing]
-        places = dict(standing)
+        self, appended: Mapping[str, Position], state: DispatchState, decision: Decision, at: str
+    ) -> OutboxEntry:
+        """Append the decision's actions to the outbox, except those that a crash left there already."""
+        missing = [action for action in decision.actions if action.id not in appended]
+        positions = dict(appended)
         if not missing:
-            return places, None
-        lines = [envelope.encode("action", record.sparse(action), record.iso(at)) for action in missing]
-        position = self._actions.append(lines)
-        offset = position.offset
+            return OutboxEntry(positions, state.outbox)
+        lines = [envelope.encode("action", record.sparse(action), at) for action in missing]
+        segment, offset = self._actions.append(lines)
         for action, line in zip(missing, lines, strict=True):
-            places[action.id] = Position(position.segment, offset)
+            positions[action.id] = Position(segment, offset)
             offset += len(line) + 1
-        return places, _cursor(Position(position.segment, offset), self.state.outbox)
+        return OutboxEntry(positions, replay.cursor_at(Position(segment, offset), state.outbox))
 
-    def _load(self) -> DispatchState:
-        """Return the projection as it was saved, or that of the latest snapshot: the log has everything."""
+    def _load(self) -> DispatchState | None:
+        """Return the projection as it was saved; None if it is missing or damaged: the log has everything."""
         loaded = self._document.load()
         if loaded.value is None:
-            return self._snapshot()
+            return None
         try:
-            self._saved = record.from_wire(DispatchState, loaded.value)
+            return record.from_wire(DispatchState, loaded.value)
         except msgspec.ValidationError:
             quarantine.move(self._document.folder, paths.DISPATCHER, LABEL)
-            return self._snapshot()
-        return self._saved
-
-    def _snapshot(self) -> DispatchState:
-        """Return the state with which the live segment begins, so that a rebuild reads one segment and not history.
-
-        Where that line cannot be read, all there is has to be.
-        """
-        segments = self._decisions.segments()
-        place = Position(segments[-1], 0)
-        line = self._decisions.read_at(place)
-        first = entries.decision(line)
-        if line is None or first is None or first.snapshot is None:
-            return DispatchState(log=Cursor(segments[0]))
-        before = Cursor(place.segment, 0, self._decisions.end().late)
-        return projection.fold(
-            DispatchState(), first, at="", end=_behind(place, line, before), outbox={}, tail=Cursor()
-        )
+            return None
 
     def _catch_up(self) -> None:
-        """Fold in what stands behind the saved projection, and bring all files up to it.
+        """Fold the decisions that the saved projection lacks, and apply the effects of the last one.
 
-        One decision after another takes effect, and none is made before the last one has: so only the last can have
-        been cut short. Those before it are not made again, for people may have changed the files since.
+        One decision after another takes effect, and none is made before the last one has: so a crash can have cut only
+        the last one short. The effects of those before it are not repeated, for people may have changed the files
+        since.
         """
-        standing = self._standing()
-        last = None
-        cut = not self._decisions.stands(self.state.log)
-        if cut:
-            start = Cursor(self._decisions.segments()[0])
-        else:
-            start = self.state.log
-        for entry in _rest(self._decisions, start):
-            decision, at = self._decision(entry.line), entries.written_at(entry.line)
-            if decision is None or at is None:
-                log.warning("%s has a line that cannot be read; `prloom doctor` names it", self._decisions.path)
-                continue
-            if cut and decision.seq <= self.state.seq:
-                continue
-            end = _behind(entry.position, entry.line, self.state.log)
-            self._fold(decision, at, end, standing)
-            last = decision
-        if last is not None:
-            self._bring_up(last)
+        saved = self._load()
+        if saved is not None:
+            self.state = self._saved = saved
+        appended = self._appended_actions(self.state.outbox)
+        replayed = replay.replay(self._decisions, saved, partial(self._queue, appended))
+        if replayed.skipped:
+            log.warning("%s has a line that cannot be read; `prloom doctor` names it", self._decisions.path)
+        self.state = replayed.state
+        if replayed.last is not None:
+            self._bring_up(replayed.last)
         self.state = replace(self.state, outbox=self._actions.end())
-        if cut:
+        if replayed.replaced:
             self._begin_anew()
-
-    def _decision(self, line: bytes) -> Decision | None:
-        newer = entries.newer(line)
-        if newer is not None:
-            raise StorageError(f"{self._decisions.path} contains a decision that cannot be read: {newer}")
-        return entries.decision(line)
 
     def _begin_anew(self) -> None:
         """Keep what is known beside a log that was cut or replaced: in a snapshot, with which a new segment begins."""
@@ -239,9 +203,9 @@ class EventStore:
         self.state = replace(self.state, log=self._decisions.end())
         self._rotate_decisions()
 
-    def _standing(self) -> dict[str, Position]:
-        """Return where the actions stand that a crash left in the outbox without the projection knowing."""
-        found = ((entries.action(entry.line), entry.position) for entry in _rest(self._actions, self.state.outbox))
+    def _appended_actions(self, since: Cursor) -> dict[str, Position]:
+        """Return the actions that a crash left in the outbox without the projection knowing, and their positions."""
+        found = ((entries.action(entry.line), entry.position) for entry in self._actions.after(since))
         return {action.id: position for action, position in found if action is not None}
 
     def _rotate(self) -> None:
@@ -275,29 +239,10 @@ class EventStore:
         line = envelope.encode("decision", record.to_wire(snapshot), record.iso(self.clock()))
         position = self._decisions.rotate([line])
         self._floor["decisions"] = len(line)  # a segment is not long because the state is
-        self.state = replace(self.state, seq=snapshot.seq, log=_behind(position, line, self.state.log))
+        self.state = replace(self.state, seq=snapshot.seq, log=replay.behind(position, line, self.state.log))
         self._document.save(record.to_wire(self.state))
         self._saved = self.state
 
     def _rotate_actions(self) -> None:
         self._actions.rotate()
         self.state = replace(self.state, outbox=self._actions.end())
-
-
-def _rest(journal: Journal, cursor: Cursor) -> Iterator[JournalEntry]:
-    """Yield all that stands behind a cursor."""
-    while True:
-        batch = journal.read(cursor)
-        yield from batch.entries
-        if batch.cursor == cursor:
-            return
-        cursor = batch.cursor
-
-
-def _behind(position: Position, line: bytes, before: Cursor) -> Cursor:
-    """Return the cursor behind a line of our own journal; `before` is how far it was read before that line."""
-    return _cursor(Position(position.segment, position.offset + len(line) + 1), before)
-
-
-def _cursor(position: Position, before: Cursor) -> Cursor:
-    return Cursor(*position, before.late if before.segment == position.segment else before.offset)

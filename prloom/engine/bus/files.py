@@ -5,12 +5,9 @@ from __future__ import annotations
 import stat
 import time
 from collections.abc import Callable
-from datetime import timedelta
 
+from prloom.storage import file_stamp
 from prloom.storage.safe_dir import FILE_MODE, SafeDir
-
-SETTLED = timedelta(seconds=3)
-"""After which a second change shows in a file's times, whatever file system it is on: FAT's go by two seconds."""
 
 
 class PlanFolder:
@@ -41,6 +38,7 @@ class PlanFolder:
         found = self._folder.stat(name)
         if found is None:
             return "missing"
-        if self._clock() - max(found.st_mtime, found.st_ctime) < SETTLED.total_seconds():
+        if not file_stamp.is_settled(max(found.st_mtime, found.st_ctime), self._clock()):
             return None
-        return f"{found.st_ino}-{found.st_size}-{found.st_mtime_ns}-{found.st_ctime_ns}"
+        _device, *stamp = file_stamp.of(found)
+        return "-".join(map(str, stamp))

@@ -12,11 +12,12 @@ from prloom.engine.bus.event_store import Clock
 from prloom.model import record
 from prloom.model.decision import Decision, Todo
 from prloom.model.event import Event
-from prloom.model.issued import IssuedPost, IssuedTodo
 from prloom.model.plan import Plan
 from prloom.model.position import START
+from prloom.model.state import IssuedPost, IssuedTodo
 from prloom.storage import envelope, paths
 from prloom.storage.journal import Journal
+from prloom.storage.reader import JournalReader
 from prloom.storage.safe_dir import SafeDir
 
 
@@ -126,16 +127,11 @@ class IssuedPosts:
             if folder is None or self._name is None:
                 return posts
             closing.enter_context(folder)
-            journal, cursor = Journal(folder, self._name), START
-            while True:
-                batch = journal.read(cursor)
-                for entry in batch.entries:
-                    line = entries.issued(entry.line)
-                    if line is not None:
-                        posts.add(line)
-                if batch.cursor == cursor:
-                    return posts
-                cursor = batch.cursor
+            for entry in JournalReader(folder, self._name).after(START):
+                line = entries.issued(entry.line)
+                if line is not None:
+                    posts.add(line)
+        return posts
 
 
 def _file_name(plan: Plan) -> str | None:

@@ -8,7 +8,8 @@ from hashlib import sha256
 from prloom.core import plan_file
 from prloom.core.plan_file import PlanTodo
 from prloom.model.decision import Decision, PlanText
-from prloom.storage import paths, quarantine
+from prloom.storage import file_stamp, paths, quarantine
+from prloom.storage.file_stamp import FileStamp
 from prloom.storage.safe_dir import FILE_MODE, SafeDir
 
 _EXACTLY = "surrogateescape"  # bytes that are no UTF-8 stay what they are where only a TODO is added
@@ -27,12 +28,12 @@ class PlanFile:
             return ""
         return content.decode("utf-8", "replace")
 
-    def changed_at(self) -> int | None:
-        """Return when the file was last written (nanoseconds), to see at the cost of one look that it has not been."""
+    def stamp(self) -> FileStamp | None:
+        """Return the stamp of the file, by which a change is noticed without reading it; None where there is none."""
         found = self._local.stat(paths.PLAN_TEXT)
         if found is None:
             return None
-        return found.st_mtime_ns
+        return file_stamp.of(found)
 
     def apply(self, decision: Decision) -> None:
         """Write the plan that a hook returned and append the TODOs of a triage; what stands there is left alone."""

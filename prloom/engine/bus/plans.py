@@ -11,17 +11,16 @@ import msgspec
 from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
-from prloom.storage import paths
+from prloom.storage import file_stamp, paths
 from prloom.storage.document import Document
+from prloom.storage.file_stamp import FileStamp
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
 _FEW = 8
 """Plans that are listed each time: it costs next to nothing."""
-_LOOKS = 60
-"""After so many looks, the plans are listed whatever the folder says."""
-_SETTLED = 2.0
-"""Seconds after which two changes of a folder cannot have the same time."""
+_CALLS = 60
+"""After so many calls, the plans are listed even if the folder is unchanged."""
 
 
 def ids(repository: RepositoryPaths) -> tuple[str, ...]:
@@ -44,14 +43,14 @@ class PlanListing:
         self._repository = repository
         self._home = os.fspath(repository.worktrees)
         self._ids: tuple[str, ...] = ()
-        self._stamp: tuple[int, int] | None = None
-        self._looks = 0
+        self._stamp: FileStamp | None = None
+        self._calls = 0
 
     def ids(self) -> tuple[str, ...]:
-        """Return the ids as `ids` does; that a plan among many lost its `state.json` is seen within so many looks."""
-        self._looks += 1
-        stamp = self._look()
-        if stamp is None or stamp != self._stamp or len(self._ids) <= _FEW or self._looks >= _LOOKS:
+        """Return the ids as `ids` does; that a plan among many lost its `state.json` is noticed within 60 calls."""
+        self._calls += 1
+        stamp = self._folder_stamp()
+        if stamp is None or stamp != self._stamp or len(self._ids) <= _FEW or self._calls >= _CALLS:
             self._ids = ids(self._repository)
             # A worktree is made before its plan: where one has none, it may get one without a change of the folder.
             whole = stamp is not None and len(self._ids) == _subfolders(self._home)
@@ -59,18 +58,17 @@ class PlanListing:
                 self._stamp = stamp
             else:
                 self._stamp = None
-            self._looks = 0
+            self._calls = 0
         return self._ids
 
-    def _look(self) -> tuple[int, int] | None:
-        """Return what tells one content of the folder from another; None if it is too young to tell."""
+    def _folder_stamp(self) -> FileStamp | None:
+        """Return the stamp of the folder; None if its last change is too recent to tell a further one."""
         try:
             found = os.stat(self._home)  # noqa: PTH116 - in each tick
         except OSError:
             return None
-        settled = time.time() - found.st_mtime > _SETTLED
-        if settled:
-            return (found.st_ino, found.st_mtime_ns)
+        if file_stamp.is_settled(found.st_mtime, time.time()):
+            return file_stamp.of(found)
         return None
 
 

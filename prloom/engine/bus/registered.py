@@ -13,8 +13,7 @@ import msgspec
 from prloom.core import naming
 from prloom.errors import PrloomError
 from prloom.model import record
-from prloom.model.adopted import Adopted
-from prloom.model.plan import Plan
+from prloom.model.plan import Adopted, Plan
 from prloom.storage import json_codec
 from prloom.storage.paths import RepositoryPaths
 from prloom.workspace import checkout, root

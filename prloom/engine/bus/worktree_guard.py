@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import NamedTuple
 
+from prloom.storage import file_stamp
+from prloom.storage.file_stamp import FileStamp
 from prloom.workspace import checkout, repository, tree
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.repository import Repository
 
-Stamp = tuple[tuple[int, int, int] | None, ...]
-"""What tells that files are still the same: git replaces its files, so that each new one has a number of its own."""
+Stamps = tuple[FileStamp | None, ...]
+"""The stamps of git's files: it replaces them, so that each new one has a number of its own."""
 
 
 class CommitStamp(NamedTuple):
     """What was found of a worktree, as long as git's files about it are the same."""
 
     files: tuple[str, ...]
-    stamp: Stamp
+    stamps: Stamps
     problem: str | None
 
 
@@ -45,14 +46,14 @@ class WorktreeGuard:
         if self._repository is None:
             return None
         seen = self._seen.get(worktree)
-        if seen is not None and _stamp(seen.files) == seen.stamp:
+        if seen is not None and _stamps(seen.files) == seen.stamps:
             return seen.problem
         self._seen.pop(worktree, None)
         files = _about(self._repository, worktree)
-        stamp = _stamp(files)  # before the look: what changes meanwhile is looked at again
+        stamps = _stamps(files)  # before the look: what changes meanwhile is looked at again
         problem = self._look(self._repository, worktree)
         if files:
-            self._seen[worktree] = CommitStamp(files, stamp, problem)
+            self._seen[worktree] = CommitStamp(files, stamps, problem)
         return problem
 
     def _look(self, repo: Repository, worktree: Path) -> str | None:
@@ -85,16 +86,8 @@ def _about(repo: Repository, worktree: Path) -> tuple[str, ...]:
     return tuple(map(str, (*files, repo.git_dir / ref)))
 
 
-def _stamp(files: tuple[str, ...]) -> Stamp:
-    return tuple(map(_of_file, files))
-
-
-def _of_file(path: str) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - five for each plan in each tick
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+def _stamps(files: tuple[str, ...]) -> Stamps:
+    return tuple(map(file_stamp.at, files))
 
 
 def _find(root: Path) -> Repository | None:

@@ -32,13 +32,13 @@ def _catch_up(runtime: PlanRuntime, board: PlanRegistry, sign: Sign) -> bool:
 
     Return False where the plan cannot be used now, or has more than one tick takes in.
     """
-    if runtime.plan.blocked or runtime.resting(board.clock()):
+    if runtime.plan.blocked or runtime.failure.active(board.clock()):
         return False
     try:
         runtime.reopen()
         return not all(admission.take_in(runtime, sign) for _ in range(BATCHES))
     except PrloomError as error:
-        runtime.trouble(str(error))
+        runtime.fail(str(error))
         return False
 
 
@@ -59,7 +59,7 @@ def _carried_out(asked: PendingRequest, board: PlanRegistry, unusable: frozenset
             control.carry_out(asked.request, (runtime,))
             missing -= known
         except PrloomError as error:
-            runtime.trouble(str(error))
+            runtime.fail(str(error))
             owed.add(runtime.id)
     if asked.plans is not None:
         owed = owed & asked.plans

@@ -1,4 +1,4 @@
-"""Let agents deal with events, one run for a batch, and find out what became of the runs of an earlier dispatcher."""
+"""Run agents: one run for a batch of events, or for a hook; and settle the runs of an earlier dispatcher."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from prloom.agents import registry, run_folder, runner
@@ -15,16 +16,17 @@ from prloom.agents.run_folder import RunLimits
 from prloom.api.context import Services
 from prloom.config import stages
 from prloom.config.models import Config
-from prloom.core import prompt, usage_limits
+from prloom.core import breaker, prompt
+from prloom.core.breaker import UsageLimit
 from prloom.core.dispatch import RunTriage
-from prloom.core.usage_limits import UsageLimit
-from prloom.engine.plan import triage_results
-from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.plan.services import HookServices
+from prloom.engine.plan.plugin_set import HookServices
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target
+from prloom.engine.plan.triage_results import TriageRun
 from prloom.errors import AgentError, StorageError
 from prloom.model import record
 from prloom.model.decision import Change
 from prloom.model.event import Event
+from prloom.model.state import DispatchState
 from prloom.storage import paths
 
 log = logging.getLogger(__name__)
@@ -51,47 +53,35 @@ class AgentTriager:
         self._slots = asyncio.Semaphore(parallel)
         self._limits: dict[str, UsageLimit] = {}
 
-    def turn(self) -> asyncio.Semaphore:
-        """Return what is held by whoever lets an agent run; it is got in the order in which it was asked for."""
+    def slot(self) -> asyncio.Semaphore:
+        """Return what a run has to acquire; runs get it in the order in which they request it."""
         return self._slots
 
-    async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:
-        """Run the triage agent on these events, and commit what it says."""
-        opened = runtime.event_store.state.open
-        texts = [runtime.event_store.texts.of(opened[event_id]) for event_id in step.event_ids if event_id in opened]
-        batch = tuple(text for text in texts if text is not None)
-        if batch:
-            await self._triage(runtime, batch)
-
     async def recover(self, runtime: PlanRuntime, run: str, event_ids: tuple[str, ...]) -> None:
-        """Find out what became of a run that is in nobody's hands, wait for it if it goes on, and settle it."""
-        opened = [
-            runtime.event_store.state.open[event_id]
-            for event_id in event_ids
-            if event_id in runtime.event_store.state.open
-        ]
-        folder = _folder(runtime, run)
+        """Find out what became of a run that no job waits for, wait for it if it goes on, and settle it."""
+        opened = runtime.event_store.state.open
+        started_by = [opened[event_id].by or "" for event_id in event_ids if event_id in opened]
+        folder = runtime.folders.runs(run)
         agent = None
-        if opened:
-            agent = registry.AGENTS.get(opened[0].by or "")
+        if started_by:
+            agent = registry.AGENTS.get(started_by[0])
         if agent is not None:
             await self._finish(runtime, agent, runner.find(folder))
             return
         runner.stop(runner.find(folder))
         unknown = RunResult(status="interrupted", error="this prloom does not know its agent")
-        triage_results.settle(runtime, run, "prloom", unknown, None)
+        _triage_run(runtime, run, "prloom").settle(unknown, None)
 
-    def sweep(self, runtime: PlanRuntime) -> None:
-        """End what still runs of the latest runs and is not about events, which are recovered."""
-        own = {event.run for event in runtime.event_store.state.open.values()}
-        folder = runtime.worktree.joinpath(*paths.LOCAL, paths.RUNS)
+    def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
+        """End those of the latest runs that still go on and are not about events; the others are recovered."""
+        own = {event.run for event in state.open.values()}
         try:
-            latest = sorted(os.listdir(folder))[-LATEST:]  # noqa: PTH208 - the names are times
+            latest = sorted(os.listdir(folders.runs()))[-LATEST:]  # noqa: PTH208 - the names are times
         except OSError:
             return
         for name in latest:
             if name not in own:
-                runner.stop(runner.find(folder / name))
+                runner.stop(runner.find(folders.runs(name)))
 
     def services(self, runtime: PlanRuntime) -> Services:
         """Return what a hook of this plan may ask for."""
@@ -102,57 +92,64 @@ class AgentTriager:
         agent, chosen = _agent(runtime.rules.config, stage, model, self._environ)
         async with self._slots:
             limit = self._limits.get(agent.name)
-            if limit is not None and usage_limits.holds(limit, (), runtime.clock()):
+            if limit is not None and breaker.limit_applies(limit, (), runtime.clock()):
                 raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
             run_id = run_folder.new_id(runtime.clock(), stage)
-            run = self._prepare(runtime, agent, run_id, self._request(runtime, stage, text, chosen, run_id)).start()
+            request = self._request(runtime, stage, text, chosen, run_id)
+            run = self._prepare(runtime, agent, run_id, request).start()
             log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
-            result = await _outcome(runtime, run, agent)
-            self._note_limit(runtime, agent, run, result)
+            result = await _wait_for(run, agent, runtime.id)
+            self._note_limit(agent, run, result, runtime.clock())
         if result.status != "ok":
             raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble}")
         return result.message
 
-    async def _triage(self, runtime: PlanRuntime, batch: tuple[Event, ...]) -> None:
+    async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:
+        """Run the triage agent on these events, and commit its answer."""
+        store = runtime.event_store
+        opened = [store.state.open[event_id] for event_id in step.event_ids if event_id in store.state.open]
+        texts = [store.texts.of(event) for event in opened]
+        batch = tuple(text for text in texts if text is not None)
+        if not batch:
+            return
         run_id = run_folder.new_id(runtime.clock(), STAGE)
         try:
             agent, model = _agent(runtime.rules.config, STAGE, None, self._environ)
         except AgentError as error:
-            triage_results.fail(runtime, run_id, batch, str(error))
+            _triage_run(runtime, run_id, "prloom").fail(batch, str(error))
             return
+        results = _triage_run(runtime, run_id, agent.name)
         limit = self._limits.get(agent.name)
-        opened = runtime.event_store.state.open
-        waiting = [opened[event.id] for event in batch if event.id in opened]
-        if limit is not None and usage_limits.holds(limit, waiting, runtime.clock()):
-            triage_results.hold(runtime, run_id, agent.name, batch, limit)
+        if limit is not None and breaker.limit_applies(limit, opened, runtime.clock()):
+            results.wait_for_limit(batch, limit)
             return
         # The folder is made first: that it is missing means from then on that something removed it.
         try:
             request = self._request(runtime, STAGE, self._prompt(runtime, batch, run_id), model, run_id)
             prepared = self._prepare(runtime, agent, run_id, request)
         except AgentError as error:
-            triage_results.fail(runtime, run_id, batch, str(error), by=agent.name)
+            results.fail(batch, str(error))
             return
         changes = tuple(Change(event_id=event.id, verdict="started", state="pending") for event in batch)
-        runtime.event_store.commit(STAGE, agent.name, changes=changes, run=run_id)
+        store.commit(STAGE, agent.name, changes=changes, run=run_id)
         try:
             run = prepared.start()
         except AgentError as error:
-            triage_results.fail(runtime, run_id, batch, str(error), by=agent.name)
+            results.fail(batch, str(error))
             return
         await self._finish(runtime, agent, run)
 
     async def _finish(self, runtime: PlanRuntime, agent: Agent, run: runner.AgentRun) -> None:
-        result = await _outcome(runtime, run, agent)
+        result = await _wait_for(run, agent, runtime.id)
         answer = await asyncio.to_thread(run_folder.read_answer, run.folder)
-        self._note_limit(runtime, agent, run, result)
-        triage_results.settle(runtime, run.id, agent.name, result, answer)
+        self._note_limit(agent, run, result, runtime.clock())
+        _triage_run(runtime, run.id, agent.name).settle(result, answer)
 
-    def _note_limit(self, runtime: PlanRuntime, agent: Agent, run: runner.AgentRun, result: RunResult) -> None:
+    def _note_limit(self, agent: Agent, run: runner.AgentRun, result: RunResult, now: datetime) -> None:
         """Note the usage limit that a run has met; a run that went well shows that there is none any more."""
         if result.status == "limited":
             reason = f"{agent.name}: {result.error} (run {run.id})"
-            self._limits[agent.name] = usage_limits.met(reason, result.retry_at, runtime.clock())
+            self._limits[agent.name] = breaker.limit_met(reason, result.retry_at, now)
         elif result.status == "ok":
             self._limits.pop(agent.name, None)
 
@@ -161,7 +158,7 @@ class AgentTriager:
             plan=runtime.plan,
             plan_text=runtime.text.read(),
             events=batch,
-            answer_path=str(_folder(runtime, run_id) / run_folder.ANSWER),
+            answer_path=str(runtime.folders.runs(run_id, run_folder.ANSWER)),
             fence=secrets.token_hex(12),
             repository_context=_context(self._root),
         )
@@ -170,27 +167,31 @@ class AgentTriager:
         return RunRequest(
             prompt=text,
             stage=stage,
-            cwd=runtime.worktree,
+            cwd=runtime.folders.worktree,
             root=self._root,
             model=model,
             read_only=stage == STAGE,
-            answer_path=_folder(runtime, run_id) / run_folder.ANSWER,
+            answer_path=runtime.folders.runs(run_id, run_folder.ANSWER),
             argv=runtime.rules.config.agents.command.argv,
         )
 
     def _prepare(self, runtime: PlanRuntime, agent: Agent, run_id: str, request: RunRequest) -> runner.Prepared:
         try:
-            runtime.local.make_sub(paths.RUNS).close()
-        except StorageError as error:  # something else stands in its place: the run fails, and not the plan
+            runtime.folders.local.make_sub(paths.RUNS).close()
+        except StorageError as error:  # something else is in its place: the run fails, and not the plan
             raise AgentError(f"run {run_id} could not be started: {error}") from error
-        config = runtime.rules.config
-        allowing = Allowing(agent, config.agents.env)
-        return runner.prepare(
-            _folder(runtime, run_id), allowing, request, environ=self._environ, limits=_limits(config)
+        agents = runtime.rules.config.agents
+        limits = RunLimits(
+            wall_seconds=agents.timeout.total_seconds(),
+            silence_seconds=agents.silence.total_seconds(),
+            output_bytes=agents.max_output,
         )
+        allowing = AgentWithVariables(agent, agents.env)
+        folder = runtime.folders.runs(run_id)
+        return runner.prepare(folder, allowing, request, environ=self._environ, limits=limits)
 
 
-class Allowing:
+class AgentWithVariables:
     """An agent that gets some more of the operator's environment, because the configuration says so."""
 
     def __init__(self, agent: Agent, names: Sequence[str]) -> None:
@@ -203,17 +204,9 @@ class Allowing:
         self.read = agent.read
 
 
-def _folder(runtime: PlanRuntime, run_id: str) -> Path:
-    return runtime.worktree.joinpath(*paths.LOCAL, paths.RUNS, run_id)
-
-
-def _limits(config: Config) -> RunLimits:
-    agents = config.agents
-    return RunLimits(
-        wall_seconds=agents.timeout.total_seconds(),
-        silence_seconds=agents.silence.total_seconds(),
-        output_bytes=agents.max_output,
-    )
+def _triage_run(runtime: PlanRuntime, run_id: str, by: str) -> TriageRun:
+    target = reply_target(runtime.plan)
+    return TriageRun(runtime.event_store, runtime.rules.backoff, target, run_id, by)
 
 
 def _agent(config: Config, stage: str, model: str | None, environ: Mapping[str, str]) -> tuple[Agent, str | None]:
@@ -233,8 +226,8 @@ def _context(root: Path) -> str | None:
         return None
 
 
-async def _outcome(runtime: PlanRuntime, run: runner.AgentRun, agent: Agent) -> RunResult:
-    """Wait for a run and return what it came to; where we are ended first, the run is ended with us."""
+async def _wait_for(run: runner.AgentRun, agent: Agent, plan_id: str) -> RunResult:
+    """Wait for a run and return its result; if this is cancelled first, end the run too."""
     try:
         end = await runner.wait(run)
     except asyncio.CancelledError:
@@ -244,5 +237,5 @@ async def _outcome(runtime: PlanRuntime, run: runner.AgentRun, agent: Agent) -> 
     why = ""
     if result.error or result.trouble:
         why = f" ({result.error or result.trouble})"
-    log.info("plan %s: run %s of %s has ended: %s%s", runtime.id, run.id, agent.name, result.status, why)
+    log.info("plan %s: run %s of %s has ended: %s%s", plan_id, run.id, agent.name, result.status, why)
     return result

@@ -5,21 +5,27 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+from collections import deque
 from collections.abc import Awaitable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec.structs import replace
 
 from prloom import errors
 from prloom.api.bridge import BridgeContext, Delivered, DeliversBatches, Refused
-from prloom.core import commits, outbox, secret_scan
+from prloom.backoff import Backoff
+from prloom.core import naming, outbox, secret_scan
 from prloom.engine.bus import receipts
+from prloom.engine.bus.event_store import EventStore
+from prloom.engine.plan.dependencies import BackgroundTasks, BridgeAccess
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import DeliveryChange
 from prloom.model.state import Attempt, DeliveryState, QueuedAction, Receipt
+from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
 
@@ -30,127 +36,152 @@ BATCH = 100
 """Actions that are delivered in one go through a bridge that takes several; and those that are decided in one go."""
 
 NOBODY = "nobody"
-"""Who is named where no bridge claims a target."""
+"""The name in the log for a target that no bridge claims."""
+
+TOO_MANY = "too many acknowledgements at once"
 
 Result = Delivered | Refused
 
 
-def batches(bridge: LoadedBridge, action_ids: Sequence[str]) -> Sequence[Sequence[str]]:
-    """Return the actions in the groups in which the bridge takes them: one by one, or many at once."""
+def begin(runtime: PlanRuntime, bridges: BridgeAccess, tasks: BackgroundTasks, now: datetime) -> bool:
+    """Begin to deliver the actions that are due, a few through each bridge; return whether there were any."""
+    by_bridge: dict[tuple[str, bool], list[str]] = {}
+    unclaimed: list[QueuedAction] = []
+    for action in outbox.ready(runtime.event_store.state.queue.values(), now, clock=runtime.clock()):
+        bridge = bridges.loaded.claimant(action.target)
+        if bridge is None:
+            unclaimed.append(action)
+        elif (bridge.name, action.courtesy) not in runtime.in_flight.deliveries:
+            by_bridge.setdefault((bridge.name, action.courtesy), []).append(action.id)
+    for name, low_priority in sorted(by_bridge, key=lambda key: key[1]):
+        runtime.in_flight.deliveries.add((name, low_priority))
+        ids = by_bridge[name, low_priority]
+        tasks.spawn(runtime, partial(_deliver_all, runtime, bridges, name, ids, low_priority=low_priority))
+    if unclaimed:
+        _fail_unclaimed(runtime.event_store, unclaimed[:BATCH], runtime.rules.backoff)
+    return bool(unclaimed or by_bridge)
+
+
+async def _deliver_all(
+    runtime: PlanRuntime, bridges: BridgeAccess, name: str, action_ids: list[str], *, low_priority: bool
+) -> None:
+    """Deliver actions through one bridge, in the batches that it takes: one by one, or many at once."""
+    bridge = next(bridge for bridge in bridges.loaded.loaded if bridge.name == name)
     size = 1
     if isinstance(bridge.bridge, DeliversBatches):
         size = BATCH
-    return [action_ids[start : start + size] for start in range(0, len(action_ids), size)]
+    batches = deque(action_ids[start : start + size] for start in range(0, len(action_ids), size))
+    try:
+        while batches:
+            batch = batches.popleft()
+            async with bridges.limiter.slot(name, low_priority=low_priority):
+                if low_priority and not bridges.limiter.count(name, runtime.clock()):
+                    _drop(runtime.event_store, name, batch)
+                    continue
+                alone = await _deliver(runtime, bridge, batch, bridges.context(name), await bridges.secrets(name))
+                batches.extendleft([action_id] for action_id in reversed(alone))
+                await asyncio.sleep(0)  # a bridge that never waits, such as one to a file, would hold up all else
+    finally:
+        runtime.in_flight.deliveries.discard((name, low_priority))
 
 
-async def deliver(
+def _fail_unclaimed(store: EventStore, batch: Sequence[QueuedAction], policy: Backoff) -> None:
+    """Decide actions whose target no bridge claims: failed, visible, not retried."""
+    decided = []
+    for queued in batch:
+        remedy = f"enable one in prloom.toml, then `prloom retry {queued.id}`"
+        error = f"no bridge claims the target {queued.target!r}; {remedy}"
+        decided.append(
+            outbox.refused(queued, error, retryable=False, retry_after=None, now=store.clock(), policy=policy)
+        )
+    store.commit("deliver", NOBODY, deliveries=tuple(decided))
+
+
+def _drop(store: EventStore, bridge: str, action_ids: Sequence[str]) -> None:
+    """End acknowledgements without another attempt: nobody waits for them."""
+    queue = store.state.queue
+    dropped = tuple(outbox.dropped(queue[each], TOO_MANY) for each in action_ids if each in queue)
+    store.commit("deliver", bridge, deliveries=dropped)
+
+
+async def _deliver(
     runtime: PlanRuntime, bridge: LoadedBridge, batch: Sequence[str], context: BridgeContext, secrets: Mapping[str, str]
 ) -> Sequence[str]:
-    """Try one of `batches` once; return those that are to be tried alone, for the bridge failed on several at once.
+    """Try the actions of a batch once; return those to try alone, because the bridge failed on several at once.
 
     `secrets` are values that must not get out, each by what it is.
     """
-    queue = runtime.event_store.state.queue
+    store, local = runtime.event_store, runtime.folders.local
+    queue = store.state.queue
     queued = [queue[action_id] for action_id in batch if action_id in queue and not queue[action_id].failed]
-    return await _attempt(runtime, bridge, queued, context, secrets)
-
-
-def drop(runtime: PlanRuntime, bridge: str, action_ids: Sequence[str], reason: str) -> None:
-    """End these actions without another attempt: nobody waits for them."""
-    queue = runtime.event_store.state.queue
-    _decide(runtime, bridge, *(outbox.dropped(queue[each], reason) for each in action_ids if each in queue))
-
-
-async def _attempt(
-    runtime: PlanRuntime,
-    bridge: LoadedBridge,
-    batch: Sequence[QueuedAction],
-    context: BridgeContext,
-    secrets: Mapping[str, str],
-) -> Sequence[str]:
-    state = receipts.load(runtime.local, bridge.name, runtime.clock())
-    ends = {queued.id: _end(runtime, queued, state, secrets) for queued in batch}
+    state = receipts.load(local, bridge.name, runtime.clock())
+    ends = {each.id: _end(store, each, state, secrets) for each in queued}
     over = tuple(end for end in ends.values() if end is not None)
     if over:
-        _decide(runtime, bridge.name, *over)
-    sending = [queued for queued in batch if ends[queued.id] is None]
+        store.commit("deliver", bridge.name, deliveries=over)
+    sending = [each for each in queued if ends[each.id] is None]
     if not sending:
         return ()
-    uncertain = any(_uncertain(state, queued) for queued in sending)
-    begun = {queued.id: _begun(runtime, state, queued) for queued in sending}
-    receipts.save(runtime.local, bridge.name, replace(state, attempts={**state.attempts, **begun}))
-    results = await _send(runtime, bridge, sending, _context(context, runtime, uncertain=uncertain))
+    uncertain = any(each.id in state.attempts or receipts.in_doubt(state, each) for each in sending)
+    receipts.save(local, bridge.name, _with_attempts(state, sending, runtime.clock()))
+    context = dataclasses.replace(context, now=runtime.clock(), plan=runtime.tracked, uncertain=uncertain)
+    results = await _send(store, bridge, sending, context)
     if results is None:  # one of them may be what the bridge failed on, and the others must not wait for it
-        return [queued.id for queued in sending]
-    _settle(runtime, bridge.name, results)
+        return [each.id for each in sending]
+    # The store may have been opened anew meanwhile.
+    _settle(runtime.event_store, local, bridge.name, results, runtime.rules.backoff)
     return ()
 
 
 def _end(
-    runtime: PlanRuntime, queued: QueuedAction, state: DeliveryState, secrets: Mapping[str, str]
+    store: EventStore, queued: QueuedAction, state: DeliveryState, secrets: Mapping[str, str]
 ) -> DeliveryChange | None:
     """Return the end of an action that is not sent, or None for one that is to be sent."""
-    if outbox.too_late(queued, runtime.clock()):
+    if outbox.too_late(queued, store.clock()):
         return outbox.dropped(queued, "it is too late for a quick reaction")
     earlier = next((receipt for receipt in state.receipts if receipt.action_id == queued.id), None)
     if earlier is not None:  # it arrived, and the end came before that was decided
         return outbox.delivered(queued, earlier)
-    return _withheld(runtime, queued, secrets)
-
-
-def _withheld(runtime: PlanRuntime, queued: QueuedAction, secrets: Mapping[str, str]) -> DeliveryChange | None:
-    """Keep an action back that would publish a secret."""
     if queued.released:
-        action = None
-    else:
-        action = runtime.event_store.action(queued.position)
-    found = () if action is None else secret_scan.in_action(action, secrets)
+        return None
+    action = store.action(queued.position)
+    if action is None:
+        return None
+    found = secret_scan.in_action(action, secrets)
     if not found:
         return None
-    log.warning("action %s of plan %s is withheld because it contains %s", queued.id, runtime.id, " and ".join(found))
+    what = " and ".join(found)
+    log.warning("action %s of plan %s is withheld because it contains %s", queued.id, store.plan_id, what)
     return outbox.withheld(queued, found)
 
 
-def _uncertain(state: DeliveryState, queued: QueuedAction) -> bool:
-    """Whether an earlier attempt may have reached its target."""
-    begun = state.attempts.get(queued.id)
-    return begun is not None or receipts.in_doubt(state, queued)
-
-
-def _begun(runtime: PlanRuntime, state: DeliveryState, queued: QueuedAction) -> Attempt:
-    earlier = state.attempts.get(queued.id)
-    if earlier is not None:
-        count = earlier.count
-    else:
-        count = 0
-    return Attempt(count + 1, record.iso(runtime.clock()))
-
-
-def _context(context: BridgeContext, runtime: PlanRuntime, *, uncertain: bool) -> BridgeContext:
-    """Return the context of one delivery."""
-    return dataclasses.replace(context, now=runtime.clock(), plan=runtime.tracked, uncertain=uncertain)
+def _with_attempts(state: DeliveryState, sending: Sequence[QueuedAction], now: datetime) -> DeliveryState:
+    """Return a bridge's state with one more attempt of each action."""
+    attempts = dict(state.attempts)
+    for queued in sending:
+        earlier = state.attempts.get(queued.id, Attempt(0, ""))
+        attempts[queued.id] = Attempt(earlier.count + 1, record.iso(now))
+    return replace(state, attempts=attempts)
 
 
 async def _send(
-    runtime: PlanRuntime, bridge: LoadedBridge, batch: Sequence[QueuedAction], context: BridgeContext
+    store: EventStore, bridge: LoadedBridge, batch: Sequence[QueuedAction], context: BridgeContext
 ) -> list[tuple[QueuedAction, Result]] | None:
-    """Hand the actions to the bridge and return what became of each; None where it failed on several at once."""
-    actions = {queued.id: _action(runtime, queued) for queued in batch}
-    readable = [action for action in actions.values() if action is not None]
+    """Hand the actions to the bridge and return what became of each; None where it failed on several at once.
+
+    Each action has the commit that earlier attempts were about.
+    """
+    readable = []
+    for queued in batch:
+        action = store.action(queued.position)
+        if action is not None:
+            readable.append(replace(action, payload=outbox.keep_commit(action.payload, queued.commit)))
     results = await _results(bridge, readable, context)
     if results is None:
         return None
     found = {action.id: result for action, result in zip(readable, results, strict=True)}
     lost = Refused("its line in actions.jsonl cannot be read; `prloom doctor` names it")
     return [(queued, found.get(queued.id, lost)) for queued in batch]
-
-
-def _action(runtime: PlanRuntime, queued: QueuedAction) -> Action | None:
-    """Return the action with the commit that earlier attempts were about; None where it cannot be read."""
-    action = runtime.event_store.action(queued.position)
-    if action is None:
-        return None
-    return replace(action, payload=commits.kept(action.payload, queued.commit))
 
 
 async def _results(bridge: LoadedBridge, actions: Sequence[Action], context: BridgeContext) -> Sequence[Result] | None:
@@ -192,54 +223,40 @@ async def _bounded(sending: Awaitable[object]) -> object:
         return Refused(text, retryable=True, unknown=True)
 
 
-def _settle(runtime: PlanRuntime, bridge: str, results: Sequence[tuple[QueuedAction, Result]]) -> None:
+def _settle(
+    store: EventStore, local: SafeDir, bridge: str, results: Sequence[tuple[QueuedAction, Result]], policy: Backoff
+) -> None:
     """Write the receipts first and then decide: a receipt alone is enough to know that the action arrived."""
-    before = state = receipts.load(runtime.local, bridge, runtime.clock())
+    before = state = receipts.load(local, bridge, store.clock())
     decided: list[DeliveryChange] = []
     for sent, result in results:
-        queued = runtime.event_store.state.queue.get(sent.id, sent)
+        queued = store.state.queue.get(sent.id, sent)
         if isinstance(result, Delivered):
-            receipt = Receipt(queued.id, record.iso(runtime.clock()), result.url, result.remote_id)
+            receipt = Receipt(queued.id, record.iso(store.clock()), result.url, result.remote_id)
             state = outbox.receipted(state, receipt)
             decided.append(outbox.delivered(queued, receipt))
             continue
         if not result.unknown:
             kept = {key: attempt for key, attempt in state.attempts.items() if key != queued.id}
             state = replace(state, attempts=kept)
-        decided.append(_refusal(runtime, queued, result))
+        decided.append(_refusal(store, queued, result, policy))
     if state is not before:
-        receipts.save(runtime.local, bridge, state)
-    _decide(runtime, bridge, *decided)
+        receipts.save(local, bridge, state)
+    store.commit("deliver", bridge, deliveries=tuple(decided))
 
 
-def _refusal(runtime: PlanRuntime, queued: QueuedAction, result: Refused) -> DeliveryChange:
+def _refusal(store: EventStore, queued: QueuedAction, result: Refused, policy: Backoff) -> DeliveryChange:
     delivery = outbox.refused(
         queued,
         secret_scan.masked(result.error),
         retryable=result.retryable,
         retry_after=result.retry_after,
-        now=runtime.clock(),
-        policy=runtime.rules.backoff,
-        commit=commits.read(result.commit),
+        now=store.clock(),
+        policy=policy,
+        commit=naming.commit_id(result.commit),
     )
+    level = logging.WARNING
     if queued.courtesy:
         level = logging.INFO
-    else:
-        level = logging.WARNING
-    log.log(level, "action %s of plan %s: %s: %s", queued.id, runtime.id, delivery.state, result.error)
+    log.log(level, "action %s of plan %s: %s: %s", queued.id, store.plan_id, delivery.state, result.error)
     return delivery
-
-
-def fail_unclaimed(runtime: PlanRuntime, batch: Sequence[QueuedAction]) -> None:
-    """Decide actions whose target no bridge claims: failed, visible, not retried."""
-    now, policy = runtime.clock(), runtime.rules.backoff
-    decided = []
-    for queued in batch:
-        remedy = f"enable one in prloom.toml, then `prloom retry {queued.id}`"
-        error = f"no bridge claims the target {queued.target!r}; {remedy}"
-        decided.append(outbox.refused(queued, error, retryable=False, retry_after=None, now=now, policy=policy))
-    _decide(runtime, NOBODY, *decided)
-
-
-def _decide(runtime: PlanRuntime, by: str, *deliveries: DeliveryChange) -> None:
-    runtime.event_store.commit("deliver", by, deliveries=deliveries)

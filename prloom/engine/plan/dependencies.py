@@ -1,33 +1,43 @@
-"""What a plan's work is handed to: the plugins, the bridges, the agents, and whoever runs what takes time."""
+"""Describe what the work on a plan uses: plugins, bridges, agents, and the tasks that run beside everything else."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+import asyncio
+import logging
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from prloom import errors
 from prloom.api.bridge import BridgeContext
 from prloom.api.context import Services
+from prloom.core import acknowledgements
 from prloom.core.dispatch import RunTriage
-from prloom.engine.plan.delivery_limiter import DeliveryLimiter
 from prloom.engine.plan.plugin_set import PluginSet
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
+from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridges
+from prloom.model.state import DispatchState
+
+log = logging.getLogger(__name__)
+
+PATIENCE = timedelta(seconds=5)
+"""How long the end of what was cancelled is waited for."""
+
+AT_ONCE = 8
+"""Actions that are under way through one bridge: one that hangs keeps no other waiting, and none waits for hundreds."""
 
 Job = Callable[[], Coroutine[Any, Any, None]]
 """Something that takes time; it begins when it is called."""
 
-Spawn = Callable[[PlanRuntime, Job], None]
-"""Runs a job beside everything else; when it is over, the plan is worked through again."""
-
 
 class Triager(Protocol):
-    """Lets agents deal with events, and finds out what became of runs that nobody here has begun."""
+    """Runs agents on events, and finds out what became of the runs of an earlier dispatcher."""
 
-    def turn(self) -> AbstractAsyncContextManager[object]:
+    def slot(self) -> AbstractAsyncContextManager[object]:
         """Wait until one more agent may run."""
 
     async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:
@@ -36,41 +46,153 @@ class Triager(Protocol):
     async def recover(self, runtime: PlanRuntime, run: str, event_ids: tuple[str, ...]) -> None:
         """Settle a run that an earlier dispatcher began, or one whose job has failed."""
 
-    def sweep(self, runtime: PlanRuntime) -> None:
+    def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
         """End the runs that an earlier dispatcher began for hooks: nobody waits for them any more."""
 
     def services(self, runtime: PlanRuntime) -> Services:
         """Return what a hook of this plan may ask for."""
 
 
+class DeliveryLimiter:
+    """Limits how many actions are under way through each bridge.
+
+    A bridge sends one request after another, at times with a pause between. So at most one acknowledgement, which has
+    low priority, is under way, and it begins only while nothing else is: a reply waits for one of them at most.
+    """
+
+    def __init__(self) -> None:
+        self._others: Counter[str] = Counter()
+        self._room: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(AT_ONCE))
+        self._low: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._free: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._sent: dict[str, tuple[datetime, ...]] = {}
+
+    @asynccontextmanager
+    async def slot(self, bridge: str, *, low_priority: bool) -> AsyncIterator[None]:
+        """Wait until there is room; with low priority, until nothing else waits or is on its way."""
+        if low_priority:
+            async with self._low[bridge]:
+                while self._others[bridge]:
+                    self._free[bridge].clear()
+                    await self._free[bridge].wait()
+                yield
+            return
+        self._others[bridge] += 1
+        try:
+            async with self._room[bridge]:
+                yield
+        finally:
+            self._others[bridge] -= 1
+            self._free[bridge].set()
+
+    def count(self, bridge: str, now: datetime) -> bool:
+        """Count one more acknowledgement, and return whether it may be sent: few are, to leave room for the others."""
+        sent = acknowledgements.lately(self._sent.get(bridge, ()), now)
+        if not acknowledgements.may_be_sent(sent, now):
+            return False
+        self._sent[bridge] = (*sent, now)
+        return True
+
+
+class BackgroundTasks:
+    """The jobs that run beside everything else; `on_end` is called at the end of each, with its plan's id."""
+
+    def __init__(self, on_end: Callable[[str | None], None], *, patience: timedelta = PATIENCE) -> None:
+        self._on_end = on_end
+        self._patience = patience
+        self._tasks: dict[asyncio.Task[None], PlanRuntime | None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._tasks)
+
+    def spawn(self, runtime: PlanRuntime | None, job: Job) -> None:
+        """Begin a job for a plan, or for none; if it fails, its plan does, and no other."""
+        task = asyncio.get_running_loop().create_task(_run(runtime, job))
+        self._tasks[task] = runtime
+        task.add_done_callback(self._done)
+
+    def begin(self, runtime: PlanRuntime, event_ids: Collection[str], job: Job) -> None:
+        """Begin a job on events, which are under way from now on until it ends."""
+        runtime.in_flight.event_ids.update(event_ids)
+
+        async def run() -> None:
+            with runtime.in_flight.working_on(event_ids):
+                await job()
+
+        self.spawn(runtime, run)
+
+    async def wait(self) -> None:
+        """Wait until one of the jobs has ended."""
+        await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+
+    def cancel(self, runtime: PlanRuntime) -> None:
+        """End the jobs of a plan that is gone."""
+        for task in [task for task, of in self._tasks.items() if of is runtime]:
+            task.cancel()
+
+    async def end(self) -> None:
+        """End everything; leave alone what does not end although it was cancelled."""
+        ending = list(self._tasks)
+        for task in ending:
+            task.cancel()
+        if ending:
+            _, stuck = await asyncio.wait(ending, timeout=self._patience.total_seconds())
+            for task in stuck:
+                log.warning("%r does not end; prloom no longer waits for it", task.get_coro())
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        runtime = self._tasks.pop(task)
+        plan_id = None
+        if runtime is not None:
+            plan_id = runtime.id
+        self._on_end(plan_id)
+
+
+async def _run(runtime: PlanRuntime | None, job: Job) -> None:
+    name = "dispatcher"
+    then = "the dispatcher continues without it"
+    if runtime is not None:
+        name = f"plan {runtime.id}"
+        then = f"{name} is tried again later"
+    try:
+        await job()
+    except PrloomError as error:
+        message = str(error)
+        log.warning("%s: %s", name, message)
+    except Exception as error:  # noqa: BLE001 - `errors.log_failure` logs it
+        message = errors.log_failure(log, error, then)
+    else:
+        return
+    if runtime is not None:
+        runtime.fail(message)
+
+
+@dataclass(frozen=True)
+class BridgeAccess:
+    """The bridges, and what a call of one of them needs.
+
+    `secrets` returns values that must not get out by a bridge. `look_up` decides a held event by its author's
+    permission.
+    """
+
+    loaded: LoadedBridges
+    context: Callable[[str], BridgeContext]
+    secrets: Callable[[str], Awaitable[Mapping[str, str]]]
+    look_up: Callable[[PlanRuntime, str], Coroutine[Any, Any, None]]
+    limiter: DeliveryLimiter
+
+
 @dataclass(frozen=True)
 class PlanDependencies:
-    """Who does what a plan asks for.
+    """What the work on a plan uses.
 
     Without agents, events are done with once every plugin has seen them. What is due later than `horizon` is left to
-    another time; without one, whatever is due is done. `secrets` are values that must not get out by a bridge.
+    another time; without one, whatever is due is done.
     """
 
     plugin_set: PluginSet
-    bridges: LoadedBridges
+    bridges: BridgeAccess
     triager: Triager
-    context: Callable[[str], BridgeContext]
-    lookup: Callable[[PlanRuntime, str], Coroutine[Any, Any, None]]
-    spawn: Spawn
-    secrets: Callable[[str], Awaitable[Mapping[str, str]]]
-    turns: DeliveryLimiter
+    tasks: BackgroundTasks
     agents: bool = True
     horizon: datetime | None = None
-
-    def begin(self, runtime: PlanRuntime, ids: Iterable[str], job: Job) -> None:
-        """Begin a job on events, which are in its hands from now on."""
-        runtime.busy |= set(ids)
-        self.spawn(runtime, partial(self.hold, runtime, tuple(ids), job))
-
-    async def hold(self, runtime: PlanRuntime, ids: tuple[str, ...], job: Job) -> None:
-        """Do a job on events; when it is over, however, they are in nobody's hands."""
-        runtime.busy |= set(ids)
-        try:
-            await job()
-        finally:
-            runtime.busy -= set(ids)

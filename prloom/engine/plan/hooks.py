@@ -6,43 +6,44 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 from prloom import errors
 from prloom.api.context import Services
+from prloom.backoff import SHORTEST
 from prloom.core import breaker, hook_results
-from prloom.core.backoff import SHORTEST
 from prloom.core.dispatch import RunHook
-from prloom.core.hook_results import OnError
-from prloom.engine.bus.event_store import TooLongError
+from prloom.engine.bus.event_store import EventStore, TooLongError
 from prloom.engine.bus.plan_text import fingerprint
+from prloom.engine.bus.stores import PluginStores
 from prloom.engine.plan.plugin_set import RunningPlugin
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.extensions.host.interface import HookFailed
 from prloom.model import record
 from prloom.model.decision import PlanText, StateWrite
 from prloom.model.event import Event
 from prloom.model.hook import HookCall, Outcome
+from prloom.model.plan import Plan
 
 log = logging.getLogger(__name__)
 
-_OFTEN = 3
-"""Runs that may be overtaken by other writers, or fall with another call, before one runs with the gate closed."""
+_RERUNS = 3
+"""Runs that may be overtaken by other writers, or fail with another call, before one runs with the gate closed."""
 
-_SOON = timedelta(seconds=5)
+_RESTART_TIME = timedelta(seconds=5)
 """A plugin's process that is started again within this time is waited for."""
 
 
 async def run_hook(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, services: Services) -> None:
-    """Show events to a plugin's hook, and commit the outcome, its failure or its wait."""
+    """Run a plugin's hook on events, and commit the outcome, its failure or its wait."""
     if plugin.breaker.off_until is None:
         await _attempt(runtime, step, plugin, services)
         return
     async with plugin.trial:  # when its time is over, one call finds out for all whether it works again
         off_until, now = plugin.breaker.off_until, runtime.clock()
-        waiting = [event for event in step.event_ids if breaker.off(plugin.breaker, now, _named(runtime, event))]
+        waiting = [each for each in step.event_ids if breaker.off(plugin.breaker, now, f"{runtime.id}/{each}")]
         if waiting and off_until is not None:
             reason = f"{plugin.key} is switched off: {plugin.breaker.reason}"
             # The others, if there are any, are shown again without these.
@@ -51,53 +52,39 @@ async def run_hook(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, s
             await _attempt(runtime, step, plugin, services)
 
 
-def _named(runtime: PlanRuntime, event_id: str) -> str:
-    """Return the name of an event among those of all plans."""
-    return f"{runtime.id}/{event_id}"
-
-
 async def _attempt(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, services: Services) -> None:
     started = time.monotonic()
     try:
         await _run(runtime, step, plugin, services, started=started)
     except HookFailed as failure:
-        if failure.kind == "waiting":  # nobody was asked, so nobody has failed
+        if failure.kind == "waiting":  # the hook was not called, so it has not failed
             _fail(runtime, step, plugin, plugin.unnamed(failure), retry_after=failure.retry_after or SHORTEST)
             return
-        suspected = runtime.suspects.issuperset(step.event_ids)
+        suspected = runtime.in_flight.suspects.issuperset(step.event_ids)
         if len(step.event_ids) > 1 or (failure.kind == "died" and not suspected):
             log.warning("plugin %s: %s; prloom now shows it the events one by one", plugin.key, plugin.unnamed(failure))
-            _suspect(runtime, step, deadly=failure.kind == "died")
+            # With several at once, the one that it fails on is not known. Where the process died, not even the call is.
+            opened = runtime.event_store.state.open.keys() & set(step.event_ids)
+            runtime.in_flight.isolated |= opened
+            if failure.kind == "died":
+                runtime.in_flight.suspects |= opened
             return
         what = f"{step.hook} failed on {', '.join(step.event_ids)}: {plugin.unnamed(failure)}"
-        plugin.failed(what, runtime.clock(), _named(runtime, step.event_ids[0]))
+        plugin.failed(what, runtime.clock(), f"{runtime.id}/{step.event_ids[0]}")
         _fail(runtime, step, plugin, plugin.unnamed(failure), duration_ms=_ms(started))
     else:
         plugin.worked()
 
 
-def _suspect(runtime: PlanRuntime, step: RunHook, *, deadly: bool) -> None:
-    """Have each event shown once more, alone: in company, the guilty one is not known.
-
-    Of a process that died not even the call is known: what may have been its end is shown while no other call runs.
-    """
-    there = set(step.event_ids) & runtime.event_store.state.open.keys()
-    runtime.alone |= there
-    if deadly:
-        runtime.suspects |= there
-    else:
-        runtime.suspects |= set()
-
-
 async def _run(
     runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, services: Services, *, started: float
 ) -> None:
-    """Run the hook until its outcome stands: again where another writer was faster, or where it fell with another."""
+    """Run the hook until its outcome is committed: again if another writer was faster, or another call failed."""
     again = 0
     while True:
-        closed = again >= _OFTEN or runtime.suspects.issuperset(step.event_ids)
-        async with _passage(plugin, closed=closed):
-            events = _texts(runtime, step)
+        closed = again >= _RERUNS or runtime.in_flight.suspects.issuperset(step.event_ids)
+        async with _gate_passed(plugin, closed=closed):
+            events = _still_pending(runtime.event_store, step.event_ids)
             if not events:  # superseded or dropped meanwhile
                 return
             call = _call(runtime, step, plugin, events)
@@ -120,11 +107,11 @@ def _pause(failure: HookFailed, *, others: int, again: int) -> timedelta:
 
     `others` are the calls beside it of which one may be what the process died of, if it ran with the gate closed.
     """
-    soon = failure.retry_after is not None and failure.retry_after <= _SOON
-    if failure.kind == "waiting" and soon and again < 2 * _OFTEN:
+    soon = failure.retry_after is not None and failure.retry_after <= _RESTART_TIME
+    if failure.kind == "waiting" and soon and again < 2 * _RERUNS:
         return failure.retry_after or SHORTEST
-    fell_with_another = failure.kind == "died" and others > 0 and again < _OFTEN
-    if failure.collateral or fell_with_another:
+    failed_with_another = failure.kind == "died" and others > 0 and again < _RERUNS
+    if failure.collateral or failed_with_another:
         return timedelta(0)
     raise failure
 
@@ -146,7 +133,7 @@ async def _outcome(plugin: RunningPlugin, call: HookCall, services: Services, li
 
 
 @contextlib.asynccontextmanager
-async def _passage(plugin: RunningPlugin, *, closed: bool) -> AsyncIterator[None]:
+async def _gate_passed(plugin: RunningPlugin, *, closed: bool) -> AsyncIterator[None]:
     """Pass the plugin's gate; where `closed`, keep it shut behind us, so that no other call begins meanwhile."""
     async with plugin.gate:
         if closed:
@@ -159,11 +146,11 @@ async def _passage(plugin: RunningPlugin, *, closed: bool) -> AsyncIterator[None
         plugin.inside -= 1
 
 
-def _texts(runtime: PlanRuntime, step: RunHook) -> tuple[Event, ...]:
-    """Return the texts of the step's events that still wait for this."""
-    opened = [runtime.event_store.state.open.get(event_id) for event_id in step.event_ids]
-    texts = [runtime.event_store.texts.of(event) for event in opened if event is not None and event.state == "pending"]
-    return tuple(text for text in texts if text is not None)
+def _still_pending(store: EventStore, event_ids: Iterable[str]) -> tuple[Event, ...]:
+    """Return those of the events that still wait for a hook."""
+    opened = [store.state.open.get(event_id) for event_id in event_ids]
+    events = [store.texts.of(event) for event in opened if event is not None and event.state == "pending"]
+    return tuple(event for event in events if event is not None)
 
 
 def _call(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, events: tuple[Event, ...]) -> HookCall:
@@ -173,23 +160,30 @@ def _call(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, events: tu
     return HookCall(
         hook=step.hook,
         plan_id=runtime.id,
-        repo_root=str(runtime.repo_root),
-        worktree=str(runtime.worktree),
+        repo_root=str(runtime.folders.repo_root),
+        worktree=str(runtime.folders.worktree),
         now=record.iso(runtime.clock()),
         plan=runtime.text.read(),
         events=events,
         deferrals={event_id: wait for event_id, wait in waits.items() if wait is not None},
         vouched=tuple(event_id for event_id in waits if state[event_id].vouched),
         state=runtime.stores.get(plugin.key).values,
-        global_state=runtime.shared.get(plugin.key).values,
-        change_request_ref=runtime.change_request_ref,
+        global_state=runtime.shared_stores.get(plugin.key).values,
+        change_request_ref=_change_request(runtime.plan),
         head=runtime.head,
     )
 
 
+def _change_request(plan: Plan) -> str | None:
+    """Return the pull request as its forge names it."""
+    if plan.url or plan.pr is None:
+        return plan.url
+    return f"#{plan.pr}"
+
+
 def _overtaken(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome: Outcome) -> bool:
-    """Whether what the hook has read was written by somebody else meanwhile, so that committing would lose that."""
-    now = {"plan": runtime.stores.get(plugin.key).values, "global": runtime.shared.get(plugin.key).values}
+    """Whether another writer changed meanwhile what the hook has read, so that committing would lose that change."""
+    now = {"plan": runtime.stores.get(plugin.key).values, "global": runtime.shared_stores.get(plugin.key).values}
     if hook_results.conflicts(outcome.writes, call, now):
         return True
     return outcome.plan is not None and runtime.text.read() != call.plan
@@ -205,33 +199,31 @@ def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome
             plugin=plugin.key,
             now=runtime.clock(),
             policy=runtime.rules.backoff,
-            plan_target=runtime.plan_target,
+            plan_target=reply_target(runtime.plan),
         )
-        if outcome.plan is None:
-            plan = None
-        else:
+        plan = None
+        if outcome.plan is not None:
             plan = PlanText(base=fingerprint(call.plan), text=outcome.plan)
         runtime.event_store.commit(
             call.hook,
             plugin.key,
             changes=settled.changes,
             actions=settled.actions,
-            writes=_writes(runtime, plugin, outcome),
+            writes=_writes({"plan": runtime.stores, "global": runtime.shared_stores}, plugin.key, outcome),
             plan=plan,
             duration_ms=duration_ms,
         )
     except (TooLongError, TypeError, ValueError) as error:
         raise HookFailed(f"plugin {plugin.key}: the result of {call.hook} cannot be saved: {error}") from error
-    runtime.clear({event.id for event in call.events})
+    runtime.in_flight.clear({event.id for event in call.events}, runtime.event_store.state.open.keys())
 
 
-def _writes(runtime: PlanRuntime, plugin: RunningPlugin, outcome: Outcome) -> tuple[StateWrite, ...]:
-    stores = {"plan": runtime.stores, "global": runtime.shared}
+def _writes(stores: Mapping[str, PluginStores], plugin: str, outcome: Outcome) -> tuple[StateWrite, ...]:
     return tuple(
         StateWrite(
-            plugin=plugin.key,
+            plugin=plugin,
             scope=write.scope,
-            version=stores[write.scope].next_version(plugin.key),
+            version=stores[write.scope].next_version(plugin),
             values=write.values,
             deleted=write.deleted,
         )
@@ -250,6 +242,9 @@ def _fail(
     retry_after: timedelta | None = None,
 ) -> None:
     """Commit a hook's failure for all events of the step."""
+    on_error = plugin.on_error
+    if runtime.plan.preset:  # which may say it otherwise
+        on_error = runtime.rules.config.plugins.settings_of(plugin.key).on_error
     changes = hook_results.settle_failure(
         step.event_ids,
         runtime.event_store.state.open,
@@ -258,19 +253,12 @@ def _fail(
         plugin=plugin.key,
         now=runtime.clock(),
         policy=runtime.rules.backoff,
-        on_error=_on_error(runtime, plugin),
+        on_error=on_error,
         retry_after=retry_after,
     )
     if changes:
         runtime.event_store.commit(step.hook, plugin.key, changes=changes, duration_ms=duration_ms)
-    runtime.clear(set(step.event_ids))
-
-
-def _on_error(runtime: PlanRuntime, plugin: RunningPlugin) -> OnError:
-    """Return what becomes of events that the plugin fails on; a plan's preset may say it otherwise."""
-    if runtime.plan.preset:
-        return runtime.rules.config.plugins.settings_of(plugin.key).on_error
-    return plugin.on_error
+    runtime.in_flight.clear(set(step.event_ids), runtime.event_store.state.open.keys())
 
 
 def _ms(started: float) -> int:

@@ -1,24 +1,22 @@
-"""Work through one plan: take in, let waits end, hand out what is to be done, deliver; never wait for any of it."""
+"""Reconcile one plan: take in events, end waits, schedule what is to be done, deliver; wait for none of it."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import deque
-from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
-from prloom.core import deferral, dispatch, outbox
+from prloom import errors
+from prloom.core import deferral, dispatch, issued, plan_file, triage
 from prloom.core.dispatch import Subscribers
-from prloom.engine import failures
-from prloom.engine.plan import admission, delivery, scheduler, todos
-from prloom.engine.plan.dependencies import PlanDependencies
+from prloom.engine.bus.event_store import EventStore
+from prloom.engine.plan import admission, delivery, scheduler
+from prloom.engine.plan.dependencies import PlanDependencies, Triager
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.event import Event
-from prloom.model.state import OpenEvent, QueuedAction
+from prloom.model.state import DispatchState, OpenEvent
 
 log = logging.getLogger(__name__)
 
@@ -29,47 +27,46 @@ LOOKUPS = 16
 """Look-ups of permissions that one plan has under way: each ends in a decision of its own."""
 
 
-def reconcile(runtime: PlanRuntime, roster: Subscribers, dependencies: PlanDependencies) -> bool:
-    """Do what can be done for the plan now; return whether to ask again, for there may be more by that."""
-    if runtime.plan.blocked or runtime.resting(runtime.clock()):
+def reconcile(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanDependencies) -> bool:
+    """Do what can be done for the plan now; return whether to reconcile it again at once, because more may follow."""
+    if runtime.plan.blocked or runtime.failure.active(runtime.clock()):
         return False
     try:
         runtime.reopen()
-        moved = _advance(runtime, roster, dependencies)
+        moved = _advance(runtime, subscribers, dependencies)
     except PrloomError as error:
         log.warning("plan %s: %s", runtime.id, error)
-        runtime.trouble(str(error))
+        runtime.fail(str(error))
         return False
-    except Exception as error:  # noqa: BLE001 - `failures.tell` logs it
-        runtime.trouble(failures.tell(log, error, f"plan {runtime.id} is tried again later"))
+    except Exception as error:  # noqa: BLE001 - `errors.log_failure` logs it
+        runtime.fail(errors.log_failure(log, error, f"plan {runtime.id} is tried again later"))
         return False
-    runtime.well()
+    runtime.succeeded()
     return moved
 
 
-def _advance(runtime: PlanRuntime, roster: Subscribers, dependencies: PlanDependencies) -> bool:
-    now = dependencies.horizon or runtime.clock()
-    moved = admission.take_in(
-        runtime, dependencies.bridges.acknowledgement, partial(_unseen, runtime, roster, dependencies)
-    )
-    if moved and runtime.event_store.unsaved < SAVED_AFTER:
-        # What more there is comes before anything is handed out, for a burst of comments is one run; but a burst so
-        # long that its decisions are saved on the way is handed out on the way, too.
+def _advance(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanDependencies) -> bool:
+    store = runtime.event_store
+    now = dependencies.horizon or store.clock()
+
+    def unobserved(event: Event) -> bool:
+        return not store.state.paused and dispatch.unseen(event, subscribers, agents=dependencies.agents)
+
+    moved = admission.take_in(runtime, dependencies.bridges.loaded.acknowledgement, unobserved)
+    if moved and store.unsaved < SAVED_AFTER:
+        # What more there is comes before anything is scheduled, for a burst of comments is one run; but a burst so
+        # long that its decisions are saved on the way is scheduled on the way, too.
         return True
-    crowded = admission.full(runtime)
-    moved |= _end_waits(runtime, now)
-    moved |= todos.resolve(runtime)
-    moved |= _recover(runtime, dependencies)
-    moved |= _look_up(runtime, dependencies, now)
-    moved |= scheduler.schedule(runtime, roster, dependencies)
-    moved |= _deliver(runtime, dependencies, now)
-    if not (moved or crowded) or runtime.event_store.unsaved >= SAVED_AFTER:  # else there is more to come at once
-        runtime.event_store.save()
+    crowded = admission.full(store.state)
+    moved |= _end_waits(store, now)
+    moved |= _resolve_todos(runtime)
+    moved |= _recover_runs(runtime, dependencies)
+    moved |= _look_up_permissions(runtime, dependencies, now)
+    moved |= scheduler.schedule(runtime, subscribers, dependencies)
+    moved |= delivery.begin(runtime, dependencies.bridges, dependencies.tasks, now)
+    if not (moved or crowded) or store.unsaved >= SAVED_AFTER:  # else there is more to come at once
+        store.save()
     return moved
-
-
-def _unseen(runtime: PlanRuntime, roster: Subscribers, dependencies: PlanDependencies, event: Event) -> bool:
-    return not runtime.paused and dispatch.unseen(event, roster, agents=dependencies.agents)
 
 
 def next_time(runtime: PlanRuntime, since: datetime) -> datetime | None:
@@ -80,10 +77,8 @@ def next_time(runtime: PlanRuntime, since: datetime) -> datetime | None:
     waits = [event.deferral for event in state.open.values() if event.deferral is not None]
     times = {min(wait.deferred_until, wait.deadline) for wait in waits}
     times |= {action.next_try for action in state.queue.values() if action.next_try and not action.failed}
-    if runtime.rest_until:
-        times |= {record.iso(runtime.rest_until)}
-    else:
-        times |= set()
+    if runtime.failure.until:
+        times.add(record.iso(runtime.failure.until))
     # Times on disk are all of one form, so that they sort as texts.
     ahead = min((time for time in times if time > record.iso(since)), default=None)
     if ahead is None:
@@ -94,104 +89,95 @@ def next_time(runtime: PlanRuntime, since: datetime) -> datetime | None:
 # ---- waits and runs that are over
 
 
-def _end_waits(runtime: PlanRuntime, now: datetime) -> bool:
-    changes = deferral.due(runtime.event_store.state.open.values(), now, clock=runtime.clock())
+def _end_waits(store: EventStore, now: datetime) -> bool:
+    changes = deferral.due(store.state.open.values(), now, clock=store.clock())
     if changes:
-        runtime.event_store.commit("wait", "prloom", changes=changes)
+        store.commit("wait", "prloom", changes=changes)
     return bool(changes)
 
 
-def _recover(runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
-    """Find out what became of the runs that are in nobody's hands: those of an earlier dispatcher, as a rule."""
+def _recover_runs(runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
+    """Find out what became of the runs that no job waits for: those of an earlier dispatcher, as a rule."""
+    state, triager = runtime.event_store.state, dependencies.triager
     found = False
-    if not runtime.swept:
-        runtime.swept = True
-        dependencies.triager.sweep(runtime)
-    for run, ids in _runs(runtime.event_store.state.open.values()).items():
-        if runtime.busy.isdisjoint(ids):
-            dependencies.begin(runtime, ids, partial(_recovering, runtime, run, ids, dependencies))
+    if not runtime.orphans_stopped:
+        runtime.orphans_stopped = True
+        triager.stop_orphans(runtime.folders, state)
+    for run, ids in _runs(state).items():
+        if runtime.in_flight.event_ids.isdisjoint(ids):
+            dependencies.tasks.begin(runtime, ids, partial(_recover_run, runtime, run, ids, triager))
             found = True
     return found
 
 
-async def _recovering(runtime: PlanRuntime, run: str, ids: tuple[str, ...], dependencies: PlanDependencies) -> None:
-    await dependencies.triager.recover(runtime, run, ids)
-    if run in _runs(runtime.event_store.state.open.values()):  # or it would be recovered again at once, and for ever
+async def _recover_run(runtime: PlanRuntime, run: str, ids: tuple[str, ...], triager: Triager) -> None:
+    await triager.recover(runtime, run, ids)
+    if run in _runs(runtime.event_store.state):  # or it would be recovered again at once, and for ever
         raise PrloomError(
             f"the result of run {run} cannot be processed; check its folder, then `prloom drop` its events, or wait"
         )
 
 
-def _runs(opened: Iterable[OpenEvent]) -> dict[str, tuple[str, ...]]:
+def _runs(state: DispatchState) -> dict[str, tuple[str, ...]]:
     """Return the agent runs that open events are in, with their events."""
     runs: dict[str, tuple[str, ...]] = {}
-    for event in opened:
+    for event in state.open.values():
         if event.run is not None:
             runs[event.run] = (*runs.get(event.run, ()), event.id)
     return runs
 
 
-def _look_up(runtime: PlanRuntime, dependencies: PlanDependencies, now: datetime) -> bool:
-    """Ask for the permissions of authors that are not known, each beside everything else."""
-    waits = [event for event in runtime.event_store.state.open.values() if event.deferral is not None]
-    held = [event for event in waits if event.state == "held" and event.id not in runtime.busy]
-    clock = runtime.clock()
-    due = [event for event in held if deferral.lookup_due(event, now, clock=clock) or _never_looked_up(event, clock)]
-    running = sum(event.state == "held" and event.id in runtime.busy for event in waits)
+def _look_up_permissions(runtime: PlanRuntime, dependencies: PlanDependencies, now: datetime) -> bool:
+    """Begin to look up the permissions of authors that are not known, each in a job of its own."""
+    clock, in_flight = runtime.clock(), runtime.in_flight.event_ids
+    due: list[OpenEvent] = []
+    running = 0
+    for event in runtime.event_store.state.open.values():
+        if event.state != "held" or event.deferral is None:
+            continue
+        if event.id in in_flight:
+            running += 1
+            continue
+        is_first = event.deferral.attempts <= 1 and deferral.lookup_due(event, clock)
+        if is_first or deferral.lookup_due(event, now, clock=clock):
+            due.append(event)
     begun = due[: max(LOOKUPS - running, 0)]
     for event in begun:
-        dependencies.begin(runtime, (event.id,), partial(dependencies.lookup, runtime, event.id))
+        look_up = partial(dependencies.bridges.look_up, runtime, event.id)
+        dependencies.tasks.begin(runtime, (event.id,), look_up)
     return bool(begun)
 
 
-def _never_looked_up(event: OpenEvent, now: datetime) -> bool:
-    return event.deferral is not None and event.deferral.attempts <= 1 and deferral.lookup_due(event, now)
+def _resolve_todos(runtime: PlanRuntime) -> bool:
+    """Commit which TODOs have ended, and which the log does not know; return whether there were any.
 
-
-# ---- what goes out
-
-
-def _deliver(runtime: PlanRuntime, dependencies: PlanDependencies, now: datetime) -> bool:
-    by_bridge: dict[tuple[str, bool], list[QueuedAction]] = {}
-    unclaimed: list[QueuedAction] = []
-    for action in outbox.ready(runtime.event_store.state.queue.values(), now, clock=runtime.clock()):
-        bridge = dependencies.bridges.claimant(action.target)
-        if bridge is None:
-            unclaimed.append(action)
-        elif (bridge.name, action.courtesy) not in runtime.delivering:
-            by_bridge.setdefault((bridge.name, action.courtesy), []).append(action)
-    for name, courtesy in sorted(by_bridge, key=lambda key: key[1]):
-        runtime.delivering.add((name, courtesy))
-        ids = [action.id for action in by_bridge[name, courtesy]]
-        dependencies.spawn(runtime, partial(_delivering, runtime, name, ids, dependencies, courtesy=courtesy))
-    if unclaimed:
-        delivery.fail_unclaimed(runtime, unclaimed[: delivery.BATCH])
-    return bool(unclaimed or by_bridge)
-
-
-TOO_MANY = "too many acknowledgements at once"
-
-
-async def _delivering(
-    runtime: PlanRuntime, name: str, action_ids: list[str], dependencies: PlanDependencies, *, courtesy: bool
-) -> None:
-    bridge = next(bridge for bridge in dependencies.bridges.loaded if bridge.name == name)
-    if courtesy:
-        turn = dependencies.turns.last
-    else:
-        turn = dependencies.turns.first
-    try:
-        batches = deque(delivery.batches(bridge, action_ids))
-        while batches:
-            batch = batches.popleft()
-            async with turn(name):
-                if courtesy and not dependencies.turns.count(name, runtime.clock()):
-                    delivery.drop(runtime, name, batch, TOO_MANY)
-                    continue
-                alone = await delivery.deliver(
-                    runtime, bridge, batch, dependencies.context(name), await dependencies.secrets(name)
-                )
-                batches.extendleft([action_id] for action_id in reversed(alone))
-                await asyncio.sleep(0)  # a bridge that never waits, such as one to a file, would hold up all else
-    finally:
-        runtime.delivering.discard((name, courtesy))
+    If the plan did not change, only its file's time is read. A file that is missing or empty says nothing: it may be
+    about to be written, or the worktree to be removed.
+    """
+    state = runtime.event_store.state
+    if state.rebase_requested and state.rebase_todo is None:  # by a prloom that only noted it
+        runtime.event_store.commit("todo", "prloom", todos=(triage.rebase_todo(runtime.id),))
+        return True
+    if not state.todos and runtime.todos_checked is not None:
+        return False
+    stamp = runtime.text.stamp()
+    if stamp is None or stamp == runtime.todos_checked:
+        return False
+    text = runtime.text.read()
+    if not text.strip():
+        return False
+    items = plan_file.todos(text)
+    done, dropped = issued.ended_todos(state.todos, items)
+    unknown = issued.unknown_todos(state.todos, items, runtime.issued.posts().todos)
+    if done or dropped or unknown:
+        runtime.event_store.commit(
+            "todo",
+            "prloom",
+            actions=issued.resolve_threads(state.todos, done, dropped),
+            todos=unknown,
+            todos_done=done,
+            todos_dropped=dropped,
+            rebase_requested=issued.rebase_requested(state.rebase_todo, dropped, unknown),
+        )
+    runtime.todos_checked = stamp
+    return bool(done or dropped or unknown)

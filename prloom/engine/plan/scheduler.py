@@ -1,148 +1,242 @@
-"""Hand out what is to be done with a plan's pending events: to a command, to a plugin's hook, to an agent."""
+"""Schedule what is to be done with a plan's pending events: a built-in command, a plugin's hook, an agent's run."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sized
+from dataclasses import dataclass
 from functools import partial
 from typing import assert_never
 
-from prloom.core import commands, dispatch, hook_results, notices
+from msgspec.structs import replace
+
+from prloom import errors
+from prloom.core import acknowledgements, commands, dispatch, hook_results, outbox, requests
+from prloom.core.activity import RunningHook
+from prloom.core.commands import SlashCommand
 from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Step, Subscribers
-from prloom.engine import failures
-from prloom.engine.plan import builtin_commands, hooks
-from prloom.engine.plan.dependencies import PlanDependencies
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.bus.event_store import EventStore
+from prloom.engine.plan import hooks
+from prloom.engine.plan.dependencies import PlanDependencies, Triager
+from prloom.engine.plan.runtime import InFlight, PlanRuntime, is_triaging, reply_target
 from prloom.errors import PrloomError
 from prloom.model import record
-from prloom.model.activity import RunningHook
-from prloom.model.decision import Change
-from prloom.model.state import OpenEvent
+from prloom.model.action import Action, Comment
+from prloom.model.decision import Change, DeliveryChange
+from prloom.model.event import Event, Target
+from prloom.model.state import DispatchState, OpenEvent
 
 log = logging.getLogger(__name__)
 
 COMMANDS = 10
 """Built-in commands that are carried out before another plan is worked through; each is a decision of its own."""
 
+UNREADABLE = "its text in events.jsonl has changed since prloom read it"
+
 HOOKS = 32
 """Hook calls that one plan has under way; the others wait, so that the plan's backlog does not hold up other plans."""
 
 
-def schedule(runtime: PlanRuntime, roster: Subscribers, dependencies: PlanDependencies) -> bool:
+def schedule(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanDependencies) -> bool:
     """Begin all that can be done with the pending events; return whether there was anything."""
-    opened, busy = runtime.event_store.state.open.values(), runtime.busy
-    pending = [event for event in opened if event.state == "pending" and event.run is None and event.id not in busy]
-    texts = [(event, runtime.event_store.texts.of(event)) for event in pending]
-    if _park_unreadable(runtime, [event for event, text in texts if text is None]):
+    store, in_flight = runtime.event_store, runtime.in_flight
+    events = _pending(store, in_flight)
+    unreadable = tuple(hook_results.park(opened.id, UNREADABLE) for opened, event in events if event is None)
+    if unreadable:
+        store.commit("intake", "prloom", changes=unreadable)
         return True
-    steps = dispatch.steps(
-        [(event, None if text is None else commands.parse(text)) for event, text in texts],
-        roster,
-        busy=busy,
-        alone=runtime.alone,
-        paused=runtime.paused,
-        triaging=runtime.in_run or runtime.awaits_agent,
-    )
-    orders = [step for step in steps if isinstance(step, RunCommand)]
-    if orders:  # a command may change what is to be done with all the others
-        steps = tuple(orders[:COMMANDS])
-    begun = [step for step in steps if _begin(runtime, step, roster, dependencies)]
+    triaging = in_flight.agent_queued or is_triaging(store.state)
+    steps = _steps(store.state, in_flight, events, subscribers, triaging=triaging)
+    built_in = tuple(step for step in steps if isinstance(step, RunCommand))
+    if built_in:  # a command may change what is to be done with all the others
+        steps = built_in[:COMMANDS]
+    begun = [step for step in steps if _begin(runtime, step, subscribers, dependencies)]
     return bool(begun)
 
 
-def _park_unreadable(runtime: PlanRuntime, unreadable: Sequence[OpenEvent]) -> bool:
-    """Leave events to a person whose text in the journal is not the one that came in."""
-    if unreadable:
-        reason = "its text in events.jsonl has changed since prloom read it"
-        runtime.event_store.commit(
-            "intake", "prloom", changes=tuple(hook_results.park(event.id, reason) for event in unreadable)
-        )
-    return bool(unreadable)
+def _pending(store: EventStore, in_flight: InFlight) -> list[tuple[OpenEvent, Event | None]]:
+    """Return the pending events that nothing works on; None for one whose line in the journal has changed."""
+    return [
+        (event, store.texts.of(event))
+        for event in store.state.open.values()
+        if event.state == "pending" and event.run is None and event.id not in in_flight.event_ids
+    ]
 
 
-def _begin(runtime: PlanRuntime, step: Step, roster: Subscribers, dependencies: PlanDependencies) -> bool:
-    """Begin a step; return False for a hook call that has to wait until others are over."""
+def _steps(
+    state: DispatchState,
+    in_flight: InFlight,
+    events: Iterable[tuple[OpenEvent, Event | None]],
+    subscribers: Subscribers,
+    *,
+    triaging: bool,
+) -> tuple[Step, ...]:
+    return dispatch.steps(
+        [(opened, commands.parse(event)) for opened, event in events if event is not None],
+        subscribers,
+        busy=in_flight.event_ids,
+        alone=in_flight.isolated,
+        paused=state.paused,
+        triaging=triaging,
+    )
+
+
+def _begin(runtime: PlanRuntime, step: Step, subscribers: Subscribers, dependencies: PlanDependencies) -> bool:
+    """Begin a step; return False for a hook call that has to wait until others have ended."""
+    store, in_flight = runtime.event_store, runtime.in_flight
     match step:
         case RunCommand(event_id=event_id):
-            _obey(runtime, event_id, dependencies)
-        case RunHook() if len(runtime.hooks_running) >= HOOKS:
+            _run_command(runtime, event_id, dependencies.plugin_set.command_help())
+        case RunHook() if len(in_flight.hooks) >= HOOKS:
             return False
         case RunHook(plugin=plugin, hook=hook, event_ids=ids):
             since = record.iso(runtime.clock())
             running = RunningHook(plan=runtime.id, plugin=plugin, hook=hook, events=ids, since=since)
-            runtime.hooks_running += (running,)
-            dependencies.begin(runtime, ids, partial(_show, runtime, step, dependencies, running))
+            in_flight.hooks += (running,)
+            dependencies.tasks.begin(runtime, ids, partial(_run_hook, runtime, step, dependencies, running))
         case CompleteNotices(event_ids=ids):
-            runtime.event_store.commit("notice", "prloom", changes=notices.finished(ids))
+            store.commit("notice", "prloom", changes=dispatch.complete_notices(ids))
         case RunTriage(event_ids=ids) if not dependencies.agents:
-            _finish(runtime, ids)
+            store.commit("onGlobalEvent", "prloom", changes=tuple(_shown_to_all(event_id) for event_id in ids))
         case RunTriage():
-            runtime.awaits_agent = True
-            dependencies.spawn(runtime, partial(_triage, runtime, roster, dependencies))
+            in_flight.agent_queued = True
+            dependencies.tasks.spawn(runtime, partial(_run_triage, runtime, subscribers, dependencies.triager))
         case _:
             assert_never(step)
     return True
 
 
-async def _show(runtime: PlanRuntime, step: RunHook, dependencies: PlanDependencies, running: RunningHook) -> None:
+async def _run_hook(runtime: PlanRuntime, step: RunHook, dependencies: PlanDependencies, running: RunningHook) -> None:
+    plugin, services = dependencies.plugin_set[step.plugin], dependencies.triager.services(runtime)
     try:
-        await hooks.run_hook(
-            runtime, step, dependencies.plugin_set[step.plugin], dependencies.triager.services(runtime)
-        )
+        await hooks.run_hook(runtime, step, plugin, services)
     finally:
-        runtime.hooks_running = tuple(each for each in runtime.hooks_running if each is not running)
+        runtime.in_flight.hooks = tuple(each for each in runtime.in_flight.hooks if each is not running)
 
 
-def _obey(runtime: PlanRuntime, event_id: str, dependencies: PlanDependencies) -> None:
-    opened = runtime.event_store.state.open[event_id]
-    event = runtime.event_store.texts.of(opened)
+def _shown_to_all(event_id: str) -> Change:
+    """Return the end of an event that concerns the whole repository: every plugin saw it, and no agent does."""
+    return Change(event_id=event_id, verdict="handled", state="handled", reason="shown to every plugin")
+
+
+async def _run_triage(runtime: PlanRuntime, subscribers: Subscribers, triager: Triager) -> None:
+    """Wait for a slot, and let an agent triage all that is ready by then: a burst of comments is one run."""
+    in_flight = runtime.in_flight
+    try:
+        async with triager.slot():
+            if runtime.failure.active(runtime.clock()):
+                return
+            state, events = runtime.event_store.state, _pending(runtime.event_store, in_flight)
+            steps = _steps(state, in_flight, events, subscribers, triaging=is_triaging(state))
+            step = next((step for step in steps if isinstance(step, RunTriage)), None)
+            if step is not None:
+                with in_flight.working_on(step.event_ids):
+                    await triager.triage(runtime, step)
+    finally:
+        in_flight.agent_queued = False
+
+
+# ---- the built-in commands
+
+
+@dataclass(frozen=True)
+class CommandReply:
+    """The text that answers a command, and what the command changes."""
+
+    text: str
+    changes: tuple[Change, ...] = ()
+    deliveries: tuple[DeliveryChange, ...] = ()
+    paused: bool | None = None
+
+
+def _run_command(runtime: PlanRuntime, event_id: str, plugin_commands: Mapping[str, str]) -> None:
+    """Carry out the built-in command of a comment; park the comment if that fails."""
+    store = runtime.event_store
+    event = store.texts.of(store.state.open[event_id])
     if event is None:
-        command = None
-    else:
-        command = commands.parse(event)
-    if event is None or command is None:
+        return
+    command = commands.parse(event)
+    if command is None:
         return
     try:
-        builtin_commands.run_command(runtime, event, command, dependencies.plugin_set.command_help())
+        _answer_command(store, event, command, plugin_commands, reply_target(runtime.plan))
     except PrloomError:
         raise
     except Exception as error:  # noqa: BLE001 - this one event must not keep all others from being worked on
-        reason = failures.tell(log, error, f"event {event_id} of plan {runtime.id} is parked")
-        runtime.event_store.commit("command", "prloom", changes=(hook_results.park(event_id, reason),))
+        reason = errors.log_failure(log, error, f"event {event_id} of plan {runtime.id} is parked")
+        store.commit("command", "prloom", changes=(hook_results.park(event_id, reason),))
 
 
-def _finish(runtime: PlanRuntime, ids: tuple[str, ...]) -> None:
-    """End events that concern the whole repository once every plugin has seen them: no agent looks at them."""
-    changes = tuple(
-        Change(event_id=event_id, verdict="handled", state="handled", reason="shown to every plugin")
-        for event_id in ids
+def _answer_command(
+    store: EventStore, event: Event, command: SlashCommand, plugin_commands: Mapping[str, str], target: Target
+) -> None:
+    """Carry out a command and queue its answer, by one decision."""
+    reply = _reply(store.state, event, command, plugin_commands)
+    opened = store.state.open[event.id]
+    answer = Action(
+        id=outbox.action_id(event.id, "prloom", opened.actions),
+        target=event.reply_to or target,
+        payload=Comment(reply.text),
+        related_event_id=event.id,
     )
-    runtime.event_store.commit("onGlobalEvent", "prloom", changes=changes)
-
-
-async def _triage(runtime: PlanRuntime, roster: Subscribers, dependencies: PlanDependencies) -> None:
-    """Wait for an agent's turn, and let it deal with all that is ready by then: a burst of comments is one run."""
-    try:
-        async with dependencies.triager.turn():
-            if runtime.resting(runtime.clock()):
-                step = None
-            else:
-                step = _batch(runtime, roster)
-            if step is not None:
-                await dependencies.hold(runtime, step.event_ids, partial(dependencies.triager.triage, runtime, step))
-    finally:
-        runtime.awaits_agent = False
-
-
-def _batch(runtime: PlanRuntime, roster: Subscribers) -> RunTriage | None:
-    pending = [event for event in runtime.event_store.state.open.values() if event.state == "pending"]
-    texts = [(event, runtime.event_store.texts.of(event)) for event in pending]
-    steps = dispatch.steps(
-        [(event, commands.parse(text)) for event, text in texts if text is not None],
-        roster,
-        busy=runtime.busy,
-        alone=runtime.alone,
-        paused=runtime.paused,
-        triaging=runtime.in_run,
+    done = Change(event_id=event.id, verdict="handled", state="handled", reason=f"/prloom {command.built_in}".strip())
+    signs = acknowledgements.owed(reply.changes, store.state)
+    store.commit(
+        "command",
+        "prloom",
+        changes=(*reply.changes, done),
+        actions=(answer, *signs),
+        courtesies=tuple(action.id for action in signs),
+        deliveries=reply.deliveries,
+        paused=reply.paused,
     )
-    return next((step for step in steps if isinstance(step, RunTriage)), None)
+
+
+def _reply(
+    state: DispatchState, event: Event, command: SlashCommand, plugin_commands: Mapping[str, str]
+) -> CommandReply:
+    match command.built_in:
+        case "status":  # the question itself is none of what waits
+            others = replace(state, open=record.without(state.open, event.id))
+            return CommandReply(commands.status_text(others))
+        case "retry":
+            return _retry(state)
+        case "approve":
+            return _approve(state, event, command)
+        case "pause":
+            return CommandReply("Paused. `/prloom resume` resumes work.", paused=True)
+        case "resume":
+            return CommandReply("Resumed.", paused=False)
+        case "help":
+            return CommandReply(commands.help_text(plugin_commands))
+        case _:
+            word = "".join(command.words[:1])
+            return CommandReply(f"There is no command `{_plain(word)}`.\n\n{commands.help_text(plugin_commands)}")
+
+
+def _retry(state: DispatchState) -> CommandReply:
+    changes = requests.retried(state.open.values())
+    revived = tuple(outbox.revived(action) for action in state.queue.values() if action.failed)
+    text = f"Retrying {_counted(changes, 'event')} and {_counted(revived, 'failed action')}."
+    return CommandReply(text, changes, revived)
+
+
+def _approve(state: DispatchState, event: Event, command: SlashCommand) -> CommandReply:
+    held = commands.held_before(event, state.open.values(), command.words[1:])
+    by = "by the operator"
+    if event.author:
+        by = f"by {event.author.login}"
+    changes = requests.vouched(held, by)
+    text = "There is no held comment to approve."
+    if changes:
+        text = f"Approved {_counted(changes, 'held comment')}."
+    return CommandReply(text, changes)
+
+
+def _counted(things: Sized, what: str) -> str:
+    return f"{len(things)} {what}{'' if len(things) == 1 else 's'}"
+
+
+def _plain(word: str) -> str:
+    """Return a word from a comment so that it cannot do anything in Markdown."""
+    return "".join(letter for letter in word if letter.isalnum() or letter in "-_")[:40]

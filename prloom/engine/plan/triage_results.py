@@ -1,16 +1,21 @@
-"""Commit what an agent's run came to: its answer, its failure, or the wait for its usage limit."""
+"""Commit the result of an agent's run: its answer, its failure, or the wait for its usage limit."""
 
 from __future__ import annotations
 
-from prloom.agents.agent import RunResult, Trouble
-from prloom.core import hook_results, triage, usage_limits
-from prloom.core.usage_limits import UsageLimit
-from prloom.engine.plan.runtime import PlanRuntime
-from prloom.model.decision import Change
-from prloom.model.event import Event
-from prloom.model.record import Json
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-_SPEECHLESS: tuple[Trouble, ...] = ("empty", "no_result")
+from prloom.agents.agent import RunResult, Trouble
+from prloom.backoff import Backoff
+from prloom.core import breaker, hook_results, triage
+from prloom.core.breaker import UsageLimit
+from prloom.engine.bus.event_store import EventStore
+from prloom.model.decision import Change
+from prloom.model.event import Event, Target
+from prloom.model.record import Json
+from prloom.model.state import OpenEvent
+
+_SILENT: tuple[Trouble, ...] = ("empty", "no_result")
 """What a program came to that ended well and said nothing; it may have written its answer into the file."""
 
 _BY_TEXT: tuple[Trouble, ...] = ("turns", "timeout", "silence", "output", "empty", "no_result", "error", "lost")
@@ -19,85 +24,99 @@ _BY_TEXT: tuple[Trouble, ...] = ("turns", "timeout", "silence", "output", "empty
 Of the rest, it is certain that it has nothing to do with it.
 """
 
-_LOST = "its text in events.jsonl has changed since prloom read it"
+_CHANGED = "its text in events.jsonl has changed since prloom read it"
 
 
-def fail(runtime: PlanRuntime, run_id: str, batch: tuple[Event, ...], reason: str, *, by: str = "prloom") -> None:
-    """Commit the failure of a run that never began: nobody's text is at fault, so the batch stays together."""
-    opened = runtime.event_store.state.open
-    now, policy = runtime.clock(), runtime.rules.backoff
-    live = [opened[event.id] for event in batch if event.id in opened and opened[event.id].state == "pending"]
-    changes = tuple(triage.failed(event, reason, now=now, policy=policy, alone=False) for event in live)
-    runtime.event_store.commit(triage.OWNER, by, changes=changes, run=run_id)
+Batch = tuple[Event, ...]
 
 
-def hold(runtime: PlanRuntime, run_id: str, by: str, batch: tuple[Event, ...], limit: UsageLimit) -> None:
-    """Commit the wait of events for a usage limit that a run of the same program has met before."""
-    opened = runtime.event_store.state.open
-    now, policy = runtime.clock(), runtime.rules.backoff
-    live = [opened[event.id] for event in batch if event.id in opened and opened[event.id].state == "pending"]
-    changes = tuple(usage_limits.wait(event, limit, now=now, policy=policy) for event in live)
-    runtime.event_store.commit(triage.OWNER, by, changes=changes, run=run_id)
+@dataclass(frozen=True)
+class TriageRun:
+    """Commits the results of one run of an agent, which the log names as `by`.
+
+    `target` is where answers go that belong to no thread.
+    """
+
+    store: EventStore
+    policy: Backoff
+    target: Target
+    id: str
+    by: str
+
+    def fail(self, batch: Batch, reason: str) -> None:
+        """Commit the failure of a run that never began: no text is at fault, so the batch stays together."""
+        now, policy = self.store.clock(), self.policy
+        changes = [triage.failed(event, reason, now=now, policy=policy, alone=False) for event in self._pending(batch)]
+        self._commit(changes)
+
+    def wait_for_limit(self, batch: Batch, limit: UsageLimit) -> None:
+        """Commit the wait of events for a usage limit that a run of the same program has met before."""
+        now, policy = self.store.clock(), self.policy
+        waits = [breaker.wait_for_limit(event, limit, now=now, policy=policy) for event in self._pending(batch)]
+        self._commit(waits)
+
+    def settle(self, result: RunResult, answer_file: str | None) -> None:
+        """Commit what the run came to for the events that are still in it."""
+        found = None
+        if answer_file:
+            found = triage.find(answer_file)
+        if result.status == "ok" or (result.trouble in _SILENT and found is not None):
+            if found is None:
+                found = triage.find(result.message)
+            self._settle_answer(result, found)
+            return
+        live = [event for event in self.store.state.open.values() if event.run == self.id]
+        now, policy = self.store.clock(), self.policy
+        reason = f"{self.by}: {result.error or result.trouble or 'the run failed'} (run {self.id})"
+        if result.status == "interrupted":
+            changes = [Change(event_id=e.id, verdict="cut_short", state="pending", reason=reason) for e in live]
+        elif result.status == "limited":
+            limit = breaker.limit_met(reason, result.retry_at, now)
+            changes = [breaker.wait_for_limit(event, limit, now=now, policy=policy) for event in live]
+        else:
+            # One of the texts may be what the run failed on: it must not go on spoiling the runs of the others.
+            alone = len(live) > 1 and result.trouble in _BY_TEXT
+            changes = [triage.failed(event, reason, now=now, policy=policy, alone=alone) for event in live]
+        self._commit(changes, note=_usage(result))
+
+    def _settle_answer(self, result: RunResult, answer: Json) -> None:
+        opened = self.store.state.open
+        texts = {event.id: self.store.texts.of(event) for event in opened.values() if event.run == self.id}
+        batch = tuple(text for text in texts.values() if text is not None)
+        settled = triage.settle(
+            triage.read(answer, tuple(event.id for event in batch)),
+            batch,
+            opened,
+            now=self.store.clock(),
+            policy=self.policy,
+            plan_target=self.target,
+            rebase_open=self.store.state.rebase_todo is not None,
+        )
+        changed = tuple(hook_results.park(event_id, _CHANGED) for event_id, text in texts.items() if text is None)
+        self.store.commit(
+            triage.OWNER,
+            self.by,
+            changes=(*settled.changes, *changed),
+            actions=settled.actions,
+            todos=settled.todos,
+            rebase_requested=settled.rebase_requested or None,
+            run=self.id,
+            note=_usage(result),
+        )
+
+    def _pending(self, batch: Batch) -> list[OpenEvent]:
+        opened = [self.store.state.open.get(event.id) for event in batch]
+        return [event for event in opened if event is not None and event.state == "pending"]
+
+    def _commit(self, changes: Sequence[Change], note: str | None = None) -> None:
+        self.store.commit(triage.OWNER, self.by, changes=tuple(changes), run=self.id, note=note)
 
 
-def settle(runtime: PlanRuntime, run_id: str, by: str, result: RunResult, answer_file: str | None) -> None:
-    """Commit what a run came to for the events that are still in it."""
-    live = tuple(event for event in runtime.event_store.state.open.values() if event.run == run_id)
-    found = None
-    if answer_file:
-        found = triage.find(answer_file)
-    if result.status == "ok" or (result.trouble in _SPEECHLESS and found is not None):
-        _settle_answer(runtime, run_id, by, result, found if found is not None else triage.find(result.message))
-        return
-    now, policy = runtime.clock(), runtime.rules.backoff
-    reason = f"{by}: {result.error or result.trouble or 'the run failed'} (run {run_id})"
-    if result.status == "interrupted":
-        changes = tuple(Change(event_id=e.id, verdict="cut_short", state="pending", reason=reason) for e in live)
-    elif result.status == "limited":
-        limit = usage_limits.met(reason, result.retry_at, now)
-        changes = tuple(usage_limits.wait(event, limit, now=now, policy=policy) for event in live)
-    else:
-        # One of the texts may be what the run failed on: it must not go on spoiling the runs of the others.
-        alone = len(live) > 1 and result.trouble in _BY_TEXT
-        changes = tuple(triage.failed(event, reason, now=now, policy=policy, alone=alone) for event in live)
-    runtime.event_store.commit(triage.OWNER, by, changes=changes, run=run_id, note=_bill(result))
-
-
-def _settle_answer(runtime: PlanRuntime, run_id: str, by: str, result: RunResult, answer: Json) -> None:
-    """Commit an answer."""
-    opened = runtime.event_store.state.open
-    texts = {event.id: runtime.event_store.texts.of(event) for event in opened.values() if event.run == run_id}
-    batch = tuple(text for text in texts.values() if text is not None)
-    settled = triage.settle(
-        triage.read(answer, tuple(event.id for event in batch)),
-        batch,
-        opened,
-        now=runtime.clock(),
-        policy=runtime.rules.backoff,
-        plan_target=runtime.plan_target,
-        rebase_open=runtime.event_store.state.rebase_todo is not None,
-    )
-    lost = tuple(hook_results.park(event_id, _LOST) for event_id, text in texts.items() if text is None)
-    runtime.event_store.commit(
-        triage.OWNER,
-        by,
-        changes=(*settled.changes, *lost),
-        actions=settled.actions,
-        todos=settled.todos,
-        rebase_requested=settled.rebase_requested or None,
-        run=run_id,
-        note=_bill(result),
-    )
-
-
-def _bill(result: RunResult) -> str | None:
+def _usage(result: RunResult) -> str | None:
     """Return what the run used, as far as it was measured."""
-    if result.usage is None:
-        used = []
-    else:
-        used = [f"{result.usage.input_tokens + result.usage.output_tokens} tokens"]
-    if result.cost_usd is None:
-        used += []
-    else:
-        used += [f"{result.cost_usd:.4f} USD"]
+    used = []
+    if result.usage is not None:
+        used.append(f"{result.usage.input_tokens + result.usage.output_tokens} tokens")
+    if result.cost_usd is not None:
+        used.append(f"{result.cost_usd:.4f} USD")
     return ", ".join(used) or None

@@ -19,9 +19,9 @@ from prloom.storage import paths
 from prloom.storage.document import Document
 from prloom.storage.safe_dir import SafeDir
 from prloom.transport import token
+from prloom.transport.limits import RequestUsage
 from prloom.transport.limits_store import LimitsStore
 from prloom.transport.token import NoTokenError, Token
-from prloom.transport.usage import RequestUsage
 
 if TYPE_CHECKING:
     from prloom.transport.client import Client
@@ -36,11 +36,11 @@ SHOWN_AGAIN = timedelta(minutes=1)
 """After which a token is shown to the server again that it did not accept."""
 
 
-def new_client(needs: HttpNeeds, token: str | None, *, clock: Clock, remembers: LimitsStore) -> Client:
+def new_client(needs: HttpNeeds, token: str | None, *, clock: Clock, store: LimitsStore) -> Client:
     """Make a client, as `Client` is made."""
     from prloom.transport.client import Client  # noqa: PLC0415 - a third of the start-up, for who asks over a network
 
-    return Client(needs, token, clock=clock, remembers=remembers)
+    return Client(needs, token, clock=clock, store=store)
 
 
 class Network:
@@ -75,7 +75,7 @@ class Network:
         if client is None:
             count = RequestUsage()
         else:
-            count = client.count
+            count = client.usage
         if count.remaining is None:
             left = {}
         else:
@@ -124,10 +124,10 @@ class _OnDemand:
         self._looking = asyncio.Lock()
 
     @property
-    def count(self) -> RequestUsage:
+    def usage(self) -> RequestUsage:
         if self._made is None:
             return RequestUsage()
-        return self._made.count
+        return self._made.usage
 
     async def request(
         self,
@@ -167,7 +167,7 @@ class _OnDemand:
         async with self._looking:
             if self._made is None:
                 self._token = await self._found()
-                self._made = self._connect(self._needs, self.token, clock=self._clock, remembers=self._kept)
+                self._made = self._connect(self._needs, self.token, clock=self._clock, store=self._kept)
             elif self._refused_at is not None and not await self._look(self._made):
                 if self._clock() - self._refused_at < SHOWN_AGAIN:
                     text = f"the token of {self._source} was not accepted at {self._refused_at:%H:%M:%S} UTC (401)"

@@ -18,8 +18,8 @@ from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision
 from prloom.model.event import Event
-from prloom.model.issued import IssuedPost, IssuedTodo
 from prloom.model.record import Record
+from prloom.model.state import IssuedPost, IssuedTodo
 from prloom.storage import envelope, fsck, lock_owner, paths
 from prloom.storage.json_codec import Unreadable
 from prloom.storage.paths import RepositoryPaths

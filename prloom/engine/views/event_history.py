@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from prloom.engine.views import journals, open_bus, search
+from prloom.engine.views import journals, search, snapshot
 from prloom.engine.views.journals import LoggedDecision
 from prloom.errors import PrloomError
 from prloom.model import record
-from prloom.model.decision import DONE, Change, Deferral, DeliveryChange, Intake, State
+from prloom.model.decision import Change, Deferral, DeliveryChange, Intake
 from prloom.model.event import Author, Event
+from prloom.model.kinds import DONE, State
 from prloom.model.position import Cursor
 from prloom.model.state import DispatchState
 from prloom.storage import paths
@@ -59,13 +60,12 @@ class EventHistory(NamedTuple):
 
 def follow(repository: RepositoryPaths, plan_id: str, event_id: str) -> EventHistory:
     """Return the life of an event of a plan; raises PrloomError where nobody took it in."""
-    bus = open_bus.open_bus(repository, plan_id)
+    bus = snapshot.open_bus(repository, plan_id)
     if bus is None:
         raise PrloomError(f"plan {plan_id} has no bus; adopt it again")
     with bus:
-        read_to = open_bus.state(
-            bus
-        ).cursor  # before the log: what the dispatcher takes in meanwhile is no post of its own
+        # Before the log: what the dispatcher takes in meanwhile is no post of its own.
+        read_to = snapshot.current_state(bus).cursor
         trail = _Trail(event_id)
         for entry in JournalReader(bus, paths.DECISIONS).scan():
             if trail.is_mentioned(entry.line):
@@ -75,7 +75,7 @@ def follow(repository: RepositoryPaths, plan_id: str, event_id: str) -> EventHis
 
 
 def _followed(bus: SafeDir, trail: _Trail, read_to: Cursor) -> EventHistory:
-    came = search.event(bus, trail.event_id, trail.intake.position if trail.intake else None)
+    came = search.find_event(bus, trail.event_id, trail.intake.position if trail.intake else None)
     if came is None and trail.intake is None:
         raise PrloomError(f"{trail.event_id} was never taken in; `prloom doctor` shows what is wrong with its line")
     if trail.state is None and came is not None and not journals.is_behind(came.position, read_to):

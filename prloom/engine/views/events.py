@@ -11,13 +11,14 @@ import msgspec
 
 from prloom.core import trust
 from prloom.engine.bus import plans
-from prloom.engine.views import journals, open_bus
+from prloom.engine.views import journals, snapshot
 from prloom.engine.views.journals import LoggedDecision, ReceivedEvent
 from prloom.engine.views.snapshot import REPOSITORY
 from prloom.errors import PrloomError
 from prloom.model import record
-from prloom.model.decision import DONE, Change, Intake, State
+from prloom.model.decision import Change, Intake
 from prloom.model.event import Event
+from prloom.model.kinds import DONE, State
 from prloom.model.position import START, Cursor
 from prloom.model.record import Record
 from prloom.model.state import DispatchState
@@ -122,7 +123,7 @@ def every(repository: RepositoryPaths, wanted: EventFilter = ALL, *, plan: str |
 
 def of_plan(repository: RepositoryPaths, plan_id: str) -> tuple[ListedEvent, ...]:
     """Return the events of one plan; "" is the repository as a whole. Raises StorageError."""
-    bus = open_bus.open_bus(repository, plan_id)
+    bus = snapshot.open_bus(repository, plan_id)
     if bus is None:
         return ()
     with bus:

@@ -1,4 +1,4 @@
-"""Read a bus's journals as the values that they hold; lines that nobody can read are passed over."""
+"""Read the lines of a bus's journals as values; lines that cannot be read are skipped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prloom.model.event import Event
 from prloom.model.position import Cursor, Position
 from prloom.storage import envelope
 from prloom.storage.json_codec import Unreadable
-from prloom.storage.reader import JournalEntry, JournalReader
+from prloom.storage.reader import JournalEntry
 
 R = TypeVar("R", bound=record.Record)
 
@@ -27,7 +27,7 @@ class LoggedDecision(NamedTuple):
 
 
 class ReceivedEvent(NamedTuple):
-    """An event, when its line was written, and where that stands."""
+    """An event, when its line was written, and the position of that line."""
 
     ts: str
     event: Event
@@ -61,18 +61,8 @@ def action(line: bytes | None) -> Action | None:
     return found[1]
 
 
-def behind(journal: JournalReader, cursor: Cursor) -> Iterator[JournalEntry]:
-    """Yield the lines behind a cursor, up to the present end."""
-    while True:
-        batch = journal.read(cursor)
-        yield from batch.entries
-        if not batch.entries and batch.cursor == cursor:
-            return
-        cursor = batch.cursor
-
-
 def is_behind(position: Position, cursor: Cursor) -> bool:
-    """Whether a line stands where a reader with this cursor has not been yet."""
+    """Return whether a reader with this cursor has yet to read the line at a position."""
     if position.segment == cursor.segment - 1:
         return position.offset >= cursor.late
     return position >= Position(cursor.segment, cursor.offset)

@@ -1,16 +1,16 @@
-"""Find the plan that somebody named: by its id, its branch, or the number of its pull request."""
+"""Find the plan that was named by its id, branch or pull request, and the plans that are lost."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from difflib import get_close_matches
+from pathlib import Path
+from shlex import quote
 
 from prloom.core.naming import shown
 from prloom.engine.bus import adopted, plans
-from prloom.engine.views import lost
+from prloom.engine.views.status_schema import LostPlan
 from prloom.errors import PrloomError
-from prloom.model.adopted import Adopted
-from prloom.model.plan import Plan
+from prloom.model.plan import Adopted, Plan
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
@@ -28,7 +28,7 @@ def find(where: RepositoryPaths, named: str) -> str:
     ids = plans.ids(where)
     if named in ids:
         return named
-    known = tuple(found for plan_id in ids if (found := _read(where, plan_id)) is not None)
+    known = tuple(found for plan_id in ids if (found := _load(where, plan_id)) is not None)
     matching = matches(named, known)
     if len(matching) == 1:
         return matching[0].id
@@ -40,7 +40,7 @@ def find(where: RepositoryPaths, named: str) -> str:
     missing = find_lost(where, named)
     if missing is not None:
         raise PrloomError(
-            f"plan {missing.plan.id} is lost: see `prloom status`, or adopt it again with `{lost.recovery(missing)}`"
+            f"plan {missing.plan.id} is lost: see `prloom status`, or adopt it again with `{recovery(missing)}`"
         )
     raise PrloomError(_miss(named, ids, known))
 
@@ -67,6 +67,8 @@ def matches(named: str, known: tuple[Plan, ...] | list[Plan]) -> list[Plan]:
 
 def near(named: str, known: tuple[Plan, ...], ids: tuple[str, ...]) -> str | None:
     """Return the id that a mistyped or shortened name may have meant."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake costs it
+
     names = {**{plan.branch: plan.id for plan in known}, **{plan_id: plan_id for plan_id in ids}}
     wanted = named.lower()
     longer = sorted((name for name in names if wanted and wanted in name.lower()), key=len)
@@ -86,7 +88,7 @@ def _miss(named: str, ids: tuple[str, ...], known: tuple[Plan, ...]) -> str:
     return f"no plan {shown(named)}; the plans are {some}"
 
 
-def _read(where: RepositoryPaths, plan_id: str) -> Plan | None:
+def _load(where: RepositoryPaths, plan_id: str) -> Plan | None:
     """Return a plan; one that cannot be read is known by its id only."""
     with suppress(PrloomError):
         local = SafeDir.open(where.worktree(plan_id), *paths.LOCAL)
@@ -94,3 +96,47 @@ def _read(where: RepositoryPaths, plan_id: str) -> Plan | None:
             with local:
                 return plans.load(local)
     return None
+
+
+def lost_plans(repository: RepositoryPaths) -> tuple[LostPlan, ...]:
+    """Return the lost plans by their ids."""
+    return tuple(_lost_plan(repository, found) for found in adopted.lost(repository))
+
+
+def recovery(found: Adopted) -> str:
+    """Return the command that adopts a lost plan again, under its id."""
+    plan = found.plan
+    if plan.pr is None:
+        subject = ["--branch", plan.branch]
+    else:
+        subject = [str(plan.pr)]
+    if plan.preset is None:
+        preset = []
+    else:
+        preset = ["--preset", plan.preset]
+    return " ".join(map(quote, ["prloom", "adopt", *subject, "--plan", plan.id, *preset]))
+
+
+def _lost_plan(repository: RepositoryPaths, found: Adopted) -> LostPlan:
+    plan = found.plan
+    moved = Path(found.worktree, *paths.LOCAL, paths.PLAN_STATE).exists()
+    return LostPlan(
+        id=plan.id,
+        title=plan.title,
+        branch=plan.branch,
+        pr=plan.pr,
+        worktree=found.worktree,
+        reason=_loss_reason(repository, found, moved=moved),
+        recover=None if moved else recovery(found),
+        counts=found.counts,
+        counted_at=found.counted_at,
+    )
+
+
+def _loss_reason(repository: RepositoryPaths, found: Adopted, *, moved: bool) -> str:
+    if moved:
+        home = Path(found.worktree).parent
+        return f"its worktree is in {home}, and worktrees_dir is {repository.worktrees}; change one of the two"
+    if Path(found.worktree).is_dir():
+        return f"its files were removed from its worktree {found.worktree}"
+    return f"its worktree {found.worktree} was removed"

@@ -8,10 +8,10 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from prloom.core.activity import RunningWork
 from prloom.engine.views.status_schema import DispatcherStatus
 from prloom.errors import StorageError
 from prloom.model import record
-from prloom.model.activity import Work
 from prloom.model.plan import Plan
 from prloom.model.record import Json, Record
 from prloom.storage import health_file, lock_owner, paths
@@ -58,12 +58,12 @@ def of(local: SafeDir, name: str, key: str, shape: type[R]) -> tuple[R, ...]:
         return ()
 
 
-def work(local: SafeDir) -> Work:
+def work(local: SafeDir) -> RunningWork:
     """Return what the dispatcher last said that it was doing."""
     try:
-        return record.from_wire(Work, _told(local, paths.WORK))
+        return record.from_wire(RunningWork, _told(local, paths.WORK))
     except msgspec.ValidationError:
-        return Work()
+        return RunningWork()
 
 
 def unopened(local: SafeDir, plans: Iterable[Plan]) -> Mapping[str, str]:

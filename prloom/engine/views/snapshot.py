@@ -1,4 +1,4 @@
-"""Read where each plan stands now; what of one cannot be read is that plan's error and hides nothing else."""
+"""Read the current state of each plan and bus; a part that cannot be read is that plan's error and hides no other."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from prloom.storage.safe_dir import SafeDir
 T = TypeVar("T")
 
 REPOSITORY = ""
-"""The id under which the repository-wide bus stands among the plans."""
+"""The id of the repository-wide bus, which is listed among the plans."""
 
 UNREADABLE = "unreadable"
 """The status of a plan whose `state.json` cannot be used."""
 
 
 class BusSnapshot(NamedTuple):
-    """Where a bus stands: the state with every decision folded in, and the events that nobody has looked at yet.
+    """The state of a bus after all its decisions, and the ids of the events that no dispatcher has taken in yet.
 
-    `behind` says that the state was not saved like this: a dispatcher is at work just now, or was killed at it.
+    `behind` says that the saved state lacked some of this: a dispatcher is at work just now, or was killed.
     """
 
     state: DispatchState = DispatchState()
@@ -40,7 +40,7 @@ class BusSnapshot(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """One plan at a moment; `todos` counts all and those done, `error` says what of it cannot be read, and why."""
+    """One plan at a moment; `todos` counts all and those done, `error` says what cannot be read, and why."""
 
     plan: Plan
     worktree: Path
@@ -67,16 +67,16 @@ def of_plan(repository: RepositoryPaths, trees: SafeDir, plan_id: str) -> Snapsh
     errors: list[str] = []
     worktree = repository.worktree(plan_id)
     unreadable = Snapshot(Plan(id=plan_id, branch="", status=UNREADABLE, blocked=True), worktree)
-    local = _part(lambda: trees.sub(plan_id, *paths.LOCAL), None, errors)
+    local = _read_part(lambda: trees.sub(plan_id, *paths.LOCAL), None, errors)
     if local is None:
         why = errors or [f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt its branch or pull request again"]
         return unreadable._replace(error=why[0])
     with local:
         return Snapshot(
-            plan=_part(lambda: _plan(local, plan_id), unreadable.plan, errors),
+            plan=_read_part(lambda: _plan(local, plan_id), unreadable.plan, errors),
             worktree=worktree,
-            bus=_part(lambda: _bus(local), BusSnapshot(), errors),
-            todos=_part(lambda: _todos(local), (0, 0), errors),
+            bus=_read_part(lambda: _bus(local), BusSnapshot(), errors),
+            todos=_read_part(lambda: _todos(local), (0, 0), errors),
             error=errors[0] if errors else None,
         )
 
@@ -94,16 +94,16 @@ def _of_repository(repository: RepositoryPaths) -> Iterator[Snapshot]:
     """Yield the repository's own bus, if anything waits there or cannot be read."""
     plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
     errors: list[str] = []
-    local = _part(lambda: SafeDir.open(repository.root, *paths.LOCAL), None, errors)
+    local = _read_part(lambda: SafeDir.open(repository.root, *paths.LOCAL), None, errors)
     bus = BusSnapshot()
     if local is not None:
         with local:
-            bus = _part(lambda: _bus(local), bus, errors)
+            bus = _read_part(lambda: _bus(local), bus, errors)
     if errors or bus.untaken or bus.state.open or bus.state.queue:
         yield Snapshot(plan, repository.root, bus, error=errors[0] if errors else None)
 
 
-def _part(read: Callable[[], T], otherwise: T, errors: list[str]) -> T:
+def _read_part(read: Callable[[], T], otherwise: T, errors: list[str]) -> T:
     try:
         return read()
     except PrloomError as error:
@@ -121,9 +121,9 @@ def _bus(local: SafeDir) -> BusSnapshot:
             _grown(bus, paths.DECISIONS, state.log) or _grown(bus, paths.EVENTS, state.cursor)
         ):
             return BusSnapshot(state)
-        from prloom.engine.views import replay  # noqa: PLC0415 - an idle plan has no tail
+        from prloom.engine.bus import replay  # noqa: PLC0415 - an idle plan has nothing to replay
 
-        folded = replay.folded(bus, state)
+        folded = replay.current(bus, state)
         return BusSnapshot(folded, replay.untaken(bus, folded), behind=folded != state)
 
 
@@ -141,7 +141,7 @@ def saved(bus: SafeDir) -> DispatchState | None:
 
 
 def _grown(bus: SafeDir, journal: str, cursor: Cursor) -> bool:
-    """Whether a journal may have more than the cursor says, at the cost of one look while it has one segment only.
+    """Return whether a journal may have more than the cursor says; costs one `stat` while it has one segment only.
 
     It has another one once it was rotated; then its live file is shorter than the cursor, or the cursor has a later
     segment's number.
@@ -157,3 +157,19 @@ def _todos(local: SafeDir) -> tuple[int, int]:
     from prloom.core import plan_file  # noqa: PLC0415 - a plan without a checkbox has no TODO
 
     return plan_file.counts(content.decode("utf-8", "replace"))
+
+
+def open_bus(repository: RepositoryPaths, plan_id: str) -> SafeDir | None:
+    """Return the folder of a plan's bus, or of the repository's own (""); None if there is none yet."""
+    if plan_id:
+        root = repository.worktree(plan_id)
+    else:
+        root = repository.root
+    return SafeDir.open(root, *paths.LOCAL, paths.BUS)
+
+
+def current_state(bus: SafeDir) -> DispatchState:
+    """Return the state of a bus after all its decisions."""
+    from prloom.engine.bus import replay  # noqa: PLC0415 - an idle plan has nothing to replay
+
+    return replay.current(bus, saved(bus))

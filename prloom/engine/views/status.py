@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from prloom.engine.views import lost, runtime_status, snapshot
+from prloom.engine.views import plan_names, runtime_status, snapshot
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import (
     ActionCounts,
@@ -39,7 +39,7 @@ def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None)
     """Return the status of a repository, or of one of its plans."""
     found = snapshot.every(repository)
     if plan is None:
-        missing = lost.plans(repository)
+        missing = plan_names.lost_plans(repository)
     else:
         missing = ()
     shown = [each for each in found if plan in {None, each.plan.id}]

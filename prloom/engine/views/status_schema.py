@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from prloom.model.adopted import Counts
+from prloom.model.plan import Counts
 from prloom.model.record import Record
 
 SCHEMA_VERSION = 1

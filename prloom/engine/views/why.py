@@ -11,12 +11,12 @@ from msgspec import UNSET, UnsetType
 from prloom.core import activity
 from prloom.core.activity import Activity
 from prloom.engine.bus import plans
-from prloom.engine.views import event_history, open_bus, runtime_status, search
+from prloom.engine.views import event_history, runtime_status, search, snapshot
 from prloom.engine.views.event_history import EventHistory, HistoryStep
 from prloom.errors import PrloomError
 from prloom.model import record
-from prloom.model.decision import State
 from prloom.model.event import Event
+from prloom.model.kinds import State
 from prloom.model.record import Json, Record
 from prloom.model.state import DispatchState
 from prloom.storage import paths
@@ -81,9 +81,9 @@ def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) ->
 
     Raises PrloomError where there is none, with the nearest ids, or where several plans have one.
     """
-    found = search.plans_with(repository, named, plan=plan)
+    found = search.find(repository, named, plan=plan)
     if not found:
-        raise PrloomError(search.nothing(repository, named))
+        raise PrloomError(search.not_found_message(repository, named))
     if len(found) > 1:
         plans = ", ".join(each.plan or "the repository's own" for each in found)
         raise PrloomError(f"{named} is in several plans: {plans}; name one with --plan")
@@ -116,11 +116,11 @@ def _now(repository: RepositoryPaths, found: search.SearchHits, followed: EventH
             else:
                 work = None
             error = error or runtime_status.unopened(local, ()).get(found.plan)
-    bus = open_bus.open_bus(repository, found.plan)
+    bus = snapshot.open_bus(repository, found.plan)
     state = DispatchState()
     if bus is not None:
         with bus:
-            state = open_bus.state(bus)
+            state = snapshot.current_state(bus)
     now = activity.of_pending(found.event_ids[-1], found.plan, state, work=work, plan_error=error)
     started = [each.ts for each in followed.happened if now.run is not None and each.run == now.run]
     if started:

@@ -19,10 +19,11 @@ from prloom.exchange.postgres import publishing, rows
 from prloom.exchange.protocol import ClaimTaken
 
 if TYPE_CHECKING:
+    from prloom.backoff import Backoff
     from prloom.exchange.claim import ClaimRequest, Delivery, MessageEntry, Settlement
     from prloom.exchange.message import Message
     from prloom.exchange.postgres.transaction import Row, Transaction
-    from prloom.exchange.rules import Backoff, Verdict
+    from prloom.exchange.rules import Verdict
 
 _CLOCK = "WITH clock AS MATERIALIZED (SELECT coalesce(%s::timestamptz, clock_timestamp()) AS now)"
 _READY = (
@@ -74,12 +75,12 @@ def _take(delayed: str, chosen: str) -> str:
 ), d AS (
     UPDATE deliveries AS d
     SET state = 'leased', attempts = d.attempts + 1, max_attempts = coalesce(d.max_attempts, %s)
-    WHERE d.seq = ({chosen}) RETURNING d.seq, {rows.STANDS}
+    WHERE d.seq = ({chosen}) RETURNING d.seq, {rows.OPEN_DELIVERY}
 ), claimed AS (
     INSERT INTO claims (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)
     SELECT %s, seq, %s, %s, now, now + %s * interval '1 microsecond', 'active', attempts FROM d, due
 )
-SELECT due.now, due.upkeep, {rows.MESSAGE}, {rows.STANDS}
+SELECT due.now, due.upkeep, {rows.MESSAGE}, {rows.OPEN_DELIVERY}
 FROM due LEFT JOIN d ON true LEFT JOIN messages AS m ON m.seq = d.seq"""  # noqa: S608 (likewise)
 
 
@@ -112,23 +113,25 @@ class Upkeep:
     """Something has to be done before anything is claimed: leases are over, or delays."""
 
 
-def look(row: Row) -> Availability:
+def availability(row: Row) -> Availability:
     """Return what a row of LOOK says."""
     now, ready, next_at = row
     return Availability(ready=ready or (next_at is not None and next_at <= now), next_at=next_at)
 
 
-def take(tx: Transaction, ask: ClaimRequest, claim_id: str, *, upkeep: bool) -> ClaimTaken | Upkeep | None:
+def take(tx: Transaction, request: ClaimRequest, claim_id: str, *, upkeep: bool) -> ClaimTaken | Upkeep | None:
     """Claim the next message by publication; with `upkeep`, only if nothing is to be done before.
 
     The same id may not stand twice, so that a claim whose commit was lost is either found here or never comes to be.
     """
     if tx.again and (taken := _taken(tx, claim_id)) is not None:
         return taken
-    who = (claim_id, ask.group, ask.instance, ask.lease // _MICROSECOND)
+    who = (claim_id, request.group, request.instance, request.lease // _MICROSECOND)
     # psycopg makes an array in Python, for as long as all else takes; one topic needs none.
-    statement, which = (_TAKE, ask.topics[0]) if len(ask.topics) == 1 else (_TAKE_OF_SEVERAL, list(ask.topics))
-    row = tx.one(statement, upkeep, which, tx.clock, ask.max_attempts, which, *who)
+    statement, which = (
+        (_TAKE, request.topics[0]) if len(request.topics) == 1 else (_TAKE_OF_SEVERAL, list(request.topics))
+    )
+    row = tx.one(statement, upkeep, which, tx.clock, request.max_attempts, which, *who)
     assert row is not None  # noqa: S101 (the clock has one row)
     now, due, *whole = row
     if due:
@@ -136,8 +139,8 @@ def take(tx: Transaction, ask: ClaimRequest, claim_id: str, *, upkeep: bool) -> 
     if whole[0] is None:
         return None
     message = rows.message(tuple(whole))
-    leased = transitions.stands(message, "leased", whole[rows.MESSAGE_WIDTH :])
-    return ClaimTaken(claim=transitions.claim(leased, ask, now, claim_id), message=message, delivery=leased)
+    leased = transitions.open_delivery(message, "leased", whole[rows.MESSAGE_WIDTH :])
+    return ClaimTaken(claim=transitions.claim(leased, request, now, claim_id), message=message, delivery=leased)
 
 
 def _taken(tx: Transaction, claim_id: str) -> ClaimTaken | None:
@@ -150,7 +153,7 @@ def _taken(tx: Transaction, claim_id: str) -> ClaimTaken | None:
 
 def find(tx: Transaction, claim_id: str) -> Claim | None:
     """Return a claim, if there is such a one."""
-    row = tx.one(f"{_CLAIM} WHERE c.id = %s", rows.asked(claim_id))
+    row = tx.one(f"{_CLAIM} WHERE c.id = %s", rows.searchable(claim_id))
     if row is None:
         return None
     return rows.claim(row[_HEAD_WIDTH:])
@@ -158,9 +161,9 @@ def find(tx: Transaction, claim_id: str) -> Claim | None:
 
 def settle(tx: Transaction, claim_id: str, settlement: Settlement, policy: Backoff) -> Settled:
     """End a claim as its holder says; raises ClaimOverError. The transaction has no share in the order before."""
-    found = tx.one(_HELD, tx.order, rows.asked(claim_id))
+    found = tx.one(_HELD, tx.order, rows.searchable(claim_id))
     if found is None:
-        raise ClaimOverError(transitions.over(claim_id, None))
+        raise ClaimOverError(transitions.over_text(claim_id, None))
     now, *whole = found
     tx.began(now)
     row = tuple(whole)
@@ -172,13 +175,13 @@ def settle(tx: Transaction, claim_id: str, settlement: Settlement, policy: Backo
             reply = publishing.find(tx, row[2])
         return Settled(claim=claim, reply=reply, retry_at=_delivery(row).available_at)
     if claim.status != "active" or claim.lease_until <= tx.now:
-        raise ClaimOverError(transitions.over(claim_id, claim))
+        raise ClaimOverError(transitions.over_text(claim_id, claim))
     return _end(tx, row, rules.settled(settlement, _delivery(row), tx.now, policy))
 
 
 def expire(tx: Transaction, policy: Backoff) -> int:
     """End claims whose lease is over, some at a time; those that somebody has in hand at this moment are his."""
-    over = tx.ask(
+    over = tx.execute(
         f"{_CLAIM} WHERE c.status = 'active' AND c.lease_until <= %s ORDER BY c.lease_until, c.seq LIMIT %s"
         " FOR UPDATE OF c SKIP LOCKED",
         tx.now,
@@ -191,8 +194,8 @@ def expire(tx: Transaction, policy: Backoff) -> int:
 
 def lock(tx: Transaction, message_id: str) -> int | None:
     """Let nobody else change how a message stands, and return its number; None where there is no such message."""
-    name = rows.asked(message_id)
-    tx.ask(
+    name = rows.searchable(message_id)
+    tx.execute(
         "SELECT FROM claims AS c JOIN messages AS m ON m.seq = c.message"
         " WHERE m.id = %s AND c.status = 'active' FOR UPDATE OF c",
         name,
@@ -212,13 +215,13 @@ def cancel(tx: Transaction, seq: int, entry: MessageEntry, verdict: Verdict, rep
         tx, msgspec.structs.replace(verdict.reply, id=reply_id), entry.message.conversation_id, tx.now
     )
     active = next((claim.id for claim in entry.claims if claim.status == "active"), "")
-    tx.ask(_END, verdict.status, tx.now, rows.blob(verdict.error), None, active, *_standing(seq, verdict.delivery))
+    tx.execute(_END, verdict.status, tx.now, rows.blob(verdict.error), None, active, *_standing(seq, verdict.delivery))
     return reply
 
 
 def save(tx: Transaction, seq: int, delivery: Delivery) -> None:
     """Write how a message stands."""
-    tx.ask(_SAVE, *_standing(seq, delivery))
+    tx.execute(_SAVE, *_standing(seq, delivery))
 
 
 def _standing(seq: int, delivery: Delivery) -> tuple[object, ...]:
@@ -241,10 +244,10 @@ def _end(tx: Transaction, row: Row, verdict: Verdict) -> Settled:
     how = (ended.status, tx.now, rows.blob(ended.error))
     tx.news = True
     if verdict.reply is None:
-        tx.ask(_END, *how, None, *stands)
+        tx.execute(_END, *how, None, *stands)
         return Settled(claim=ended, retry_at=verdict.delivery.available_at)
     reply, values = publishing.made(verdict.reply, conversation_id, tx.now)
-    tx.ask(_REPLY_AND_END, *values, *how, reply.id, *stands)
+    tx.execute(_REPLY_AND_END, *values, *how, reply.id, *stands)
     return Settled(claim=ended, reply=reply)
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 import psycopg
 from psycopg.errors import DeadlockDetected, InvalidSqlStatementName, SerializationFailure, UniqueViolation
 
-from prloom.exchange import ids
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
+from prloom.exchange.message import new_id
 from prloom.exchange.postgres import lost_session, notify, open_session, session
 from prloom.exchange.postgres.transaction import Lock, Row, Transaction
 
@@ -70,7 +70,7 @@ class PostgresConnection:
         """Read while nobody publishes; for what takes no time."""
 
         def locked(tx: Transaction) -> T:
-            tx.ask("SELECT pg_advisory_xact_lock(%s)", self.address.key("order"))
+            tx.execute("SELECT pg_advisory_xact_lock(%s)", self.address.key("order"))
             return work(tx)
 
         return self._until_done(lambda db, _: self._read(db, locked, "BEGIN READ ONLY"))
@@ -266,4 +266,4 @@ def _roll_back(db: psycopg.Connection) -> None:
     """
     if not db.closed and db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
         with suppress(psycopg.Error):
-            db.execute(f"ROLLBACK /* {ids.new()} */".encode())
+            db.execute(f"ROLLBACK /* {new_id()} */".encode())

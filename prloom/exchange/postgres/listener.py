@@ -31,7 +31,7 @@ class PostgresListener:
     def __init__(self, address: Address, patience: timedelta) -> None:
         self._address = address
         self._patience = patience
-        self._pokes = Notifier()
+        self._notifier = Notifier()
         self._lock = threading.Lock()
         self._stop: tuple[int, int] | None = None
         self._thread: threading.Thread | None = None
@@ -44,7 +44,7 @@ class PostgresListener:
                 self._stop = os.pipe()
                 self._thread = threading.Thread(target=self._run, args=(db, self._stop[0]), daemon=True)
                 self._thread.start()
-            return self._pokes.listen()
+            return self._notifier.listen()
 
     def close(self) -> None:
         """Stop listening; a second call does nothing."""
@@ -55,7 +55,7 @@ class PostgresListener:
                 thread.join()
                 for fd in self._stop:
                     os.close(fd)
-            self._pokes.close()
+            self._notifier.close()
 
     def _run(self, first: psycopg.Connection, stop: int) -> None:
         db: psycopg.Connection | None = first
@@ -65,9 +65,9 @@ class PostgresListener:
                 if db is None:
                     db = self._connect()
                     pause = _FIRST_PAUSE
-                    self._pokes.poke()  # what was said meanwhile was not heard
+                    self._notifier.notify()  # what was said meanwhile was not heard
                 elif _heard(db):
-                    self._pokes.poke()
+                    self._notifier.notify()
             except psycopg.Error as error:
                 log.debug(
                     "no notifications arrive from %s (%s)",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prloom.exchange import ids, rules
+from prloom.exchange import rules
 from prloom.exchange.claim import Ended
+from prloom.exchange.message import new_id
 from prloom.exchange.postgres import reading
 
 if TYPE_CHECKING:
@@ -32,14 +33,14 @@ TOLD = "UPDATE tracked SET told = true WHERE conversation_id = %s AND token = %s
 
 def ended(tx: Transaction, now: datetime, limit: int) -> tuple[Ended, ...]:
     """Return tracked conversations that ended and that nobody has in hand, each with a new token; only reads."""
-    names = [name for (name,) in tx.ask(_OPEN, now)]
+    names = [name for (name,) in tx.execute(_OPEN, now)]
     if not names:
         return ()
     found = reading.outlines(tx, names)
     worked = reading.worked(tx, found.values())
     outcomes = ((name, rules.outcome(found[name], worked)) for name in names)
     return tuple(
-        Ended(conversation_id=name, outcome=outcome, token=ids.new())
+        Ended(conversation_id=name, outcome=outcome, token=new_id())
         for name, outcome in outcomes
         if outcome != "pending"
     )[:limit]
@@ -49,5 +50,5 @@ def claim_notifications(tx: Transaction, several: Sequence[Ended], lease: timede
     """Take those of them that are to be told still, for so long; what is taken already by the same token stays so."""
     now = tx.now
     # By name, so that two notifiers wait for one another, if at all, and not in a circle.
-    answers = [tx.ask(_TAKE, each.token, now + lease, each.conversation_id, now, each.token) for each in several]
+    answers = [tx.execute(_TAKE, each.token, now + lease, each.conversation_id, now, each.token) for each in several]
     return tuple(each for each, answer in zip(several, answers, strict=True) if answer.fetchone() is not None)

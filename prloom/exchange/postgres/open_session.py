@@ -142,7 +142,7 @@ def _kind(error: psycopg.Error) -> Kind:
         return "impossible"  # psycopg found no address for the host name, and did not try to connect
     if error.pgconn.used_password or error.pgconn.needs_password:
         return "answered"  # it asked for a password, which a server that starts or stops does not
-    return _KINDS[server_state.ask(server_state.target(error.pgconn))]
+    return _KINDS[server_state.query(server_state.target(error.pgconn))]
 
 
 def _error(address: Address, cause: psycopg.Error, *, tried: timedelta | None) -> StoreError:

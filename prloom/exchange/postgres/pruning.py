@@ -26,10 +26,10 @@ _REMOVE = (
 
 def remove(tx: Transaction, names: Sequence[str], before: datetime) -> int:
     """Remove those of the conversations that may go, and return how many messages they had; nobody publishes now."""
-    tx.ask(_LOCK, list(names))  # what is being claimed is waited for, and looked at as it is then
+    tx.execute(_LOCK, list(names))  # what is being claimed is waited for, and looked at as it is then
     found = reading.outlines(tx, names)
     worked = reading.worked(tx, found.values())
     gone = [name for name, entries in found.items() if transitions.prunable(entries, worked, before)]
     for statement in _REMOVE:
-        tx.ask(statement, gone)
+        tx.execute(statement, gone)
     return sum(len(found[name]) for name in gone)

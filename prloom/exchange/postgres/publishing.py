@@ -60,7 +60,7 @@ def put(tx: Transaction, drafts: Sequence[Draft]) -> tuple[Message, ...]:
 def new(tx: Transaction, draft: Draft, inherited: str | None, now: datetime) -> Message:
     """Store a draft's message, which is not there yet; its parent's conversation is `inherited`."""
     message, values = made(draft, inherited, now)
-    tx.ask(f"WITH {PUT} SELECT", *values)
+    tx.execute(f"WITH {PUT} SELECT", *values)
     tx.news = True
     return message
 
@@ -92,13 +92,13 @@ def find(tx: Transaction, message_id: str) -> Message:
     """Return the message; raises UnknownMessageError."""
     message = known(tx, message_id)
     if message is None:
-        raise UnknownMessageError(transitions.unknown(message_id))
+        raise UnknownMessageError(transitions.unknown_text(message_id))
     return message
 
 
 def known(tx: Transaction, message_id: str) -> Message | None:
     """Return the message, if there is such a one."""
-    row = tx.one(_BY_ID, rows.asked(message_id))
+    row = tx.one(_BY_ID, rows.searchable(message_id))
     if row is None:
         return None
     return rows.message(row)
@@ -106,12 +106,12 @@ def known(tx: Transaction, message_id: str) -> Message | None:
 
 def subscribe(tx: Transaction, conversation_id: str) -> None:
     """Have it told once when the conversation has ended."""
-    tx.ask(_TRACK, conversation_id)
+    tx.execute(_TRACK, conversation_id)
 
 
 def resubscribe(tx: Transaction, conversation_id: str) -> None:
     """Have it told again when a tracked conversation ends that goes on now, whatever was told of it before."""
-    tx.ask(_TRACK_ANEW, conversation_id)
+    tx.execute(_TRACK_ANEW, conversation_id)
 
 
 class _Known:
@@ -119,14 +119,14 @@ class _Known:
 
     def __init__(self, tx: Transaction, drafts: Sequence[Draft]) -> None:
         keyed = [draft for draft in drafts if draft.key is not None]
-        parents = [rows.asked(draft.parent_id) for draft in drafts if draft.parent_id is not None]
-        ids = tx.ask(_BY_IDS, [draft.id for draft in drafts])
+        parents = [rows.searchable(draft.parent_id) for draft in drafts if draft.parent_id is not None]
+        ids = tx.execute(_BY_IDS, [draft.id for draft in drafts])
         keys = None
         if keyed:
-            keys = tx.ask(_BY_KEYS, [each.topic for each in keyed], [each.key for each in keyed])
+            keys = tx.execute(_BY_KEYS, [each.topic for each in keyed], [each.key for each in keyed])
         found = None
         if parents:
-            found = tx.ask(_PARENTS, parents)
+            found = tx.execute(_PARENTS, parents)
         self._by_id = {row[0]: rows.message(row) for row in ids}
         self._by_key = {(row[2], row[0]): rows.message(row[1:]) for row in keys or ()}
         self._conversations: dict[str, str] = dict(found or ())
@@ -141,7 +141,7 @@ class _Known:
             known = self._by_key.get((draft.topic, draft.key))
         if known is None:
             return None
-        return transitions.same_body(draft, known)
+        return transitions.check_same_body(draft, known)
 
     def inherited(self, draft: Draft) -> str | None:
         """Return the conversation of the draft's parent, if it has one; raises UnknownMessageError."""
@@ -150,7 +150,7 @@ class _Known:
         if draft.parent_id in self._by_id:
             return self._by_id[draft.parent_id].conversation_id
         if draft.parent_id not in self._conversations:
-            raise UnknownMessageError(transitions.unknown(draft.parent_id))
+            raise UnknownMessageError(transitions.unknown_text(draft.parent_id))
         return self._conversations[draft.parent_id]
 
     def add(self, draft: Draft, message: Message) -> None:

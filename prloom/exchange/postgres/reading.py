@@ -56,17 +56,17 @@ LEFT JOIN deliveries AS oldest ON oldest.seq = firsts.seq ORDER BY counts.topic
 
 def bounds(tx: Transaction, selection: MessageFilter) -> tuple[int, int]:
     """Return up to which number no message can come any more, nobody publishing now, and after which to read."""
-    newest = tx.ask(_NEWEST)
+    newest = tx.execute(_NEWEST)
     if selection.since is None:
         since = None
     else:
-        since = tx.ask(_SEQ, rows.asked(selection.since))
+        since = tx.execute(_SEQ, rows.searchable(selection.since))
     (last,) = newest.fetchone() or (0,)
     if since is None:
         return last, 0
     row = since.fetchone()
     if row is None:
-        raise UnknownMessageError(transitions.unknown(selection.since or ""))
+        raise UnknownMessageError(transitions.unknown_text(selection.since or ""))
     return last, row[0]
 
 
@@ -82,13 +82,13 @@ def messages(selection: MessageFilter, newest: int | None, since: int) -> tuple[
         values.append(newest)
     if selection.topic is not None:
         wheres.append("m.topic = %s")
-        values.append(rows.asked(selection.topic))
+        values.append(rows.searchable(selection.topic))
     if selection.conversation_id is not None:
         wheres.append("m.conversation_id = %s")
-        values.append(rows.asked(selection.conversation_id))
+        values.append(rows.searchable(selection.conversation_id))
     if selection.replies_to is not None:
         wheres.append("m.parent_id = %s AND (SELECT reply FROM deliveries AS d WHERE d.seq = m.seq)")
-        values.append(rows.asked(selection.replies_to))
+        values.append(rows.searchable(selection.replies_to))
     values.append(selection.limit)
     where = " AND ".join(wheres)
     return f"SELECT {rows.MESSAGE} FROM messages AS m WHERE {where} ORDER BY m.seq LIMIT %s", values  # noqa: S608 (ours)
@@ -96,23 +96,23 @@ def messages(selection: MessageFilter, newest: int | None, since: int) -> tuple[
 
 def entry(tx: Transaction, message_id: str) -> MessageEntry:
     """Return a message with its claims; raises UnknownMessageError."""
-    name = rows.asked(message_id)
+    name = rows.searchable(message_id)
     found, claims = (
-        tx.ask(f"{_ENTRIES} WHERE m.id = %s", name),
-        tx.ask(f"{_CLAIMS} WHERE m.id = %s ORDER BY c.seq", name),
+        tx.execute(f"{_ENTRIES} WHERE m.id = %s", name),
+        tx.execute(f"{_CLAIMS} WHERE m.id = %s ORDER BY c.seq", name),
     )
     row = found.fetchone()
     if row is None:
-        raise UnknownMessageError(transitions.unknown(message_id))
+        raise UnknownMessageError(transitions.unknown_text(message_id))
     return _entry(row, tuple(map(rows.claim, claims)))
 
 
 def conversation(tx: Transaction, conversation_id: str) -> tuple[MessageEntry, ...]:
     """Return a conversation's messages with their claims."""
-    name = rows.asked(conversation_id)
-    found = tx.ask(f"{_ENTRIES} WHERE m.conversation_id = %s ORDER BY m.seq", name)
+    name = rows.searchable(conversation_id)
+    found = tx.execute(f"{_ENTRIES} WHERE m.conversation_id = %s ORDER BY m.seq", name)
     by_message: dict[str, list[Claim]] = defaultdict(list)
-    for each in map(rows.claim, tx.ask(f"{_CLAIMS} WHERE m.conversation_id = %s ORDER BY c.seq", name)):
+    for each in map(rows.claim, tx.execute(f"{_CLAIMS} WHERE m.conversation_id = %s ORDER BY c.seq", name)):
         by_message[each.message_id].append(each)
     return tuple(_entry(row, tuple(by_message[row[0]])) for row in found)
 
@@ -120,7 +120,7 @@ def conversation(tx: Transaction, conversation_id: str) -> tuple[MessageEntry, .
 def outlines(tx: Transaction, names: Sequence[str]) -> dict[str, list[MessageEntry]]:
     """Return conversations as far as their outcome goes: without bodies and claims."""
     found: dict[str, list[MessageEntry]] = defaultdict(list)
-    for row in tx.ask(_OUTLINES, list(names)):
+    for row in tx.execute(_OUTLINES, list(names)):
         each = _entry(row, ())
         found[each.message.conversation_id].append(each)
     return found
@@ -129,7 +129,7 @@ def outlines(tx: Transaction, names: Sequence[str]) -> dict[str, list[MessageEnt
 def worked(tx: Transaction, conversations: Iterable[Sequence[MessageEntry]]) -> frozenset[str]:
     """Return those of the conversations' topics that were ever claimed from."""
     topics = sorted({entry.message.topic for entries in conversations for entry in entries})
-    return frozenset(topic for (topic,) in tx.ask(WORKED, topics))
+    return frozenset(topic for (topic,) in tx.execute(WORKED, topics))
 
 
 def stats(row: Row) -> TopicStats:

@@ -18,7 +18,7 @@ DELIVERY = (
     "m.id, d.topic, d.state, d.ending, d.available_at, d.attempts, d.max_attempts, d.key, d.concurrency_key,"
     " d.ended_at, d.reply"
 )
-STANDS = "d.attempts, d.max_attempts, d.key, d.concurrency_key, d.reply"
+OPEN_DELIVERY = "d.attempts, d.max_attempts, d.key, d.concurrency_key, d.reply"
 CLAIM = (
     "c.id, m.id, c.worker_group, c.worker_instance_id, c.claimed_at, c.lease_until, c.status, c.completed_at,"
     " c.attempt, c.error"
@@ -89,8 +89,8 @@ def blob(text: str | None) -> bytes | None:
     return text.encode()
 
 
-def asked(name: str) -> str:
+def searchable(name: str) -> str:
     """Return a name that is asked for, or one that nothing has where PostgreSQL's texts cannot hold it."""
     if "\0" in name:
         return ""
-    return transitions.asked(name)
+    return transitions.searchable(name)

@@ -36,7 +36,7 @@ def target(failed: PGconn) -> Target:
     return (address or host or "localhost", int(port))
 
 
-def ask(where: Target) -> State:
+def query(where: Target) -> State:
     """Return the state of the server there; waits for two seconds at most for each step."""
     try:
         connection = _connected(where)

@@ -11,10 +11,10 @@ from prloom.exchange.claim import Settled
 from prloom.exchange.postgres import rows
 
 if TYPE_CHECKING:
-    from prloom.exchange.claim import Delivery, Settlement
-    from prloom.exchange.claim_cache import CachedClaim
+    from prloom.backoff import Backoff
+    from prloom.exchange.claim import CachedClaim, Delivery, Settlement
     from prloom.exchange.postgres.transaction import Row, Transaction
-    from prloom.exchange.rules import Backoff, Verdict
+    from prloom.exchange.rules import Verdict
 
 _ENDED = """WITH ended AS (
     UPDATE claims AS c SET status = %s, completed_at = begun.now, error = %b, reply_id = %s
@@ -35,13 +35,13 @@ _END = _ENDED + _SAID
 _END_AND_REPLY = _ENDED + _REPLY + _SAID
 
 
-def settle(tx: Transaction, hold: CachedClaim, settlement: Settlement, policy: Backoff) -> Settled | None:
+def settle(tx: Transaction, cached: CachedClaim, settlement: Settlement, policy: Backoff) -> Settled | None:
     """End a claim in one statement; None where that is not for this way, and nothing was done."""
-    claim = hold.claim
-    verdict = rules.settled(settlement, hold.delivery, claim.claimed_at, policy)
+    claim = cached.claim
+    verdict = rules.settled(settlement, cached.delivery, claim.claimed_at, policy)
     if verdict.delivery.available_at is not None:
         return None  # which time that is, the server says
-    found = _ask(tx, verdict, hold)
+    found = _ask(tx, verdict, cached)
     if found is None:
         return None
     now, until = found
@@ -50,11 +50,11 @@ def settle(tx: Transaction, hold: CachedClaim, settlement: Settlement, policy: B
     if verdict.reply is None:
         reply = None
     else:
-        reply = transitions.message(verdict.reply, hold.conversation_id, now)
+        reply = transitions.message(verdict.reply, cached.conversation_id, now)
     return Settled(claim=ended, reply=reply)
 
 
-def _ask(tx: Transaction, verdict: Verdict, hold: CachedClaim) -> Row | None:
+def _ask(tx: Transaction, verdict: Verdict, cached: CachedClaim) -> Row | None:
     reply = verdict.reply
     error = rows.blob(verdict.error)
     values: list[object] = [
@@ -63,12 +63,12 @@ def _ask(tx: Transaction, verdict: Verdict, hold: CachedClaim) -> Row | None:
         None if reply is None else reply.id,
         tx.order,
         tx.clock,
-        hold.claim.id,
+        cached.claim.id,
     ]
     values += _standing(verdict.delivery)
     if reply is None:
         return tx.one(_END, *values)
-    values += [reply.id, reply.topic, rows.blob(reply.body), reply.parent_id, hold.conversation_id]
+    values += [reply.id, reply.topic, rows.blob(reply.body), reply.parent_id, cached.conversation_id]
     return tx.one(_END_AND_REPLY, *values, rows.metadata(reply.metadata))
 
 

@@ -8,14 +8,15 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from prloom.exchange import ids, rules, transitions
-from prloom.exchange.claim_cache import ClaimCache
+from prloom.backoff import Backoff
+from prloom.exchange import rules, transitions
+from prloom.exchange.claim import ClaimCache
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
+from prloom.exchange.message import new_id
 from prloom.exchange.postgres import address, claiming, notifications, pruning, publishing, reading, rows, settling
 from prloom.exchange.postgres.connection import PATIENCE, PostgresConnection
 from prloom.exchange.postgres.listener import PostgresListener
 from prloom.exchange.protocol import PAGE, MessageFilter
-from prloom.exchange.rules import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +40,7 @@ _PRUNED_AT_ONCE = 100  # conversations; others write between
 
 
 class PostgresStore:
-    """Implements `prloom.exchange.protocol.Store`; any number of machines, processes and threads may use one schema.
+    """An `ExchangeStore`; any number of machines, processes and threads may use one schema.
 
     A lost connection is made anew, for as long as `patience`, and what was not committed is done again. What may have
     been is looked for first: by the message's id or key, by the claim's id and state.
@@ -58,9 +59,9 @@ class PostgresStore:
         The time is the server's, unless a clock is given.
         """
         self._clock = clock
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff or rules.RETRIES
         self._connection = PostgresConnection(address.read(url), clock=clock, patience=patience)
-        self._holds = ClaimCache()
+        self._cached = ClaimCache()
         self._worked: set[str] = set()  # topics of which it is noted that somebody works on them
         self._ears = PostgresListener(self._connection.address, patience)
 
@@ -78,36 +79,36 @@ class PostgresStore:
 
     # ---- claiming
 
-    def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
-        if not self._worked.issuperset(ask.topics):
-            self._connection.once(claiming.NOTE_WORKED, list(ask.topics))
-            self._worked.update(ask.topics)
-        claim_id = ids.new()
-        taken = self._connection.write_at_once(lambda tx: claiming.take(tx, ask, claim_id, upkeep=True))
+    def claim(self, request: ClaimRequest) -> ClaimTaken | None:
+        if not self._worked.issuperset(request.topics):
+            self._connection.once(claiming.NOTE_WORKED, list(request.topics))
+            self._worked.update(request.topics)
+        claim_id = new_id()
+        taken = self._connection.write_at_once(lambda tx: claiming.take(tx, request, claim_id, upkeep=True))
         if isinstance(taken, claiming.Upkeep):
             self.expire()
-            self._connection.once(claiming.DUE, self._given(), list(ask.topics))
-            taken = self._connection.write_at_once(lambda tx: claiming.take(tx, ask, claim_id, upkeep=False))
+            self._connection.once(claiming.DUE, self._given(), list(request.topics))
+            taken = self._connection.write_at_once(lambda tx: claiming.take(tx, request, claim_id, upkeep=False))
         assert not isinstance(taken, claiming.Upkeep)  # noqa: S101 (it was not asked for)
         if taken is not None:
-            self._holds.hold(taken)
+            self._cached.add(taken)
         return taken
 
     def renew(self, claim_id: str, lease: timedelta) -> Claim:
-        renewed = self._connection.once(claiming.RENEW, self._given(), lease, rows.asked(claim_id))
+        renewed = self._connection.once(claiming.RENEW, self._given(), lease, rows.searchable(claim_id))
         if not renewed:
             known = self._connection.read(lambda tx: claiming.find(tx, claim_id))
-            raise ClaimOverError(transitions.over(claim_id, known))
+            raise ClaimOverError(transitions.over_text(claim_id, known))
         return rows.claim(renewed[0])
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
         settled = None
-        if (hold := self._holds.find(claim_id)) is not None:
-            settled = self._connection.write_at_once(lambda tx: settling.settle(tx, hold, settlement, self._backoff))
+        if (cached := self._cached.find(claim_id)) is not None:
+            settled = self._connection.write_at_once(lambda tx: settling.settle(tx, cached, settlement, self._backoff))
         if settled is None:
             work = partial(claiming.settle, claim_id=claim_id, settlement=settlement, policy=self._backoff)
             settled = self._connection.write(work, lock="none")
-        self._holds.let_go(claim_id)
+        self._cached.discard(claim_id)
         return settled
 
     def expire(self) -> int:
@@ -119,15 +120,15 @@ class PostgresStore:
             expired += some
         return expired
 
-    def look(self, topics: Sequence[str]) -> Availability:
+    def availability(self, topics: Sequence[str]) -> Availability:
         several = list(topics)
-        return claiming.look(self._connection.once(claiming.LOOK, self._given(), several, several)[0])
+        return claiming.availability(self._connection.once(claiming.LOOK, self._given(), several, several)[0])
 
     # ---- people
 
     def cancel(self, message_id: str, reason: str) -> Message:
         self.expire()
-        reply_id = ids.new()
+        reply_id = new_id()
 
         def work(tx: Transaction) -> Message:
             if tx.again and (told := publishing.known(tx, reply_id)) is not None:
@@ -195,10 +196,10 @@ class PostgresStore:
 
     # ---- telling
 
-    def track(self, conversation_id: str) -> None:
+    def subscribe(self, conversation_id: str) -> None:
         def work(tx: Transaction) -> None:
-            if tx.one(reading.ANY_OF, rows.asked(conversation_id)) is None:
-                raise UnknownMessageError(transitions.unknown(conversation_id, "conversation"))
+            if tx.one(reading.ANY_OF, rows.searchable(conversation_id)) is None:
+                raise UnknownMessageError(transitions.unknown_text(conversation_id, "conversation"))
             publishing.subscribe(tx, conversation_id)
 
         self._connection.write(work)
@@ -211,7 +212,7 @@ class PostgresStore:
         return ()
 
     def ack_notification(self, ended: Ended) -> bool:
-        name, token = rows.asked(ended.conversation_id), rows.asked(ended.token)
+        name, token = rows.searchable(ended.conversation_id), rows.searchable(ended.token)
         return bool(self._connection.once(notifications.TOLD, name, token))
 
     # ---- waking

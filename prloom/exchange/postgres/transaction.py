@@ -44,19 +44,19 @@ class Transaction:
         self.order = key
         self._db.execute("BEGIN", prepare=False)
         if lock != "none":
-            self._begun = self.ask(_BEGIN[lock], key)
+            self._begun = self.execute(_BEGIN[lock], key)
 
     def began(self, now: datetime) -> None:
         """Note the time that a first statement of another kind brought along."""
         self._now = now
 
-    def ask(self, statement: str, *values: object) -> psycopg.Cursor:
+    def execute(self, statement: str, *values: object) -> psycopg.Cursor:
         """Send a statement; its answer is waited for when it is fetched."""
         return self._db.execute(statement.encode(), values, binary=True)
 
     def one(self, statement: str, *values: object) -> Row | None:
         """Return a statement's first row."""
-        return self.ask(statement, *values).fetchone()
+        return self.execute(statement, *values).fetchone()
 
     def commit(self) -> None:
         """Send the end of it; listeners are told afterwards, so that they find what they were told of."""

@@ -1,4 +1,4 @@
-"""Claim messages, and end claims, inside a write that has begun."""
+"""Claim messages, and renew and settle claims, inside a write."""
 
 from __future__ import annotations
 
@@ -6,27 +6,29 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from prloom.exchange import ids, rules, transitions
+from prloom.exchange import rules, transitions
 from prloom.exchange.claim import Availability, Claim, Settled
 from prloom.exchange.errors import ClaimOverError
+from prloom.exchange.message import new_id
 from prloom.exchange.protocol import ClaimTaken
-from prloom.exchange.sqlite import publishing, rows
-from prloom.exchange.sqlite.clock import STARTED
+from prloom.exchange.sqlite import conversations, reading
+from prloom.exchange.sqlite.clock import STARTED, micros, moment, optional_micros, optional_moment
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
     from datetime import datetime, timedelta
 
-    from prloom.exchange.claim import ClaimRequest, Delivery, MessageEntry, Settlement
-    from prloom.exchange.claim_cache import CachedClaim
+    from prloom.backoff import Backoff
+    from prloom.exchange.claim import CachedClaim, ClaimRequest, Delivery, MessageEntry, Settlement
     from prloom.exchange.message import Message
-    from prloom.exchange.rules import Backoff, Verdict
+    from prloom.exchange.rules import Verdict
     from prloom.exchange.sqlite.clock import Clock
+    from prloom.exchange.sqlite.reading import Row
 
 _READY = (
     "SELECT d.seq FROM deliveries AS d WHERE d.topic = {topic} AND d.state = 'ready' AND d.available_at IS NULL"
-    # Gathered once, and not asked about each message: many may wait for one key.
+    # A list that is built once, not a subquery for each message: many may wait for one key.
     " AND (d.concurrency_key IS NULL OR d.concurrency_key NOT IN (SELECT busy.concurrency_key FROM deliveries AS busy"
     " WHERE busy.state = 'leased' AND busy.concurrency_key IS NOT NULL)) ORDER BY d.seq LIMIT 1"
 )
@@ -39,7 +41,7 @@ _DUE_AT = (
 )
 _LEASE = "SELECT min(lease_until) FROM claims WHERE status = 'active'"
 _READY_ON, _DUE_ON = _READY.format(topic="?"), _DUE_AT.format(topic="?")
-# All that a claim asks for, in one statement, and no more: each statement costs, and each column that it names.
+# One statement with all that a claim needs, and no more: each statement costs, and each column.
 _NEXT_ON = "SELECT ({due}) AS due_at, ({ready}) AS seq"
 _NEXT_ON_SEVERAL = "SELECT min(({due})) AS due_at, min(({ready})) AS seq FROM json_each(?2) AS t"
 
@@ -47,8 +49,9 @@ _NEXT_ON_SEVERAL = "SELECT min(({due})) AS due_at, min(({ready})) AS seq FROM js
 def _first(following: str, topic: str) -> str:
     started = STARTED.replace("?", "?1")
     following = following.format(due=_DUE_AT.format(topic=topic), ready=_READY.format(topic=topic))
+    columns = f"{started}, ({_LEASE}), first.due_at, m.seq, {transitions.MESSAGE}, {transitions.OPEN_DELIVERY}"
     return (
-        f"SELECT {started}, ({_LEASE}), first.due_at, m.seq, {rows.MESSAGE}, {rows.STANDS} FROM ({following}) AS first"  # noqa: S608
+        f"SELECT {columns} FROM ({following}) AS first"  # noqa: S608 (texts of ours)
         " LEFT JOIN messages AS m ON m.seq = first.seq LEFT JOIN deliveries AS d ON d.seq = first.seq"
     )
 
@@ -56,21 +59,21 @@ def _first(following: str, topic: str) -> str:
 _FIRST = _first(_NEXT_ON, "?2")
 _FIRST_OF_SEVERAL = _first(_NEXT_ON_SEVERAL, "t.value")
 _CLAIM = (
-    f"SELECT {STARTED}, m.seq, m.conversation_id, c.reply_id, {rows.CLAIM}, {rows.DELIVERY} FROM claims AS c"  # noqa: S608
-    " JOIN messages AS m ON m.seq = c.message JOIN deliveries AS d ON d.seq = c.message"
+    f"SELECT {STARTED}, m.seq, m.conversation_id, c.reply_id, {transitions.CLAIM}, {transitions.DELIVERY}"  # noqa: S608
+    " FROM claims AS c JOIN messages AS m ON m.seq = c.message JOIN deliveries AS d ON d.seq = c.message"
 )
 _CLAIM_BY_ID = f"{_CLAIM} WHERE c.message = ? AND c.id = ?"
 _LEASE_BY_ID = f"SELECT {STARTED}, lease_until FROM claims WHERE message = ? AND id = ? AND status = 'active'"  # noqa: S608
-_HEAD_WIDTH, _MESSAGE_WIDTH = 4, 8
+_HEAD_WIDTH = 4
 _DIGITS = 19  # of the largest number that SQLite holds
 
 
-def look(db: sqlite3.Connection, topics: Sequence[str], now: datetime) -> Availability:
-    """Look whether something is to be claimed or a lease is over; only reads."""
+def availability(db: sqlite3.Connection, topics: Sequence[str], now: datetime) -> Availability:
+    """Return whether something can be claimed or a lease is over, and when to look again; only read."""
     next_at = _next_at(db, topics)
-    ready = next_at is not None and next_at <= rows.micros(now)
+    ready = next_at is not None and next_at <= micros(now)
     ready = ready or any(db.execute(_READY_ON, (topic,)).fetchone() for topic in topics)
-    return Availability(ready=ready, next_at=rows.optional_moment(next_at))
+    return Availability(ready=ready, next_at=optional_moment(next_at))
 
 
 def _next_at(db: sqlite3.Connection, topics: Sequence[str]) -> int | None:
@@ -80,45 +83,46 @@ def _next_at(db: sqlite3.Connection, topics: Sequence[str]) -> int | None:
 
 
 def overdue(db: sqlite3.Connection, now: datetime) -> bool:
-    """Whether a lease is over; only reads."""
+    """Whether a lease is over; only read."""
     first = db.execute(_LEASE).fetchone()[0]
-    return first is not None and first <= rows.micros(now)
+    return first is not None and first <= micros(now)
 
 
 def make_due(db: sqlite3.Connection, topics: Sequence[str], now: datetime) -> None:
-    """Have the messages whose time has come be ready in their place."""
-    db.executemany(_DUE, [(topic, rows.micros(now)) for topic in topics])
+    """Make the delayed messages ready whose time has come."""
+    db.executemany(_DUE, [(topic, micros(now)) for topic in topics])
 
 
-class First(NamedTuple):
-    """The next message by publication, as a row, and whether `passed` is a lease's end, or a message's time, before."""
+class NextMessage(NamedTuple):
+    """The row of the next message by publication; `overdue`: some lease or delay is over, which comes first."""
 
     now: datetime
-    passed: bool
-    row: rows.Row
+    overdue: bool
+    row: Row
 
 
-def first(db: sqlite3.Connection, topics: Sequence[str], clock: Clock) -> First:
-    """Look for what is to be claimed; only reads."""
+def find_next(db: sqlite3.Connection, topics: Sequence[str], clock: Clock) -> NextMessage:
+    """Find the next message to claim; only read."""
     if len(topics) == 1:
         row = db.execute(_FIRST, (clock.boot, topics[0])).fetchone()
     else:
         row = db.execute(_FIRST_OF_SEVERAL, (clock.boot, msgspec.json.encode(topics).decode())).fetchone()
     now = clock.at(row[0])
-    until = rows.micros(now)
-    passed = any(each is not None and each <= until for each in row[1:3])
-    return First(now, passed, row[3:])
+    until = micros(now)
+    overdue = any(each is not None and each <= until for each in row[1:3])
+    return NextMessage(now, overdue, row[3:])
 
 
-def take(db: sqlite3.Connection, ask: ClaimRequest, found: First) -> ClaimTaken | None:
-    """Claim what was found first, if anything was."""
+def take(db: sqlite3.Connection, request: ClaimRequest, found: NextMessage) -> ClaimTaken | None:
+    """Claim the message that was found, if there is one."""
     seq, *row = found.row
     if seq is None:
         return None
-    message = rows.message(tuple(row))
-    leased = rules.claimed(transitions.stands(message, "ready", row[_MESSAGE_WIDTH:]), ask.max_attempts)
-    # The id says where the claim is, so that none has to be looked up in an index that grows with history.
-    claim = transitions.claim(leased, ask, found.now, f"{seq}-{ids.new()}")
+    message = reading.to_message(tuple(row))
+    ready = transitions.open_delivery(message, "ready", row[transitions.MESSAGE_WIDTH :])
+    leased = rules.claimed(ready, request.max_attempts)
+    # The id contains the claim's place, so that no index that grows with history is needed to find it.
+    claim = transitions.claim(leased, request, found.now, f"{seq}-{new_id()}")
     db.execute(
         "UPDATE deliveries SET state = 'leased', attempts = ?, max_attempts = ? WHERE seq = ?",
         (leased.attempts, leased.max_attempts, seq),
@@ -128,51 +132,49 @@ def take(db: sqlite3.Connection, ask: ClaimRequest, found: First) -> ClaimTaken 
 
 
 def note_worked(db: sqlite3.Connection, topics: Iterable[str]) -> None:
-    """Note that somebody works on the topics."""
+    """Record that the topics have a worker."""
     db.executemany("INSERT INTO worked (topic) VALUES (?) ON CONFLICT DO NOTHING", [(topic,) for topic in topics])
 
 
 def renew(db: sqlite3.Connection, claim_id: str, lease: timedelta, clock: Clock) -> Claim:
-    """Let the lease end so much after now; raises ClaimOverError."""
-    held = _found(db, claim_id, clock)
-    _check_active(held)
-    until = held.now + lease
-    db.execute(
-        "UPDATE claims SET lease_until = ? WHERE message = ? AND id = ?", (rows.micros(until), held.seq, claim_id)
-    )
-    return msgspec.structs.replace(held.claim, lease_until=until)
+    """Set the lease's end to so much after now; raises ClaimOverError."""
+    claimed = _read_claim(db, claim_id, clock)
+    _check_active(claimed)
+    until = claimed.now + lease
+    db.execute("UPDATE claims SET lease_until = ? WHERE message = ? AND id = ?", (micros(until), claimed.seq, claim_id))
+    return msgspec.structs.replace(claimed.claim, lease_until=until)
 
 
 def settle(db: sqlite3.Connection, claim_id: str, settlement: Settlement, clock: Clock, policy: Backoff) -> Settled:
-    """End a claim as its holder says; raises ClaimOverError."""
-    held = _found(db, claim_id, clock)
-    if held.claim.status != "active" and rules.same(held.claim, settlement):
-        if held.reply_id is None:
+    """End a claim as the settlement says; raises ClaimOverError."""
+    claimed = _read_claim(db, claim_id, clock)
+    if claimed.claim.status != "active" and rules.same(claimed.claim, settlement):
+        if claimed.reply_id is None:
             reply = None
         else:
-            reply = publishing.find(db, held.reply_id)
-        return Settled(claim=held.claim, reply=reply, retry_at=held.delivery.available_at)
-    _check_active(held)
-    return _end(db, held, rules.settled(settlement, held.delivery, held.now, policy))
+            reply = reading.message(db, claimed.reply_id)
+        return Settled(claim=claimed.claim, reply=reply, retry_at=claimed.delivery.available_at)
+    _check_active(claimed)
+    return _end(db, claimed, rules.settled(settlement, claimed.delivery, claimed.now, policy))
 
 
-def settle_held(
-    db: sqlite3.Connection, hold: CachedClaim, settlement: Settlement, clock: Clock, policy: Backoff
+def settle_cached(
+    db: sqlite3.Connection, cached: CachedClaim, settlement: Settlement, clock: Clock, policy: Backoff
 ) -> Settled | None:
-    """End a claim that this client made, if it is active still, and else do nothing."""
-    seq = int(hold.claim.id.partition("-")[0])
-    row = db.execute(_LEASE_BY_ID, (clock.boot, seq, hold.claim.id)).fetchone()
-    if row is None or (until := rows.moment(row[1])) <= (now := clock.at(row[0])):
+    """End a claim that this client made, if it is active still; otherwise return None, having done nothing."""
+    seq = int(cached.claim.id.partition("-")[0])
+    row = db.execute(_LEASE_BY_ID, (clock.boot, seq, cached.claim.id)).fetchone()
+    if row is None or (until := moment(row[1])) <= (now := clock.at(row[0])):
         return None
-    held = _Held(
+    claimed = _ClaimRow(
         now=now,
         seq=seq,
-        conversation_id=hold.conversation_id,
+        conversation_id=cached.conversation_id,
         reply_id=None,
-        claim=msgspec.structs.replace(hold.claim, lease_until=until),
-        delivery=hold.delivery,
+        claim=msgspec.structs.replace(cached.claim, lease_until=until),
+        delivery=cached.delivery,
     )
-    return _end(db, held, rules.settled(settlement, held.delivery, now, policy))
+    return _end(db, claimed, rules.settled(settlement, claimed.delivery, now, policy))
 
 
 def expire(db: sqlite3.Connection, clock: Clock, policy: Backoff) -> int:
@@ -180,40 +182,41 @@ def expire(db: sqlite3.Connection, clock: Clock, policy: Backoff) -> int:
     now = clock.now(db)
     over = db.execute(
         f"{_CLAIM} WHERE c.status = 'active' AND c.lease_until <= ? ORDER BY c.lease_until, c.message",
-        (clock.boot, rows.micros(now)),
+        (clock.boot, micros(now)),
     ).fetchall()
     for row in over:
-        held = _held(row, now)
-        _end(db, held, rules.expired(held.claim, held.delivery, now, policy))
+        claimed = _claim_row(row, now)
+        _end(db, claimed, rules.expired(claimed.claim, claimed.delivery, now, policy))
     return len(over)
 
 
-def _end(db: sqlite3.Connection, held: _Held, verdict: Verdict) -> Settled:
-    """Write what became of a claim and of its message, and publish the reply."""
-    ended = transitions.ended(held.claim, verdict, held.now)
-    reply = None
+def _end(db: sqlite3.Connection, claimed: _ClaimRow, verdict: Verdict) -> Settled:
+    """Write the claim's and the message's new state, and publish the reply."""
+    ended = transitions.ended(claimed.claim, verdict, claimed.now)
+    reply, reply_id = None, None
     if verdict.reply is not None:
-        reply = publishing.answer(db, verdict.reply, held.conversation_id, held.now)
+        reply = conversations.publish_reply(db, verdict.reply, claimed.conversation_id, claimed.now)
+        reply_id = reply.id
     db.execute(
         "UPDATE claims SET status = ?, completed_at = ?, error = ?, reply_id = ? WHERE message = ? AND id = ?",
-        (ended.status, rows.micros(held.now), ended.error, None if reply is None else reply.id, held.seq, ended.id),
+        (ended.status, micros(claimed.now), ended.error, reply_id, claimed.seq, ended.id),
     )
-    save(db, held.seq, verdict.delivery)
+    save_delivery(db, claimed.seq, verdict.delivery)
     return Settled(claim=ended, reply=reply, retry_at=verdict.delivery.available_at)
 
 
-def save(db: sqlite3.Connection, seq: int, delivery: Delivery) -> None:
-    """Write how a message stands."""
+def save_delivery(db: sqlite3.Connection, seq: int, delivery: Delivery) -> None:
+    """Write the delivery of a message."""
     db.execute(
         "UPDATE deliveries SET state = ?, ending = ?, available_at = ?, attempts = ?, max_attempts = ?, ended_at = ?"
         " WHERE seq = ?",
         (
             delivery.state,
             delivery.ending,
-            rows.optional_micros(delivery.available_at),
+            optional_micros(delivery.available_at),
             delivery.attempts,
             delivery.max_attempts,
-            rows.optional_micros(delivery.ended_at),
+            optional_micros(delivery.ended_at),
             seq,
         ),
     )
@@ -228,16 +231,16 @@ def _put(db: sqlite3.Connection, seq: int, claim: Claim) -> None:
             claim.id,
             claim.worker_group,
             claim.worker_instance_id,
-            rows.micros(claim.claimed_at),
-            rows.micros(claim.lease_until),
+            micros(claim.claimed_at),
+            micros(claim.lease_until),
             claim.status,
             claim.attempt,
         ),
     )
 
 
-class _Held(NamedTuple):
-    """A claim, and how its message stands, at this moment."""
+class _ClaimRow(NamedTuple):
+    """A claim, the delivery of its message, and the time at which they were read."""
 
     now: datetime
     seq: int
@@ -247,36 +250,37 @@ class _Held(NamedTuple):
     delivery: Delivery
 
 
-def _found(db: sqlite3.Connection, claim_id: str, clock: Clock) -> _Held:
-    """Return what there is of a claim; raises ClaimOverError where there is nothing."""
+def _read_claim(db: sqlite3.Connection, claim_id: str, clock: Clock) -> _ClaimRow:
+    """Return a claim with its delivery; raises ClaimOverError where there is none."""
     place = claim_id.partition("-")[0]
     if place.isascii() and place.isdigit() and len(place) < _DIGITS:
-        row = db.execute(_CLAIM_BY_ID, (clock.boot, int(place), transitions.asked(claim_id))).fetchone()
+        row = db.execute(_CLAIM_BY_ID, (clock.boot, int(place), transitions.searchable(claim_id))).fetchone()
         if row is not None:
-            return _held(row, clock.at(row[0]))
-    raise ClaimOverError(transitions.over(claim_id, None))
+            return _claim_row(row, clock.at(row[0]))
+    raise ClaimOverError(transitions.over_text(claim_id, None))
 
 
-def _held(row: rows.Row, now: datetime) -> _Held:
+def _claim_row(row: Row, now: datetime) -> _ClaimRow:
     _, seq, conversation_id, reply_id = row[:_HEAD_WIDTH]
-    claim, delivery = rows.claim(row[_HEAD_WIDTH:]), rows.delivery(row[_HEAD_WIDTH + rows.CLAIM_WIDTH :])
-    return _Held(now, seq, conversation_id, reply_id, claim, delivery)
+    claim = reading.to_claim(row[_HEAD_WIDTH:])
+    delivery = reading.to_delivery(row[_HEAD_WIDTH + transitions.CLAIM_WIDTH :])
+    return _ClaimRow(now, seq, conversation_id, reply_id, claim, delivery)
 
 
-def _check_active(held: _Held) -> None:
-    claim = held.claim
-    if claim.status != "active" or claim.lease_until <= held.now:
-        raise ClaimOverError(transitions.over(claim.id, claim))
+def _check_active(claimed: _ClaimRow) -> None:
+    claim = claimed.claim
+    if claim.status != "active" or claim.lease_until <= claimed.now:
+        raise ClaimOverError(transitions.over_text(claim.id, claim))
 
 
 def cancel(db: sqlite3.Connection, entry: MessageEntry, verdict: Verdict, now: datetime) -> Message:
     """End a message and its claim, if it has one, and return what is published about that."""
-    assert verdict.reply is not None  # noqa: S101 (cancelling always tells)
+    assert verdict.reply is not None  # noqa: S101 (cancelling always publishes a reply)
     seq = db.execute("SELECT seq FROM messages WHERE id = ?", (entry.message.id,)).fetchone()[0]
-    reply = publishing.answer(db, verdict.reply, entry.message.conversation_id, now)
+    reply = conversations.publish_reply(db, verdict.reply, entry.message.conversation_id, now)
     db.execute(
         "UPDATE claims SET status = ?, completed_at = ?, error = ? WHERE message = ? AND status = 'active'",
-        (verdict.status, rows.micros(now), verdict.error, seq),
+        (verdict.status, micros(now), verdict.error, seq),
     )
-    save(db, seq, verdict.delivery)
+    save_delivery(db, seq, verdict.delivery)
     return reply

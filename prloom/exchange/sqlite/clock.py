@@ -1,17 +1,17 @@
-"""Tell the database's time: one for all its processes, that goes on evenly when the machine's clock is set."""
+"""The database's time, one for all its processes, which continues evenly when the machine's clock is set."""
 
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias
-
-from prloom.exchange.sqlite import rows
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"  # random(4)
 _TOLERANCE = 1_000_000  # microseconds that the machine's clock may be off before the database's follows it
 _LEASED_OR_DELAYED = (
@@ -21,7 +21,31 @@ _LEASED_OR_DELAYED = (
 
 
 STARTED = "(SELECT started FROM clock WHERE boot = ?)"
-"""What `at` makes the time of, for statements that ask for more than that; its value is the clock's `boot`."""
+"""The column of which `at` makes the time, for any statement; its value is the clock's `boot`."""
+
+
+def micros(moment: datetime) -> int:
+    """Return a time as it is stored."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def optional_micros(moment: datetime | None) -> int | None:
+    """Return a time, or none, as it is stored."""
+    if moment is None:
+        return None
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(stored: int) -> datetime:
+    """Return the time that was stored."""
+    return _EPOCH + timedelta(microseconds=stored)
+
+
+def optional_moment(stored: int | None) -> datetime | None:
+    """Return the time that was stored, if one was."""
+    if stored is None:
+        return None
+    return _EPOCH + timedelta(microseconds=stored)
 
 
 class GivenClock:
@@ -49,10 +73,10 @@ class GivenClock:
 
 
 class SteadyClock:
-    """The time since the machine started, counted from when the database first heard the time of that.
+    """The time since the machine started, added to that start's time as the database stored it.
 
     So a lease lasts as long as it was given for, whoever sets the machine's clock meanwhile. `boot` names the machine's
-    run, and is empty where the system does not tell; the machine's clock is what counts then.
+    run, and is empty where the system does not say; then the machine's clock counts.
     """
 
     def __init__(
@@ -73,7 +97,7 @@ class SteadyClock:
         """Return the database's time, by what it says of when the machine started."""
         if started is None:
             return datetime.fromtimestamp(self._wall(), UTC)
-        return rows.moment(self._now(started))
+        return moment(self._now(started))
 
     def now(self, db: sqlite3.Connection) -> datetime:
         """Return the database's time."""
@@ -101,7 +125,7 @@ class SteadyClock:
         known = db.execute("DELETE FROM clock RETURNING boot").fetchall()
         db.execute("INSERT INTO clock (boot, started) VALUES (?, ?)", (self.boot, wall - self._elapsed()))
         if known != [(self.boot,)]:
-            # Whoever worked before the machine started does so no more.
+            # Workers from before the machine started are gone.
             db.execute("UPDATE claims SET lease_until = min(lease_until, ?) WHERE status = 'active'", (wall,))
 
     def _wall_time(self) -> int:

@@ -119,8 +119,8 @@ SCRIPTS = (_FIRST, _COUNTED)
 VERSION = len(SCRIPTS)
 
 
-def bring_up(db: sqlite3.Connection, version: int) -> None:
-    """Bring a database of that version (0: an empty one) to this one's, in one transaction; nobody else writes now."""
+def upgrade(db: sqlite3.Connection, version: int) -> None:
+    """Upgrade a database of that version (0: an empty one) in one transaction; the writers' lock is held."""
     scripts = "\n".join(SCRIPTS[version:])
     marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
     db.executescript(f"BEGIN IMMEDIATE; {scripts} {marks} COMMIT;")

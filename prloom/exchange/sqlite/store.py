@@ -8,15 +8,15 @@ import os
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from prloom.backoff import Backoff
 from prloom.exchange import rules, transitions
-from prloom.exchange.claim_cache import ClaimCache
+from prloom.exchange.claim import ClaimCache
 from prloom.exchange.errors import UnknownMessageError
 from prloom.exchange.protocol import PAGE
-from prloom.exchange.rules import Backoff
-from prloom.exchange.sqlite import claiming, notifications, pruning, publishing, reading
+from prloom.exchange.sqlite import claiming, conversations, reading
 from prloom.exchange.sqlite.clock import GivenClock, SteadyClock
 from prloom.exchange.sqlite.connection import SqliteConnection
-from prloom.exchange.sqlite.listener import FileListener
+from prloom.exchange.sqlite.writer_lock import FileListener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ _PRUNED_AT_ONCE = 100  # conversations; others write between
 
 
 class SqliteStore:
-    """Implements `prloom.exchange.protocol.Store`; any number of processes and threads may use one database."""
+    """An `ExchangeStore`; any number of processes and threads may use one database."""
 
     def __init__(
         self,
@@ -51,10 +51,10 @@ class SqliteStore:
     ) -> None:
         """Open the database, making it where there is none; raises StoreError for what is no exchange."""
         self.path = os.path.abspath(path)  # noqa: PTH100 (a link stays one, to be refused)
-        self._backoff = backoff or Backoff()
-        self._busy = False
-        self._holds = ClaimCache()
-        self._worked: set[str] = set()  # topics of which it is noted that somebody works on them
+        self._backoff = backoff or rules.RETRIES
+        self._claimed_before = False
+        self._cached = ClaimCache()
+        self._worked: set[str] = set()  # topics that are recorded as having a worker
         self._connection = SqliteConnection(self.path)
         self._time = time or (SteadyClock() if clock is None else GivenClock(clock))
         with self._connection.reading() as db:
@@ -72,34 +72,34 @@ class SqliteStore:
     def publish(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
         with self._connection.writing() as db:
             now = self._time.now(db)
-            published = tuple(publishing.put(db, draft, now) for draft in drafts)
-        self._connection.poke()
+            published = tuple(conversations.publish(db, draft, now) for draft in drafts)
+        self._connection.notify()
         return published
 
     # ---- claiming
 
-    def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
-        self._note_worked(ask.topics)
-        # Who found something last time probably does so again, and who found nothing looks before it takes the turn.
-        if not self._busy and not self.look(ask.topics).ready:
+    def claim(self, request: ClaimRequest) -> ClaimTaken | None:
+        self._note_worked(request.topics)
+        # After a success, the next message is probably there; otherwise, look before waiting for the writers' lock.
+        if not self._claimed_before and not self.availability(request.topics).ready:
             return None
         expired = 0
         with self._connection.writing() as db:
-            first = claiming.first(db, ask.topics, self._time)
-            if first.passed:
+            found = claiming.find_next(db, request.topics, self._time)
+            if found.overdue:
                 expired = claiming.expire(db, self._time, self._backoff)
-                claiming.make_due(db, ask.topics, first.now)
-                first = claiming.first(db, ask.topics, self._time)
-            taken = claiming.take(db, ask, first)
-        self._busy = taken is not None
+                claiming.make_due(db, request.topics, found.now)
+                found = claiming.find_next(db, request.topics, self._time)
+            taken = claiming.take(db, request, found)
+        self._claimed_before = taken is not None
         if taken is not None:
-            self._holds.hold(taken)
+            self._cached.add(taken)
         if expired:
-            self._connection.poke()
+            self._connection.notify()
         return taken
 
     def _note_worked(self, topics: Sequence[str]) -> None:
-        """Note, once in an exchange's life, that somebody works on them: also before there is anything to do."""
+        """Record, once in an exchange's life, that the topics have a worker, also if there is nothing to do yet."""
         if not self._worked.issuperset(topics):
             missing = set(topics) - self.worked(topics)
             if missing:
@@ -113,11 +113,11 @@ class SqliteStore:
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
         with self._connection.writing() as db:
-            hold = self._holds.find(claim_id)
-            settled = hold and claiming.settle_held(db, hold, settlement, self._time, self._backoff)
+            cached = self._cached.find(claim_id)
+            settled = cached and claiming.settle_cached(db, cached, settlement, self._time, self._backoff)
             settled = settled or claiming.settle(db, claim_id, settlement, self._time, self._backoff)
-        self._holds.let_go(claim_id)
-        self._connection.poke()
+        self._cached.discard(claim_id)
+        self._connection.notify()
         return settled
 
     def expire(self) -> int:
@@ -127,14 +127,14 @@ class SqliteStore:
             return 0
         with self._connection.writing() as db:
             expired = claiming.expire(db, self._time, self._backoff)
-        self._connection.poke()
+        self._connection.notify()
         return expired
 
-    def look(self, topics: Sequence[str]) -> Availability:
+    def availability(self, topics: Sequence[str]) -> Availability:
         with self._connection.reading() as db:
-            return claiming.look(db, topics, self._time.now(db))
+            return claiming.availability(db, topics, self._time.now(db))
 
-    # ---- people
+    # ---- steering
 
     def cancel(self, message_id: str, reason: str) -> Message:
         self.expire()
@@ -143,7 +143,7 @@ class SqliteStore:
             entry = reading.entry(db, message_id)
             transitions.check_cancel(entry)
             reply = claiming.cancel(db, entry, rules.cancelled(entry.delivery, now, reason), now)
-        self._connection.poke()
+        self._connection.notify()
         return reply
 
     def retry(self, message_id: str) -> Delivery:
@@ -152,27 +152,27 @@ class SqliteStore:
             entry = reading.entry(db, message_id)
             transitions.check_retry(entry)
             again = rules.retried(entry.delivery)
-            claiming.save(db, reading.seq(db, message_id), again)
-            publishing.resubscribe(db, entry.message.conversation_id)
-        self._connection.poke()
+            claiming.save_delivery(db, reading.seq(db, message_id), again)
+            conversations.resubscribe(db, entry.message.conversation_id)
+        self._connection.notify()
         return again
 
     def prune(self, older_than: timedelta) -> int:
         self.expire()
         before = self.now() - older_than
         with self._connection.reading() as db:
-            names = pruning.old(db, before)
+            names = conversations.older_than(db, before)
         removed = 0
         for first in range(0, len(names), _PRUNED_AT_ONCE):
             with self._connection.writing() as db:
-                removed += pruning.remove(db, names[first : first + _PRUNED_AT_ONCE], before)
+                removed += conversations.remove(db, names[first : first + _PRUNED_AT_ONCE], before)
         return removed
 
     # ---- reading
 
     def message(self, message_id: str) -> Message:
         with self._connection.reading() as db:
-            return publishing.find(db, message_id)
+            return reading.message(db, message_id)
 
     def read(self, selection: MessageFilter) -> tuple[Message, ...]:
         with self._connection.reading() as db:
@@ -188,34 +188,34 @@ class SqliteStore:
 
     def worked(self, topics: Sequence[str]) -> frozenset[str]:
         with self._connection.reading() as db:
-            return reading.worked(db, topics)
+            return conversations.worked(db, topics)
 
     def stats(self) -> tuple[TopicStats, ...]:
         with self._connection.reading() as db:
             return reading.stats(db, self._time.now(db))
 
-    # ---- telling
+    # ---- notifications
 
-    def track(self, conversation_id: str) -> None:
+    def subscribe(self, conversation_id: str) -> None:
         with self._connection.writing() as db:
-            if not reading.outline(db, conversation_id):
-                raise UnknownMessageError(transitions.unknown(conversation_id, "conversation"))
-            publishing.subscribe(db, conversation_id)
+            if not conversations.outline(db, conversation_id):
+                raise UnknownMessageError(transitions.unknown_text(conversation_id, "conversation"))
+            conversations.subscribe(db, conversation_id)
 
     def claim_notifications(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
         with self._connection.reading() as db:
-            something = next(notifications.open_ones(db, self._time.now(db)), None)
-        if something is None:
+            first = next(conversations.ended(db, self._time.now(db)), None)
+        if first is None:
             return ()
         with self._connection.writing() as db:
             now = self._time.now(db)
-            return notifications.claim_notifications(db, now, now + lease, limit)
+            return conversations.claim_notifications(db, now, now + lease, limit)
 
     def ack_notification(self, ended: Ended) -> bool:
         with self._connection.writing() as db:
-            return notifications.ack_notification(db, ended)
+            return conversations.ack_notification(db, ended)
 
-    # ---- waking
+    # ---- listening
 
     def listen(self) -> Listener:
         return FileListener(f"{self.path}-lock")

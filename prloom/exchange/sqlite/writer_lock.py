@@ -1,18 +1,23 @@
-"""Take turns at writing, fairly: SQLite lets the one write who asks at the right moment, and starves others."""
+"""The file beside the database that writers lock, and that listeners watch."""
 
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+import sys
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
 
 from prloom.exchange.errors import StoreBusyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+log = logging.getLogger(__name__)
+
+_IN_MODIFY: Final = 0x2  # inotify(7)
 PATIENCE = 30.0  # seconds
 _FIRST_PAUSE = 0.001
 _SHORTEST_PAUSE = 0.0001
@@ -21,7 +26,7 @@ _SHORTEST_PAUSE = 0.0001
 class WriterLock:
     """An flock on a file beside the database; the kernel gives it back when its holder is killed.
 
-    The file is also what listeners watch: `poke` writes a byte to it.
+    The file is also what listeners watch: `notify` writes a byte to it.
     """
 
     def __init__(self, path: str, *, patience: float = PATIENCE) -> None:
@@ -31,30 +36,30 @@ class WriterLock:
         self._fd = os.open(path, flags, 0o600)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the turn; raises StoreBusyError where that takes longer than one is patient (seconds)."""
-        self.take()
+    def locked(self) -> Iterator[None]:
+        """Hold the lock; raises StoreBusyError where it is not free for `patience` seconds."""
+        self.acquire()
         try:
             yield
         finally:
-            self.give_back()
+            self.release()
 
-    def give_back(self) -> None:
-        """Let the next one have it."""
+    def release(self) -> None:
+        """Release the lock."""
         fcntl.flock(self._fd, fcntl.LOCK_UN)
 
-    def poke(self) -> None:
-        """Be heard by all listeners."""
+    def notify(self) -> None:
+        """Wake all listeners, by writing a byte to the file."""
         os.pwrite(self._fd, b"!", 0)
 
     def close(self) -> None:
-        """Let go of the file; a second call does nothing."""
+        """Close the file; a second call does nothing."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
 
-    def take(self) -> None:
-        """Wait for the turn, and hold it until `give_back`; raises StoreBusyError, as `held` does."""
+    def acquire(self) -> None:
+        """Wait for the lock, and hold it until `release`; raises StoreBusyError, as `locked` does."""
         end = None
         pause = _FIRST_PAUSE
         while True:
@@ -70,5 +75,45 @@ class WriterLock:
                     "find out which one, and try again"
                 )
             time.sleep(pause)
-            # Who waits longer asks more often, so nobody is overtaken for long.
+            # A writer that waits longer tries more often, so none is overtaken for long.
             pause = max(pause * 0.8, _SHORTEST_PAUSE)
+
+
+class FileListener:
+    """Hears each change of a file; where the system cannot watch it, it hears nothing."""
+
+    def __init__(self, path: str) -> None:
+        self._fd = _watch(path)
+
+    def fileno(self) -> int | None:
+        """Return the watch's descriptor."""
+        return self._fd
+
+    def drain(self) -> None:
+        """Take what came, without waiting."""
+        if self._fd is not None:
+            with suppress(BlockingIOError):
+                while os.read(self._fd, 65536):
+                    pass
+
+    def close(self) -> None:
+        """Close the watch; a second call does nothing."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
+
+
+def _watch(path: str) -> int | None:
+    """Return a watch on the file: two calls, for which a library would load asyncio into every command that waits."""
+    if sys.platform != "linux":
+        return None
+    import ctypes  # noqa: PLC0415 (only a program that waits needs it)
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd: int = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+    if fd >= 0 and libc.inotify_add_watch(fd, os.fsencode(path), _IN_MODIFY) >= 0:
+        return fd
+    log.info("%s cannot be watched (%s); prloom checks it from time to time", path, os.strerror(ctypes.get_errno()))
+    if fd >= 0:
+        os.close(fd)
+    return None

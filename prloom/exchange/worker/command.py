@@ -1,25 +1,132 @@
-"""One running command: feed its stdin while its stdout and stderr are read, so that neither side ever waits for us."""
+"""A command at work on a message: its environment, its three pipes, and what is kept of its output."""
 
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import subprocess
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Final
 
-from prloom.exchange.worker.bounded_buffer import BoundedBuffer
+from prloom import children
+from prloom.exchange.store_url import VARIABLE as EXCHANGE
 from prloom.exchange.worker.config import MOST_STDERR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from prloom.exchange.claim import Claim
+    from prloom.exchange.message import Message, Metadata, Scalar
+
+WORKER = "PRLOOM_WORKER"
+"""Holds the worker's name in the environment of all that it starts, so that it is found when the worker was killed."""
+
+META = "PRLOOM_META_"
+MOST_CHARACTERS = 16 * 1024
+"""How many characters of stdout, of stderr, and of a metadata value are passed on."""
+
+_UNFIT = re.compile(r"[^A-Z0-9_]")
+_MOST_METADATA = 256 * 1024  # bytes in all; the system refuses to start a command with far more
+_END = 64 * 1024  # bytes of a long output's end that are kept
 _CHUNK: Final = 1 << 16
 _PIPEFULS: Final = 64  # a pipe holds a mebibyte at most, unless root says otherwise
 
 
+def environment(
+    base: Mapping[bytes, bytes], *, message: Message, claim: Claim, exchange: str, worker: str
+) -> dict[bytes, bytes]:
+    """Return the environment for the command that works on a message.
+
+    It is the base, without the variables that a surrounding worker may have set for a message of its own.
+    """
+    about = {
+        "PRLOOM_MESSAGE_ID": message.id,
+        "PRLOOM_TOPIC": message.topic,
+        "PRLOOM_CONVERSATION_ID": message.conversation_id,
+        "PRLOOM_ATTEMPT": str(claim.attempt),
+        EXCHANGE: exchange,
+        WORKER: worker,
+    }
+    kept = {name: value for name, value in base.items() if not name.startswith(META.encode())}
+    return kept | {name.encode(): os.fsencode(value) for name, value in (about | metadata(message.metadata)).items()}
+
+
+def metadata(given: Metadata) -> dict[str, str]:
+    """Return metadata as variables: `plugin-name` as PRLOOM_META_PLUGIN_NAME; of two with one name the first counts.
+
+    Texts of more than 16,384 characters are cut, with a note, and what would be too much in all is left out.
+    """
+    found: dict[str, str] = {}
+    room = _MOST_METADATA
+    for key, value in given.items():
+        name = META + _UNFIT.sub("_", key.upper())
+        text = _text(value)
+        room -= len(name) + len(text.encode())
+        if room >= 0:
+            found.setdefault(name, text)
+    return found
+
+
+def _text(value: Scalar) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        if value:
+            return "true"
+        return "false"
+    return shortened(str(value).replace("\0", "\ufffd"))
+
+
+def shortened(text: str, limit: int = MOST_CHARACTERS) -> str:
+    """Return a text, of which the middle is replaced by a note where it is longer than the limit."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters cut …]\n{text[-half:]}"
+
+
+class BoundedBuffer:
+    """Keeps about `limit` bytes of a stream: all of it, or its beginning and its end with a note between."""
+
+    def __init__(self, limit: int) -> None:
+        self._room = max(limit - _END, 0)
+        self._start = bytearray()
+        self._end = bytearray()
+        self._cut = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Add the next piece of the stream."""
+        fits = self._room - len(self._start)
+        self._start += chunk[:fits]
+        self._end += chunk[fits:]
+        if len(self._end) > 2 * _END:
+            self._shorten()
+
+    def text(self) -> str:
+        """Return the kept bytes as text; invalid UTF-8 is replaced, and a note stands where something was cut."""
+        if len(self._end) > _END and self._cut:
+            self._shorten()
+        if not self._cut:
+            if self._end:
+                whole = self._start + self._end
+            else:
+                whole = self._start
+            return whole.decode("utf-8", "replace")
+        start, end = (part.decode("utf-8", "replace") for part in (self._start, self._end))
+        return f"{start}\n[… {self._cut} bytes cut …]\n{end}"
+
+    def _shorten(self) -> None:
+        surplus = len(self._end) - _END
+        self._cut += surplus
+        del self._end[:surplus]
+
+
 class RunningCommand:
-    """A command with its three pipes, each of them in the selector as long as it is of use."""
+    """A command whose stdin is fed while its stdout and stderr are read, so that neither side ever waits for the other.
+
+    Each pipe is registered with the selector as long as it is in use.
+    """
 
     def __init__(
         self,
@@ -30,13 +137,13 @@ class RunningCommand:
         max_output: int,
         selector: selectors.BaseSelector,
     ) -> None:
-        """Start it; raises OSError where that is not possible."""
+        """Start the command; raises OSError where that is not possible."""
         self.stdout = BoundedBuffer(max_output)
         self.stderr = BoundedBuffer(MOST_STDERR)
         self.code: int | None = None
-        self._rest = memoryview(body)
+        self._input = memoryview(body)
         self._selector = selector
-        # A session of its own: Ctrl-C at the terminal is the worker's to hear, which then decides about the command.
+        # A session of its own: Ctrl-C at the terminal goes to the worker alone, which decides about the command.
         self._process = subprocess.Popen(
             argv,
             env=environ,
@@ -55,35 +162,35 @@ class RunningCommand:
         else:
             process.stdin.close()
 
-    def _attach(self, pipe: IO[bytes], event: int, kept: BoundedBuffer | None) -> None:
+    def _attach(self, pipe: IO[bytes], event: int, output: BoundedBuffer | None) -> None:
         os.set_blocking(pipe.fileno(), False)
-        self._selector.register(pipe, event, kept)
+        self._selector.register(pipe, event, output)
 
     def serve(self, key: selectors.SelectorKey) -> None:
-        """Write or read one piece; only one a turn, so that a flood stops no clock."""
+        """Write or read one piece, and no more, so that a flood of output does not delay the time-out."""
         if isinstance(key.data, BoundedBuffer):
-            self._take(key, key.data)
+            self._read(key, key.data)
         else:
-            self._feed(key)
+            self._write(key)
 
-    def _feed(self, key: selectors.SelectorKey) -> None:
+    def _write(self, key: selectors.SelectorKey) -> None:
         try:
-            written = os.write(key.fd, self._rest[:_CHUNK])
+            written = os.write(key.fd, self._input[:_CHUNK])
         except BlockingIOError:
             return
-        except OSError:  # it wants no more
-            written = len(self._rest)
-        self._rest = self._rest[written:]
-        if not self._rest:
+        except OSError:  # it reads no more
+            written = len(self._input)
+        self._input = self._input[written:]
+        if not self._input:
             self._close(key)
 
-    def _take(self, key: selectors.SelectorKey, kept: BoundedBuffer) -> bool:
+    def _read(self, key: selectors.SelectorKey, output: BoundedBuffer) -> bool:
         try:
             chunk = os.read(key.fd, _CHUNK)
         except BlockingIOError:
             return False
         if chunk:
-            kept.add(chunk)
+            output.add(chunk)
         else:
             self._close(key)
         return bool(chunk)
@@ -94,24 +201,22 @@ class RunningCommand:
 
     def collect(self) -> bool:
         """Collect every dead child, adopted orphans among them; return whether there is none left, dead or alive."""
-        try:
-            while (dead := os.waitpid(-1, os.WNOHANG))[0]:
-                if dead[0] == self._process.pid:
-                    self.code = self._process.returncode = os.waitstatus_to_exitcode(dead[1])
-        except ChildProcessError:
-            return True
-        return False
+        ends: dict[int, int] = {}
+        none_left = children.collect(ends)
+        if self._process.pid in ends:
+            self.code = self._process.returncode = os.waitstatus_to_exitcode(ends[self._process.pid])
+        return none_left
 
     def finish(self) -> None:
-        """Read what is still in the pipes. Their writers are gone; one that got away does not hold us for long."""
+        """Read what is still in the pipes; no more than they can hold, in case a writer survived."""
         for key in list(self._selector.get_map().values()):
             if isinstance(key.data, BoundedBuffer):
                 for _ in range(_PIPEFULS):
-                    if not self._take(key, key.data):
+                    if not self._read(key, key.data):
                         break
 
     def close(self) -> None:
-        """Let go of the pipes."""
+        """Close the pipes."""
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:
                 with suppress(OSError):

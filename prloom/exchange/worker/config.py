@@ -1,4 +1,4 @@
-"""What a worker was told to do: which messages, which command, and how long everything may take."""
+"""Configure a worker: which messages, which command, and how long everything may take."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class WorkerConfig:
         return PurePath(self.command[0]).name.encode("utf-8", "replace").decode() or self.command[0]
 
 
-def checked(terms: WorkerConfig) -> WorkerConfig:
-    """Return the terms, or raise ExchangeError for what could never be settled: better now than after the work."""
-    validation.checked_topics(terms.topics)
-    for topic in (terms.success_topic, terms.failure_topic):
+def checked(config: WorkerConfig) -> WorkerConfig:
+    """Return the configuration, or raise ExchangeError for what could never be settled, before any work is done."""
+    validation.checked_topics(config.topics)
+    for topic in (config.success_topic, config.failure_topic):
         if topic is not None:
             validation.checked_topic(topic)
-    if terms.success_topic in terms.topics or terms.failure_topic in terms.topics:
+    if config.success_topic in config.topics or config.failure_topic in config.topics:
         raise ExchangeError(
             "a worker that publishes its replies on a topic of its own would work on them for ever; name other topics"
         )
-    validation.checked_lease(terms.lease)
-    validation.checked_name("group", terms.group)
-    validation.checked_attempts(terms.max_attempts)
-    return terms
+    validation.checked_lease(config.lease)
+    validation.checked_name("group", config.group)
+    validation.checked_attempts(config.max_attempts)
+    return config

@@ -8,26 +8,24 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from prloom import processes
+from prloom import children, processes
 from prloom.exchange import validation
 from prloom.exchange.errors import StoreError
 from prloom.exchange.worker.job import WorkerIdentity
-from prloom.exchange.worker.progress import WorkerError
-from prloom.exchange.worker.signal_pipe import SignalPipe
-from prloom.exchange.worker.watchdog import Watchdog
-from prloom.exchange.worker.worker import Worker
+from prloom.exchange.worker.supervisor import SignalPipe, Watchdog
+from prloom.exchange.worker.worker import Worker, WorkerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from prloom.exchange.exchange import Exchange
     from prloom.exchange.worker.config import WorkerConfig
-    from prloom.exchange.worker.progress import News, Progress
+    from prloom.exchange.worker.worker import Progress, WorkerEvent
 
-_PAUSE: Final = 1.0
+_RESTART_PAUSE: Final = 1.0
 """Seconds between two starts of one worker that ends when it should not."""
 
-_LOOK: Final = 60.0  # seconds; whatever there is to hear is heard at once
+_LONGEST_WAIT: Final = 60.0  # seconds; a signal ends a wait at once
 
 
 class WorkerPool:
@@ -37,85 +35,86 @@ class WorkerPool:
     """
 
     def __init__(
-        self, terms: WorkerConfig, open_exchange: Callable[[], Exchange], *, name: str, tell: Callable[[News], None]
+        self,
+        config: WorkerConfig,
+        open_exchange: Callable[[], Exchange],
+        *,
+        name: str,
+        report: Callable[[WorkerEvent], None],
     ) -> None:
-        self._terms = terms
+        self._config = config
         self._open = open_exchange
         self._name = name
-        self._tell = tell
+        self._report = report
 
     def work(self, *, once: bool = False, leash: int | None = None) -> Progress | None:
         """Work in this process until asked to stop (None), or until one message is done with (`once`)."""
-        worker = validation.an_instance()
-        guard = Watchdog(worker)
-        place = WorkerIdentity(
+        worker = validation.new_instance()
+        watchdog = Watchdog(worker)
+        identity = WorkerIdentity(
             worker=worker,
             exchange=self._name,
             adopted=processes.adopt_orphans(),
-            others=tuple(processes.below(os.getpid())),
+            spared=tuple(processes.below(os.getpid())),
         )
-        bell = SignalPipe(leash)
+        signals = SignalPipe(leash)
         with self._open() as exchange:
-            told = Worker(self._terms, exchange, bell, place, tell=self._tell).run(once=once)
-        guard.dismiss()
-        return told
+            progress = Worker(self._config, exchange, signals, identity, report=self._report).run(once=once)
+        watchdog.dismiss()
+        return progress
 
     def work_with(self, count: int) -> None:
         """Work in so many processes, each of which is started again if it ends, until asked to stop."""
-        self._open().close()  # what cannot be opened at all is told once, by the error that this raises
-        bell = SignalPipe()
-        held, leash = os.pipe()
-        plugin_set: dict[int, float] = {}
-        while not bell.stops:
-            if len(plugin_set) < count:
-                begun = time.monotonic()
+        self._open().close()  # what cannot be opened at all is reported once, by the error that this raises
+        signals = SignalPipe()
+        leash, pool_end = os.pipe()
+        started: dict[int, float] = {}  # when each worker was started, by its process id
+        while not signals.stops:
+            if len(started) < count:
+                now = time.monotonic()
                 child = os.fork()
                 if child == 0:
-                    os.close(leash)
-                    self._be_one_of_them(held)
-                plugin_set[child] = begun
+                    os.close(pool_end)
+                    self._run_worker(leash)
+                started[child] = now
             else:
-                bell.wait((), _LOOK)
-                _rest(bell, _collect(plugin_set))
-        os.close(leash)
-        _dismiss(bell, plugin_set)
+                signals.wait(_LONGEST_WAIT)
+                _pause_before_restart(signals, _collect(started))
+        os.close(pool_end)
+        _wait_for_end(signals, started)
 
-    def _be_one_of_them(self, leash: int) -> NoReturn:
-        os.setpgid(0, 0)  # Ctrl-C is the keeper's to hear, who passes it on
+    def _run_worker(self, leash: int) -> NoReturn:
+        os.setpgid(0, 0)  # Ctrl-C at the terminal goes to the pool, which passes it on
         code = 0
         try:
             self.work(leash=leash)
         except StoreError as error:
-            self._tell(WorkerError(str(error), _PAUSE))
+            self._report(WorkerError(str(error), _RESTART_PAUSE))
             code = 1
         os._exit(code)
 
 
-def _rest(bell: SignalPipe, begun: list[float]) -> None:
-    """Wait where a worker has ended just after it began, for so will the next."""
-    if not bell.stops and any(time.monotonic() - each < _PAUSE for each in begun):
-        bell.wait((), _PAUSE)
+def _pause_before_restart(signals: SignalPipe, started: list[float]) -> None:
+    """Wait where a worker has ended just after its start, because the next one will too."""
+    if not signals.stops and any(time.monotonic() - each < _RESTART_PAUSE for each in started):
+        signals.wait(_RESTART_PAUSE)
 
 
-def _dismiss(bell: SignalPipe, plugin_set: dict[int, float]) -> None:
-    """Wait until all have stopped, as the leash told them to; pass on it when we are told so again."""
+def _wait_for_end(signals: SignalPipe, started: dict[int, float]) -> None:
+    """Wait until all workers have stopped, as the closed leash tells them to; pass on each further request to stop."""
     passed_on = 1
-    while plugin_set:
-        for child in plugin_set if passed_on < bell.stops else ():
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGTERM)
-        passed_on = max(passed_on, bell.stops)
-        bell.wait((), _LOOK)
-        _collect(plugin_set)
+    while started:
+        if passed_on < signals.stops:
+            for child in started:
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGTERM)
+            passed_on = signals.stops
+        signals.wait(_LONGEST_WAIT)
+        _collect(started)
 
 
-def _collect(plugin_set: dict[int, float]) -> list[float]:
-    """Forget the workers that have ended, and return when they had begun."""
-    ended = []
-    with suppress(ChildProcessError):
-        while (dead := os.waitpid(-1, os.WNOHANG))[0]:
-            if dead[0] in plugin_set:
-                ended += [plugin_set.pop(dead[0])]
-            else:
-                ended += []
-    return ended
+def _collect(started: dict[int, float]) -> list[float]:
+    """Remove the workers that have ended, and return when they were started."""
+    ends: dict[int, int] = {}
+    children.collect(ends)
+    return [started.pop(child) for child in ends if child in started]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
+from prloom import backoff
 from prloom.api.context import Services
-from prloom.core import backoff
-from prloom.core.backoff import Backoff
+from prloom.backoff import Backoff
 from prloom.errors import ExtensionError
 from prloom.extensions import child, inputs, jsonrpc
 from prloom.extensions.child import Child

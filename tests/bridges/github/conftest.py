@@ -27,7 +27,7 @@ from prloom.api import (
     Target,
     TrackedPlan,
 )
-from prloom.core.marker import action_id
+from prloom.core.outbox import action_id
 from prloom.extensions import bridges
 from prloom.testing.bridge_scene import MemoryFiles
 from prloom.transport.client import Client
@@ -55,7 +55,7 @@ def load(**settings: Any) -> Any:
 
 
 @dataclass
-class Desk:
+class BridgeRuntime:
     """The bridge at work on one repository: time passes when the client waits, and when a test says so."""
 
     hub: Hub
@@ -116,23 +116,23 @@ class Desk:
         return asked
 
 
-def make_desk(
+def make_runtime(
     *,
     rules: Rules = STRICT,
     login: str = "ada",
     repo: str = "ada/engine",
     ahead: timedelta = timedelta(0),
     **hub: Any,
-) -> Desk:
-    """Return a desk whose clock is ahead of GitHub's by this."""
+) -> BridgeRuntime:
+    """Return a runtime whose clock is ahead of GitHub's by this."""
     clock = Clock()
-    return Desk(Hub(lambda: clock() - ahead, limits=rules, **hub), clock, login, repo)
+    return BridgeRuntime(Hub(lambda: clock() - ahead, limits=rules, **hub), clock, login, repo)
 
 
 @pytest.fixture
-def runtime() -> Iterator[Desk]:
+def runtime() -> Iterator[BridgeRuntime]:
     """The bridge, and `ada/engine` where `ann` may write and `eve` may read."""
-    made = make_desk()
+    made = make_runtime()
     made.hub.person("ann", "write")
     made.hub.person("eve", "read")
     yield made
@@ -141,5 +141,5 @@ def runtime() -> Iterator[Desk]:
 
 
 @pytest.fixture
-def new_desk() -> Any:
-    return make_desk
+def new_runtime() -> Any:
+    return make_runtime

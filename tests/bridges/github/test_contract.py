@@ -16,8 +16,8 @@ from prloom.testing.bridge_scene import Scene, a_plan
 class GithubScene(Scene):
     """One pull request of `ada/engine`; `eve` speaks there, and the bridge has the account of `ada`."""
 
-    def __init__(self, new_desk: Callable[[], Any]) -> None:
-        self.runtime = new_desk()
+    def __init__(self, new_runtime: Callable[[], Any]) -> None:
+        self.runtime = new_runtime()
         self.pull = self.runtime.hub.pull()
         super().__init__(make=self.remade, plan=a_plan(f"pr-{self.pull.number}", pr=self.pull.number))
 
@@ -42,15 +42,15 @@ class TestGithub(BridgeContract):
     """Against the fake, with all of its limits."""
 
     @pytest.fixture(autouse=True)
-    def _desks(self, new_desk: Callable[[], Any]) -> None:
-        self.new_desk = new_desk
+    def _desks(self, new_runtime: Callable[[], Any]) -> None:
+        self.new_runtime = new_runtime
 
     def scene(self) -> Scene:
-        return GithubScene(self.new_desk)
+        return GithubScene(self.new_runtime)
 
 
-def test_a_bridge_without_a_repository_asks_nothing(new_desk: Callable[..., Any]) -> None:
-    runtime = new_desk(repo="")
+def test_a_bridge_without_a_repository_asks_nothing(new_runtime: Callable[..., Any]) -> None:
+    runtime = new_runtime(repo="")
     runtime.track(runtime.hub.pull())
 
     events, refused = asyncio.run(runtime.poll()), asyncio.run(runtime.say(None))

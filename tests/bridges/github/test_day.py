@@ -19,7 +19,7 @@ from fake_github import BAD_GATEWAY, RESET, TIMEOUT, Rules
 
 from prloom.api import Action, Comment, Delivered, Event, HttpError, Refused, marked
 from prloom.core import admission
-from prloom.core.marker import action_id
+from prloom.core.outbox import action_id
 from prloom.model.state import Receipt
 from prloom.transport import limits
 
@@ -156,9 +156,9 @@ class Day:
 
 @pytest.mark.timeout(600)
 async def test_in_a_day_with_300_pull_requests_every_comment_is_seen_every_reply_appears_once_and_no_limit_is_hit(
-    new_desk: Callable[..., Any],
+    new_runtime: Callable[..., Any],
 ) -> None:
-    runtime = new_desk()
+    runtime = new_runtime()
     runtime.hub.person("ann", "write")
     day = Day(runtime, random.Random(11))
 
@@ -177,13 +177,13 @@ async def test_in_a_day_with_300_pull_requests_every_comment_is_seen_every_reply
 
 
 async def test_a_small_allowance_is_never_spent_to_the_end_and_every_comment_is_seen_all_the_same(
-    new_desk: Callable[..., Any],
+    new_runtime: Callable[..., Any],
 ) -> None:
-    runtime = new_desk(rules=Rules(per_hour=200))
+    runtime = new_runtime(rules=Rules(per_hour=200))
     runtime.hub.person("ann", "write")
     day = Day(runtime, random.Random(7), count=20)
     left = []
-    runtime.hub.after_next(lambda: left.append(runtime.client.count.remaining), times=10**9)
+    runtime.hub.after_next(lambda: left.append(runtime.client.usage.remaining), times=10**9)
 
     await day.live(4, after=timedelta(hours=2))  # the last of it is heard when the hour that it was said in is over
 

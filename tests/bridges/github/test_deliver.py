@@ -31,7 +31,7 @@ from prloom.api import (
     marker,
 )
 from prloom.core import admission
-from prloom.core.marker import action_id
+from prloom.core.outbox import action_id
 from prloom.model.state import Receipt
 
 NewDesk = Callable[..., Any]
@@ -250,8 +250,8 @@ async def test_p3_a_mark_that_somebody_else_wrote_is_not_the_reply(runtime: Any,
 
 
 @pytest.mark.parametrize("kind", ["user", "app"])
-async def test_p3_a_post_is_known_as_ours_whatever_the_token_is(new_desk: Any, kind: str) -> None:
-    runtime = new_desk()
+async def test_p3_a_post_is_known_as_ours_whatever_the_token_is(new_runtime: Any, kind: str) -> None:
+    runtime = new_runtime()
     runtime.hub.person("eve", "read")
     if kind == "app":
         runtime.hub.bot("prloom[bot]", "write")
@@ -491,8 +491,8 @@ async def test_a_token_without_the_right_is_refused_in_githubs_words(runtime: An
     assert (result.retryable, result.error[:47]) == (False, "GitHub does not allow it: Resource not accessib")
 
 
-async def test_two_replies_do_not_come_faster_than_github_wants(new_desk: NewDesk) -> None:
-    runtime = new_desk()
+async def test_two_replies_do_not_come_faster_than_github_wants(new_runtime: NewDesk) -> None:
+    runtime = new_runtime()
     runtime.track(runtime.hub.pull())
     for number in range(30):
         assert isinstance(await runtime.say(None, ordinal=number), Delivered)
@@ -510,8 +510,8 @@ async def test_an_empty_message_is_not_posted(runtime: Any, pull: Any, message: 
 
 
 @pytest.mark.parametrize("sign", ["a", "ü", "😀", "`"])
-async def test_a_long_message_is_cut_with_a_note(new_desk: NewDesk, sign: str) -> None:
-    runtime = new_desk(rules=NONE)
+async def test_a_long_message_is_cut_with_a_note(new_runtime: NewDesk, sign: str) -> None:
+    runtime = new_runtime(rules=NONE)
     runtime.track(runtime.hub.pull())
 
     result = await runtime.say(None, sign * 100_000)
@@ -523,8 +523,8 @@ async def test_a_long_message_is_cut_with_a_note(new_desk: NewDesk, sign: str) -
     assert post.body.startswith(marker(ID))
 
 
-async def test_a_long_review_and_a_long_comment_on_a_line_are_cut_with_a_note(new_desk: NewDesk) -> None:
-    runtime = new_desk(rules=NONE)
+async def test_a_long_review_and_a_long_comment_on_a_line_are_cut_with_a_note(new_runtime: NewDesk) -> None:
+    runtime = new_runtime(rules=NONE)
     runtime.track(runtime.hub.pull())
     long = "long " * 20_000
     comments = ({"path": "src/engine.py", "line": 3, "message": long}, {"message": long})
@@ -727,8 +727,8 @@ async def test_a_thread_is_resolved_and_twice_is_as_good_as_once(runtime: Any, p
     assert runtime.requests() == ["POST /graphql -> 200"] * 3
 
 
-async def test_a_thread_among_very_many_is_found(new_desk: NewDesk) -> None:
-    runtime = new_desk(rules=NONE)
+async def test_a_thread_among_very_many_is_found(new_runtime: NewDesk) -> None:
+    runtime = new_runtime(rules=NONE)
     pull = runtime.hub.pull(files=[FileDiff(path="src/engine.py", new=(1, 300))])
     runtime.track(pull)
     roots = [runtime.hub.inline(pull, "ann", "why?", line=line) for line in range(1, 250)]
@@ -753,8 +753,8 @@ async def test_a_thread_that_is_gone_is_settled(runtime: Any, pull: Any) -> None
     assert await runtime.act(event.reply_to, ResolveThread()) == Delivered()
 
 
-async def test_a_refusal_that_hides_in_a_good_answer_is_one(new_desk: NewDesk) -> None:
-    runtime = new_desk(login="eve")
+async def test_a_refusal_that_hides_in_a_good_answer_is_one(new_runtime: NewDesk) -> None:
+    runtime = new_runtime(login="eve")
     runtime.hub.person("eve", "read")
     pull = runtime.hub.pull()
     runtime.track(pull)

@@ -498,8 +498,8 @@ async def test_what_is_forgotten_is_not_taken_for_deleted(runtime: Any) -> None:
     assert [event.supersedes for event in await found_deleted(runtime)] == [f"github:issuecomment-{comments[4].id}"]
 
 
-async def test_more_deletions_than_one_poll_looks_into_are_all_told(new_desk: NewDesk) -> None:
-    runtime = new_desk(rules=NONE)
+async def test_more_deletions_than_one_poll_looks_into_are_all_told(new_runtime: NewDesk) -> None:
+    runtime = new_runtime(rules=NONE)
     pull = await watched(runtime)
     comments = [runtime.hub.comment(pull, "ann", str(number)) for number in range(70)]
     await runtime.poll()
@@ -564,11 +564,11 @@ async def test_after_a_burst_of_comments_an_idle_poll_is_free_again(runtime: Any
     pull = await watched(runtime)
     runtime.hub.review(pull, "ann", "COMMENTED", comments=[("src/engine.py", 7, f"remark {n}") for n in range(count)])
     heard = [event for _ in range(8) for event in await runtime.poll()]
-    before = runtime.client.count.charged
+    before = runtime.client.usage.charged
 
     assert [await runtime.poll() for _ in range(3)] == [[], [], []]
     assert sorted(bodies(heard)) == sorted(f"remark {number}" for number in range(count))
-    assert runtime.client.count.charged == before
+    assert runtime.client.usage.charged == before
 
 
 @pytest.mark.parametrize("first", [0, 60])
@@ -873,9 +873,9 @@ WRONG = [timedelta(hours=hours) for hours in (2, 8, -2, -8)]
 @pytest.mark.parametrize("ahead", WRONG, ids=str)
 @pytest.mark.parametrize("date", [True, False])
 async def test_p1_no_comment_is_lost_by_a_clock_that_is_wrong(
-    new_desk: NewDesk, ahead: timedelta, *, date: bool
+    new_runtime: NewDesk, ahead: timedelta, *, date: bool
 ) -> None:
-    runtime = new_desk(ahead=ahead)
+    runtime = new_runtime(ahead=ahead)
     runtime.hub.world.tells_time = date
     pull = await watched(runtime)
     said, heard = [], []
@@ -888,10 +888,10 @@ async def test_p1_no_comment_is_lost_by_a_clock_that_is_wrong(
 
 
 async def test_p1_what_a_feed_that_begins_in_a_time_to_come_has_missed_is_read_and_nothing_is_heard_twice(
-    new_desk: NewDesk,
+    new_runtime: NewDesk,
 ) -> None:
     """As an older prloom began it, by a clock that was ahead."""
-    runtime = new_desk()
+    runtime = new_runtime()
     pull = await watched(runtime)
     heard = runtime.hub.comment(pull, "ann", "heard")
     await runtime.poll()
@@ -907,8 +907,8 @@ async def test_p1_what_a_feed_that_begins_in_a_time_to_come_has_missed_is_read_a
     assert runtime.state["comments"]["since"] < "2026-01-01T13"
 
 
-async def test_a_poll_says_what_time_it_is_at_github(new_desk: NewDesk) -> None:
-    runtime = new_desk(ahead=timedelta(hours=8))
+async def test_a_poll_says_what_time_it_is_at_github(new_runtime: NewDesk) -> None:
+    runtime = new_runtime(ahead=timedelta(hours=8))
     runtime.track(runtime.hub.pull())
 
     polled = await runtime.bridge.events(runtime.context(), None)
@@ -974,9 +974,9 @@ async def test_a_check_that_runs_long_and_says_nothing_is_looked_at_until_it_end
     assert types(await runtime.poll()) == ["check_failed"]
 
 
-async def test_a_check_that_never_ends_is_left_to_its_turn_in_the_end(new_desk: NewDesk) -> None:
+async def test_a_check_that_never_ends_is_left_to_its_turn_in_the_end(new_runtime: NewDesk) -> None:
     """Some statuses are pending for ever: a poll of which nothing comes must be free again."""
-    runtime = new_desk(rules=NONE)
+    runtime = new_runtime(rules=NONE)
     pull = await watched(runtime)
     runtime.hub.push(pull)
     runtime.hub.status(pull, "license", "pending")
@@ -984,11 +984,11 @@ async def test_a_check_that_never_ends_is_left_to_its_turn_in_the_end(new_desk: 
     for _ in range(40):
         await runtime.poll(minutes=10)
     runtime.requests()
-    before = runtime.client.count.charged
+    before = runtime.client.usage.charged
     for _ in range(10):
         await runtime.poll()
 
-    assert (len(runtime.requests()), runtime.client.count.charged) == (40, before)
+    assert (len(runtime.requests()), runtime.client.usage.charged) == (40, before)
 
 
 async def test_a_status_that_fails_is_told_as_a_check_is(runtime: Any) -> None:
@@ -1111,8 +1111,8 @@ async def test_a_failure_to_ask_for_checks_is_not_taken_for_a_prohibition(runtim
     assert sorted(bodies([event for event in told if event.type == "check_failed"])) == ["one", "two"]
 
 
-async def test_a_token_that_may_not_see_checks_hears_everything_else(new_desk: NewDesk) -> None:
-    runtime = new_desk()
+async def test_a_token_that_may_not_see_checks_hears_everything_else(new_runtime: NewDesk) -> None:
+    runtime = new_runtime()
     permissions = {"metadata": "read", "pull_requests": "write", "issues": "write"}
     runtime.token = runtime.hub.token("ada", permissions=permissions)
     runtime.client = runtime.connect()
@@ -1127,9 +1127,9 @@ async def test_a_token_that_may_not_see_checks_hears_everything_else(new_desk: N
     assert not [asked for asked in runtime.requests() if "403" in asked]
 
 
-async def test_a_token_that_may_see_actions_and_no_checks_learns_from_the_jobs(new_desk: NewDesk) -> None:
+async def test_a_token_that_may_see_actions_and_no_checks_learns_from_the_jobs(new_runtime: NewDesk) -> None:
     """As it is with GitHub's fine-grained tokens."""
-    runtime = new_desk()
+    runtime = new_runtime()
     permissions = {"metadata": "read", "pull_requests": "write", "issues": "write", "actions": "read"}
     runtime.token = runtime.hub.token("ada", permissions=permissions)
     runtime.client = runtime.connect()
@@ -1303,8 +1303,8 @@ async def test_a_poll_that_fails_says_so_in_githubs_words(runtime: Any, trouble:
     assert str(raised.value) == error
 
 
-async def test_a_server_below_a_base_path_is_read_as_well(new_desk: NewDesk) -> None:
-    runtime = new_desk(api_url="https://ghe.example/base/api/v3", web_url="https://ghe.example/base")
+async def test_a_server_below_a_base_path_is_read_as_well(new_runtime: NewDesk) -> None:
+    runtime = new_runtime(api_url="https://ghe.example/base/api/v3", web_url="https://ghe.example/base")
     pull = await watched(runtime)
     for number in range(120):
         runtime.hub.comment(pull, "ann", str(number))
@@ -1317,18 +1317,18 @@ async def test_a_server_below_a_base_path_is_read_as_well(new_desk: NewDesk) -> 
 
 @pytest.mark.parametrize("count", [1, 300])
 async def test_an_idle_poll_costs_four_requests_for_any_number_of_pull_requests_and_none_is_charged(
-    new_desk: NewDesk, count: int
+    new_runtime: NewDesk, count: int
 ) -> None:
-    runtime = new_desk()
+    runtime = new_runtime()
     runtime.track(*(runtime.hub.pull() for _ in range(count)))
     for _ in range(20):
         await runtime.poll()
     runtime.requests()
     charged, costs = runtime.hub.charged, []
     for _ in range(50):
-        before = runtime.client.count.charged
+        before = runtime.client.usage.charged
         assert await runtime.poll() == []
-        assert runtime.client.count.charged == before
+        assert runtime.client.usage.charged == before
         costs.append(len(runtime.requests()))
 
     assert (set(costs), runtime.hub.charged - charged) == ({4}, 0)
@@ -1336,40 +1336,40 @@ async def test_an_idle_poll_costs_four_requests_for_any_number_of_pull_requests_
 
 
 async def test_one_new_comment_costs_one_request_that_is_charged_and_its_pull_requests_reviews(
-    new_desk: NewDesk,
+    new_runtime: NewDesk,
 ) -> None:
-    runtime = new_desk(rules=NONE)
+    runtime = new_runtime(rules=NONE)
     pulls = [runtime.hub.pull() for _ in range(50)]
     runtime.track(*pulls)
     for _ in range(3):
         await runtime.poll()
     runtime.requests()
     runtime.hub.comment(pulls[7], "ann", "hello")
-    before = runtime.client.count.charged
+    before = runtime.client.usage.charged
     await runtime.poll()
 
-    assert (len(runtime.requests()), runtime.client.count.charged - before) == (5, 2)
-    before = runtime.client.count.charged
+    assert (len(runtime.requests()), runtime.client.usage.charged - before) == (5, 2)
+    before = runtime.client.usage.charged
     await runtime.poll()
-    assert (len(runtime.requests()), runtime.client.count.charged - before) == (4, 0)
+    assert (len(runtime.requests()), runtime.client.usage.charged - before) == (4, 0)
 
 
-async def test_a_change_without_words_costs_two_requests_more_and_two_that_are_charged(new_desk: NewDesk) -> None:
-    runtime = new_desk(rules=NONE)
+async def test_a_change_without_words_costs_two_requests_more_and_two_that_are_charged(new_runtime: NewDesk) -> None:
+    runtime = new_runtime(rules=NONE)
     pulls = [runtime.hub.pull() for _ in range(50)]
     runtime.track(*pulls)
     for _ in range(3):
         await runtime.poll()
     runtime.requests()
     runtime.hub.label(pulls[7], "bug")
-    before = runtime.client.count.charged
+    before = runtime.client.usage.charged
 
     assert await runtime.poll() == []
-    assert (len(runtime.requests()), runtime.client.count.charged - before) == (6, 2)
+    assert (len(runtime.requests()), runtime.client.usage.charged - before) == (6, 2)
 
 
-async def test_a_push_to_a_branch_that_is_no_base_is_not_looked_into(new_desk: NewDesk) -> None:
-    runtime = new_desk(rules=NONE)
+async def test_a_push_to_a_branch_that_is_no_base_is_not_looked_into(new_runtime: NewDesk) -> None:
+    runtime = new_runtime(rules=NONE)
     pulls = [runtime.hub.pull() for _ in range(50)]
     runtime.track(*pulls)
     for _ in range(3):
@@ -1392,8 +1392,8 @@ async def test_a_push_to_a_branch_that_is_no_base_is_not_looked_into(new_desk: N
     assert len([each for each in runtime.requests() if each.startswith(asked)]) >= 10
 
 
-async def test_a_token_that_may_not_see_branches_is_refused_that_once_in_six_hours(new_desk: NewDesk) -> None:
-    runtime = new_desk(rules=NONE)
+async def test_a_token_that_may_not_see_branches_is_refused_that_once_in_six_hours(new_runtime: NewDesk) -> None:
+    runtime = new_runtime(rules=NONE)
     runtime.token = runtime.hub.token("ada", permissions={"metadata": "read", "pull_requests": "write"})
     runtime.client = runtime.connect()
     pull = await watched(runtime)
@@ -1408,8 +1408,8 @@ async def test_a_token_that_may_not_see_branches_is_refused_that_once_in_six_hou
     assert "merge_conflict" in types(told)
 
 
-async def test_a_token_that_is_revoked_meanwhile_ends_the_poll(new_desk: NewDesk) -> None:
-    runtime = new_desk(rules=NONE)
+async def test_a_token_that_is_revoked_meanwhile_ends_the_poll(new_runtime: NewDesk) -> None:
+    runtime = new_runtime(rules=NONE)
     runtime.track(*(runtime.hub.pull() for _ in range(50)))
     runtime.hub.before_next(answer(401), skip=6, times=400)
 

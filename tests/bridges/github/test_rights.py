@@ -48,9 +48,9 @@ def documented() -> Mapping[str, str]:
     return {NAMES.get(name, name.lower().replace(" ", "_")): "write" if "write" in how else how for name, how in rows}
 
 
-async def works(new_desk: Callable[..., Any], rights: Mapping[str, str]) -> tuple[set[str], set[type]]:
+async def works(new_runtime: Callable[..., Any], rights: Mapping[str, str]) -> tuple[set[str], set[type]]:
     """Return the types of the events that are heard with these rights, and of the payloads that can be carried out."""
-    runtime = new_desk(rules=NONE, private=True)
+    runtime = new_runtime(rules=NONE, private=True)
     runtime.hub.person("ann", "write")
     runtime.hub.person("eve", "read")
     runtime.hub.milestone("1.0")
@@ -80,8 +80,8 @@ ALL_HEARD = {"pr_pushed", "pr_comment", "pr_review_comment", "pr_review", "of th
 ALL_DONE = set(map(type, ACTIONS))
 
 
-async def test_the_rights_of_the_table_are_enough(new_desk: Callable[..., Any]) -> None:
-    heard, done = await works(new_desk, documented())
+async def test_the_rights_of_the_table_are_enough(new_runtime: Callable[..., Any]) -> None:
+    heard, done = await works(new_runtime, documented())
 
     assert (heard, done) == (ALL_HEARD, ALL_DONE)
 
@@ -95,34 +95,34 @@ async def test_the_rights_of_the_table_are_enough(new_desk: Callable[..., Any]) 
     ],
 )
 async def test_without_one_of_them_just_that_is_missing_which_the_table_says(
-    new_desk: Callable[..., Any], without: str, unheard: set[str], undone: set[type]
+    new_runtime: Callable[..., Any], without: str, unheard: set[str], undone: set[type]
 ) -> None:
     rights = {name: grade for name, grade in documented().items() if name != without}
 
-    heard, done = await works(new_desk, rights)
+    heard, done = await works(new_runtime, rights)
 
     assert (ALL_HEARD - heard, ALL_DONE - done) == (unheard, undone)
 
 
-async def test_without_a_sight_of_actions_a_failure_is_told_without_its_log(new_desk: Callable[..., Any]) -> None:
-    heard, done = await works(new_desk, {name: grade for name, grade in documented().items() if name != "actions"})
+async def test_without_a_sight_of_actions_a_failure_is_told_without_its_log(new_runtime: Callable[..., Any]) -> None:
+    heard, done = await works(new_runtime, {name: grade for name, grade in documented().items() if name != "actions"})
 
     assert [body[:28] for body in heard - ALL_HEARD] == ["(the log cannot be read: GET"]
     assert (ALL_HEARD - heard, done) == ({"of the job"}, ALL_DONE)
 
 
-async def test_the_least_that_does_anything_is_to_write_to_pull_requests(new_desk: Callable[..., Any]) -> None:
-    heard, done = await works(new_desk, {"metadata": "read", "pull_requests": "write"})
+async def test_the_least_that_does_anything_is_to_write_to_pull_requests(new_runtime: Callable[..., Any]) -> None:
+    heard, done = await works(new_runtime, {"metadata": "read", "pull_requests": "write"})
 
     assert heard == {"pr_pushed", "pr_comment", "pr_review_comment", "pr_review"}
     assert done == ALL_DONE - {Merge}
 
 
-async def test_without_that_it_says_what_is_missing(new_desk: Callable[..., Any]) -> None:
+async def test_without_that_it_says_what_is_missing(new_runtime: Callable[..., Any]) -> None:
     rights = {name: grade for name, grade in documented().items() if name != "pull_requests"}
 
     with pytest.raises(Exception, match="the token may not read the pull requests of ada/engine: ") as raised:
-        await works(new_desk, rights)
+        await works(new_runtime, rights)
     assert str(raised.value) == (
         "the token may not read the pull requests of ada/engine: Resource not accessible by personal access token; "
         "docs/github.md names the rights that it needs (GET /repos/ada/engine/pulls: 403)"

@@ -10,22 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridges.github.sansio import (
-    accounts,
-    checks,
-    cursor,
-    errors,
-    graphql,
-    json_access,
-    posts,
-    pulls,
-    rendering,
-    reply_target,
-    requests,
-    urls,
-)
-from bridges.github.sansio.cursor import REMEMBERED, GithubCursor, KnownPost, SeenPullRequest
-from bridges.github.sansio.reply_target import ReplyTarget
+from bridges.github.sansio import answers, checks, cursor, endpoints, posts, pulls, requests
+from bridges.github.sansio.cursor import REMEMBERED, GithubCursor, PullRequestState, StoredPost
+from bridges.github.sansio.requests import ReplyTarget
 from prloom.api import HttpError, Refused, marked, marker
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -52,31 +39,39 @@ junk = st.recursive(
 @given(junk)
 def test_nothing_that_github_could_send_is_an_exception(value: Any) -> None:
     item = value if isinstance(value, dict) else {"id": 1, "user": value}
-    for read in (posts.comment, posts.inline, pulls.summary, pulls.pull_request, checks.run, checks.status, checks.job):
+    for read in (
+        posts.comment,
+        posts.inline,
+        pulls.summary,
+        pulls.pull_request,
+        checks.read_run,
+        checks.read_status,
+        checks.read_job,
+    ):
         read(item)
     posts.review(item, 7)
-    accounts.author(value)
-    accounts.permission(value)
-    graphql.find(value, 1)
-    graphql.next_page(value)
-    graphql.problem(value)
-    errors.said(HttpError("x", trouble="refused", body=json.dumps(value)))
-    cursor.read(value)
-    reply_target.read(value, None)
+    answers.author(value)
+    answers.permission(value)
+    endpoints.find_thread(value, 1)
+    endpoints.next_threads_page(value)
+    endpoints.graphql_error(value)
+    answers.message(HttpError("x", trouble="refused", body=json.dumps(value)))
+    cursor.load(value)
+    requests.read_token(value, None)
 
 
 @given(st.dictionaries(st.sampled_from(["id", "body", "created_at", "updated_at"]), junk))
 def test_a_comment_of_any_shape_becomes_an_event_or_none(extra: dict[str, Any]) -> None:
     post = posts.comment({"id": 1, "issue_url": "https://x/issues/7", **extra})
 
-    assert post is None or posts.news(post, None) is not None
+    assert post is None or posts.new_event(post, None) is not None
 
 
 @pytest.mark.parametrize(
     ("url", "number"), [("https://x/issues/7", 7), ("7", 7), ("x/", None), ("", None), ("x/7a", None)]
 )
 def test_a_number_is_read_from_the_end_of_an_address(url: str, number: int | None) -> None:
-    assert json_access.tail_number(url) == number
+    assert answers.tail_number(url) == number
 
 
 # ---- addresses
@@ -93,7 +88,7 @@ def test_a_number_is_read_from_the_end_of_an_address(url: str, number: int | Non
     ],
 )
 def test_graphql_is_beside_the_api_of_a_server_and_below_that_of_github(api: str, graphql: str) -> None:
-    assert urls.graphql(api) == graphql
+    assert endpoints.graphql_url(api) == graphql
 
 
 @pytest.mark.parametrize(
@@ -104,14 +99,14 @@ def test_graphql_is_beside_the_api_of_a_server_and_below_that_of_github(api: str
         ("https://api.sub.ghe.com", ("gh", "auth", "token", "--hostname", "sub.ghe.com"), "GH_ENTERPRISE_TOKEN"),
     ],
 )
-def test_a_token_is_looked_for_where_gh_keeps_that_hosts(api: str, command: tuple[str, ...], first: str) -> None:
-    needs = urls.needs(api)
+def test_a_token_is_searched_where_gh_keeps_that_of_the_host(api: str, command: tuple[str, ...], first: str) -> None:
+    needs = endpoints.needs(api)
 
     assert (needs.token_command, needs.token_variables[0], needs.base_url) == (command, first, api)
 
 
 def test_a_name_is_never_more_than_one_part_of_an_address() -> None:
-    repository = urls.RepositoryUrls("ada/engine")
+    repository = endpoints.RepositoryUrls("ada/engine")
 
     assert repository.label(7, "a/b ?#ü") == "repos/ada/engine/issues/7/labels/a%2Fb%20%3F%23%C3%BC"
     assert repository.permission("..") == "repos/ada/engine/collaborators/%2E%2E/permission"
@@ -123,22 +118,22 @@ def test_a_name_is_never_more_than_one_part_of_an_address() -> None:
 @pytest.mark.parametrize(
     "token", [7, "x", [], {}, {"pr": "7"}, {"pr": True}, {"pr": 0}, {"pr": -1}, {"plan": "x"}, [[{}]]]
 )
-def test_a_token_that_is_none_of_ours_names_no_place(token: Any) -> None:
-    assert reply_target.read(token, 7) is None
+def test_a_token_of_another_bridge_names_no_target(token: Any) -> None:
+    assert requests.read_token(token, 7) is None
 
 
-def test_a_place_survives_being_a_target() -> None:
+def test_a_reply_target_survives_the_round_trip() -> None:
     for spot in (
         ReplyTarget(7),
         ReplyTarget(7, comment=3),
         ReplyTarget(7, thread=1, inline=2),
         ReplyTarget(7, review=4),
     ):
-        assert reply_target.read(json.loads(json.dumps(reply_target.target(spot).token)), None) == spot
+        assert requests.read_token(json.loads(json.dumps(requests.to_target(spot).token)), None) == spot
 
 
 def test_no_token_is_the_plans_pull_request() -> None:
-    assert (reply_target.read(None, 7), reply_target.read(None, None)) == (ReplyTarget(7), None)
+    assert (requests.read_token(None, 7), requests.read_token(None, None)) == (ReplyTarget(7), None)
 
 
 # ---- who
@@ -158,39 +153,39 @@ def test_no_token_is_the_plans_pull_request() -> None:
     ],
 )
 def test_a_permission_is_the_role_and_that_of_a_role_of_ones_own_its_rights(said: Any, role: str) -> None:
-    assert accounts.permission(said) == role
+    assert answers.permission(said) == role
 
 
 # ---- words
 
 
-@given(st.text(), st.integers(min_value=rendering._ROOM + 1, max_value=2000))
+@given(st.text(), st.integers(min_value=requests._ROOM + 1, max_value=2000))
 def test_a_text_is_never_longer_than_there_is_room_for(text: str, room: int) -> None:
-    assert rendering._length(rendering.cut(text * 40, room)) <= room
+    assert requests._length(requests.cut(text * 40, room)) <= room
 
 
 @given(
     st.lists(st.sampled_from(["<!-- prloom:action ", ACTION, " -->", "<!-- prloom:part -->", "\n", "x"]), max_size=12)
 )
-def test_no_words_can_hold_a_mark_of_their_own(parts: list[str]) -> None:
-    body = rendering.body("".join(parts), "a-11111111111111111111")
+def test_no_text_can_contain_a_marker_of_its_own(parts: list[str]) -> None:
+    body = requests.post_body("".join(parts), "a-11111111111111111111")
 
     assert marked(body) == ("a-11111111111111111111",)
-    assert rendering.PART not in body
+    assert requests.PART not in body
 
 
 def test_control_characters_are_shown_and_lines_are_kept() -> None:
-    assert rendering.harmless("a\x00\x1b[2Jb\tc\r\nd\x7f\ud800") == "a␀␛[2Jb\tc\r\nd␡?"
+    assert requests.defused("a\x00\x1b[2Jb\tc\r\nd\x7f\ud800") == "a␀␛[2Jb\tc\r\nd␡?"
 
 
 def test_code_that_is_cut_is_ended_before_the_note() -> None:
-    text = rendering.cut("```\n" + "x = 1\n" * 1000, 1000)
+    text = requests.cut("```\n" + "x = 1\n" * 1000, 1000)
 
     assert "\n```\n\n*(cut here: " in text
 
 
 def test_the_mark_comes_first_so_that_nothing_open_hides_it() -> None:
-    assert rendering.body("<!-- open", ACTION) == f"{marker(ACTION)}\n\n<!-- open"
+    assert requests.post_body("<!-- open", ACTION) == f"{marker(ACTION)}\n\n<!-- open"
 
 
 # ---- refusals
@@ -214,10 +209,10 @@ def error(trouble: Any, status: int | None = None, **more: Any) -> HttpError:
     ],
 )
 def test_what_an_error_means_for_an_action(what: HttpError, *, again: bool, doubtful: bool) -> None:
-    result = errors.refused(what, NOON, unsure=False)
+    result = answers.refusal(what, NOON, unsure=False)
 
     assert (result.retryable, result.unknown) == (again, doubtful)
-    assert errors.refused(what, NOON, unsure=True).unknown
+    assert answers.refusal(what, NOON, unsure=True).unknown
     assert "\n" not in result.error
 
 
@@ -226,7 +221,7 @@ def test_a_time_to_come_again_is_kept() -> None:
 
     for trouble in ("limited", "unknown"):
         what = error(trouble, 503, retry_at=later)
-        assert errors.refused(what, NOON, unsure=False).retry_after == timedelta(seconds=30)
+        assert answers.refusal(what, NOON, unsure=False).retry_after == timedelta(seconds=30)
 
 
 @pytest.mark.parametrize(
@@ -243,14 +238,14 @@ def test_a_time_to_come_again_is_kept() -> None:
     ],
 )
 def test_githubs_own_words_are_one_line(body: str, said: str) -> None:
-    assert errors.said(error("refused", body=body)) == said
+    assert answers.message(error("refused", body=body)) == said
 
 
 @pytest.mark.parametrize(
     ("kind", "again"), [("RATE_LIMITED", True), ("FORBIDDEN", False), ("NOT_FOUND", False), ("", True)]
 )
 def test_an_error_of_graphql_is_a_refusal(kind: str, *, again: bool) -> None:
-    assert errors.graph(kind, "why").retryable is again
+    assert answers.graphql_refusal(kind, "why").retryable is again
 
 
 # ---- actions
@@ -266,16 +261,16 @@ def test_a_milestone_that_is_spelled_so_and_is_open_comes_first() -> None:
     assert [requests.milestone(found, title) for title in ("Next", "next", "NEXT", "last")] == [3, 2, 2, None]
 
 
-def test_a_team_is_asked_as_a_team() -> None:
+def test_a_review_by_a_team_is_requested_from_the_team() -> None:
     from prloom.api import RequestReviewers  # noqa: PLC0415 - the one place that needs it
 
-    ask = requests.plain(RequestReviewers(("ann", "ada/crew")), urls.RepositoryUrls("ada/engine"), 7)
+    request = requests.idempotent(RequestReviewers(("ann", "ada/crew")), endpoints.RepositoryUrls("ada/engine"), 7)
 
-    assert ask.body == {"reviewers": ["ann"], "team_reviewers": ["crew"]}
+    assert request.body == {"reviewers": ["ann"], "team_reviewers": ["crew"]}
 
 
 def test_there_is_no_reaction_to_a_review() -> None:
-    assert isinstance(requests.react(urls.RepositoryUrls("ada/engine"), ReplyTarget(7, review=1), "eyes"), Refused)
+    assert isinstance(requests.react(endpoints.RepositoryUrls("ada/engine"), ReplyTarget(7, review=1), "eyes"), Refused)
 
 
 # ---- checks
@@ -297,14 +292,16 @@ def test_there_is_no_reaction_to_a_review() -> None:
         ("waiting", None, False, True),
     ],
 )
-def test_how_a_check_stands(status: str, conclusion: str | None, *, failed: bool, running: bool) -> None:
-    result = checks.run({"id": 1, "status": status, "conclusion": conclusion})
+def test_the_state_of_a_check(status: str, conclusion: str | None, *, failed: bool, running: bool) -> None:
+    result = checks.read_run({"id": 1, "status": status, "conclusion": conclusion})
 
     assert (result.failed, result.running) == (failed, running)
 
 
 def test_of_a_status_the_latest_counts() -> None:
-    said = [checks.status({"id": n, "context": "ci", "state": state}) for n, state in ((2, "success"), (1, "failure"))]
+    said = [
+        checks.read_status({"id": n, "context": "ci", "state": state}) for n, state in ((2, "success"), (1, "failure"))
+    ]
 
     assert [result.key for result in checks.latest(said)] == ["status-2"]
 
@@ -323,24 +320,24 @@ def test_the_end_of_a_log_is_plain_text_up_to_its_last_error() -> None:
 
 def test_a_cursor_survives_the_disk() -> None:
     known = GithubCursor(
-        pushed="x", turn=3, merges_due={7: 2}, pull_requests={7: SeenPullRequest(head="abc", conflict=None)}
+        pushed="x", poll_number=3, merges_due={7: 2}, pull_requests={7: PullRequestState(head="abc", conflict=None)}
     )
-    known.remember("issuecomment-1", KnownPost("github:issuecomment-1", "d", 7))
+    known.remember("issuecomment-1", StoredPost("github:issuecomment-1", "d", 7))
 
-    assert cursor.read(json.loads(json.dumps(cursor.write(known)))) == known
+    assert cursor.load(json.loads(json.dumps(cursor.dump(known)))) == known
 
 
 def test_a_cursor_is_bounded() -> None:
     known = GithubCursor()
     for number in range(3 * REMEMBERED):
-        known.remember(f"issuecomment-{number}", KnownPost(f"github:issuecomment-{number}", "d", 7))
+        known.remember(f"issuecomment-{number}", StoredPost(f"github:issuecomment-{number}", "d", 7))
 
     assert len(known.posts) == REMEMBERED
     assert f"issuecomment-{3 * REMEMBERED - 1}" in known.posts
 
 
 def test_two_cursors_share_nothing() -> None:
-    cursor.read(None).pull_requests[7] = SeenPullRequest()
-    cursor.read({}).comments.since = "x"
+    cursor.load(None).pull_requests[7] = PullRequestState()
+    cursor.load({}).comments.since = "x"
 
-    assert cursor.read(None) == GithubCursor()
+    assert cursor.load(None) == GithubCursor()

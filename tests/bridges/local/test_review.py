@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridges.local import reply, review
+from bridges.local import rendering, review
 from bridges.local.edits import Edits
-from bridges.local.item import ReviewItem
-from bridges.local.review import ReviewFile
+from bridges.local.review import ReviewFile, ReviewItem
 from prloom.api import marked, marker
 
 ACTION = "a-0123456789abcdef0123"
@@ -103,14 +102,14 @@ def test_a_heading_ends_the_item(heading: str) -> None:
 def replied(*lines: str) -> str:
     """Return the file after a reply under `## replies`, to which lines were appended."""
     edits = Edits(review.parse("## ready\n"))
-    edits.add_under_replies(reply.quotation(ACTION, "Done.\n\n- [ ] not an item"))
+    edits.add_under_replies(rendering.quotation(ACTION, "Done.\n\n- [ ] not an item"))
     return edits.text() + "".join(f"{line}\n" for line in lines)
 
 
 def test_an_item_that_is_appended_after_the_replies_counts_and_a_reply_after_it_is_not_an_answer_to_it() -> None:
     text = replied("- [ ] one")
     edits = Edits(review.parse(text))
-    edits.add_under_replies(reply.quotation("a-00000000000000000001", "Something else."))
+    edits.add_under_replies(rendering.quotation("a-00000000000000000001", "Something else."))
 
     for each in (text, edits.text(), edits.text() + "- [ ] two\n"):
         found = items(each)
@@ -120,7 +119,7 @@ def test_an_item_that_is_appended_after_the_replies_counts_and_a_reply_after_it_
 
 def test_a_paragraph_after_a_reply_does_not_belong_to_the_item_before_it() -> None:
     edits = Edits(review.parse(replied("- [ ] one")))
-    edits.add_under_replies(reply.quotation("a-00000000000000000001", "Something else."))
+    edits.add_under_replies(rendering.quotation("a-00000000000000000001", "Something else."))
 
     assert texts(edits.text() + "a note\n") == ["one"]
 
@@ -258,7 +257,7 @@ def test_windows_line_ends_and_a_byte_order_mark_are_read() -> None:
 
 def answered(text: str) -> str:
     read = review.parse(text)
-    return beneath(read, read.items[0], reply.quotation(ACTION, "Done."))
+    return beneath(read, read.items[0], rendering.quotation(ACTION, "Done."))
 
 
 def test_a_reply_stands_beneath_its_item() -> None:
@@ -306,7 +305,7 @@ def test_a_marker_that_a_person_copied_is_not_in_the_text() -> None:
 def test_replies_without_an_item_go_under_a_heading_of_their_own() -> None:
     read = review.parse("## ready\n- [ ] one")
 
-    text = under_replies(read, reply.quotation(ACTION, "Hello.\n\nYou."))
+    text = under_replies(read, rendering.quotation(ACTION, "Hello.\n\nYou."))
 
     assert text == f"## ready\n- [ ] one\n\n## replies\n\n> {marker(ACTION)}\n> Hello.\n>\n> You.\n"
 
@@ -338,19 +337,19 @@ def test_a_box_is_checked_and_nothing_else_changes() -> None:
 
 
 def test_control_characters_are_shown_and_not_obeyed() -> None:
-    lines = reply.quotation(ACTION, "a\x1b[2J\x07\tb\x9b\ufffd\ud800")
+    lines = rendering.quotation(ACTION, "a\x1b[2J\x07\tb\x9b\ufffd\ud800")
 
     assert lines[1:] == ["> a␛[2J␇\tb???"]
 
 
 def test_every_line_break_that_a_reader_may_know_begins_a_line_of_the_quotation() -> None:
-    lines = reply.quotation(ACTION, "\n a\r\nb\rc\x0bd\x0ce\u2028f\u2029g\x85h\x1ci\n\n")
+    lines = rendering.quotation(ACTION, "\n a\r\nb\rc\x0bd\x0ce\u2028f\u2029g\x85h\x1ci\n\n")
 
     assert lines[1:] == ["> " + letter for letter in [" a", *"bcdefghi"]]
 
 
 def test_the_marker_of_another_action_is_defused() -> None:
-    assert marked("\n".join(reply.quotation(ACTION, f"{MARK}\n<!-- prloom:action {MARK}"))) == (ACTION,)
+    assert marked("\n".join(rendering.quotation(ACTION, f"{MARK}\n<!-- prloom:action {MARK}"))) == (ACTION,)
 
 
 # ---- whatever is in the file, and whatever is said
@@ -421,7 +420,7 @@ def test_no_reply_beneath_an_item_changes_what_is_read(text: str, message: str, 
         return
     item = read.items[which % len(read.items)]
 
-    after = beneath(read, item, reply.quotation(ACTION, message))
+    after = beneath(read, item, rendering.quotation(ACTION, message))
 
     assert [words(each) for each in items(after)] == [words(each) for each in read.items]
     assert items(after)[which % len(read.items)].answered
@@ -433,7 +432,7 @@ def test_no_reply_beneath_an_item_changes_what_is_read(text: str, message: str, 
 def test_no_reply_under_replies_changes_what_is_read(text: str, message: str) -> None:
     read = review.parse(text)
 
-    after = under_replies(read, reply.quotation(ACTION, message))
+    after = under_replies(read, rendering.quotation(ACTION, message))
 
     if after is None:
         assert read.unclosed is not None
@@ -449,9 +448,9 @@ def test_a_reply_leaves_every_byte_of_the_person_as_it_was(text: str, message: s
     read = review.parse(text)
     if not read.items:
         return
-    lines = [f"{read.items[0].indent}{line}{read.newline}" for line in reply.quotation(ACTION, message)]
+    lines = [f"{read.items[0].indent}{line}{read.newline}" for line in rendering.quotation(ACTION, message)]
 
-    after = beneath(read, read.items[0], reply.quotation(ACTION, message))
+    after = beneath(read, read.items[0], rendering.quotation(ACTION, message))
 
     left = after.replace("".join(lines), "", 1)
     assert left in {text, text + read.newline}

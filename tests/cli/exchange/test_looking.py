@@ -18,9 +18,9 @@ Run = Callable[..., Any]
 
 
 def claim(exchange: Exchange) -> ClaimedMessage:
-    held = exchange.claim("jobs", max_attempts=1)
-    assert held is not None
-    return held
+    claimed = exchange.claim("jobs", max_attempts=1)
+    assert claimed is not None
+    return claimed
 
 
 SETTLED: dict[str, tuple[int, Callable[[Exchange], object]]] = {
@@ -59,9 +59,9 @@ def test_a_conversations_outcome_is_told_and_is_the_exit_code(outcome: str, run:
 
 def test_a_command_that_publishes_its_progress_ends_its_conversation(run: Run, exchange: Exchange):
     asked = exchange.publish("jobs", "x")
-    held = claim(exchange)
+    claimed = claim(exchange)
     run("publish", "progress", "half", "--parent", asked.id)
-    held.complete("done")
+    claimed.complete("done")
 
     assert run("check", asked.id).code == 0
     assert run("notify", "--once").err.count(asked.id) == 1

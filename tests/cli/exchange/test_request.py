@@ -20,33 +20,33 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 LONG = timedelta(seconds=60)
 
 
-def complete(held: ClaimedMessage) -> None:
-    held.complete("answer")
+def complete(claimed: ClaimedMessage) -> None:
+    claimed.complete("answer")
 
 
-def fail(held: ClaimedMessage) -> None:
-    held.fail("oh", body="answer")
+def fail(claimed: ClaimedMessage) -> None:
+    claimed.fail("oh", body="answer")
 
 
-def time_out(held: ClaimedMessage) -> None:
-    held.time_out("answer")
+def time_out(claimed: ClaimedMessage) -> None:
+    claimed.time_out("answer")
 
 
-def die(held: ClaimedMessage) -> None:
-    held.fail("answer", retry=True)
+def die(claimed: ClaimedMessage) -> None:
+    claimed.fail("answer", retry=True)
 
 
 def test_the_reply_is_printed_and_the_ids_are_told(exchange: Exchange, start: Start):
     asking = start("request", "jobs", "question", "--success-topic", "answers")
 
-    with next(exchange.claims("jobs", patience=LONG)) as held:
-        assert held.message.body == "question"
+    with next(exchange.claims("jobs", patience=LONG)) as claimed:
+        assert claimed.message.body == "question"
         exchange.publish("jobs.completed", "of another conversation")
-        held.complete("answer", topic="answers")
+        claimed.complete("answer", topic="answers")
     out, err = asking.communicate(timeout=60)
 
     assert (asking.returncode, out) == (0, b"answer")
-    assert err.decode() == f"message {held.message.id}  conversation {held.message.id}\n"
+    assert err.decode() == f"message {claimed.message.id}  conversation {claimed.message.id}\n"
 
 
 @pytest.mark.parametrize(("settle", "code"), [(complete, 0), (fail, 3), (time_out, 4), (die, 6)])

@@ -10,7 +10,7 @@ import pytest
 
 from prloom.cli.exchange import worker_log
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.worker.progress import Progress, WorkerError
+from prloom.exchange.worker.worker import Progress, WorkerError
 
 Run = Callable[..., Any]
 
@@ -38,7 +38,7 @@ def test_what_makes_no_sense_is_told_before_anything_is_claimed(
 
 
 @pytest.mark.parametrize(
-    ("news", "line"),
+    ("event", "line"),
     [
         (Progress("began", "jobs", "m", 2), "jobs m attempt 2: began"),
         (Progress("completed", "jobs", "m", 1, 0.5, reply="out"), "jobs m attempt 1: completed in 500 ms -> out"),
@@ -54,5 +54,5 @@ def test_what_makes_no_sense_is_told_before_anything_is_claimed(
         (WorkerError("x.db: disk full", 30), "error: x.db: disk full; retrying in 30 s"),
     ],
 )
-def test_a_worker_tells_in_one_line_what_became_of_a_message(news: Any, line: str):
-    assert click.unstyle(worker_log.line(news)) == line
+def test_a_worker_reports_in_one_line_what_became_of_a_message(event: Any, line: str):
+    assert click.unstyle(worker_log.line(event)) == line

@@ -22,9 +22,9 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 def done(exchange: Exchange, topic: str = "jobs") -> str:
     """Publish a message, have it worked on, and return its id."""
     asked = exchange.publish(topic, "x", track=True)
-    held = exchange.claim(topic)
-    assert held is not None
-    held.complete("done")
+    claimed = exchange.claim(topic)
+    assert claimed is not None
+    claimed.complete("done")
     return asked.id
 
 
@@ -72,9 +72,9 @@ def test_the_end_of_what_was_published_is_told_once(run: Run, exchange: Exchange
     run("publish", "jobs", "y", "--no-track")
     before = run("notify", "--once")
     for _ in range(2):
-        held = exchange.claim("jobs")
-        assert held is not None
-        held.fail("broken")
+        claimed = exchange.claim("jobs")
+        assert claimed is not None
+        claimed.fail("broken")
 
     told, again = run("notify", "--once"), run("notify", "--once")
 
@@ -117,7 +117,7 @@ def test_what_a_command_did_not_tell_is_not_taken_for_told(command: str, why: st
     ran = run("notify", "--once", "--command", command)
 
     assert (ran.code, ran.err) == (1, f"prloom: {command} failed for conversation {asked}: {why}\n")
-    assert exchange.store.look(()).ready is False
+    assert exchange.store.availability(()).ready is False
 
 
 @pytest.mark.parametrize("line", ["", "'"])

@@ -13,7 +13,7 @@ from stage import Stage, said
 
 from prloom.engine.bus import adopted
 from prloom.engine.views import doctor, status
-from prloom.model.adopted import Counts
+from prloom.model.plan import Counts
 from prloom.storage.safe_dir import SafeDir
 
 

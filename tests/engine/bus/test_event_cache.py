@@ -11,8 +11,9 @@ from stage import NOON, said
 
 from prloom.engine.bus import entries
 from prloom.engine.bus.event_cache import EventCache
-from prloom.model.decision import Change, OpenState
+from prloom.model.decision import Change
 from prloom.model.event import digest
+from prloom.model.kinds import OpenState
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.storage import paths
 from prloom.storage.journal import Journal

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from prloom.engine.bus.files import SETTLED, PlanFolder
+from prloom.engine.bus.files import PlanFolder
 from prloom.errors import UnsafePathError
+from prloom.storage.file_stamp import SETTLED
 from prloom.storage.safe_dir import SafeDir
 
 

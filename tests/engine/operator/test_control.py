@@ -139,7 +139,7 @@ async def test_a_poll_that_is_asked_for_during_a_poll_is_made_after_it(stage: St
     async with stage.running() as dispatcher:
         await asked.wait()
         ask(stage, "poll")
-        await stage.until(lambda: dispatcher._pollers.wanted == {"forge"})
+        await stage.until(lambda: dispatcher._pollers.requested == {"forge"})
         assert stage.bridge.polls == 1
         release.set()
 

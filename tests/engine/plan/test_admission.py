@@ -369,7 +369,7 @@ async def test_a_long_burst_that_nobody_sees_is_saved_on_the_way(stage: Stage):
     runtime = dispatcher.board.repository
 
     for _ in range(reconcile.SAVED_AFTER):
-        assert reconcile.reconcile(runtime, Subscribers(), dispatcher._hands(agents=False))
+        assert reconcile.reconcile(runtime, Subscribers(), dispatcher.dependencies(agents=False))
 
     assert runtime.event_store.state.done == {"handled": reconcile.SAVED_AFTER}
     assert runtime.event_store.unsaved == 0

@@ -21,7 +21,7 @@ from prloom.agents.agent import RunRequest
 from prloom.agents.run_folder import RunLimits
 from prloom.api import PluginContext, Target, TriageContext
 from prloom.engine.plan.agents import AgentTriager
-from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import rules
 from prloom.engine.views import status, why
 from prloom.model import record
 from prloom.model.decision import Change

@@ -11,9 +11,8 @@ from datetime import timedelta
 import pytest
 from stage import Stage
 
-from prloom.engine.plan.background_tasks import BackgroundTasks
-from prloom.engine.plan.rules import rules
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.dependencies import BackgroundTasks
+from prloom.engine.plan.runtime import PlanRuntime, rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import PrloomError
 
@@ -51,7 +50,7 @@ async def test_a_jobs_failure_is_its_plans_trouble(stage: Stage, runtime: PlanRu
     jobs.spawn(runtime, fail)
     await jobs.wait()
 
-    assert runtime.resting(stage.clock())
+    assert runtime.failure.active(stage.clock())
     assert json.loads((stage.local() / "state.json").read_text())["lastError"] == "no such thing"
 
 

@@ -12,7 +12,7 @@ from stage import ListBridge, Stage, said
 
 from prloom.api import Action, Delivered, Merge, PluginContext, Refused, Target, TriageContext, marker
 from prloom.core import outbox
-from prloom.engine.plan.delivery_limiter import AT_ONCE
+from prloom.engine.plan.dependencies import AT_ONCE
 
 
 def refusing(*answers: Refused | None) -> Any:

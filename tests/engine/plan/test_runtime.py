@@ -12,8 +12,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import PluginContext, TriageContext
-from prloom.engine.plan.rules import rules
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanRuntime, rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import StorageError
 from prloom.storage.faulty import WatchedDisk
@@ -43,22 +42,22 @@ def plan_state(stage: Stage) -> dict[str, Any]:
 
 
 def rest(runtime: PlanRuntime, now: Any) -> timedelta:
-    assert runtime.rest_until is not None
-    return runtime.rest_until - now
+    assert runtime.failure.until is not None
+    return runtime.failure.until - now
 
 
 def test_a_plan_in_trouble_rests_and_says_why(stage: Stage, board: PlanRegistry):
     runtime = board.runtimes["pr-7"]
 
-    runtime.trouble("the disk is full")
+    runtime.fail("the disk is full")
 
-    assert runtime.resting(stage.clock())
+    assert runtime.failure.active(stage.clock())
     assert plan_state(stage)["lastError"] == "the disk is full"
 
 
 def test_what_is_still_at_work_on_a_plan_in_trouble_can_write_nothing(board: PlanRegistry):
     runtime = board.runtimes["pr-7"]
-    runtime.trouble("the disk is full")
+    runtime.fail("the disk is full")
 
     with pytest.raises(StorageError, match="the disk is full"):
         runtime.event_store.commit("triage", "agent")
@@ -68,11 +67,11 @@ def test_trouble_that_comes_back_soon_makes_a_plan_rest_longer_each_time(stage: 
     runtime = board.runtimes["pr-7"]
     rests = []
     for _ in range(12):
-        runtime.trouble("again")
+        runtime.fail("again")
         rests.append(rest(runtime, stage.clock()))
-        stage.clock.now = runtime.rest_until
+        stage.clock.now = runtime.failure.until
         runtime.reopen()
-        runtime.well()
+        runtime.succeeded()
 
     assert rests[:4] == sorted(rests[:4])
     assert rests[3] > 4 * rests[0]
@@ -82,23 +81,23 @@ def test_trouble_that_comes_back_soon_makes_a_plan_rest_longer_each_time(stage: 
 def test_trouble_after_a_calm_time_is_new_trouble(stage: Stage, board: PlanRegistry):
     runtime = board.runtimes["pr-7"]
     for _ in range(5):
-        runtime.trouble("again")
-        stage.clock.now = runtime.rest_until
+        runtime.fail("again")
+        stage.clock.now = runtime.failure.until
     stage.clock.advance(hours=1)
 
-    runtime.trouble("again")
+    runtime.fail("again")
 
     assert rest(runtime, stage.clock()) <= timedelta(seconds=1)
 
 
 def test_many_jobs_that_fail_of_one_trouble_are_one_trouble(stage: Stage, board: PlanRegistry):
     runtime = board.runtimes["pr-7"]
-    runtime.trouble("the disk is full")
-    first = runtime.rest_until
+    runtime.fail("the disk is full")
+    first = runtime.failure.until
 
-    runtime.trouble("decisions.jsonl cannot be written any more")
+    runtime.fail("decisions.jsonl cannot be written any more")
 
-    assert runtime.rest_until == first
+    assert runtime.failure.until == first
     assert plan_state(stage)["lastError"] == "the disk is full"
 
 
@@ -109,8 +108,8 @@ def test_trouble_that_cannot_even_be_written_down_is_borne(stage: Stage):
     board.take_up(rules(stage.config))
     disk.broken = True
 
-    board.runtimes["pr-7"].trouble("no room")
-    board.repository.trouble("no room")
+    board.runtimes["pr-7"].fail("no room")
+    board.repository.fail("no room")
 
     disk.broken = False
     board.close()
@@ -128,7 +127,7 @@ async def test_the_error_of_an_earlier_dispatcher_goes_when_the_plan_can_be_work
 def test_trouble_of_the_repositorys_own_bus_does_not_make_it_look_like_a_plans_worktree(
     stage: Stage, board: PlanRegistry
 ):
-    board.repository.trouble("no room")
+    board.repository.fail("no room")
     board.publish([], [], stage.clock())
 
     assert not (stage.root / "prloom/.local/state.json").exists()

@@ -9,8 +9,8 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, Event
-from prloom.engine.plan.rules import rules
-from prloom.engine.plan.services import MOST, HookServices
+from prloom.engine.plan.plugin_set import MOST, HookServices
+from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import ExtensionError
 

@@ -257,7 +257,7 @@ async def test_a_plan_in_trouble_takes_no_events_and_they_come_again(stage: Stag
     stage.adopt("pr-8", pr=8)
     async with stage.running() as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
-        dispatcher.board.runtimes["pr-7"].trouble("something is wrong")
+        dispatcher.board.runtimes["pr-7"].fail("something is wrong")
         stage.bridge.news = [said("a"), said("b", pr=8)]
         dispatcher.poll()
         await stage.until(lambda: stage.bridge.said == ["re b"])

@@ -376,7 +376,7 @@ def anothers_state(local: Path) -> None:
 
 def bad_snapshot(local: Path) -> None:
     decision = {"seq": 1, "stage": "snapshot", "by": "prloom", "snapshot": {"state": {"seq": "x"}}}
-    line = {"ts": "t", "kind": "decision", "schemaVersion": 1, "data": decision}
+    line = {"ts": "2026-01-01T00:00:00Z", "kind": "decision", "schemaVersion": 1, "data": decision}
     (local / "bus/decisions.jsonl").write_text(json.dumps(line) + "\n")
 
 

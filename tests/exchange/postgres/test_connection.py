@@ -59,11 +59,11 @@ def test_a_claim_that_is_lost_on_the_way_is_made_once(opened: Any, wire: Any, th
     published = exchange.publish("work", "x")
     wire.lose(lost, b"INTO claims")
 
-    held = exchange.claim("work")
+    claimed = exchange.claim("work")
 
     assert wire.cuts == 1
-    assert exchange.inspect(published.id).claims == (held.claim,)
-    held.complete("y")
+    assert exchange.inspect(published.id).claims == (claimed.claim,)
+    claimed.complete("y")
     assert exchange.check(published.id).outcome == "success"
 
 
@@ -79,19 +79,19 @@ def test_a_claim_is_not_asked_for_again_while_the_lost_session_is_still_making_i
     raw.execute("BEGIN")
     raw.execute("LOCK TABLE claims IN SHARE MODE")  # whoever would claim waits
 
-    def let_go() -> None:
+    def end_wait() -> None:
         waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'claims'::regclass"
         while (raw.execute(waiting).fetchone() or (0,))[0] == 0:
             pass
         raw.execute("COMMIT")
 
-    other = threading.Thread(target=let_go)
+    other = threading.Thread(target=end_wait)
     other.start()
-    held = exchange.claim("work")
+    claimed = exchange.claim("work")
     other.join()
 
     assert wire.cuts == 1
-    assert exchange.inspect(published.id).claims == (held.claim,)
+    assert exchange.inspect(published.id).claims == (claimed.claim,)
 
 
 def test_a_session_that_does_not_notice_that_it_was_lost_is_ended(raw: psycopg.Connection, url: str):
@@ -110,11 +110,11 @@ def test_a_claim_that_is_settled_while_the_connection_is_lost_replies_once(
 ):
     exchange = opened(through_the_wire)
     exchange.publish("work", "x")
-    held = exchange.claim("work")
+    claimed = exchange.claim("work")
     settling = exchange if by == "who claimed it" else opened(through_the_wire)
     wire.lose(lost, b"UPDATE claims AS c" if by == "who claimed it" else b"COMMIT")
 
-    settled = settling.store.settle(held.id, Completed(body="y"))
+    settled = settling.store.settle(claimed.id, Completed(body="y"))
 
     assert wire.cuts == 1
     assert settled.reply is not None
@@ -173,9 +173,9 @@ def test_a_session_that_was_ended_is_made_anew_and_told_of_once(
     cut_off(raw)
 
     with caplog.at_level(logging.WARNING):
-        held = exchange.claim("work")
+        claimed = exchange.claim("work")
 
-    assert held is not None
+    assert claimed is not None
     (line,) = caplog.messages
     assert line.startswith("lost the connection to postgresql://")
     assert line.endswith("; trying for 30 s to get it back")
@@ -296,10 +296,10 @@ class Load:
     def _work(self) -> None:
         exchange = self._open()
         while not self._over.is_set():
-            held = exchange.claim("work", lease=timedelta(minutes=5))
-            if held is not None:
-                held.complete(held.message.body)
-                self._settled.put(held.message.body)
+            claimed = exchange.claim("work", lease=timedelta(minutes=5))
+            if claimed is not None:
+                claimed.complete(claimed.message.body)
+                self._settled.put(claimed.message.body)
 
     def _try(self, act: Callable[..., None], *arguments: Any) -> None:
         try:

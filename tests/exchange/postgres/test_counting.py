@@ -63,9 +63,9 @@ def test_what_an_older_version_left_is_counted(older: str, opened: Open):
 
     assert counts(work(exchange)) == (2, 0, 1, 1, 1)
     assert (work(exchange).published_per_minute, work(exchange).ended_per_minute) == (1.0, 0.0)
-    held = exchange.claim("work")
-    assert held is not None
-    held.complete("y")
+    claimed = exchange.claim("work")
+    assert claimed is not None
+    claimed.complete("y")
     exchange.retry("m5")
     assert counts(work(exchange)) == (2, 0, 1, 2, 0)
     assert work(exchange).ended_per_minute == 0.2
@@ -129,12 +129,12 @@ def test_counts_are_those_of_a_store_that_reads_all(url: str):
         exchange.publish("work", "later", delay=timedelta(minutes=1))
         seen[-1].append(exchange.stats())
         for end in ("complete", "fail", "release", "dead"):
-            held = exchange.claim("work")
-            assert held is not None
+            claimed = exchange.claim("work")
+            assert claimed is not None
             if end == "dead":
-                held.fail("broken", retry=True)
+                claimed.fail("broken", retry=True)
             else:
-                getattr(held, end)("x")
+                getattr(claimed, end)("x")
             seen[-1].append(exchange.stats())
         exchange.cancel(published[5])
         exchange.retry(published[1])
@@ -152,9 +152,9 @@ def test_counts_are_those_of_a_store_that_reads_all(url: str):
 def test_what_was_noted_is_added_up_and_nothing_else_changes(exchange: Exchange, raw: psycopg.Connection):
     for _ in range(3):
         exchange.publish_all([draft("work", "x") for _ in range(1000)])
-        held = exchange.claim("work")
-        assert held is not None
-        held.complete("y", topic="answers")
+        claimed = exchange.claim("work")
+        assert claimed is not None
+        claimed.complete("y", topic="answers")
 
     (answers, done) = exchange.stats()
 
@@ -202,12 +202,12 @@ def test_nothing_is_lost_or_counted_twice_by_many_at_once(url: str, raw: psycopg
     def worker(number: int) -> None:
         with Exchange(PostgresStore(url)) as own:
             for turn in range(60):
-                held = own.claim(names)
-                assert held is not None
+                claimed = own.claim(names)
+                assert claimed is not None
                 if turn % 3:
-                    held.complete("y", topic="answers")
+                    claimed.complete("y", topic="answers")
                 else:
-                    held.fail("broken", topic=f"t{number % 2}")
+                    claimed.fail("broken", topic=f"t{number % 2}")
                 if turn % 10 == 0:
                     own.store._connection.once("SELECT sum_counted()")  # type: ignore[attr-defined]
                 own.stats()

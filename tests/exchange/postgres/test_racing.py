@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from prloom.exchange import validation
+from prloom.exchange import notifier, validation
 from prloom.exchange.claim import Completed
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.postgres import address
@@ -69,8 +69,8 @@ def test_what_many_claim_at_once_is_claimed_once_and_by_publication(several: lis
 
     def drain(number: int) -> list[int]:
         taken = []
-        while (held := several[number].claim("work")) is not None:
-            taken.append(int(held.message.body))
+        while (claimed := several[number].claim("work")) is not None:
+            taken.append(int(claimed.message.body))
         return taken
 
     by_worker = at_once(6, drain)
@@ -87,9 +87,9 @@ def test_what_another_worker_is_just_claiming_is_passed_by(exchange: Exchange, r
     raw.execute("SELECT FROM deliveries WHERE seq IN (SELECT min(seq) FROM deliveries GROUP BY topic) FOR UPDATE")
 
     for topics in ("work", ["work", "other"]):
-        held = exchange.claim(topics)
-        assert held is not None
-        assert held.message.body == "second"
+        claimed = exchange.claim(topics)
+        assert claimed is not None
+        assert claimed.message.body == "second"
 
     raw.execute("ROLLBACK")
     assert [each.message.body for each in exchange.claims(["work", "other"], patience=timedelta(0))] == ["first"] * 2
@@ -99,17 +99,17 @@ def test_of_many_that_claim_one_concurrency_key_at_once_one_gets_it(several: lis
     for number in range(6):
         several[0].publish("work", str(number), concurrency_key="tree")
     for _ in range(6):
-        held = [each for each in at_once(6, lambda number: several[number].claim("work")) if each is not None]
+        claimed = [each for each in at_once(6, lambda number: several[number].claim("work")) if each is not None]
 
-        assert len(held) == 1
-        held[0].complete("done")
+        assert len(claimed) == 1
+        claimed[0].complete("done")
 
 
 def test_a_claim_that_many_settle_at_once_replies_once(several: list[Exchange]):
     several[0].publish("work", "x")
-    held = several[0].claim("work")
-    assert held is not None
-    settled = at_once(6, lambda number: several[number].store.settle(held.id, Completed(body="y")))
+    claimed = several[0].claim("work")
+    assert claimed is not None
+    settled = at_once(6, lambda number: several[number].store.settle(claimed.id, Completed(body="y")))
 
     assert {each.reply.id for each in settled} == {settled[0].reply.id}
     assert len(several[0].read(topic="work.completed")) == 1
@@ -130,9 +130,9 @@ def test_a_lease_that_many_see_end_at_once_ends_once(several: list[Exchange], ra
 def test_an_end_that_many_notifiers_take_at_once_is_told_by_one(several: list[Exchange]):
     for _ in range(5):
         published = several[0].publish("work", "x", track=True)
-        held = several[0].claim("work")
-        assert held is not None
-        held.complete("y")
+        claimed = several[0].claim("work")
+        assert claimed is not None
+        claimed.complete("y")
 
         taken = [ended for some in at_once(6, lambda number: several[number].claim_notifications()) for ended in some]
 
@@ -174,7 +174,7 @@ def test_nothing_is_written_where_nothing_is_to_be_done(exchange: Exchange, raw:
 
     for _ in range(3):
         assert exchange.claim(["work", "nowhere"]) is None
-        exchange.pause(listener, ["work"])
+        notifier.wait_limit(exchange.store, listener, ["work"])
         assert exchange.store.expire() == 0
         assert exchange.claim_notifications() == ()
         exchange.read()
@@ -187,16 +187,16 @@ def test_nothing_is_written_where_nothing_is_to_be_done(exchange: Exchange, raw:
 def test_the_time_is_the_servers(exchange: Exchange, raw: psycopg.Connection):
     ((before,),) = raw.execute("SELECT clock_timestamp()").fetchall()
     published = exchange.publish("work", "x")
-    held = exchange.claim("work", lease=timedelta(minutes=1))
-    assert held is not None
-    held.renew()
-    settled = held.complete("y")
+    claimed = exchange.claim("work", lease=timedelta(minutes=1))
+    assert claimed is not None
+    claimed.renew()
+    settled = claimed.complete("y")
     now = exchange.store.now()
     ((after,),) = raw.execute("SELECT clock_timestamp()").fetchall()
 
-    times = [before, published.created_at, held.claim.claimed_at, settled.claim.completed_at, now, after]
+    times = [before, published.created_at, claimed.claim.claimed_at, settled.claim.completed_at, now, after]
     assert times == sorted(times)
-    assert before + timedelta(minutes=1) < held.claim.lease_until < after + timedelta(minutes=1)
+    assert before + timedelta(minutes=1) < claimed.claim.lease_until < after + timedelta(minutes=1)
     assert published.created_at.tzinfo is UTC
 
 
@@ -205,11 +205,11 @@ def test_a_clients_clock_that_is_wrong_ends_no_lease(opened: Any):
     wrong = opened(clock=lambda: datetime(2001, 1, 1, tzinfo=UTC))
     wrong.publish("work", "x")
     right = opened()
-    held = right.claim("work", lease=timedelta(minutes=1))
-    assert held is not None
+    claimed = right.claim("work", lease=timedelta(minutes=1))
+    assert claimed is not None
 
     assert opened().claim("work") is None
-    assert held.complete("y").claim.status == "completed"
+    assert claimed.complete("y").claim.status == "completed"
 
 
 def test_a_body_of_many_megabytes_is_kept(exchange: Exchange, opened: Any):
@@ -217,7 +217,7 @@ def test_a_body_of_many_megabytes_is_kept(exchange: Exchange, opened: Any):
 
     published = exchange.publish("work", body)
 
-    held = opened().claim("work")
-    assert held is not None
-    assert held.message.body == body
+    claimed = opened().claim("work")
+    assert claimed is not None
+    assert claimed.message.body == body
     assert len(opened().check(published.id).entries) == 1

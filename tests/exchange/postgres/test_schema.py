@@ -70,9 +70,9 @@ def test_an_exchange_of_the_first_version_goes_on(url: str, raw: psycopg.Connect
     )
 
     with Exchange(PostgresStore(url)) as exchange:
-        held = exchange.claim("work")
-        assert held is not None
-        held.complete("y")
+        claimed = exchange.claim("work")
+        assert claimed is not None
+        claimed.complete("y")
 
         assert [message.body for message in exchange.read()] == ["x", "y"]
     assert versions(raw) == [1, 2, 3]
@@ -134,8 +134,8 @@ def test_a_database_that_cannot_hold_every_text_is_refused(url: str, raw: psycop
 def test_without_the_library_it_is_said_how_to_get_it():
     script = (
         "import sys; sys.modules['psycopg'] = None\n"
-        "from prloom.exchange import opening\n"
-        "opening.store('postgresql://me:s3cret@db.example/work')"
+        "from prloom.exchange import store_url\n"
+        "store_url.open_store('postgresql://me:s3cret@db.example/work')"
     )
 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
@@ -162,10 +162,10 @@ def test_a_store_that_was_closed_says_so(exchange: Exchange):
 
 def test_an_error_and_a_reason_may_hold_nul_characters(exchange: Exchange, opened: Any):
     first, second = exchange.publish("work", "a\0b"), exchange.publish("work", "x", metadata={"k": "a\0b"})
-    held = exchange.claim("work")
-    assert held is not None
+    claimed = exchange.claim("work")
+    assert claimed is not None
 
-    held.fail("broke\0here")
+    claimed.fail("broke\0here")
     exchange.cancel(second.id, "not\0wanted")
 
     assert opened().inspect(first.id).claims[0].error == "broke\0here"

@@ -26,13 +26,13 @@ from prloom.exchange.sqlite.store import SqliteStore
 
 TOPICS = ("a", "b", "a.failed")
 WAYS: dict[str, Callable[[ClaimedMessage], Any]] = {
-    "complete": lambda held: held.complete("done"),
-    "complete on b": lambda held: held.complete("done", topic="b"),
-    "fail": lambda held: held.fail("broke"),
-    "fail, to be tried again": lambda held: held.fail("died", retry=True),
-    "time out": lambda held: held.time_out("late"),
-    "hand back": lambda held: held.release(),
-    "renew": lambda held: held.renew(),
+    "complete": lambda claimed: claimed.complete("done"),
+    "complete on b": lambda claimed: claimed.complete("done", topic="b"),
+    "fail": lambda claimed: claimed.fail("broke"),
+    "fail, to be tried again": lambda claimed: claimed.fail("died", retry=True),
+    "time out": lambda claimed: claimed.time_out("late"),
+    "hand back": lambda claimed: claimed.release(),
+    "renew": lambda claimed: claimed.renew(),
 }
 ALL = MessageFilter(limit=10_000)
 EXAMPLES = int(os.environ.get("PRLOOM_MODEL_EXAMPLES", "25"))
@@ -44,7 +44,7 @@ class World:
 
     def __init__(self, store: ExchangeStore) -> None:
         self.exchange = Exchange(store)
-        self.held: list[ClaimedMessage] = []
+        self.claimed: list[ClaimedMessage] = []
 
     def message(self, number: int) -> str | None:
         messages = self.exchange.store.read(ALL)
@@ -66,7 +66,7 @@ class World:
                 (place[c.message_id], c.status, c.attempt, c.claimed_at, c.lease_until, c.completed_at, c.error)
                 for c in entry.claims
             )
-        return [*looks, store.stats(), sorted(store.worked(TOPICS)), [store.look([t]).ready for t in TOPICS]]
+        return [*looks, store.stats(), sorted(store.worked(TOPICS)), [store.availability([t]).ready for t in TOPICS]]
 
 
 class Model(RuleBasedStateMachine):
@@ -114,20 +114,20 @@ class Model(RuleBasedStateMachine):
     @rule(topics=st.sampled_from([["a"], ["a", "b"], TOPICS, TOPICS]), max_attempts=st.integers(1, 3))
     def claim(self, topics: Sequence[str], max_attempts: int) -> None:
         def does(world: World) -> Any:
-            held = world.exchange.claim(topics, instance="i", lease=timedelta(seconds=60), max_attempts=max_attempts)
-            if held is None:
+            claimed = world.exchange.claim(topics, instance="i", lease=timedelta(seconds=60), max_attempts=max_attempts)
+            if claimed is None:
                 return None
-            world.held.append(held)
-            return held.message.body, held.message.created_at, held.claim.attempt
+            world.claimed.append(claimed)
+            return claimed.message.body, claimed.message.created_at, claimed.claim.attempt
 
         self.both(does)
 
     @rule(which=some, way=st.sampled_from(sorted(WAYS)))
     def settle(self, which: int, way: str) -> None:
         def does(world: World) -> Any:
-            if not world.held:
+            if not world.claimed:
                 return None
-            done = WAYS[way](world.held[-1 - which % len(world.held)])
+            done = WAYS[way](world.claimed[-1 - which % len(world.claimed)])
             claim = done if way == "renew" else done.claim
             return claim.status, claim.lease_until, way == "renew" or done.reply is None
 
@@ -177,8 +177,8 @@ class Model(RuleBasedStateMachine):
         """Lose the process: nothing is closed, and what was claimed stays so."""
         store = self.opened()
         self.sqlite.exchange = Exchange(store)
-        for held in self.sqlite.held:
-            held._store = store
+        for claimed in self.sqlite.claimed:
+            claimed._store = store
 
     @invariant()
     def alike(self) -> None:

@@ -28,12 +28,12 @@ def refusing(path: Path, what: str) -> None:
 def test_a_claim_that_cannot_be_settled_whole_is_not_settled_at_all(tmp_path: Path, what: str):
     with Exchange(SqliteStore(tmp_path / "exchange.db")) as exchange:
         published = exchange.publish("work", "x")
-        held = exchange.claim("work")
-        assert held is not None
+        claimed = exchange.claim("work")
+        assert claimed is not None
         refusing(tmp_path / "exchange.db", what)
 
         with pytest.raises(StoreError, match=r"exchange\.db: the disk broke"):
-            held.complete("y")
+            claimed.complete("y")
 
         entry = exchange.inspect(published.id)
         assert exchange.read() == (published,)
@@ -62,7 +62,7 @@ def test_looking_waits_for_nobodys_turn_to_write(tmp_path: Path):
         assert exchange.claim(["other", "work"]) is None
         turn = WriterLock(f"{path}-lock")
 
-        with turn.held(), Exchange(SqliteStore(path)) as another:
+        with turn.locked(), Exchange(SqliteStore(path)) as another:
             for each in (exchange, another):
                 assert list(each.claims("work", patience=NOTHING)) == []
                 assert each.store.expire() == 0
@@ -77,10 +77,10 @@ def test_a_body_of_megabytes_goes_in_and_comes_out(tmp_path: Path):
     with Exchange(SqliteStore(tmp_path / "exchange.db")) as exchange:
         exchange.publish("work", body)
 
-        held = exchange.claim("work")
+        claimed = exchange.claim("work")
 
-        assert held is not None
-        assert held.message.body == body
+        assert claimed is not None
+        assert claimed.message.body == body
 
 
 def test_what_is_read_without_a_body_does_not_stand_behind_it(tmp_path: Path):

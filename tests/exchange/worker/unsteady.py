@@ -33,11 +33,11 @@ class Unsteady(SqliteStore):
             self.failures.remove(failure)
         return due
 
-    def claim(self, ask: ClaimRequest) -> ClaimTaken | None:
+    def claim(self, request: ClaimRequest) -> ClaimTaken | None:
         self.claims += 1
         if self.claims > 1 and self._now("claim:busy"):
             raise StoreBusyError("jobs.db: somebody else writes; try again")
-        return super().claim(ask)
+        return super().claim(request)
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
         if self._now("settle:busy"):
@@ -51,8 +51,8 @@ class Unsteady(SqliteStore):
 def main(path: str, *args: str) -> Any:
     """Work until stopped."""
     failures, command = list(args[: args.index("--")]), args[args.index("--") + 1 :]
-    terms = WorkerConfig(topics=("jobs",), command=command)
-    WorkerPool(terms, lambda: Exchange(Unsteady(path, failures)), name=path, tell=worker_log.tell).work()
+    config = WorkerConfig(topics=("jobs",), command=command)
+    WorkerPool(config, lambda: Exchange(Unsteady(path, failures)), name=path, report=worker_log.show).work()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,230 @@
+"""List every REST address and GraphQL query that the bridge uses.
+
+Addresses are relative to that of the API (https://docs.github.com/rest). GraphQL is used for what REST does not offer:
+to resolve a thread, and to take a pull request out of draft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote, urlencode, urlsplit
+
+from prloom.api import HttpNeeds, Json
+
+from . import answers
+
+API = "https://api.github.com"
+VERSION = "2022-11-28"
+USER = "user"
+"""The account of the token; GitHub refuses it to an App's installation."""
+PAGE_SIZE = 100
+"""The most items that GitHub puts on a page."""
+PULLS_PAGE_SIZE = 50
+"""Pull requests on a page of theirs: each has 20 KB, and the latest are on the first."""
+
+_THREADS = """
+query($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) {
+      reviewThreads(first: 100, after: $after) {
+        nodes { id isResolved comments(first: 1) { nodes { fullDatabaseId } } }
+        pageInfo { hasNextPage endCursor }
+      }
+    }
+  }
+}
+"""
+_RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
+_READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { pullRequest { isDraft } } }"
+
+
+def needs(api_url: str) -> HttpNeeds:
+    """Return the settings of the HTTP client for GitHub, or for a GitHub Enterprise Server."""
+    variables: tuple[str, ...] = ("GITHUB_TOKEN", "GH_TOKEN")
+    command: tuple[str, ...] = ("gh", "auth", "token")
+    host = urlsplit(api_url).hostname or ""
+    if host != urlsplit(API).hostname:
+        variables = ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN", *variables)
+        command = (*command, "--hostname", host.removeprefix("api."))
+    return HttpNeeds(
+        base_url=api_url,
+        token_variables=variables,
+        token_command=command,
+        headers={"accept": "application/vnd.github+json", "x-github-api-version": VERSION},
+    )
+
+
+def graphql_url(api_url: str) -> str:
+    """Return the address of GraphQL: beside `/api/v3` on an Enterprise Server, below the API's address elsewhere."""
+    parts = urlsplit(api_url.rstrip("/"))
+    return f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix('/v3')}/graphql"
+
+
+@dataclass(frozen=True)
+class RepositoryUrls:
+    """The addresses of one repository, `owner/name`."""
+
+    full_name: str
+
+    @property
+    def root(self) -> str:
+        """The repository itself."""
+        owner, _, name = self.full_name.partition("/")
+        return f"repos/{_part(owner)}/{_part(name)}"
+
+    @property
+    def owner(self) -> str:
+        """The owner of the repository."""
+        return self.full_name.partition("/")[0]
+
+    def comments_since(self, since: str) -> str:
+        """Comments on all issues and pull requests, by when they were written or edited last."""
+        return f"{self.root}/issues/comments?{_since(since)}"
+
+    def inline_since(self, since: str) -> str:
+        """Comments on lines of all pull requests, likewise."""
+        return f"{self.root}/pulls/comments?{_since(since)}"
+
+    def pulls_latest(self) -> str:
+        """All pull requests, the one that changed last first."""
+        query = {"state": "all", "sort": "updated", "direction": "desc", "per_page": PULLS_PAGE_SIZE}
+        return f"{self.root}/pulls?{urlencode(query)}"
+
+    def pulls_of(self, branch: str, base: str) -> str:
+        """Return the address of the open pull requests of a branch."""
+        query = {"state": "open", "head": f"{self.owner}:{branch}", "base": base}
+        return f"{self.root}/pulls?{urlencode(query)}"
+
+    def runs(self) -> str:
+        """Runs of GitHub Actions, the newest first."""
+        return f"{self.root}/actions/runs?per_page={PULLS_PAGE_SIZE}"
+
+    def branch(self, name: str) -> str:
+        """Return the address of a branch."""
+        return f"{self.root}/branches/{_part(name)}"
+
+    def jobs(self, run: int) -> str:
+        """Jobs of a run, of its last attempt."""
+        return full_pages(f"{self.root}/actions/runs/{run}/jobs")
+
+    def checks(self, sha: str) -> str:
+        """Check runs of a commit, of each name the last."""
+        return f"{self.root}/commits/{_part(sha)}/check-runs?filter=latest&per_page={PAGE_SIZE}"
+
+    def statuses(self, sha: str) -> str:
+        """All statuses of a commit, the newest first; the shorter answer changes with each push."""
+        return full_pages(f"{self.root}/commits/{_part(sha)}/statuses")
+
+    def log(self, job: int) -> str:
+        """Return the address of a job's log."""
+        return f"{self.root}/actions/jobs/{job}/logs"
+
+    def pulls(self) -> str:
+        """Return the address for opening pull requests."""
+        return f"{self.root}/pulls"
+
+    def pull(self, number: int) -> str:
+        """Return the address of a pull request."""
+        return f"{self.root}/pulls/{number}"
+
+    def issue(self, number: int) -> str:
+        """Return the address of the issue that a pull request is too."""
+        return f"{self.root}/issues/{number}"
+
+    def comments_of(self, number: int) -> str:
+        """All comments in the conversation of a pull request."""
+        return full_pages(f"{self.issue(number)}/comments")
+
+    def inline_of(self, number: int) -> str:
+        """All comments on lines of a pull request."""
+        return full_pages(f"{self.pull(number)}/comments")
+
+    def post(self, kind: str, number: int | None) -> str:
+        """Return the address of one comment: of the "comments" in conversations, or of the "inline" ones."""
+        return f"{self.root}/{'issues' if kind == 'comments' else 'pulls'}/comments/{number}"
+
+    def milestones(self) -> str:
+        """All milestones."""
+        return f"{self.root}/milestones?state=all&per_page={PAGE_SIZE}"
+
+    def permission(self, login: str) -> str:
+        """Return the address of an account's permission here."""
+        return f"{self.root}/collaborators/{_part(login)}/permission"
+
+    def comment_reactions(self, comment: int) -> str:
+        """Reactions to a comment."""
+        return f"{self.root}/issues/comments/{comment}/reactions"
+
+    def inline_reactions(self, comment: int) -> str:
+        """Reactions to a comment on a line."""
+        return f"{self.root}/pulls/comments/{comment}/reactions"
+
+    def label(self, number: int, name: str) -> str:
+        """Return the address of one label of a pull request."""
+        return f"{self.issue(number)}/labels/{_part(name)}"
+
+
+def full_pages(url: str) -> str:
+    """Return the address of a list with pages as long as they can be."""
+    return f"{url}?per_page={PAGE_SIZE}"
+
+
+@dataclass(frozen=True)
+class ReviewThread:
+    """A thread of a pull request, by its GraphQL id."""
+
+    id: str
+    resolved: bool
+
+
+def threads_query(full_name: str, number: int, after: str | None) -> Mapping[str, Json]:
+    """Return the query for a page of a pull request's threads."""
+    owner, _, name = full_name.partition("/")
+    return {"query": _THREADS, "variables": {"owner": owner, "name": name, "number": number, "after": after}}
+
+
+def resolve_mutation(thread: str) -> Mapping[str, Json]:
+    """Return the mutation that resolves a thread."""
+    return {"query": _RESOLVE, "variables": {"id": thread}}
+
+
+def ready_mutation(pull_request: str) -> Mapping[str, Json]:
+    """Return the mutation that takes a pull request out of draft."""
+    return {"query": _READY, "variables": {"id": pull_request}}
+
+
+def find_thread(answer: Json, root: int) -> ReviewThread | None:
+    """Return the thread that begins with this comment, if it is on the page."""
+    page = answers.value_at(answer, "data", "repository", "pullRequest", "reviewThreads")
+    for node in answers.items(page, "nodes"):
+        first = answers.items(node, "comments", "nodes")[:1]
+        if first and answers.text(first[0], "fullDatabaseId") == str(root):
+            return ReviewThread(answers.text(node, "id"), resolved=answers.value_at(node, "isResolved") is True)
+    return None
+
+
+def next_threads_page(answer: Json) -> str | None:
+    """Return the cursor of the next page, or None where there is none."""
+    info = answers.value_at(answer, "data", "repository", "pullRequest", "reviewThreads", "pageInfo")
+    if answers.value_at(info, "hasNextPage") is True:
+        return answers.text(info, "endCursor") or None
+    return None
+
+
+def graphql_error(answer: Json) -> tuple[str, str] | None:
+    """Return kind and words of the first error of an answer, which is a 200 all the same; None if all went well."""
+    errors = answers.items(answer, "errors")
+    if not errors:
+        return None
+    return answers.text(errors[0], "type"), " ".join(answers.text(errors[0], "message").split())[:400]
+
+
+def _since(since: str) -> str:
+    return urlencode({"since": since, "sort": "updated", "direction": "asc", "per_page": PAGE_SIZE})
+
+
+def _part(text: str) -> str:
+    if text not in {".", ".."}:
+        return quote(text, safe="")
+    return "%2E" * len(text)

@@ -1,0 +1,37 @@
+"""Compute how long to wait before the next try."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+SHORTEST = timedelta(seconds=1)
+"""No wait is shorter: a deferral of nothing would be a loop."""
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Waits double from `initial` to `maximum`; after `deadline`, or `max_attempts` tries (0: no limit), they end."""
+
+    initial: timedelta = timedelta(seconds=30)
+    maximum: timedelta = timedelta(hours=1)
+    deadline: timedelta = timedelta(days=7)
+    max_attempts: int = 0
+
+
+def delay(policy: Backoff, attempt: int, key: str, *, shortest: timedelta = SHORTEST) -> timedelta:
+    """Return the wait after the attempt-th try (1 is the first), with up to a tenth of jitter derived from the key.
+
+    The jitter only shortens the wait, so `maximum` is kept, and the same key waits as long on every run.
+    """
+    from hashlib import sha256  # noqa: PLC0415 - it loads OpenSSL, which is only needed once something failed
+
+    doublings = min(max(attempt, 1) - 1, 62)
+    full = min(policy.initial.total_seconds() * 2**doublings, policy.maximum.total_seconds())
+    part = int.from_bytes(sha256(f"{key}\0{attempt}".encode("utf-8", "surrogatepass")).digest()[:4], "big") / 2**32
+    return max(timedelta(seconds=full * (1 - 0.1 * part)), shortest)
+
+
+def exhausted(policy: Backoff, attempts: int) -> bool:
+    """Whether as many tries were made as the policy allows."""
+    return 0 < policy.max_attempts <= attempts

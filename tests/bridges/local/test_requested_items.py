@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridges.local import requested_items, review
+from bridges.local.requested_items import RequestedItem
+
+MARK = "<!-- prloom:action a-00000000000000000000 -->"
+
+
+class Looks:
+    """Looks at one file again and again, with its cursor stored in between."""
+
+    def __init__(self) -> None:
+        self.state: object = None
+
+    def at(self, *lines: str) -> list[str]:
+        """Return the ids that are new after the file has changed to these lines."""
+        read = review.parse("\n".join(["## ready", *lines, ""]))
+        known, news = requested_items.update("pr-7", read.items, requested_items.load(self.state))
+        self.state = json.loads(json.dumps(requested_items.dump(known)))
+        self.edits = {each.request.id: each.edited.id for each in news if each.edited}
+        return [each.request.id for each in news]
+
+
+def ids(*lines: str) -> list[str]:
+    return Looks().at(*lines)
+
+
+ONE, TWO, THREE = ids("- [ ] one", "- [ ] two", "- [ ] three")
+
+
+def test_an_item_is_asked_once() -> None:
+    looks = Looks()
+
+    assert looks.at("- [ ] one") == [ONE]
+    assert looks.at("- [ ] one") == []
+
+
+def test_the_ids_do_not_depend_on_where_the_items_stand() -> None:
+    assert ids("- [ ] two", "", "### part", "  * [ ] one") == [TWO, ONE]
+
+
+def test_the_ids_do_not_depend_on_where_lines_are_broken() -> None:
+    assert ids("- [ ] please rename it") == ids("- [ ] please", "  rename  it")
+
+
+def test_the_ids_depend_on_plan_words_and_place() -> None:
+    variants = [
+        ["- [ ] one"],
+        ["- [ ] One"],
+        ["- [ ] one", "  file: a"],
+        ["- [ ] one", "  file: b"],
+        ["- [ ] one", "  file: a", "  line: 1"],
+        ["- [ ] one", "  file: a", "  line: 1", "  side: LEFT"],
+    ]
+    items = review.parse("## ready\n- [ ] one\n").items
+
+    known = [ids(*lines)[0] for lines in variants] + [requested_items.digest("pr-8", items[0])]
+
+    assert len(set(known)) == len(variants) + 1
+
+
+def test_an_item_put_above_the_others_is_the_only_news() -> None:
+    looks = Looks()
+    looks.at("- [ ] one", "- [ ] two")
+
+    assert looks.at("- [ ] three", "- [ ] one", "- [ ] two") == [THREE]
+    assert looks.at("- [ ] two", "- [ ] three", "- [ ] one") == []
+
+
+def test_an_item_that_is_checked_was_never_asked() -> None:
+    looks = Looks()
+
+    assert looks.at("- [x] one") == []
+    assert looks.at("- [ ] one") == [ONE]
+
+
+def test_neither_a_check_nor_a_reply_makes_an_item_new() -> None:
+    looks = Looks()
+    looks.at("- [ ] one")
+
+    assert looks.at("- [ ] one", f"  > {MARK}", "  > Done.") == []
+    assert looks.at("- [x] one", f"  > {MARK}", "  > Done.") == []
+
+
+def test_an_editor_that_saves_what_it_had_before_the_check_does_not_ask_again() -> None:
+    looks = Looks()
+    looks.at("- [ ] one")
+    looks.at("- [x] one", f"  > {MARK}", "  > Done.")
+
+    assert looks.at("- [ ] one") == []
+
+
+def test_an_item_that_is_moved_by_cutting_saving_and_pasting_is_not_asked_again() -> None:
+    looks = Looks()
+    looks.at("- [ ] one", "- [ ] two", f"  > {MARK}", "  > Why?", "- [x] three")
+
+    assert looks.at() == []
+    assert looks.at("- [x] three", "- [ ] two", f"  > {MARK}", "  > Why?", "- [ ] one") == []
+
+
+def test_a_request_that_was_done_and_taken_out_can_be_made_again() -> None:
+    looks = Looks()
+    looks.at("- [ ] one")
+    looks.at("- [x] one")
+    looks.at()
+
+    assert looks.at("- [ ] one") == [f"{ONE}-1"]
+    assert looks.at("- [ ] one") == []
+
+
+def test_so_can_one_that_was_answered() -> None:
+    looks = Looks()
+    looks.at("- [ ] one")
+    looks.at("- [ ] one", f"  > {MARK}", "  > Because.")
+    looks.at()
+
+    assert looks.at("- [ ] one") == [f"{ONE}-1"]
+
+
+def test_equal_items_are_several_requests() -> None:
+    assert ids("- [ ] one", "- [ ] two", "- [ ] one") == [ONE, TWO, f"{ONE}-1"]
+
+
+def test_a_request_beside_an_equal_one_that_is_done_is_new_wherever_it_is_put() -> None:
+    for new in (["- [ ] one", "- [x] one"], ["- [x] one", "- [ ] one"]):
+        looks = Looks()
+        looks.at("- [ ] one")
+        looks.at("- [x] one")
+
+        assert looks.at(*new) == [f"{ONE}-1"]
+
+
+def test_tidying_up_what_is_done_asks_nothing_again() -> None:
+    looks = Looks()
+    looks.at("- [x] one")
+    looks.at("- [x] one", "- [ ] one")
+
+    assert looks.at("- [ ] one") == []
+    assert looks.at("- [ ] one", "- [ ] one") == [f"{ONE}-1"]
+
+
+def test_without_its_cursor_the_file_gives_the_ids_that_it_gave_before() -> None:
+    lines = ["- [ ] one", "- [x] two", "- [ ] three"]
+
+    assert ids(*lines) == ids(*lines) == [ONE, THREE]
+
+
+def test_without_its_cursor_an_item_that_was_answered_is_not_asked_again() -> None:
+    answer = (f"  > {MARK}", "  > Which one?")
+    (unanswered,) = ids("- [ ] three", "  That one.")
+    looks = Looks()
+
+    assert looks.at("- [ ] one", *answer, "- [ ] two", "- [ ] three", *answer, "  That one.") == [TWO, unanswered]
+    assert looks.at("- [ ] one", *answer, "- [ ] two") == []
+
+
+def test_an_answered_item_whose_words_were_edited_is_asked_again() -> None:
+    answer = (f"  > {MARK}", "  > Done.")
+    looks = Looks()
+    looks.at("- [ ] one", *answer)
+
+    assert looks.at("- [ ] two", *answer) == [TWO]
+
+
+def test_an_edit_is_known_by_its_place() -> None:
+    looks = Looks()
+    looks.at("- [ ] two", "- [ ] on", "- [ ] three")
+
+    assert looks.at("- [ ] two", "- [ ] one", "- [ ] three") == [ONE]
+    assert looks.edits == {ONE: ids("- [ ] on")[0]}
+
+
+def test_an_answer_to_a_reply_is_an_edit_of_its_item() -> None:
+    looks = Looks()
+    looks.at("- [ ] one")
+    (new,) = looks.at("- [ ] one", f"  > {MARK}", "  > Which?", "  That.")
+
+    assert looks.edits == {new: ONE}
+
+
+def test_where_several_items_went_or_came_nobody_can_tell_the_edits() -> None:
+    looks = Looks()
+    looks.at("- [ ] one", "- [ ] two")
+
+    looks.at("- [ ] three", "- [ ] four")
+
+    assert looks.edits == {}
+
+
+def test_an_item_that_was_moved_is_no_edit() -> None:
+    looks = Looks()
+    looks.at("- [ ] one", "- [ ] two")
+
+    assert looks.at("- [ ] three", "- [ ] two", "- [ ] one") == [THREE]
+    assert looks.edits == {}
+
+
+def test_the_cursor_is_bounded() -> None:
+    looks = Looks()
+    for number in range(300):
+        looks.at(f"- [ ] request {number}", "- [ ] one")
+
+    assert isinstance(looks.state, list)
+    assert len(looks.state) == 202
+
+
+def test_a_cursor_that_is_not_ours_is_no_cursor() -> None:
+    for state in (None, 7, "x", {"a": 1}):
+        assert requested_items.load(state) is None
+    for state in ([1], [["a"]], [["a", "b", True, True]], [None]):
+        assert requested_items.load(state) == ()
+
+
+def test_a_request_finds_its_item() -> None:
+    items = review.parse("## ready\n- [ ] one\n- [ ] two\n- [x] one\n").items
+
+    def found(request: str) -> int | None:
+        item = requested_items.find(requested_items.by_words("pr-7", items), request)
+        return item.start if item else None
+
+    assert (found(ONE), found(f"{ONE}-1"), found(f"{ONE}-7"), found(TWO), found(THREE)) == (3, 1, 1, 2, None)
+    assert (found(""), found(f"{ONE}-x"), found(f"{ONE}-{'9' * 5000}")) == (None, 3, 3)
+
+
+a_line = st.sampled_from(["- [ ] one", "- [x] one", "- [ ] two", "- [x] two", "- [ ] three", f"  > {MARK}", "  more"])
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(a_line, max_size=6), max_size=6))
+def test_however_the_file_is_edited_no_id_comes_twice(versions: Sequence[Sequence[str]]) -> None:
+    looks = Looks()
+
+    seen = [new for lines in versions for new in looks.at(*lines)]
+
+    assert len(seen) == len(set(seen))
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(a_line, max_size=6), max_size=6))
+def test_however_the_file_is_edited_every_open_item_has_been_asked(versions: Sequence[Sequence[str]]) -> None:
+    looks = Looks()
+
+    for lines in versions:
+        looks.at(*lines)
+
+        items = review.parse("\n".join(["## ready", *lines, ""])).items
+        there = [request.words for request in requested_items.load(looks.state) if request.here]
+        for item in items:
+            if not item.checked:
+                assert requested_items.digest("pr-7", item) in there
+                there.remove(requested_items.digest("pr-7", item))
+
+
+def test_a_request_is_stored_as_plain_json() -> None:
+    requests = (RequestedItem("a", 0, done=True, here=False), RequestedItem("b", 3, done=False, here=True))
+
+    assert requested_items.load(json.loads(json.dumps(requested_items.dump(requests)))) == requests

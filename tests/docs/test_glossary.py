@@ -1,0 +1,198 @@
+"""Names use the words of docs/glossary.md: no retired word, no two classes with one name, no term without a use."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GLOSSARY = ROOT / "docs" / "glossary.md"
+
+RETIRED: dict[str, frozenset[str]] = {
+    "turn": frozenset({"next_turn", "turn", "turn_back"}),
+    "turns": frozenset({"PollTurns", "poll_turns"}),
+    "told": frozenset({"_ToldOfPlugin", "_told", "told", "told_at"}),
+    "tell": frozenset({"_tell", "tell", "tell_own"}),
+    "tells": frozenset(),
+    "news": frozenset({"_log_news", "_news", "news"}),
+    "trouble": frozenset({"_own_trouble", "_trouble", "trouble"}),
+    "troubles": frozenset(),
+    "rest": frozenset({"_rest", "_rest_until", "rest"}),
+    "rests": frozenset(),
+    "stillness": frozenset({"stillness"}),
+    "place": frozenset({"_place", "place"}),
+    "places": frozenset({"_cached_places", "places"}),
+    "known": frozenset({"KnownPost", "_Known", "_known", "known"}),
+    "look": frozenset(
+        {
+            "_Look",
+            "_look",
+            "_look_at_the_clock",
+            "_look_up",
+            "_second_look",
+            "look",
+            "look_alone",
+            "look_at",
+            "look_at_all",
+            "look_for_token",
+            "look_up",
+        }
+    ),
+    "looks": frozenset({"_looks", "_looks_like_item"}),
+    "stand": frozenset(),
+    "stands": frozenset({"_stands", "_stands_here", "stands"}),
+    "standing": frozenset({"_standing"}),
+    "settled": frozenset({"Settled", "_settled_progress", "settled"}),
+    "ledger": frozenset({"_Ledger"}),
+    "ask": frozenset({"_ask", "_ask_about_authors", "ask", "ask_to_end"}),
+    "asks": frozenset(),
+    "asked": frozenset({"_asked", "_asked_for", "asked", "asked_for"}),
+    "asking": frozenset(),
+    "desk": frozenset({"_desk"}),
+    "desks": frozenset(),
+    "hand": frozenset({"_by_hand", "_hand_in", "hand_in", "hand_in_ids"}),
+    "hands": frozenset({"_hands"}),
+    "crew": frozenset(),
+    "roster": frozenset({"_roster", "repository_roster", "roster"}),
+    "wish": frozenset(),
+    "wishes": frozenset({"wishes"}),
+    "hush": frozenset(),
+    "sight": frozenset({"_first_sight"}),
+    "sights": frozenset(),
+    "eye": frozenset(),
+    "eyes": frozenset(),
+    "who": frozenset(),
+    "somebody": frozenset(),
+    "mend": frozenset({"_mend"}),
+    "mended": frozenset({"_mended"}),
+    "surely": frozenset(),
+    "pokes": frozenset(),
+    "poke": frozenset(),
+    "ears": frozenset(),
+    "ear": frozenset(),
+    "surroundings": frozenset(),
+    "errand": frozenset(),
+    "errands": frozenset(),
+    "obey": frozenset({"_obey"}),
+    "vouch": frozenset(),
+    "vouched": frozenset({"is_vouched", "vouched"}),
+    "vouches": frozenset(),
+    "handout": frozenset(),
+    "permits": frozenset(),
+    "tables": frozenset({"sweep_old_tables"}),
+    "aside": frozenset(),
+    "asides": frozenset(),
+    "alarm": frozenset(),
+    "bell": frozenset(),
+    "slot": frozenset(),
+    "leftovers": frozenset({"_leftovers"}),
+    "terms": frozenset(),
+    "fate": frozenset({"Fate"}),
+    "fates": frozenset(),
+    "leaks": frozenset(),
+    "intake": frozenset({"Intake", "intake"}),
+    "rota": frozenset(),
+    "wording": frozenset(),
+    "refusals": frozenset({"_refusals"}),
+    "held": frozenset({"Held", "HeldEvent", "_held", "_refuse_if_held", "held", "held_before", "targets_held_by"}),
+    "hold": frozenset({"_hold", "_hold_lock", "hold"}),
+    "holds": frozenset({"_holds", "holds", "holds_forge_token"}),
+    "guard": frozenset({"WorktreeGuard", "worktree_guard"}),
+    "turned": frozenset({"turned_off"}),
+    "courtesy": frozenset(),
+    "courtesies": frozenset(),
+}
+"""Words that mean too many things, each with the names in which it has its plain meaning."""
+
+
+class Name(NamedTuple):
+    """A module, class or function, and the file that defines it."""
+
+    name: str
+    kind: str
+    file: str
+
+    @property
+    def words(self) -> frozenset[str]:
+        return words(self.name)
+
+    @property
+    def package(self) -> str:
+        """`prloom/core`, `bridges/github`; a package below one of these belongs to it."""
+        return "/".join(self.file.split("/")[:2]).removesuffix(".py")
+
+
+def words(name: str) -> frozenset[str]:
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    return frozenset(snake.split("_")) - {""}
+
+
+@cache
+def names() -> tuple[Name, ...]:
+    return tuple(
+        name
+        for top in ("prloom", "bridges", "plugins")
+        for file in ROOT.glob(f"{top}/**/*.py")
+        for name in _names(file)
+    )
+
+
+def _names(file: Path) -> Iterator[Name]:
+    path = str(file.relative_to(ROOT))
+    for part in path.removesuffix(".py").split("/"):
+        yield Name(part, "module", path)
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        match node:
+            case ast.ClassDef(name=name):
+                yield Name(name, "class", path)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield Name(name, "function", path)
+            case _:
+                continue
+
+
+@cache
+def terms() -> tuple[str, ...]:
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", GLOSSARY.read_text("utf-8"), re.MULTILINE)
+    return tuple(row.strip() for row in rows if row.strip() != "Term")
+
+
+@pytest.mark.parametrize("word", RETIRED)
+def test_no_name_has_a_retired_word(word: str):
+    found = {f"{name.name} ({name.file})" for name in names() if word in name.words and name.name not in RETIRED[word]}
+
+    assert sorted(found) == [], f"find a better word than {word}: docs/glossary.md has those of the field"
+
+
+def test_no_two_public_classes_of_a_package_have_one_name():
+    files = defaultdict(set)
+    for name in names():
+        if name.kind == "class" and not name.name.startswith("_"):
+            files[name.package, name.name].add(name.file)
+
+    assert {name: sorted(where) for name, where in files.items() if len(where) > 1} == {}
+
+
+def test_the_glossary_defines_some_forty_terms_once_each():
+    assert 40 <= len(terms()) <= 80
+    assert len(set(terms())) == len(terms())
+
+
+@pytest.mark.parametrize("term", terms())
+def test_each_term_of_the_glossary_is_in_use(term: str):
+    wanted = frozenset(term.lower().split())
+    plural = frozenset(f"{word}s" for word in wanted)
+
+    assert any(wanted <= name.words or plural <= name.words for name in names())
+
+
+@pytest.mark.parametrize("term", terms())
+def test_no_term_of_the_glossary_is_a_retired_word(term: str):
+    assert term == "guard" or term not in RETIRED

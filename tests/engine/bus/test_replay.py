@@ -1,0 +1,94 @@
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from prloom.engine.bus import replay
+from prloom.engine.bus.event_store import EventStore
+from prloom.errors import StorageError
+from prloom.model import decision as decisions
+from prloom.model.decision import Change, Decision, Intake
+from prloom.model.position import Position
+from prloom.model.state import DispatchState
+from prloom.storage import envelope, paths
+from prloom.storage.journal import Journal
+from prloom.storage.safe_dir import SafeDir
+
+NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
+
+
+@pytest.fixture
+def bus(tmp_path: Path) -> SafeDir:
+    return SafeDir.make(tmp_path, "bus")
+
+
+def a_store(bus: SafeDir) -> EventStore:
+    return EventStore.open(bus, lambda: NOW)
+
+
+def came(event_id: str) -> Change:
+    intake = Intake(position=Position(1, 0), type="pr_comment", source="github", digest="d")
+    return Change(event_id=event_id, verdict="admitted", state="pending", intake=intake)
+
+
+def test_a_view_and_the_store_come_to_the_same_state(bus: SafeDir):
+    store = a_store(bus)
+    saved = store.state
+    for number in range(3):
+        store.commit("intake", "prloom", changes=(came(f"e{number}"),))
+
+    assert replay.current(bus, saved) == store.state == a_store(bus).state
+
+
+def test_without_a_saved_state_a_view_rebuilds_what_the_store_rebuilds(bus: SafeDir):
+    store = EventStore.open(bus, lambda: NOW, rotate_at=1)
+    for number in range(3):
+        store.commit("intake", "prloom", changes=(came(f"e{number}"),))
+        store.save()
+    (Path(bus.path) / paths.BUS_STATE / paths.DISPATCHER).unlink()
+
+    seen = replay.current(bus, None)
+
+    assert sorted(seen.open) == ["e0", "e1", "e2"]
+    assert seen == a_store(bus).state
+
+
+def test_a_segment_whose_snapshot_is_unreadable_is_rebuilt_from_all_of_them(bus: SafeDir):
+    store = EventStore.open(bus, lambda: NOW, rotate_at=1)
+    store.commit("intake", "prloom", changes=(came("e0"),))
+    store.save()
+    store.commit("intake", "prloom", changes=(came("e1"),))
+    live = Path(bus.path) / paths.DECISIONS
+    first, _, rest = live.read_bytes().partition(b"\n")
+    live.write_bytes(b"x" * len(first) + b"\n" + rest)
+
+    assert sorted(replay.current(bus, None).open) == ["e0", "e1"]
+
+
+def test_the_last_decision_and_the_unreadable_lines_are_told(bus: SafeDir):
+    store = a_store(bus)
+    saved = store.state
+    made = store.commit("todo", "prloom", note="the last")
+    Journal(bus, paths.DECISIONS).append([b'{"no": "envelope"}'])
+
+    found = replay.replay(Journal(bus, paths.DECISIONS), saved)
+
+    assert (found.last, found.skipped, found.replaced) == (made, 1, False)
+
+
+def test_a_decision_of_a_newer_prloom_is_not_passed_over(bus: SafeDir):
+    line = envelope.encode("decision", Decision(seq=1, stage="todo", by="prloom"), "2026-11-20T10:00:00Z")
+    Journal(bus, paths.DECISIONS).append([line.replace(b'"schemaVersion":1', b'"schemaVersion":9')])
+
+    with pytest.raises(StorageError, match="contains a decision that cannot be read"):
+        replay.current(bus, None)
+
+
+def test_every_field_of_a_decision_that_changes_something_can_be_committed():
+    fixed = {"seq", "stage", "by", "snapshot"}  # by the store itself
+
+    assert set(decisions.DecisionParts.__annotations__) | fixed == set(Decision.__struct_fields__)
+
+
+def test_an_empty_bus_is_in_the_first_state(bus: SafeDir):
+    assert replay.current(bus, None) == DispatchState()
