@@ -13,7 +13,7 @@ from exchange_work import BODY, MANY
 from harness import Figure, Row, Sizes, blank
 
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.postgres import address
+from prloom.exchange.postgres import session
 from prloom.exchange.postgres.store import PostgresStore
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "kit"))
@@ -139,7 +139,7 @@ def _server() -> Iterator[str]:
 
 def _finished(name: str, count: int) -> None:
     """Put finished messages into a schema, each with its claim."""
-    where = address.read(name)
+    where = session.read_url(name)
     with psycopg.connect(**where.parameters) as db:  # type: ignore[arg-type]
         db.execute(f"SET search_path = {where.schema}".encode())
         db.execute(

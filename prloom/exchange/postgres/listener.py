@@ -1,4 +1,4 @@
-"""Hear through LISTEN, in a thread, that another client changed the exchange."""
+"""Tell other clients through NOTIFY that the exchange has changed, and hear them through LISTEN, in a thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prloom.exchange.postgres import open_session, session
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from prloom.exchange.postgres.address import Address
+    from prloom.exchange.postgres.session import Address
     from prloom.exchange.protocol import Listener
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds
 
 
 class PostgresListener:
-    """One session that listens for all of a store's listeners, from the first of them on."""
+    """One session that listens for all of a store's listeners, from the first one on."""
 
     def __init__(self, address: Address, patience: timedelta) -> None:
         self._address = address
@@ -65,8 +65,8 @@ class PostgresListener:
                 if db is None:
                     db = self._connect()
                     pause = _FIRST_PAUSE
-                    self._notifier.notify()  # what was said meanwhile was not heard
-                elif _heard(db):
+                    self._notifier.notify()  # it heard nothing meanwhile
+                elif _notified(db):
                     self._notifier.notify()
             except psycopg.Error as error:
                 log.debug(
@@ -101,15 +101,39 @@ def _readable(stop: int, fd: int | None, seconds: float | None) -> bool:
     return any(each == stop for each, _ in poll.poll(None if seconds is None else seconds * 1000))
 
 
-def _heard(db: psycopg.Connection) -> bool:
+def _notified(db: psycopg.Connection) -> bool:
     db.pgconn.consume_input()
-    heard = False
+    notified = False
     while db.pgconn.notifies() is not None:
-        heard = True
-    return heard
+        notified = True
+    return notified
 
 
 def _close(db: psycopg.Connection | None) -> None:
     if db is not None:
         with suppress(psycopg.Error):
             db.close()
+
+
+def send_notify(db: psycopg.Connection, channel: str) -> None:
+    """Send a NOTIFY without waiting for its answer; call `finish_notify` before anything else is sent.
+
+    It is a hint, so a failure does not matter. It is a transaction by itself: inside another one, all commits would
+    queue behind each other's flush to disk.
+    """
+    with suppress(psycopg.Error):
+        db.pgconn.send_query(f"NOTIFY {channel}".encode())
+        db.pgconn.flush()
+
+
+def finish_notify(db: psycopg.Connection) -> None:
+    """Wait for the answer to a NOTIFY, which is usually there; raises psycopg.OperationalError."""
+    connection = db.pgconn
+    connection.consume_input()
+    while (unsent := connection.flush()) or connection.is_busy():
+        poll = select.poll()
+        poll.register(connection.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
+        poll.poll()
+        connection.consume_input()
+    while connection.get_result() is not None:
+        pass

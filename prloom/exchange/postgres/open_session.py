@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import socket
 import time
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,14 +14,29 @@ import psycopg
 from psycopg.errors import ConnectionTimeout
 
 from prloom.exchange.errors import StoreBusyError, StoreError
-from prloom.exchange.postgres import server_state, session
+from prloom.exchange.postgres import session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from prloom.exchange.postgres.address import Address
+    from psycopg.pq.abc import PGconn
+
+    from prloom.exchange.postgres.session import Address
 
 log = logging.getLogger(__name__)
+
+ServerState: TypeAlias = Literal["ready", "busy", "silent", "absent"]
+"""Whether it accepts connections, does not at the moment, took the question and hung up, or is not there."""
+
+_BUSY = frozenset({"57P03", "53300"})  # it starts, stops or recovers; it has as many clients as it may have
+_PROTOCOL = 3 << 16
+_TIMEOUT = 2.0  # seconds
+_LONGEST_ANSWER = 65536
+_HEAD = 5  # a letter, and the length of all but that
+
+
+Target: TypeAlias = str | tuple[str, int]
+"""Where a server listens: a socket's path, or an address and a port."""
 
 INSTANT = timedelta(seconds=1)
 """How long a server may be absent that this process has never reached: the gap between the old and the new process of
@@ -32,7 +48,7 @@ _reached: set[str] = set()  # servers on which this process, or the one that for
 Kind: TypeAlias = Literal["interrupted", "rejected", "unreachable", "answered", "impossible"]
 
 
-_KINDS: dict[server_state.State, Kind] = {
+_KINDS: dict[ServerState, Kind] = {
     "ready": "answered",
     "busy": "rejected",
     "silent": "interrupted",
@@ -142,7 +158,7 @@ def _kind(error: psycopg.Error) -> Kind:
         return "impossible"  # psycopg found no address for the host name, and did not try to connect
     if error.pgconn.used_password or error.pgconn.needs_password:
         return "answered"  # it asked for a password, which a server that starts or stops does not
-    return _KINDS[server_state.query(server_state.target(error.pgconn))]
+    return _KINDS[server_state(target(error.pgconn))]
 
 
 def _error(address: Address, cause: psycopg.Error, *, tried: timedelta | None) -> StoreError:
@@ -152,3 +168,72 @@ def _error(address: Address, cause: psycopg.Error, *, tried: timedelta | None) -
     if cause.sqlstate is not None:  # there was a session
         return why
     return StoreError(f"{why}; check that the server runs and accepts this login, or correct the URL")
+
+
+# libpq does not reveal the code with which a connection was refused: the text may be in any language, and PQping, which
+# looks at the code, blocks all threads. So this sends the first message of the protocol and reads the first answer,
+# without a login. A server that starts or stops says so before it asks who connects
+# (https://www.postgresql.org/docs/current/protocol-message-formats.html).
+
+
+def target(failed: PGconn) -> Target:
+    """Return where an attempt to connect that failed was directed."""
+    host, address = failed.host.decode(), failed.hostaddr.decode()
+    port = failed.port.decode() or "5432"
+    if host.startswith("/") and not address:
+        return f"{host}/.s.PGSQL.{port}"
+    return (address or host or "localhost", int(port))
+
+
+def server_state(where: Target) -> ServerState:
+    """Return the state of the server there; waits for two seconds at most for each step."""
+    try:
+        connection = _connected(where)
+    except OSError:
+        return "absent"
+    with connection:
+        try:
+            connection.sendall(startup())
+            return parse_answer(_answer(connection))
+        except OSError:
+            return "silent"
+
+
+def startup() -> bytes:
+    """Return the first message of a client, for a user and a database that need not exist."""
+    body = _PROTOCOL.to_bytes(4) + b"user\0prloom\0database\0prloom\0\0"
+    return (len(body) + 4).to_bytes(4) + body
+
+
+def parse_answer(answer: bytes) -> ServerState:
+    """Return what a server's first answer says of its state."""
+    if not answer:
+        return "silent"
+    kind, fields = answer[:1], answer[5:].split(b"\0")
+    codes = {field[1:].decode("ascii", "replace") for field in fields if field[:1] == b"C"}
+    if kind == b"E" and codes & _BUSY:
+        return "busy"
+    return "ready"
+
+
+def _connected(where: Target) -> socket.socket:
+    if isinstance(where, tuple):
+        return socket.create_connection(where, timeout=_TIMEOUT)
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(_TIMEOUT)
+    try:
+        connection.connect(where)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _answer(connection: socket.socket) -> bytes:
+    """Return the first message of the server, or what there was of it when it hung up."""
+    received = b""
+    while chunk := connection.recv(_LONGEST_ANSWER - len(received)):
+        received += chunk
+        if len(received) > _HEAD and len(received) > int.from_bytes(received[1:_HEAD]):
+            break
+    return received

@@ -1,4 +1,7 @@
-"""Read messages, their history, and how topics stand."""
+"""Read messages, deliveries, claims and statistics, and make values of their rows.
+
+Texts that may contain NUL characters are stored as bytes.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,18 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from prloom.exchange import transitions
-from prloom.exchange.claim import Claim, MessageEntry, TopicStats
+from prloom.exchange.claim import Claim, Delivery, MessageEntry, TopicStats
 from prloom.exchange.errors import UnknownMessageError
-from prloom.exchange.postgres import rows
+from prloom.exchange.message import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from prloom.exchange.postgres.transaction import Row, Transaction
     from prloom.exchange.protocol import MessageFilter
 
+_BY_ID = f"SELECT {transitions.MESSAGE} FROM messages AS m WHERE m.id = %s"  # noqa: S608 (columns of ours)
 _JOINED = "FROM messages AS m JOIN deliveries AS d ON d.seq = m.seq"
-_ENTRIES = f"SELECT {rows.MESSAGE}, {rows.DELIVERY} {_JOINED}"
-_OUTLINES = (
-    f"SELECT {rows.WITHOUT_BODY}, {rows.DELIVERY} {_JOINED} WHERE m.conversation_id = ANY(%s::text[]) ORDER BY m.seq"
-)
-_CLAIMS = f"SELECT {rows.CLAIM} FROM claims AS c JOIN messages AS m ON m.seq = c.message"  # noqa: S608 (columns of ours)
+_ENTRIES = f"SELECT {transitions.MESSAGE}, {transitions.DELIVERY} {_JOINED}"
+_CLAIMS = f"SELECT {transitions.CLAIM} FROM claims AS c JOIN messages AS m ON m.seq = c.message"  # noqa: S608 (columns of ours)
 _NEWEST = "SELECT coalesce(max(seq), 0) FROM messages"
 _SEQ = "SELECT seq FROM messages WHERE id = %s"
 ANY_OF = "SELECT FROM messages WHERE conversation_id = %s LIMIT 1"
@@ -54,13 +53,90 @@ LEFT JOIN deliveries AS oldest ON oldest.seq = firsts.seq ORDER BY counts.topic
 """
 
 
+def to_message(row: Row) -> Message:
+    """Return the message of a row of MESSAGE."""
+    return Message(
+        id=row[0],
+        topic=row[1],
+        body=row[2].decode(),
+        created_at=row[3],
+        parent_id=row[4],
+        conversation_id=row[5],
+        producer=row[6],
+        metadata=transitions.decode_metadata(row[7]),
+    )
+
+
+def to_delivery(row: Row) -> Delivery:
+    """Return the delivery of a row of DELIVERY."""
+    return Delivery(
+        message_id=row[0],
+        topic=row[1],
+        state=row[2],
+        ending=row[3],
+        available_at=row[4],
+        attempts=row[5],
+        max_attempts=row[6],
+        key=row[7],
+        concurrency_key=row[8],
+        ended_at=row[9],
+        reply=row[10],
+    )
+
+
+def to_claim(row: Row) -> Claim:
+    """Return the claim of a row of CLAIM."""
+    return Claim(
+        id=row[0],
+        message_id=row[1],
+        worker_group=row[2],
+        worker_instance_id=row[3],
+        claimed_at=row[4],
+        lease_until=row[5],
+        status=row[6],
+        completed_at=row[7],
+        attempt=row[8],
+        error=None if row[9] is None else row[9].decode(),
+    )
+
+
+def blob(text: str | None) -> bytes | None:
+    """Return a text that may hold NUL characters as it is stored."""
+    if text is None:
+        return None
+    return text.encode()
+
+
+def searchable(name: str) -> str:
+    """Return a name to search for; one that PostgreSQL's texts cannot hold becomes a name that nothing has."""
+    if "\0" in name:
+        return ""
+    return transitions.searchable(name)
+
+
+def message(tx: Transaction, message_id: str) -> Message:
+    """Return the message; raises UnknownMessageError."""
+    found = find_message(tx, message_id)
+    if found is None:
+        raise UnknownMessageError(transitions.unknown_text(message_id))
+    return found
+
+
+def find_message(tx: Transaction, message_id: str) -> Message | None:
+    """Return the message, if there is one."""
+    row = tx.fetch_one(_BY_ID, searchable(message_id))
+    if row is None:
+        return None
+    return to_message(row)
+
+
 def bounds(tx: Transaction, selection: MessageFilter) -> tuple[int, int]:
-    """Return up to which number no message can come any more, nobody publishing now, and after which to read."""
+    """Return the number after which to read, and that of the newest message; while nobody publishes."""
     newest = tx.execute(_NEWEST)
     if selection.since is None:
         since = None
     else:
-        since = tx.execute(_SEQ, rows.searchable(selection.since))
+        since = tx.execute(_SEQ, searchable(selection.since))
     (last,) = newest.fetchone() or (0,)
     if since is None:
         return last, 0
@@ -71,7 +147,7 @@ def bounds(tx: Transaction, selection: MessageFilter) -> tuple[int, int]:
 
 
 def messages(selection: MessageFilter, newest: int | None, since: int) -> tuple[str, list[object]]:
-    """Return the statement, and its values, for messages that are asked for, by publication.
+    """Return the statement, and its values, for the messages that a filter selects, by publication.
 
     `newest` is the number up to which no message can come any more.
     """
@@ -82,21 +158,21 @@ def messages(selection: MessageFilter, newest: int | None, since: int) -> tuple[
         values.append(newest)
     if selection.topic is not None:
         wheres.append("m.topic = %s")
-        values.append(rows.searchable(selection.topic))
+        values.append(searchable(selection.topic))
     if selection.conversation_id is not None:
         wheres.append("m.conversation_id = %s")
-        values.append(rows.searchable(selection.conversation_id))
+        values.append(searchable(selection.conversation_id))
     if selection.replies_to is not None:
         wheres.append("m.parent_id = %s AND (SELECT reply FROM deliveries AS d WHERE d.seq = m.seq)")
-        values.append(rows.searchable(selection.replies_to))
+        values.append(searchable(selection.replies_to))
     values.append(selection.limit)
     where = " AND ".join(wheres)
-    return f"SELECT {rows.MESSAGE} FROM messages AS m WHERE {where} ORDER BY m.seq LIMIT %s", values  # noqa: S608 (ours)
+    return f"SELECT {transitions.MESSAGE} FROM messages AS m WHERE {where} ORDER BY m.seq LIMIT %s", values  # noqa: S608 (ours)
 
 
 def entry(tx: Transaction, message_id: str) -> MessageEntry:
     """Return a message with its claims; raises UnknownMessageError."""
-    name = rows.searchable(message_id)
+    name = searchable(message_id)
     found, claims = (
         tx.execute(f"{_ENTRIES} WHERE m.id = %s", name),
         tx.execute(f"{_CLAIMS} WHERE m.id = %s ORDER BY c.seq", name),
@@ -104,36 +180,21 @@ def entry(tx: Transaction, message_id: str) -> MessageEntry:
     row = found.fetchone()
     if row is None:
         raise UnknownMessageError(transitions.unknown_text(message_id))
-    return _entry(row, tuple(map(rows.claim, claims)))
+    return to_entry(row, tuple(map(to_claim, claims)))
 
 
 def conversation(tx: Transaction, conversation_id: str) -> tuple[MessageEntry, ...]:
     """Return a conversation's messages with their claims."""
-    name = rows.searchable(conversation_id)
+    name = searchable(conversation_id)
     found = tx.execute(f"{_ENTRIES} WHERE m.conversation_id = %s ORDER BY m.seq", name)
     by_message: dict[str, list[Claim]] = defaultdict(list)
-    for each in map(rows.claim, tx.execute(f"{_CLAIMS} WHERE m.conversation_id = %s ORDER BY c.seq", name)):
+    for each in map(to_claim, tx.execute(f"{_CLAIMS} WHERE m.conversation_id = %s ORDER BY c.seq", name)):
         by_message[each.message_id].append(each)
-    return tuple(_entry(row, tuple(by_message[row[0]])) for row in found)
-
-
-def outlines(tx: Transaction, names: Sequence[str]) -> dict[str, list[MessageEntry]]:
-    """Return conversations as far as their outcome goes: without bodies and claims."""
-    found: dict[str, list[MessageEntry]] = defaultdict(list)
-    for row in tx.execute(_OUTLINES, list(names)):
-        each = _entry(row, ())
-        found[each.message.conversation_id].append(each)
-    return found
-
-
-def worked(tx: Transaction, conversations: Iterable[Sequence[MessageEntry]]) -> frozenset[str]:
-    """Return those of the conversations' topics that were ever claimed from."""
-    topics = sorted({entry.message.topic for entries in conversations for entry in entries})
-    return frozenset(topic for (topic,) in tx.execute(WORKED, topics))
+    return tuple(to_entry(row, tuple(by_message[row[0]])) for row in found)
 
 
 def stats(row: Row) -> TopicStats:
-    """Return what a row of STATS says."""
+    """Return the statistics in a row of STATS."""
     topic, messages, delayed, leased, done, dead, published, ended, age = row
     return TopicStats(
         topic=topic,
@@ -148,5 +209,6 @@ def stats(row: Row) -> TopicStats:
     )
 
 
-def _entry(row: Row, claims: tuple[Claim, ...]) -> MessageEntry:
-    return MessageEntry(message=rows.message(row), delivery=rows.delivery(row[rows.MESSAGE_WIDTH :]), claims=claims)
+def to_entry(row: Row, claims: tuple[Claim, ...]) -> MessageEntry:
+    """Return the entry of a row of MESSAGE and DELIVERY."""
+    return MessageEntry(message=to_message(row), delivery=to_delivery(row[transitions.MESSAGE_WIDTH :]), claims=claims)

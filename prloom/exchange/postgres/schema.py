@@ -10,7 +10,7 @@ from psycopg import sql
 from prloom.exchange.errors import StoreError
 
 if TYPE_CHECKING:
-    from prloom.exchange.postgres.address import Address
+    from prloom.exchange.postgres.session import Address
 
 # What changes stands apart from the bodies, which do not. Every index that claiming needs is partial, so that none of
 # them grows with history. What may hold NUL characters, which PostgreSQL's text refuses, is bytea (UTF-8).

@@ -13,7 +13,7 @@ from prloom.exchange import rules, transitions
 from prloom.exchange.claim import ClaimCache
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
 from prloom.exchange.message import new_id
-from prloom.exchange.postgres import address, claiming, notifications, pruning, publishing, reading, rows, settling
+from prloom.exchange.postgres import claiming, conversations, reading, session, settling
 from prloom.exchange.postgres.connection import PATIENCE, PostgresConnection
 from prloom.exchange.postgres.listener import PostgresListener
 from prloom.exchange.protocol import PAGE, MessageFilter
@@ -42,8 +42,8 @@ _PRUNED_AT_ONCE = 100  # conversations; others write between
 class PostgresStore:
     """An `ExchangeStore`; any number of machines, processes and threads may use one schema.
 
-    A lost connection is made anew, for as long as `patience`, and what was not committed is done again. What may have
-    been is looked for first: by the message's id or key, by the claim's id and state.
+    A lost connection is replaced, for as long as `patience`, and what was not committed is repeated. What may have been
+    committed is searched for first: by the message's id or key, by the claim's id and state.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class PostgresStore:
         """
         self._clock = clock
         self._backoff = backoff or rules.RETRIES
-        self._connection = PostgresConnection(address.read(url), clock=clock, patience=patience)
+        self._connection = PostgresConnection(session.read_url(url), clock=clock, patience=patience)
         self._cached = ClaimCache()
-        self._worked: set[str] = set()  # topics of which it is noted that somebody works on them
-        self._ears = PostgresListener(self._connection.address, patience)
+        self._worked: set[str] = set()  # topics that are recorded as having a worker
+        self._listener = PostgresListener(self._connection.address, patience)
 
     def now(self) -> datetime:
         if self._clock is not None:
@@ -75,7 +75,7 @@ class PostgresStore:
     # ---- publishing
 
     def publish(self, drafts: Sequence[Draft]) -> tuple[Message, ...]:
-        return self._connection.write(lambda tx: publishing.put(tx, drafts))
+        return self._connection.write(lambda tx: conversations.publish(tx, drafts))
 
     # ---- claiming
 
@@ -87,7 +87,7 @@ class PostgresStore:
         taken = self._connection.write_at_once(lambda tx: claiming.take(tx, request, claim_id, upkeep=True))
         if isinstance(taken, claiming.Upkeep):
             self.expire()
-            self._connection.once(claiming.DUE, self._given(), list(request.topics))
+            self._connection.once(claiming.DUE, self._test_time(), list(request.topics))
             taken = self._connection.write_at_once(lambda tx: claiming.take(tx, request, claim_id, upkeep=False))
         assert not isinstance(taken, claiming.Upkeep)  # noqa: S101 (it was not asked for)
         if taken is not None:
@@ -95,49 +95,53 @@ class PostgresStore:
         return taken
 
     def renew(self, claim_id: str, lease: timedelta) -> Claim:
-        renewed = self._connection.once(claiming.RENEW, self._given(), lease, rows.searchable(claim_id))
+        renewed = self._connection.once(claiming.RENEW, self._test_time(), lease, reading.searchable(claim_id))
         if not renewed:
             known = self._connection.read(lambda tx: claiming.find(tx, claim_id))
             raise ClaimOverError(transitions.over_text(claim_id, known))
-        return rows.claim(renewed[0])
+        return reading.to_claim(renewed[0])
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:
         settled = None
         if (cached := self._cached.find(claim_id)) is not None:
-            settled = self._connection.write_at_once(lambda tx: settling.settle(tx, cached, settlement, self._backoff))
+            settled = self._connection.write_at_once(
+                lambda tx: settling.settle_cached(tx, cached, settlement, self._backoff)
+            )
         if settled is None:
-            work = partial(claiming.settle, claim_id=claim_id, settlement=settlement, policy=self._backoff)
+            work = partial(settling.settle, claim_id=claim_id, settlement=settlement, policy=self._backoff)
             settled = self._connection.write(work, lock="none")
         self._cached.discard(claim_id)
         return settled
 
     def expire(self) -> int:
         expired = 0
-        while self._connection.once(claiming.OVERDUE, self._given())[0][0]:
-            some = self._connection.write(lambda tx: claiming.expire(tx, self._backoff))
+        while self._connection.once(claiming.OVERDUE, self._test_time())[0][0]:
+            some = self._connection.write(lambda tx: settling.expire(tx, self._backoff))
             if some == 0:
-                break  # others are about to
+                break  # other clients are at it
             expired += some
         return expired
 
     def availability(self, topics: Sequence[str]) -> Availability:
         several = list(topics)
-        return claiming.availability(self._connection.once(claiming.LOOK, self._given(), several, several)[0])
+        return claiming.availability(
+            self._connection.once(claiming.AVAILABILITY, self._test_time(), several, several)[0]
+        )
 
-    # ---- people
+    # ---- steering
 
     def cancel(self, message_id: str, reason: str) -> Message:
         self.expire()
         reply_id = new_id()
 
         def work(tx: Transaction) -> Message:
-            if tx.again and (told := publishing.known(tx, reply_id)) is not None:
-                return told
-            seq = claiming.lock(tx, message_id)
+            if tx.repeated and (reply := reading.find_message(tx, reply_id)) is not None:
+                return reply
+            seq = settling.lock(tx, message_id)
             entry = reading.entry(tx, message_id)
             assert seq is not None  # noqa: S101 (the entry is there)
             transitions.check_cancel(entry)
-            return claiming.cancel(tx, seq, entry, rules.cancelled(entry.delivery, tx.now, reason), reply_id)
+            return settling.cancel(tx, seq, entry, rules.cancelled(entry.delivery, tx.now, reason), reply_id)
 
         return self._connection.write(work)
 
@@ -145,16 +149,16 @@ class PostgresStore:
         self.expire()
 
         def work(tx: Transaction) -> Delivery:
-            seq = claiming.lock(tx, message_id)
+            seq = settling.lock(tx, message_id)
             entry = reading.entry(tx, message_id)
             assert seq is not None  # noqa: S101 (the entry is there)
             again = rules.retried(entry.delivery)
-            if tx.again and entry.delivery.state == "leased":
-                return again  # somebody was quick to take it, after a commit whose answer was lost
+            if tx.repeated and entry.delivery.state == "leased":
+                return again  # a worker has claimed it already, after a commit whose answer was lost
             transitions.check_retry(entry)
-            claiming.save(tx, seq, again)
-            publishing.resubscribe(tx, entry.message.conversation_id)
-            tx.news = True
+            settling.save_delivery(tx, seq, again)
+            conversations.resubscribe(tx, entry.message.conversation_id)
+            tx.changed = True
             return again
 
         return self._connection.write(work)
@@ -162,24 +166,24 @@ class PostgresStore:
     def prune(self, older_than: timedelta) -> int:
         self.expire()
         before = self.now() - older_than
-        names = [name for (name,) in self._connection.once(pruning.OLD, before)]
+        names = [name for (name,) in self._connection.once(conversations.OLD, before)]
         removed = 0
         for first in range(0, len(names), _PRUNED_AT_ONCE):
-            work = partial(pruning.remove, names=names[first : first + _PRUNED_AT_ONCE], before=before)
+            work = partial(conversations.remove, names=names[first : first + _PRUNED_AT_ONCE], before=before)
             removed += self._connection.write(work, lock="exclusive")
         return removed
 
     # ---- reading
 
     def message(self, message_id: str) -> Message:
-        return self._connection.read(lambda tx: publishing.find(tx, message_id))
+        return self._connection.read(lambda tx: reading.message(tx, message_id))
 
     def read(self, selection: MessageFilter) -> tuple[Message, ...]:
         newest, since = None, 0
         if selection.replies_to is None or selection.since is not None:
             newest, since = self._connection.read_in_order(lambda tx: reading.bounds(tx, selection))
         statement, values = reading.messages(selection, newest, since)
-        return tuple(map(rows.message, self._connection.once(statement, *values)))
+        return tuple(map(reading.to_message, self._connection.once(statement, *values)))
 
     def entry(self, message_id: str) -> MessageEntry:
         return self._connection.read(lambda tx: reading.entry(tx, message_id))
@@ -194,37 +198,37 @@ class PostgresStore:
         now = self.now()
         return tuple(map(reading.stats, self._connection.once(reading.STATS, now, now - transitions.RATE_WINDOW)))
 
-    # ---- telling
+    # ---- notifications
 
     def subscribe(self, conversation_id: str) -> None:
         def work(tx: Transaction) -> None:
-            if tx.one(reading.ANY_OF, rows.searchable(conversation_id)) is None:
+            if tx.fetch_one(reading.ANY_OF, reading.searchable(conversation_id)) is None:
                 raise UnknownMessageError(transitions.unknown_text(conversation_id, "conversation"))
-            publishing.subscribe(tx, conversation_id)
+            conversations.subscribe(tx, conversation_id)
 
         self._connection.write(work)
 
     def claim_notifications(self, lease: timedelta, limit: int = PAGE) -> tuple[Ended, ...]:
         now = self.now()
-        found = self._connection.read(lambda tx: notifications.ended(tx, now, limit))
+        found = self._connection.read(lambda tx: conversations.ended(tx, now, limit))
         if found:
-            return self._connection.write(lambda tx: notifications.claim_notifications(tx, found, lease))
+            return self._connection.write(lambda tx: conversations.claim_notifications(tx, found, lease))
         return ()
 
     def ack_notification(self, ended: Ended) -> bool:
-        name, token = rows.searchable(ended.conversation_id), rows.searchable(ended.token)
-        return bool(self._connection.once(notifications.TOLD, name, token))
+        name, token = reading.searchable(ended.conversation_id), reading.searchable(ended.token)
+        return bool(self._connection.once(conversations.ACKNOWLEDGE, name, token))
 
-    # ---- waking
+    # ---- listening
 
     def listen(self) -> Listener:
-        return self._ears.listen()
+        return self._listener.listen()
 
     def close(self) -> None:
-        self._ears.close()
+        self._listener.close()
         self._connection.close()
 
-    def _given(self) -> datetime | None:
+    def _test_time(self) -> datetime | None:
         if self._clock is None:
             return None
         return self._clock()

@@ -1,9 +1,10 @@
-"""One transaction on the server: its statements go out without waiting for one another's answers."""
+"""One transaction on the server, and the wait for the end of a lost session that may have committed one."""
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +21,14 @@ _BEGIN = {
     "exclusive": "SELECT clock_timestamp(), pg_advisory_xact_lock(%s)",
 }
 
+_SELF = "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+_THERE = "SELECT FROM pg_stat_activity WHERE pid = %s AND backend_start = %s"
+# A role may end its own sessions. The time is compared too: a process's number is given to another before long.
+_TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s AND backend_start = %s"
+
+GRACE, LONGEST = 1.0, 10.0  # seconds until the session is ended, and until it is given up
+_PAUSE = 0.005
+
 
 class Transaction:
     """What works inside a write.
@@ -28,15 +37,15 @@ class Transaction:
     is set by what others wait for; `committing` says that the end of it may have been sent.
     """
 
-    def __init__(self, db: psycopg.Connection, clock: Callable[[], datetime] | None, *, again: bool = False) -> None:
+    def __init__(self, db: psycopg.Connection, clock: Callable[[], datetime] | None, *, repeated: bool = False) -> None:
         self._db = db
         self._clock = clock
         self._begun: psycopg.Cursor | None = None
         self._end: psycopg.Cursor | None = None
         self._now: datetime | None = None
-        self.again = again
+        self.repeated = repeated
         self.order = 0
-        self.news = False
+        self.changed = False
         self.committing = False
 
     def begin(self, lock: Lock, key: int) -> None:
@@ -46,7 +55,7 @@ class Transaction:
         if lock != "none":
             self._begun = self.execute(_BEGIN[lock], key)
 
-    def began(self, now: datetime) -> None:
+    def set_time(self, now: datetime) -> None:
         """Note the time that a first statement of another kind brought along."""
         self._now = now
 
@@ -54,7 +63,7 @@ class Transaction:
         """Send a statement; its answer is waited for when it is fetched."""
         return self._db.execute(statement.encode(), values, binary=True)
 
-    def one(self, statement: str, *values: object) -> Row | None:
+    def fetch_one(self, statement: str, *values: object) -> Row | None:
         """Return a statement's first row."""
         return self.execute(statement, *values).fetchone()
 
@@ -79,7 +88,7 @@ class Transaction:
                 self._now = None
             else:
                 self._now = row[0]
-        assert self._now is not None  # noqa: S101 (a write without a lock says so itself, by `began`)
+        assert self._now is not None  # noqa: S101 (a write without a lock says so itself, by `set_time`)
         if self._clock is not None:
             return self._clock()
         return self._now
@@ -88,3 +97,35 @@ class Transaction:
     def committed(self) -> bool:
         """Whether the server said that it stands."""
         return self._end is not None and self._end.statusmessage == "COMMIT"
+
+
+class SessionId(NamedTuple):
+    """A session, as the server knows it."""
+
+    pid: int
+    started: datetime
+
+
+def session_id(db: psycopg.Connection[Any]) -> SessionId:
+    """Return the name of this session."""
+    row = db.execute(_SELF).fetchone()
+    assert row is not None  # noqa: S101 (a session sees itself)
+    return SessionId(*row)
+
+
+def wait_for_end(db: psycopg.Connection[Any], lost: SessionId) -> bool:
+    """Wait until the lost session is no more, ending it where its server has not noticed; False where it stays.
+
+    It may still be at work on what was sent last, or have that before it: its client's end is noticed afterwards.
+    """
+    begun = time.monotonic()
+    ended = False
+    while db.execute(_THERE, lost).fetchone() is not None:
+        waited = time.monotonic() - begun
+        if waited >= LONGEST:
+            return False
+        if waited >= GRACE and not ended:
+            db.execute(_TERMINATE, lost)
+            ended = True
+        time.sleep(_PAUSE)
+    return True

@@ -22,7 +22,7 @@ from prloom.exchange import validation
 from prloom.exchange.claim import Completed
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.postgres import address, lost_session
+from prloom.exchange.postgres import session, transaction
 
 
 def bodies(messages: Any) -> list[str]:
@@ -95,10 +95,10 @@ def test_a_claim_is_not_asked_for_again_while_the_lost_session_is_still_making_i
 
 
 def test_a_session_that_does_not_notice_that_it_was_lost_is_ended(raw: psycopg.Connection, url: str):
-    with psycopg.connect(**address.read(url).parameters, autocommit=True) as forgotten:  # type: ignore[arg-type]
-        lost = lost_session.named(forgotten)
+    with psycopg.connect(**session.read_url(url).parameters, autocommit=True) as forgotten:  # type: ignore[arg-type]
+        lost = transaction.session_id(forgotten)
 
-        assert lost_session.is_over(raw, lost)
+        assert transaction.wait_for_end(raw, lost)
         with pytest.raises(psycopg.errors.AdminShutdown):
             forgotten.execute("SELECT 1")
 

@@ -15,7 +15,7 @@ import pytest
 from prloom.exchange import notifier, validation
 from prloom.exchange.claim import Completed
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.postgres import address
+from prloom.exchange.postgres import session
 
 
 def at_once(count: int, act: Callable[[int], Any]) -> list[Any]:
@@ -143,7 +143,7 @@ def test_who_reads_on_misses_nobody_who_is_slow_to_commit(opened: Any, url: str,
     exchange, reader = opened(), opened()
     first = exchange.publish("work", "first")
     raw.execute("BEGIN")
-    raw.execute("SELECT pg_advisory_xact_lock_shared(%s)", (address.read(url).key("order"),))
+    raw.execute("SELECT pg_advisory_xact_lock_shared(%s)", (session.read_url(url).key("order"),))
     raw.execute(
         "WITH m AS (INSERT INTO messages (id, topic, body, created_at, conversation_id, metadata)"
         " VALUES ('slow', 'work', 'slow', now(), 'slow', '{}') RETURNING seq)"
