@@ -42,6 +42,13 @@ def test_a_bundled_extension_imports_of_prloom_only_what_every_author_may(file: 
     assert {name for name in ours if not any(name == good or name.startswith(f"{good}.") for good in allowed)} == set()
 
 
+def test_one_module_imports_gitpython_because_only_there_are_its_commands_hardened():
+    imports = re.compile(r"^ *(?:from git\b|import git\b)", re.MULTILINE)
+    files = [*ROOT.glob("prloom/**/*.py"), *BUNDLED]
+
+    assert [file.name for file in files if imports.search(file.read_text())] == ["objects.py"]
+
+
 READ_ELSEWHERE = {
     "model/record.py": "the one place",
     "extensions/manifest.py": "texts, numbers and lists, of which nothing has to be worked out",

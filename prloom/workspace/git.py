@@ -1,14 +1,18 @@
 """Run git so that nothing that a branch brings is run, nobody is asked anything, and every call ends.
 
-Every git process of prloom is started here, by `subprocess`. GitPython's process layer would not serve: it hands down
-the caller's whole environment (a GIT_DIR set by the hook or alias that started prloom would redirect every call), falls
-back to the current folder when the one asked for cannot be entered, and its time limit finds children by parsing `ps`.
-What prloom wants of git are a dozen plumbing commands, not an object model.
+Every git process of prloom is started here, by `subprocess`; those of GitPython too (`objects`), whose own process
+layer would not serve: it hands down the caller's whole environment (a GIT_DIR set by the hook or alias that started
+prloom would redirect every call), falls back to the current folder when the one asked for cannot be entered, and its
+time limit finds children by parsing `ps`.
 
 What is refused, and why, is in git-config(1): hooks and the file system monitor are programs that a relative setting
 finds in the worktree; `ext::` is a transport that is a program; a bare repository among a branch's files has a
-configuration of its own; submodules are fetched from where the branch says. The drivers that the configuration names
-are turned off one by one (`drivers`), because git has no setting for all of them.
+configuration of its own; submodules are fetched from where the branch says.
+
+The drivers that the configuration names by an attribute or an event (filters, merge drivers and hooks) are turned off
+one by one, whoever set them, because git has no setting for all of them. Git runs them with the worktree as their
+folder, so whatever such a command names (`sh -c '…'`, `make x`, `python -m x`) may be a file of the branch. The keys
+are described in gitattributes(5), "filter" and "Defining a custom merge driver", and in git-hook(1).
 """
 
 from __future__ import annotations
@@ -24,12 +28,61 @@ from typing import TYPE_CHECKING
 
 from prloom.core.naming import shown
 from prloom.errors import WorkspaceError
-from prloom.workspace import drivers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
     from subprocess import Popen
+
+Setting = tuple[str, str]
+"""A key of git's configuration and its value."""
+
+_OFF = {
+    # Without a command git takes the content as it is, and `required` would make that an error.
+    "filter": (("smudge", ""), ("clean", ""), ("process", ""), ("required", "false")),
+    # An empty command would pass for a merge without conflicts; one that fails leaves a conflict, which is seen.
+    "merge": (("driver", "false"),),
+    # `core.hooksPath` does not reach the hooks of the configuration, which git knows since version 2.54.
+    "hook": (("enabled", "false"),),
+}
+
+
+def _configured_keys(answer: str) -> tuple[str, ...]:
+    """Return the keys that `git config --null --name-only --list` has printed."""
+    return tuple(key for key in answer.split("\0") if key)
+
+
+def drivers_turned_off(keys: Iterable[str]) -> tuple[Setting, ...]:
+    """Return the settings that turn off every driver among the configured keys.
+
+    The name of a driver is all that stands between the first and the last dot of a key, and may hold any character.
+    """
+    found: dict[tuple[str, str], None] = {}
+    for key in keys:
+        section, dot, rest = key.partition(".")
+        name, second, _ = rest.rpartition(".")
+        if section in _OFF and dot and second:
+            found[section, name] = None
+    return tuple((f"{section}.{name}.{key}", value) for section, name in found for key, value in _OFF[section])
+
+
+def _setting_options(settings: Iterable[Setting]) -> list[str]:
+    """Return the settings as options of git, all but those whose key has a `=`, at which git would end the key."""
+    return [part for key, value in settings if "=" not in key for part in ("-c", f"{key}={value}")]
+
+
+def _setting_variables(settings: Iterable[Setting]) -> dict[str, str]:
+    """Return the other settings as variables of git's environment."""
+    others = [setting for setting in settings if "=" in setting[0]]
+    named = {
+        f"GIT_CONFIG_{what}_{number}": text
+        for number, setting in enumerate(others)
+        for what, text in zip(("KEY", "VALUE"), setting, strict=True)
+    }
+    if others:
+        return {**named, "GIT_CONFIG_COUNT": str(len(others))}
+    return {}
+
 
 LIMIT = timedelta(minutes=1)
 """How long a call may take when its caller does not say."""
@@ -67,7 +120,9 @@ _GUARDED = {
 }
 
 # These read the object store and the configuration only. Any other command may run a driver or a hook.
-_WITHOUT_DRIVERS = frozenset(("config", "for-each-ref", "ls-tree", "remote", "rev-list", "rev-parse", "version"))
+_WITHOUT_DRIVERS = frozenset(
+    ("cat-file", "config", "for-each-ref", "ls-tree", "remote", "rev-list", "rev-parse", "version")
+)
 _LIST = ("config", "--null", "--name-only", "--list")
 
 _MACHINE = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
@@ -94,7 +149,12 @@ class GitResult:
     """How a call ended: its exit code and what it wrote to its standard output."""
 
     code: int
-    out: str
+    content: bytes
+
+    @property
+    def out(self) -> str:
+        """What it wrote, as text; bytes that are none are kept as Python keeps those of a path."""
+        return os.fsdecode(self.content)
 
 
 def run(
@@ -104,6 +164,7 @@ def run(
     git_dir: Path | None = None,
     codes: Collection[int] = (0,),
     limit: timedelta = LIMIT,
+    stdin: bytes = b"",
 ) -> GitResult:
     """Run one git command, given without the `git`, and return its answer.
 
@@ -113,11 +174,13 @@ def run(
     words = [os.fspath(word) for word in argv]
     words[1:1] = _GUARDED.get(words[0], ())
     env = environment(os.environ, cwd=cwd, git_dir=git_dir)
-    off: tuple[drivers.Setting, ...] = ()
+    off: tuple[Setting, ...] = ()
     if words[0] not in _WITHOUT_DRIVERS:
         # In the same folder and repository: which files the configuration includes may depend on both.
-        off = drivers.turned_off(drivers.listed(_answer(_LIST, cwd=cwd, env=env).out))
-    return _answer(words, cwd=cwd, env={**env, **drivers.variables(off)}, off=off, codes=codes, limit=limit)
+        off = drivers_turned_off(_configured_keys(_answer(_LIST, cwd=cwd, env=env).out))
+    return _answer(
+        words, cwd=cwd, env={**env, **_setting_variables(off)}, off=off, codes=codes, limit=limit, stdin=stdin
+    )
 
 
 def environment(caller: Mapping[str, str], *, cwd: Path, git_dir: Path | None) -> dict[str, str]:
@@ -147,19 +210,20 @@ def _answer(
     *,
     cwd: Path,
     env: dict[str, str],
-    off: tuple[drivers.Setting, ...] = (),
+    off: tuple[Setting, ...] = (),
     codes: Collection[int] = (0,),
     limit: timedelta = LIMIT,
+    stdin: bytes = b"",
 ) -> GitResult:
-    process = _start([*_OPTIONS, *drivers.options(off), *words], f"git {shown(words[0])}", cwd, env)
-    code, out, err = _finish(process, f"git {shown(words[0])} in {shown(str(cwd))}", limit)
+    process = _start([*_OPTIONS, *_setting_options(off), *words], f"git {shown(words[0])}", cwd, env)
+    code, out, err = _finish(process, f"git {shown(words[0])} in {shown(str(cwd))}", limit, stdin)
     if code not in codes:
         raise WorkspaceError(f"git {shown(words[0])} failed in {shown(str(cwd))}: {reason(err, code)}")
     return GitResult(code, out)
 
 
 def _start(argv: list[str], what: str, cwd: Path, env: dict[str, str]) -> Popen[bytes]:
-    from subprocess import DEVNULL, PIPE, Popen  # noqa: PLC0415 -- 10 ms that commands which only read files do not pay
+    from subprocess import PIPE, Popen  # noqa: PLC0415 -- 10 ms that commands which only read files do not pay
 
     if not cwd.is_dir():
         raise WorkspaceError(f"{shown(str(cwd))} is not a folder; git cannot run there")
@@ -168,24 +232,22 @@ def _start(argv: list[str], what: str, cwd: Path, env: dict[str, str]) -> Popen[
         raise WorkspaceError("git was not found in PATH; install it from https://git-scm.com")
     try:
         # A session of its own has no terminal to ask for a password at, and can be ended whole.
-        return Popen(
-            [program, *argv], cwd=cwd, env=env, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True
-        )
+        return Popen([program, *argv], cwd=cwd, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
     except (OSError, ValueError) as error:  # arguments too long, or a NUL among them
         raise WorkspaceError(f"{what} could not be started in {shown(str(cwd))}: {shown(str(error))}") from error
 
 
-def _finish(process: Popen[bytes], what: str, limit: timedelta) -> tuple[int, str, str]:
+def _finish(process: Popen[bytes], what: str, limit: timedelta, stdin: bytes) -> tuple[int, bytes, str]:
     from subprocess import TimeoutExpired  # noqa: PLC0415 -- see _start
 
     with process:
         try:
-            out, err = process.communicate(timeout=limit.total_seconds())
+            out, err = process.communicate(stdin, timeout=limit.total_seconds())
         except TimeoutExpired as error:
             raise WorkspaceError(f"{what} took longer than {limit.total_seconds():g} s and was stopped") from error
         finally:
             _stop(process)
-    return process.returncode, os.fsdecode(out), os.fsdecode(err)
+    return process.returncode, out, os.fsdecode(err)
 
 
 def _stop(process: Popen[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Find the repository that prloom was started in, and what it says of its branches."""
+"""Find the repository that prloom was started in, read what it says of its branches, and fetch pull requests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import fcntl
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from prloom.core.naming import is_branch_name, shown
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _USUAL_BASES = ("main", "master", "trunk", "develop")
-_MOST_COMPARED = 5_000
 _TEMPORARY = ".tmp"
 _SPECIAL_IN_EXCLUDE = "\\*?["
+
+FETCH_LIMIT = timedelta(minutes=10)
+"""How long a fetch may take."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +88,26 @@ def origin_url(repository: Repository) -> str | None:
     return answer.out.strip() or None
 
 
-def near(repository: Repository, branch: str) -> tuple[str, ...]:
-    """Return the names, at most three, of local and fetched branches that a mistyped one may have meant."""
-    from difflib import get_close_matches  # noqa: PLC0415 -- only for an error
+def fetch_pull_request(repo: Repository, *, branch: str, ref: str | None, number: int, fork: bool) -> str:
+    """Fetch a pull request's head from origin, and return the name of the branch to look after.
 
-    asked = ["for-each-ref", f"--count={_MOST_COMPARED}", "--format=%(refname)", "refs/heads", "refs/remotes/origin"]
-    refs = git.run(asked, cwd=repository.root).out.splitlines()
-    names = {ref.removeprefix("refs/heads/").removeprefix("refs/remotes/origin/") for ref in refs} - {"HEAD"}
-    return tuple(get_close_matches(branch[:256], sorted(names), n=3))
+    A branch of origin's own keeps its name. The head of a fork is at origin only under a ref of the forge's, `ref`, and
+    becomes the branch `pr/<number>`, which is for reading: nothing can be pushed there. Raises WorkspaceError.
+    """
+    if fork:
+        name, source = f"pr/{number}", ref
+    else:
+        name, source = branch, f"refs/heads/{branch}"
+    if not is_branch_name(name) or source is None or not is_branch_name(source):
+        raise WorkspaceError(
+            f"the head of #{number}, {shown(branch)}, cannot be fetched: its name is not a valid name for a branch"
+        )
+    git.run(
+        ["fetch", "--quiet", "--no-tags", "--end-of-options", "origin", f"+{source}:refs/remotes/origin/{name}"],
+        cwd=repo.root,
+        limit=FETCH_LIMIT,
+    )
+    return name
 
 
 def exclude(repository: Repository, path: Path) -> None:

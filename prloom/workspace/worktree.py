@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from prloom.core.naming import is_branch_name, shown
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, git, repository, root, tree, unsaved
+from prloom.workspace import checkout, checks, git, repository, root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,7 @@ CHECKOUT_LIMIT = timedelta(minutes=10)
 _MAKING = "prloom is making this worktree"
 _FOLDER_MODE = 0o700
 _PAUSE = 0.05  # seconds
+_MOST_COMPARED = 5_000  # branches
 
 
 def create(repo: Repository, path: Path, branch: str) -> str:
@@ -92,7 +93,7 @@ def refuse_to_lose_work(repo: Repository, path: Path, *, but: str | None = None)
         raise WorkspaceError(
             f"{shown(str(path))} is locked ({shown(reason) or 'no reason was given'}); unlock it first"
         )
-    if found := unsaved.work(worktree, repo.root, but=but):
+    if found := checks.unsaved_work(worktree, repo.root, but=but):
         what = "; ".join(found)
         raise WorkspaceError(f"{shown(str(path))} holds work that is nowhere else ({what}); push or discard it first")
 
@@ -109,7 +110,7 @@ def branch(repo: Repository, path: Path) -> str | None:
 
 def is_dirty(repo: Repository, path: Path) -> bool:
     """Whether a worktree has changes that are not committed, or new files that are not ignored."""
-    return bool(unsaved.changes(_at(repo, path)))
+    return bool(checks.uncommitted_paths(_at(repo, path)))
 
 
 def _at(repo: Repository, path: Path) -> Checkout:
@@ -188,7 +189,7 @@ def _refuse_if_held(repo: Repository, path: Path, branch: str) -> None:
 
 
 def _refuse_if_harmful(repo: Repository, sha: str, branch: str) -> None:
-    if found := tree.committed_state(repo, sha):
+    if found := checks.committed_state(repo, sha):
         raise WorkspaceError(
             f"branch {shown(branch)} contains {found}, where prloom keeps its own files; "
             "remove it from the branch and try again",
@@ -242,7 +243,7 @@ def _discard(repo: Repository, path: Path) -> None:
 
 def _forget(repo: Repository, gone: Checkout) -> None:
     """Take one worktree whose folder is gone off git's list, unless commits would be lost with it."""
-    lost = () if checkout.branch(gone) else unsaved.commits(repo.root, checkout.head(gone))
+    lost = () if checkout.branch(gone) else checks.unsaved_commits(repo.root, checkout.head(gone))
     if lost:
         raise WorkspaceError(
             f"the worktree at {shown(str(gone.path))} is missing, and only its entry in git refers to "
@@ -265,8 +266,17 @@ def _delete_branch(repo: Repository, branch: str, sha: str) -> None:
 def _not_found(repo: Repository, branch: str) -> str:
     if not is_branch_name(branch):
         return f"'{shown(branch)}' is not a valid name for a branch"
-    names = ", ".join(shown(name) for name in repository.near(repo, branch))
+    names = ", ".join(shown(name) for name in _similar_branches(repo, branch))
     hint = "see `git branch --all`, or fetch it with `git fetch`"
     if names:
         hint = f"did you mean {names}?"
     return f"no branch {shown(branch)} in {shown(str(repo.root))}, neither here nor fetched from origin; {hint}"
+
+
+def _similar_branches(repo: Repository, branch: str) -> list[str]:
+    """Return the names, at most three, of local and fetched branches that a mistyped one may have meant."""
+    from difflib import get_close_matches  # noqa: PLC0415 -- only for an error
+
+    from prloom.workspace import objects  # noqa: PLC0415 -- likewise
+
+    return get_close_matches(branch[:256], sorted(objects.branch_names(repo, most=_MOST_COMPARED)), n=3)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prloom.errors import WorkspaceError
-from prloom.workspace import drivers, git, worktree
+from prloom.workspace import git, worktree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,7 +124,7 @@ def test_every_kind_of_driver_is_turned_off_once() -> None:
         "merge.ff",
     )
 
-    assert drivers.turned_off(keys) == (
+    assert git.drivers_turned_off(keys) == (
         ("filter.x.smudge", ""),
         ("filter.x.clean", ""),
         ("filter.x.process", ""),

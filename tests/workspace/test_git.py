@@ -37,7 +37,7 @@ def a_git_that_tells(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_answer_is_what_git_wrote(project: Project) -> None:
-    assert git.run(["rev-parse", "HEAD"], cwd=project.root) == git.GitResult(0, project.sha("main") + "\n")
+    assert git.run(["rev-parse", "HEAD"], cwd=project.root) == git.GitResult(0, f"{project.sha('main')}\n".encode())
 
 
 def test_an_exit_code_that_the_caller_expects_is_an_answer(project: Project) -> None:

@@ -159,13 +159,6 @@ def test_where_there_is_nothing_usual_the_base_branch_is_the_current(project: Pr
         repository.default_branch(repo)
 
 
-def test_a_mistyped_branch_is_recognised(project: Project, repo: Repository) -> None:
-    project.git("branch", "feature-2")
-
-    assert repository.near(repo, "faeture") == ("feature", "feature-2")
-    assert repository.near(repo, "zzz") == ()
-
-
 def is_ignored(project: Project, path: str, cwd: Path) -> bool:
     asked = ["git", "check-ignore", "--quiet", path]
     return subprocess.run(asked, cwd=cwd, check=False, capture_output=True).returncode == 0

@@ -18,7 +18,7 @@ from prloom.model.plan import Plan
 from prloom.model.record import iso
 from prloom.storage import paths
 from prloom.storage.safe_dir import SafeDir
-from prloom.workspace import fetching
+from prloom.workspace import repository
 from prloom.workspace.repository import Repository
 
 
@@ -40,7 +40,7 @@ async def adopt_pull_request(
     forge = _forge(loaded)
     found = await _asked(repo, loaded, forge, number, environ=environ, now=now)
     branch = await asyncio.to_thread(
-        fetching.pull_request, repo, branch=found.branch, ref=found.ref, number=number, fork=found.fork
+        repository.fetch_pull_request, repo, branch=found.branch, ref=found.ref, number=number, fork=found.fork
     )
     plan = Plan(
         id=plan_id or adopt.default_id(adopt.locate(repo.root, config), number, branch),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from prloom.storage import file_stamp
 from prloom.storage.file_stamp import FileStamp
-from prloom.workspace import checkout, repository, tree
+from prloom.workspace import checkout, checks, repository
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.repository import Repository
 
@@ -67,7 +67,7 @@ class WorktreeGuard:
 
 
 def _brought(repo: Repository, found: Checkout, head: str) -> str | None:
-    committed = tree.committed_state(repo, head)
+    committed = checks.committed_state(repo, head)
     if committed is None:
         return None
     return f"commit {head[:12]} of {found.path.name} contains {committed}; remove it from the branch, then adopt again"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prloom.errors import WorkspaceError
-from prloom.workspace import tree
+from prloom.workspace import checks
 
 if TYPE_CHECKING:
     from conftest import Project
@@ -19,8 +19,8 @@ def test_a_commit_without_state_is_harmless(project: Project, repo: Repository) 
         branch="b",
     )
 
-    assert tree.committed_state(repo, project.sha("main")) is None
-    assert tree.committed_state(repo, sha) is None
+    assert checks.committed_state(repo, project.sha("main")) is None
+    assert checks.committed_state(repo, sha) is None
 
 
 @pytest.mark.parametrize(
@@ -44,17 +44,17 @@ def test_what_a_commit_has_in_prlooms_place_is_named(
     links: dict[str, str],
     found: str,
 ) -> None:
-    assert tree.committed_state(repo, project.commit(files, links=links, branch="b")) == found
+    assert checks.committed_state(repo, project.commit(files, links=links, branch="b")) == found
 
 
 def test_a_submodule_in_prlooms_place_is_named(project: Project, repo: Repository) -> None:
     project.git("update-index", "--add", "--cacheinfo", f"160000,{project.sha('main')},prloom")
     project.git("commit", "--quiet", "--message=x")
 
-    assert tree.committed_state(repo, project.sha("main")) == "the submodule prloom"
+    assert checks.committed_state(repo, project.sha("main")) == "the submodule prloom"
 
 
 @pytest.mark.parametrize("text", ["--output=x", "HEAD", "main", "", "abc"])
 def test_only_the_id_of_a_commit_is_looked_into(repo: Repository, text: str) -> None:
     with pytest.raises(WorkspaceError, match="is not the id of a commit"):
-        tree.committed_state(repo, text)
+        checks.committed_state(repo, text)

@@ -1,11 +1,14 @@
-"""Find the work in a worktree that would be lost with it."""
+"""Check what a commit must not bring into a worktree, and what would be lost with one."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from prloom.core.naming import shown
+from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, git
+from prloom.workspace.repository import Repository
 from prloom.workspace.root import LOCAL_STATE
 
 if TYPE_CHECKING:
@@ -13,6 +16,42 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from prloom.workspace.checkout import Checkout
+    from prloom.workspace.objects import TreeEntry
+
+
+# A file system that ignores case may ignore these too: HFS+ did, and git guards `.git` against them.
+_IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
+
+
+def committed_state(repository: Repository, sha: str) -> str | None:
+    """Return what a commit has where prloom keeps its own files, such as "the symbolic link prloom/.local", or None.
+
+    What a branch commits there would be read as prloom's state, or lead its writing elsewhere. Ask again whenever the
+    worktree's HEAD has moved.
+    """
+    folder, local = LOCAL_STATE.split("/")
+    for top in _entries(repository, sha):
+        if not _is_like(top.name, folder):
+            continue
+        if top.kind != "folder":
+            return f"the {top.kind} {shown(top.name)}"
+        for below in _entries(repository, top.sha):
+            if _is_like(below.name, local):
+                return f"the {below.kind} {shown(top.name)}/{shown(below.name)}"
+    return None
+
+
+def _entries(repository: Repository, sha: str) -> tuple[TreeEntry, ...]:
+    from prloom.workspace import objects  # noqa: PLC0415 -- GitPython: 80 ms for those who check a commit
+
+    if not re.fullmatch("[0-9a-f]{40}(?:[0-9a-f]{24})?", sha):
+        raise WorkspaceError(f"{shown(sha)} is not the id of a commit")
+    return objects.entries(repository, sha)
+
+
+def _is_like(name: str, ours: str) -> bool:
+    return name.translate(_IGNORED).casefold() == ours
+
 
 _NAMED = 3
 _OPERATIONS = {
@@ -26,12 +65,12 @@ _OPERATIONS = {
 _SUBMODULE = "160000"
 
 
-def changes(worktree: Checkout) -> tuple[str, ...]:
+def uncommitted_paths(worktree: Checkout) -> tuple[str, ...]:
     """Return the paths that differ from the commit, or are new and not ignored; prloom's own folder aside."""
     return tuple(path for _, path in _status(worktree))
 
 
-def work(worktree: Checkout, cwd: Path, *, but: str | None = None) -> tuple[str, ...]:
+def unsaved_work(worktree: Checkout, cwd: Path, *, but: str | None = None) -> tuple[str, ...]:
     """Return what is in the worktree and nowhere else, a phrase for each kind of work.
 
     What only the branch `but` leads to counts too; commits are looked up in the repository at cwd.
@@ -42,13 +81,13 @@ def work(worktree: Checkout, cwd: Path, *, but: str | None = None) -> tuple[str,
         "untracked files": [path for code, path in status if code == "??"],
         "files whose changes git ignores": _overlooked(worktree),
         "submodules": _submodules(worktree),
-        "commits on no other branch": commits(cwd, checkout.head(worktree), but=but),
+        "commits on no other branch": unsaved_commits(cwd, checkout.head(worktree), but=but),
         "unfinished": sorted({name for file, name in _OPERATIONS.items() if (worktree.git_dir / file).exists()}),
     }
     return tuple(f"{kind}: {_some(names)}" for kind, names in kinds.items() if names)
 
 
-def commits(cwd: Path, sha: str, *, but: str | None = None) -> tuple[str, ...]:
+def unsaved_commits(cwd: Path, sha: str, *, but: str | None = None) -> tuple[str, ...]:
     """Return the commits up to this one that no branch (one aside), tag or remote branch leads to, abbreviated."""
     skipped = () if but is None else (f"--exclude={but}",)
     asked = ["rev-list", "--abbrev-commit", sha, "--not", *skipped, "--branches", "--tags", "--remotes"]
