@@ -14,9 +14,9 @@ from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.file_watcher import FileWatcher
 from prloom.engine.health import Health
-from prloom.engine.operator import requests
-from prloom.engine.operator.control import Control
-from prloom.engine.plan import reconcile
+from prloom.engine.operator import control
+from prloom.engine.operator.control import RequestReader
+from prloom.engine.plan import admission, reconcile
 from prloom.engine.plan.dependencies import BackgroundTasks, BridgeAccess, DeliveryLimiter, PlanDependencies, Triager
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanRuntime, Rules
@@ -62,7 +62,7 @@ class Dispatcher:
         state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
         self._network = Network(bridges, environ, clock, state, connect=connect)
         self._pollers = Pollers(bridges, state, board, self._network)
-        self._control = Control(board.local)
+        self._control = RequestReader(board.local)
         self._watcher: FileWatcher | None = None
         self._buses: Mapping[str, str] = {}
         self._horizon: datetime | None = None
@@ -196,7 +196,8 @@ class Dispatcher:
 
     def _obey(self) -> None:
         """Carry out what other commands ask for."""
-        if requests.run(self._control, self.board, self.bridges.acknowledgement):
+        take_in = partial(admission.take_in, sign=self.bridges.acknowledgement)
+        if control.carry_out_all(self._control, self.board, take_in):
             self.poll()
 
     def _poll(self) -> None:

@@ -74,7 +74,7 @@ async def test_a_request_is_carried_out_without_waiting_for_a_tick(stage: Stage)
     async with stage.running(tick=HOUR) as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
         with SafeDir.make(stage.root, "prloom", ".local") as local:
-            control.ask(local, OperatorRequest("r", "poll"), stage.clock())
+            control.append_request(local, OperatorRequest("r", "poll"), stage.clock())
 
         await stage.until(lambda: stage.bridge.polls == 2)
 

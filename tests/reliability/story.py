@@ -159,7 +159,7 @@ def _ask(root: Path, now: datetime) -> None:
     if "dropped" in state.get("done", {}):
         return
     with SafeDir.make(root, "prloom", ".local") as local:
-        control.ask(local, Asked(id=control.request_id(now), verb="drop", ids=("junk",)), now)
+        control.append_request(local, Asked(id=control.request_id(now), verb="drop", ids=("junk",)), now)
 
 
 async def _round(root: Path, now: datetime) -> None:

@@ -134,7 +134,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P1: a request that a plan cannot carry out now waits for it",
-        "prloom/engine/operator/requests.py",
+        "prloom/engine/operator/control.py",
         "    box.settle(each._replace(plans=plans) for each, plans in owed if plans)\n",
         "    box.settle()\n",
         "engine/operator/test_control.py",

@@ -163,7 +163,7 @@ def _alone(local: SafeDir) -> Iterator[bool]:
 def _have_let_go(local: SafeDir, plan_id: str, patience: timedelta, pause: Pause) -> None:
     """Wait until the running dispatcher has looked which plans there are: it does so before it reads requests."""
     now = datetime.now(UTC)
-    asked = control.ask(local, OperatorRequest(control.request_id(now), "forget", reason=plan_id), now)
+    asked = control.append_request(local, OperatorRequest(control.request_id(now), "forget", reason=plan_id), now)
     end = time.monotonic() + patience.total_seconds()
     while not control.was_read(local, asked):
         if time.monotonic() > end:

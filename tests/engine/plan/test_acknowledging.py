@@ -200,7 +200,7 @@ async def test_a_held_comment_is_acknowledged_when_the_operator_approves_it(
     source.news = [wrote("a", STRANGER)]
     await stage.tick()
     with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.ask(local, OperatorRequest("cli-1", "approve", ("a",)), stage.clock())
+        control.append_request(local, OperatorRequest("cli-1", "approve", ("a",)), stage.clock())
     if not running:
         assert offline.carry_out(stage.paths, stage.clock) is None
     stage.clock.advance(days=3)
@@ -216,7 +216,7 @@ async def test_what_is_dropped_while_it_is_held_is_never_acknowledged(stage: Sta
     source.news = [wrote("a", STRANGER)]
     await stage.tick()
     with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.ask(local, OperatorRequest("cli-1", "drop", ("a",), reason="spam"), stage.clock())
+        control.append_request(local, OperatorRequest("cli-1", "drop", ("a",), reason="spam"), stage.clock())
 
     await stage.tick()
 
