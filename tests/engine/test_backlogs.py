@@ -268,7 +268,7 @@ async def test_a_request_takes_in_only_so_much_of_a_backlog_in_one_tick_and_is_c
     board = dispatcher.board
     control.append_request(board.local, OperatorRequest("r-1", "drop", (f"e{backlog}",), reason="spam"), stage.clock())
     reader = control.RequestReader(board.local)
-    board.take_up(dispatcher._rules)
+    board.update(dispatcher._rules)
 
     control.carry_out_all(reader, board, take_in)
 

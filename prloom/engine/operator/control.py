@@ -180,7 +180,7 @@ def carry_out_all(reader: RequestReader, registry: PlanRegistry, take_in: TakeIn
     pending = reader.read(registry.clock())
     unusable: frozenset[str] = frozenset()
     if any(each.request.verb != "poll" for each in pending):
-        registry.look_at_all()
+        registry.check_all()
         unusable = frozenset(runtime.id for runtime in registry.all() if not _catch_up(runtime, registry, take_in))
     owed = [(each, _carry_out_where_usable(each, registry, unusable)) for each in pending]
     reader.settle(each._replace(plans=plans) for each, plans in owed if plans)

@@ -58,20 +58,22 @@ async def _attempt(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, s
         await _run(runtime, step, plugin, services, started=started)
     except HookFailed as failure:
         if failure.kind == "waiting":  # the hook was not called, so it has not failed
-            _fail(runtime, step, plugin, plugin.unnamed(failure), retry_after=failure.retry_after or SHORTEST)
+            _fail(runtime, step, plugin, plugin.without_name(failure), retry_after=failure.retry_after or SHORTEST)
             return
         suspected = runtime.in_flight.suspects.issuperset(step.event_ids)
         if len(step.event_ids) > 1 or (failure.kind == "died" and not suspected):
-            log.warning("plugin %s: %s; prloom now shows it the events one by one", plugin.key, plugin.unnamed(failure))
+            log.warning(
+                "plugin %s: %s; prloom now shows it the events one by one", plugin.key, plugin.without_name(failure)
+            )
             # With several at once, the one that it fails on is not known. Where the process died, not even the call is.
             opened = runtime.event_store.state.open.keys() & set(step.event_ids)
             runtime.in_flight.isolated |= opened
             if failure.kind == "died":
                 runtime.in_flight.suspects |= opened
             return
-        what = f"{step.hook} failed on {', '.join(step.event_ids)}: {plugin.unnamed(failure)}"
+        what = f"{step.hook} failed on {', '.join(step.event_ids)}: {plugin.without_name(failure)}"
         plugin.failed(what, runtime.clock(), f"{runtime.id}/{step.event_ids[0]}")
-        _fail(runtime, step, plugin, plugin.unnamed(failure), duration_ms=_ms(started))
+        _fail(runtime, step, plugin, plugin.without_name(failure), duration_ms=_ms(started))
     else:
         plugin.worked()
 
@@ -93,7 +95,7 @@ async def _run(
                 outcome = await _outcome(plugin, call, services, runtime.rules.hook_timeout)
             except HookFailed as failure:
                 pause = _pause(failure, others=plugin.inside if closed else 0, again=again)
-                log.info("plugin %s: %s runs again: %s", plugin.key, step.hook, plugin.unnamed(failure))
+                log.info("plugin %s: %s runs again: %s", plugin.key, step.hook, plugin.without_name(failure))
             else:
                 if not _overtaken(runtime, plugin, call, outcome):
                     _commit(runtime, plugin, call, outcome, duration_ms=_ms(started))
