@@ -184,7 +184,7 @@ def _is_spent(primary: Primary) -> bool:
 
 
 def _clock_offset(headers: Mapping[str, str], now: datetime) -> timedelta:
-    """Return how far the server's clock is ahead of ours, where it tells its time: the times it names are by that."""
+    """Return how far the server's clock is ahead of ours, if known: the times in its answers are by that clock."""
     try:
         stated = parsedate_to_datetime(headers.get("date", "")).astimezone(UTC)
     except (ValueError, OverflowError):

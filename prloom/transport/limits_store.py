@@ -16,7 +16,7 @@ from prloom.transport.limits import HORIZON, HOUR, Primary, RateLimits
 log = logging.getLogger(__name__)
 
 IN_FLIGHT = timedelta(minutes=2)
-"""How long after it was sent a write may still arrive whose answer nobody heard."""
+"""How long after it was sent a write without an answer may still arrive."""
 RESOURCES = 32
 """Allowances that are remembered; GitHub has a dozen."""
 

@@ -119,7 +119,7 @@ def failed_event(result: CheckResult, pr: int, state: PullRequestState, log: str
 
 
 def _pusher(state: PullRequestState) -> Author:
-    """Return the owner of the head repository; one that is not known has no permission, so the check is held."""
+    """Return the owner of the head repository; an unknown one has no permission, so the check is held."""
     login = state.owner or answers.GHOST
     if not state.fork:
         return Author(login, trust="write")

@@ -170,8 +170,8 @@ def review(
     """Return the request for a review; `folded`: with the comments in its own text, as if no line were in the diff."""
     comments = [found for each in payload.comments if (found := review_comment(each)) is not None]
     at_lines = [(path, line, text) for path, line, text in comments if path and line is not None and not folded]
-    rest = [at_line(path, line, text) for path, line, text in comments if (path, line, text) not in at_lines]
-    summary = "\n\n".join(part for part in (payload.summary.strip(), *rest) if part)
+    others = [at_line(path, line, text) for path, line, text in comments if (path, line, text) not in at_lines]
+    summary = "\n\n".join(part for part in (payload.summary.strip(), *others) if part)
     if not summary and not at_lines and payload.verdict != "approve":
         return Refused("the review is empty, so there is nothing to post")
     body: dict[str, Json] = {
