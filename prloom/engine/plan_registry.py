@@ -10,11 +10,11 @@ from typing import Any
 
 from prloom import errors
 from prloom.core.activity import RunningWork
-from prloom.engine.bus import history, plans
+from prloom.engine.bus import plans, plugin_stores
 from prloom.engine.bus.adopted import AdoptedPlans
 from prloom.engine.bus.event_store import ROTATE_AT, Clock
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.stores import PluginStores
+from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.idle_plans import IdlePlans
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, Rules, is_triaging, rules
@@ -73,7 +73,7 @@ class PlanRegistry:
         self._lock.acquire()
         try:
             quarantine.tidy(self.local, (paths.PLUGIN_STATE_GLOBAL,), (paths.ADOPTED,))
-            everywhere = partial(history.everywhere, repository, self._guard)
+            everywhere = partial(plugin_stores.global_writes, repository, self._guard)
             self._shared = PluginStores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
             plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
             self.repository = self._runtime(plan, self.local, general)

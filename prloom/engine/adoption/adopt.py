@@ -10,10 +10,10 @@ from pathlib import Path
 from prloom.api.bridge import BridgeContext, Forge, PullRequest
 from prloom.config.models import Config
 from prloom.core import bounds, issued, naming, plan_file
-from prloom.engine.bus import adopted, plans, registered
+from prloom.engine.bus import adopted, plans
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.plan_text import PlanFile
+from prloom.engine.bus.plan_files import PlanFile
 from prloom.errors import PrloomError, StorageError, UnsafePathError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model.plan import Adopted, Plan
@@ -87,7 +87,7 @@ def adopt(repo: Repository, config: Config, plan: Plan, *, body: str) -> Plan:
             _restore_todos(top, local, plan)
             adopted.remember(top, Adopted(plan=plan, worktree=str(path)))
             plans.save(local, plan)
-            worktree.note_plan(repo, path, registered.note(plan))
+            worktree.note_plan(repo, path, adopted.plan_note(plan))
             for former in replaced:
                 adopted.forget(top, former)
     return plan

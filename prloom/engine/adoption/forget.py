@@ -10,9 +10,9 @@ from pathlib import Path
 
 from prloom.core import issued, plan_file
 from prloom.core.requests import OperatorRequest
-from prloom.engine.bus import adopted, plans, registered
+from prloom.engine.bus import adopted, plans
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.plan_text import PlanFile
+from prloom.engine.bus.plan_files import PlanFile
 from prloom.engine.operator import control
 from prloom.engine.views import snapshot
 from prloom.errors import AlreadyRunningError, PrloomError, StorageError
@@ -71,7 +71,7 @@ def forget_lost(repo: Repository, where: RepositoryPaths, found: Adopted) -> Non
         worktree.remove(repo, path)
     else:
         worktree.forget_gone(repo, path)
-        registered.give_up(where, path)
+        adopted.mark_given_up(where, path)
     with SafeDir.make(where.root, *paths.LOCAL) as local:
         adopted.forget(local, found.plan.id)
         _forget_todos(local, found.plan)

@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 from prloom.core import requests
 from prloom.core.requests import OperatorRequest
-from prloom.engine.bus import history, plans
+from prloom.engine.bus import plans, plugin_stores
 from prloom.engine.bus.event_store import Clock, Effect, EventStore
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.plan_state import PlanState
-from prloom.engine.bus.plan_text import PlanFile
-from prloom.engine.bus.stores import PluginStores
+from prloom.engine.bus.plan_files import PlanFile, PlanState
+from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.operator import control
 from prloom.engine.operator.control import PendingRequest, RequestReader
@@ -101,13 +100,15 @@ def _opened_plans(
     guard = WorktreeGuard(repository.root)
     with ExitStack() as closing:
         top = closing.enter_context(SafeDir.make(repository.root, *paths.LOCAL))
-        everywhere = partial(history.everywhere, repository, guard)
+        everywhere = partial(plugin_stores.global_writes, repository, guard)
         shared = PluginStores(top.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
         opened = []
         for plan_id in plan_ids:
             local = closing.enter_context(_folder(repository, plan_id, guard))
             bus = local.make_sub(paths.BUS)
-            stores = PluginStores(local.make_sub(paths.PLUGIN_STATE), "plan", partial(history.writes, bus, "plan"))
+            stores = PluginStores(
+                local.make_sub(paths.PLUGIN_STATE), "plan", partial(plugin_stores.writes, bus, "plan")
+            )
             effects: list[Effect] = [PlanFile(local), stores, shared, _plan_state(local)]
             if plan_id != REPOSITORY:
                 effects.append(IssuedPosts(top, plans.load(local), clock))

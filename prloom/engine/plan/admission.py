@@ -13,7 +13,7 @@ from prloom.core import acknowledgements, admission, deferral, outbox, trust
 from prloom.core.acknowledgements import Recent
 from prloom.core.admission import OwnPosts
 from prloom.core.trust import Held, Trusted, Unknown
-from prloom.engine.bus import entries, history, receipts
+from prloom.engine.bus import entries, receipts, replay
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.seen_ids import SeenIds
 from prloom.engine.plan.runtime import PlanRuntime, Rules
@@ -87,7 +87,7 @@ def _take_in_late(runtime: PlanRuntime, sign: Sign, unobserved: Unobserved) -> b
     if late is None:
         return False
     # Their ids may be in the table of that segment, which is made of the whole file. So the log is asked.
-    taken = dict(history.taken_in(runtime.event_store.events.folder))
+    taken = dict(replay.taken_in(runtime.event_store.events.folder))
 
     def known(event: Event, position: Position) -> bool:
         place = runtime.seen_ids.position(event.id)

@@ -16,8 +16,8 @@ from prloom.backoff import SHORTEST
 from prloom.core import breaker, hook_results
 from prloom.core.dispatch import RunHook
 from prloom.engine.bus.event_store import EventStore, TooLongError
-from prloom.engine.bus.plan_text import fingerprint
-from prloom.engine.bus.stores import PluginStores
+from prloom.engine.bus.plan_files import text_digest
+from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.plan.plugin_set import RunningPlugin
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.extensions.host.interface import HookFailed
@@ -205,7 +205,7 @@ def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome
         )
         plan = None
         if outcome.plan is not None:
-            plan = PlanText(base=fingerprint(call.plan), text=outcome.plan)
+            plan = PlanText(base=text_digest(call.plan), text=outcome.plan)
         runtime.event_store.commit(
             call.hook,
             plugin.key,

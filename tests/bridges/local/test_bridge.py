@@ -30,7 +30,7 @@ from prloom.api import (
     UpsertPlan,
     marker,
 )
-from prloom.engine.bus.files import PlanFolder
+from prloom.engine.bus.plan_files import PlanFolder
 from prloom.storage.safe_dir import SafeDir
 from prloom.testing.bridge_scene import MemoryFiles
 
