@@ -120,7 +120,7 @@ class HookContext:
 
         It is filed under the event whose `reply_to` its target is, or under `related_event_id` where that says so.
         """
-        self._ask("emit_action", action, related_event_id)
+        self._request("emit_action", action, related_event_id)
 
     def emit_comment(self, target: Target | None, message: str, *, related_event_id: str | None = None) -> None:
         """Say something where the target points (an event's `reply_to`); None is the plan's own conversation."""
@@ -212,14 +212,14 @@ class HookContext:
             where = target
         else:
             where = Target(outbox.PLAN_TARGET)
-        self._ask(name, Action(target=where, payload=payload), related)
+        self._request(name, Action(target=where, payload=payload), related)
 
-    def _ask(self, name: str, asked: Action | Mapping[str, Json], related: str | None) -> None:
+    def _request(self, name: str, requested: Action | Mapping[str, Json], related: str | None) -> None:
         most = self._call.limits.actions
         if len(self._actions) >= most:
             raise self._mistake(name, f"one call of {self.hook_point} can ask for at most {most} actions")
         try:
-            self._actions.append(store.check_action(asked, related, self._call.events))
+            self._actions.append(store.check_action(requested, related, self._call.events))
         except ValueError as error:
             raise self._mistake(name, str(error)) from error
 

@@ -3,7 +3,7 @@
 import re
 from datetime import timedelta
 
-from prloom.config.problems import InvalidValue, shown
+from prloom.config.problems import InvalidValue, quoted
 
 _FORM = re.compile(
     r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m(?!s))?(?:([0-9]{1,9})s)?(?:([0-9]{1,9})ms)?",
@@ -29,13 +29,13 @@ def parse(value: object) -> timedelta:
         return _within_bounds(value)
     if isinstance(value, int) and value > 0 and not isinstance(value, bool):
         raise InvalidValue(
-            f"is {shown(value)}, which has no unit", f'write "{value}s" for seconds, or "{value}m" for minutes'
+            f"is {quoted(value)}, which has no unit", f'write "{value}s" for seconds, or "{value}m" for minutes'
         )
     if not isinstance(value, str):
-        raise InvalidValue(f"is {shown(value)}, which is not a duration", _REMEDY)
+        raise InvalidValue(f"is {quoted(value)}, which is not a duration", _REMEDY)
     match = _FORM.fullmatch(value)
     if match is None or not value:
-        raise InvalidValue(f"is {shown(value)}, which is not a duration", _REMEDY)
+        raise InvalidValue(f"is {quoted(value)}, which is not a duration", _REMEDY)
     # Summed in milliseconds: nine digits of days are more than a timedelta holds.
     parts = zip(match.groups(default="0"), _UNITS, strict=True)
     milliseconds = sum(int(count) * int(unit / timedelta(milliseconds=1)) for count, (_, unit) in parts)

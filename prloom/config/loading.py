@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from prloom.config import layers, pydantic_errors, reference
 from prloom.config.layers import KeyPath, Layer, Tree
 from prloom.config.models import AgentChoice, Config, StagesSection
-from prloom.config.problems import Problem, dotted, nearest, shown
+from prloom.config.problems import Problem, dotted, nearest, quoted
 from prloom.config.values import AGENTS, AUTO
 from prloom.errors import ConfigError
 
@@ -205,7 +205,7 @@ def _stages(config: Config) -> Iterator[ConfigFinding]:
             case _:
                 yield ConfigFinding(
                     ("stages", name),
-                    f"is {shown(setting)}, which is neither an agent nor a model",
+                    f"is {quoted(setting)}, which is neither an agent nor a model",
                     _meant(config, setting),
                 )
 

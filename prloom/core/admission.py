@@ -39,21 +39,21 @@ def route(event: Event, plans: Iterable[Plan]) -> str | None:
     return None
 
 
-def own(event: Event, event_store: OwnPosts) -> bool:
+def is_own_post(event: Event, own_posts: OwnPosts) -> bool:
     """Whether the event is something that prloom posted itself.
 
     The ledger of delivered ids knows it by `context.remoteId`; other posts are known by their marker. The author's
     login alone proves nothing: the operator may use their own account.
     """
-    return delivered(event, event_store) or own_action(event, event_store) is not None
+    return is_delivered_post(event, own_posts) or posted_action(event, own_posts) is not None
 
 
-def delivered(event: Event, event_store: OwnPosts) -> bool:
+def is_delivered_post(event: Event, own_posts: OwnPosts) -> bool:
     """Whether the event is a post whose delivery is on record."""
-    return bool(event_store.remote_ids) and _remote_id(event) in event_store.remote_ids
+    return bool(own_posts.remote_ids) and _remote_id(event) in own_posts.remote_ids
 
 
-def own_action(event: Event, event_store: OwnPosts) -> str | None:
+def posted_action(event: Event, own_posts: OwnPosts) -> str | None:
     """Return the action of which the event is the post, by the marker in it; None where it is somebody else's.
 
     A post that begins with a marker and was written by the account that prloom posts with is prloom's, also where
@@ -69,13 +69,15 @@ def own_action(event: Event, event_store: OwnPosts) -> str | None:
     if leading is not None:
         return leading
     remote = _remote_id(event)
-    return next((action for action in _own_lines(event.body) if _stands_here(action, remote, event_store)), None)
+    return next((action for action in _marker_lines(event.body) if _is_posted_here(action, remote, own_posts)), None)
 
 
-def posts(events: Iterable[Event], event_store: OwnPosts) -> Mapping[str, Event]:
+def unrecorded_posts(events: Iterable[Event], own_posts: OwnPosts) -> Mapping[str, Event]:
     """Return prloom's own posts among the events of a poll whose delivery is not on record, by action."""
-    marked = [event for event in events if outbox.MARKER_START in event.body and not delivered(event, event_store)]
-    return {action: event for event in marked if (action := own_action(event, event_store)) is not None}
+    marked = [
+        event for event in events if outbox.MARKER_START in event.body and not is_delivered_post(event, own_posts)
+    ]
+    return {action: event for event in marked if (action := posted_action(event, own_posts)) is not None}
 
 
 def _remote_id(event: Event) -> str | None:
@@ -86,44 +88,44 @@ def _remote_id(event: Event) -> str | None:
     return None
 
 
-def _own_lines(body: str) -> Iterable[str]:
+def _marker_lines(body: str) -> Iterable[str]:
     for line in body.splitlines():
         found = outbox.marked(line)
         if found and line.strip() == outbox.marker(found[0]):
             yield found[0]
 
 
-def _stands_here(action: str, remote: str | None, event_store: OwnPosts) -> bool:
-    receipt = event_store.receipts.get(action)
+def _is_posted_here(action: str, remote: str | None, own_posts: OwnPosts) -> bool:
+    receipt = own_posts.receipts.get(action)
     if receipt is not None and receipt.remote_id is not None and remote is not None:
         return receipt.remote_id == remote
-    return event_store.issued(action)
+    return own_posts.issued(action)
 
 
-def news(events: Sequence[Event], known: Callable[[str], bool], event_store: OwnPosts) -> tuple[Event, ...]:
+def new_events(events: Sequence[Event], is_known: Callable[[str], bool], own_posts: OwnPosts) -> tuple[Event, ...]:
     """Return the events of a poll that are to be appended to the bus: neither known nor prloom's own, each once.
 
     Bots edit their own comments all day (coverage, previews): such an edit is no news either.
     """
-    fresh: dict[str, Event] = {}
+    accepted: dict[str, Event] = {}
     for event in events:
-        if event.id in fresh or known(event.id) or own(event, event_store):
+        if event.id in accepted or is_known(event.id) or is_own_post(event, own_posts):
             continue
         older = None
         if event.author is not None and event.author.bot:
             older = event.supersedes
-        if older is None or (older not in fresh and not known(older)):
-            fresh[event.id] = event
-    return tuple(fresh.values())
+        if older is None or (older not in accepted and not is_known(older)):
+            accepted[event.id] = event
+    return tuple(accepted.values())
 
 
-def unreadable(event: Event) -> str | None:
+def reading_problem(event: Event) -> str | None:
     """Return why no reader of a bus would take an event in that was made by a program, or None where one would."""
     if not isinstance(event, Event):
         return f"it is {type(event).__name__}, not an Event"
     try:
         value = msgspec.to_builtins(event, builtin_types=(bytes, bytearray, memoryview))  # which no text may be
-        problem = out_of_bounds(value)
+        problem = size_problem(value)
         if problem is None:
             record.from_wire(Event, value)
     except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
@@ -131,7 +133,7 @@ def unreadable(event: Event) -> str | None:
     return problem
 
 
-def out_of_bounds(value: Json) -> str | None:
+def size_problem(value: Json) -> str | None:
     """Return why an event given as JSON is larger than a reader of a bus allows, or None where it is not."""
     event_id = None
     if isinstance(value, dict):

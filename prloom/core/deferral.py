@@ -42,7 +42,7 @@ def defer(
     if until:
         deadline = min(first + policy.deadline, until)
     else:
-        deadline = _kept(last, first + policy.deadline)
+        deadline = _earlier_deadline(last, first + policy.deadline)
     if retry_after is not None:
         wait = retry_after
     else:
@@ -59,7 +59,7 @@ def defer(
     )
 
 
-def _kept(last: Deferral | None, longest: datetime) -> datetime:
+def _earlier_deadline(last: Deferral | None, longest: datetime) -> datetime:
     """Return the deadline that the owner set before, which a bare deferral does not lift."""
     if last:
         return min(record.moment(last.deadline), longest)

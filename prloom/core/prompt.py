@@ -46,7 +46,7 @@ _UNSEEN = re.compile(
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _EventView:
     """An event as the template shows it: one-line facts, and its texts by name."""
 
     number: int
@@ -74,16 +74,16 @@ def triage_prompt(
     if not _FENCE.fullmatch(fence):
         raise ValueError("the fence of a prompt is a random token of at least 16 letters, digits, '-' or '_'")
     limit = min(max(LONGEST_PROMPT // (2 * len(events)), SHORTEST_TEXT), LONGEST_TEXT)
-    shown = [_shown(number, event, limit) for number, event in enumerate(events, start=1)]
+    views = [_event_view(number, event, limit) for number, event in enumerate(events, start=1)]
     facts, todos = _facts({"id": plan.id, "branch": plan.branch, "pull request": plan.pr}), _todos(plan_text)
     context = _clean(repository_context or "").strip()
     path = _clean(answer_path)
     texts = [facts, todos, path, context]
-    texts += [text for event in shown for text in (event.facts, *(text for _, text in event.texts))]
+    texts += [text for event in views for text in (event.facts, *(text for _, text in event.texts))]
     return _template().render(
         plan_facts=facts,
         todos=todos,
-        events=shown,
+        events=views,
         answer_path=path,
         fence=_unbroken(fence, texts),
         repository_context=context,
@@ -99,7 +99,7 @@ def _template() -> Template:
     return environment.from_string(files("prloom.core").joinpath("templates", "triage.md.j2").read_text("utf-8"))
 
 
-def _shown(number: int, event: Event, limit: int) -> _Shown:
+def _event_view(number: int, event: Event, limit: int) -> _EventView:
     context = event.context
     facts = {
         "id": event.id,
@@ -114,7 +114,7 @@ def _shown(number: int, event: Event, limit: int) -> _Shown:
     }
     texts = {"title": event.title, "diff hunk": context.get("diffHunk"), "body": event.body}
     cut = {name: _cut(_clean(text), limit) for name, text in texts.items() if isinstance(text, str)}
-    return _Shown(number, _facts(facts), tuple((name, text) for name, text in cut.items() if text.strip()))
+    return _EventView(number, _facts(facts), tuple((name, text) for name, text in cut.items() if text.strip()))
 
 
 def _facts(facts: Mapping[str, Json]) -> str:

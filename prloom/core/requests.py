@@ -83,7 +83,7 @@ def changes(request: OperatorRequest, state: DispatchState) -> tuple[Change, ...
         case "approve":
             digests = request.digests or {}
             fitting = [event for event in named if digests.get(event.id, event.digest) == event.digest]
-            return vouched(fitting, request.reason or "by the operator")
+            return approved(fitting, request.reason or "by the operator")
         case "drop":
             reason = request.reason or "dropped by the operator"
             return tuple(Change(event_id=e.id, verdict="dropped", state="dropped", reason=reason) for e in named)
@@ -117,7 +117,7 @@ def paused(request: OperatorRequest, plan_id: str, state: DispatchState) -> bool
     return wanted
 
 
-def concerned(request: OperatorRequest, plan_id: str, state: DispatchState) -> frozenset[str]:
+def ids_of_plan(request: OperatorRequest, plan_id: str, state: DispatchState) -> frozenset[str]:
     """Return which of the ids that a request names are a plan's: its own id, or those of its events and actions."""
     if request.verb in {"pause", "resume"}:
         return frozenset({plan_id} & set(request.ids))
@@ -133,7 +133,7 @@ def retried(events: Iterable[OpenEvent]) -> tuple[Change, ...]:
     )
 
 
-def vouched(events: Iterable[OpenEvent], by: str) -> tuple[Change, ...]:
+def approved(events: Iterable[OpenEvent], by: str) -> tuple[Change, ...]:
     """Return the changes by which held events are let in, because somebody vouches for their text."""
     return tuple(
         Change(event_id=event.id, verdict="vouched", state="pending", reason=f"approved {by}")

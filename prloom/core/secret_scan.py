@@ -61,7 +61,7 @@ _OTHER = re.compile(r"[^A-Za-z0-9]+")
 _IN_URL = re.compile(r"://[^/@\s:]{0,200}:([^/@\s]{8,500})@")
 
 
-def known(environ: Mapping[str, str]) -> dict[str, str]:
+def environment_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the secrets of an environment, each by what it is: values of variables that are named for one.
 
     A path is none, nor is what is so short or so plain that it could stand in any text.
@@ -95,14 +95,14 @@ def texts(action: Action) -> Iterator[str]:
 
 def in_text(text: str, secrets: Mapping[str, str]) -> tuple[str, ...]:
     """Return what secrets stand in a text: as they are, as a reader sees them, or known ones in disguise."""
-    looks = _looks(text)
-    found = [what for what, value in secrets.items() if any(_holds(look, value) for look in looks)]
+    views = _views(text)
+    found = [what for what, value in secrets.items() if any(_holds(view, value) for view in views)]
     if found:  # the form of what is known need not be told as well
         return tuple(found)
-    return tuple(dict.fromkeys(what for look in looks for what, _ in _formed(look)))
+    return tuple(dict.fromkeys(what for view in views for what, _ in _key_like(view)))
 
 
-def _looks(text: str) -> tuple[str, ...]:
+def _views(text: str) -> tuple[str, ...]:
     """Return the text without what nobody sees: as it is written, without tags, and as it is once it is rendered."""
     clean = _UNSEEN.sub("", text)
     readings = (_UNSEEN.sub("", each) for each in rendered.readings(clean))  # an entity may stand for what is not seen
@@ -113,14 +113,14 @@ def masked(text: str, secrets: Mapping[str, str] | None = None) -> str:
     """Return a text with a mask in place of the secrets that stand in it; where one is in disguise, the mask alone."""
     for value in sorted((secrets or {}).values(), key=len, reverse=True):
         text = text.replace(value, MASK)
-    for _, found in tuple(_formed(text)):
+    for _, found in tuple(_key_like(text)):
         text = text.replace(found, MASK)
     if in_text(text, secrets or {}):
         return MASK
     return text
 
 
-def _formed(text: str) -> Iterator[tuple[str, str]]:
+def _key_like(text: str) -> Iterator[tuple[str, str]]:
     """Yield the parts of a text that have the form of a key, each after what it is."""
     for what, pattern in _FORMS.items():
         for match in pattern.finditer(text):

@@ -77,7 +77,7 @@ class TriageResult:
     rebase_requested: bool = False
 
 
-def find(text: str) -> Json:
+def find_answer(text: str) -> Json:
     """Return the last JSON object in the text that has `items`, or None; the text may have prose and fences around."""
     decoder = json.JSONDecoder()
     text = text[-LONGEST_ANSWER:]
@@ -99,7 +99,7 @@ def find(text: str) -> Json:
     return found
 
 
-def read(value: Json, batch: tuple[str, ...]) -> TriageAnswer:
+def read_answer(value: Json, batch: tuple[str, ...]) -> TriageAnswer:
     """Return what of an answer holds for a batch of event ids; one bad item does not spoil the others."""
     if not isinstance(value, dict) or not isinstance(value.get("items"), list):
         return TriageAnswer({}, (), rebase_requested=False, problems={"": "the answer has no list of items"})
@@ -107,14 +107,14 @@ def read(value: Json, batch: tuple[str, ...]) -> TriageAnswer:
     items: dict[str, AnswerItem] = {}
     for raw in value["items"]:
         _read_item(raw, batch, items, problems)
-    wanted = value.get("todos") or []
-    if not isinstance(wanted, list):
+    todo_values = value.get("todos") or []
+    if not isinstance(todo_values, list):
         problems.setdefault("", "todos is not a list")
-        wanted = []
-    todos = tuple(todo for raw in wanted if (todo := _todo(raw, batch, problems)) is not None)
-    asked = {event_id for todo in todos for event_id in todo.event_ids}
+        todo_values = []
+    todos = tuple(todo for raw in todo_values if (todo := _todo(raw, batch, problems)) is not None)
+    requesting = {event_id for todo in todos for event_id in todo.event_ids}
     for event_id, item in list(items.items()):
-        if item.verdict == "todo" and event_id not in asked:
+        if item.verdict == "todo" and event_id not in requesting:
             problems[event_id] = "the verdict is todo, but no TODO names the event"
             del items[event_id]
     return TriageAnswer(items, todos, rebase_requested=value.get("rebaseRequested") is True, problems=problems)
@@ -149,14 +149,14 @@ def _todo(raw: Json, batch: tuple[str, ...], problems: dict[str, str]) -> NewTod
         problems.setdefault("", f"a TODO cannot be read: {error}")
         return None
     title = " ".join(todo.title.split())
-    known = tuple(dict.fromkeys(event_id for event_id in todo.event_ids if event_id in batch))
-    if not known or not title:
+    named_events = tuple(dict.fromkeys(event_id for event_id in todo.event_ids if event_id in batch))
+    if not named_events or not title:
         problems.setdefault("", "a TODO has no title or names no event of the batch")
         return None
     context = todo.context.strip()
     if len(title) > bounds.TITLE:  # the whole of it is still what a worker reads
         context = f"{title}\n\n{context}".strip()
-    return NewTodo(bounds.title(title), context, known)
+    return NewTodo(bounds.title(title), context, named_events)
 
 
 def settle(
@@ -173,19 +173,19 @@ def settle(
 
     `rebase_open`: the plan has a TODO for a rebase that is not done.
     """
-    live = [event for event in batch if (e := opened.get(event.id)) is not None and e.state == "pending"]
+    open_events = [event for event in batch if (e := opened.get(event.id)) is not None and e.state == "pending"]
     changes, actions = [], []
     kept: set[str] = set()
-    for event in live:
+    for event in open_events:
         item = answer.items.get(event.id)
         if item is None:
             why = answer.problems.get(event.id) or answer.problems.get("") or "the answer does not mention the event"
-            changes.append(failed(opened[event.id], why, now=now, policy=policy, alone=len(batch) > 1))
+            changes.append(run_failed(opened[event.id], why, now=now, policy=policy, alone=len(batch) > 1))
             continue
         kept.add(event.id)
         changes.append(Change(event_id=event.id, verdict=item.verdict, state="triaged"))
         actions += reply(event, opened[event.id], item.reply, plan_target)
-    threads = {event.id: event.reply_to for event in live if event.id in kept and event.kind.threaded}
+    threads = {event.id: event.reply_to for event in open_events if event.id in kept and event.kind.threaded}
     todos = _todos(answer, kept, threads)
     if answer.rebase_requested:
         causes = _rebase_causes(answer, kept)
@@ -209,9 +209,9 @@ def _rebase_causes(answer: TriageAnswer, kept: set[str]) -> tuple[str, ...]:
         for verdict in ("todo", "acknowledged")
     }
     silent = [item for item in by_verdict["acknowledged"] if item.event_id not in named and not item.reply]
-    of_those_kept = tuple(item.event_id for item in silent if item.event_id in kept)
-    asked = by_verdict["todo"] or by_verdict["acknowledged"] or answer.items.values()
-    return of_those_kept or tuple(item.event_id for item in asked if item.event_id in kept)
+    silent_and_kept = tuple(item.event_id for item in silent if item.event_id in kept)
+    requesting = by_verdict["todo"] or by_verdict["acknowledged"] or answer.items.values()
+    return silent_and_kept or tuple(item.event_id for item in requesting if item.event_id in kept)
 
 
 def _with_rebase(
@@ -275,7 +275,7 @@ def _host(url: str | None) -> str | None:
         return None
 
 
-def failed(event: OpenEvent, reason: str, *, now: datetime, policy: Backoff, alone: bool) -> Change:
+def run_failed(event: OpenEvent, reason: str, *, now: datetime, policy: Backoff, alone: bool) -> Change:
     """Return the next try of an event that a run did not settle, or its parking after the last."""
     attempts = event.failures + 1
     wait = deferral.defer(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from prloom.core.naming import is_branch_name, shown
+from prloom.core.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import git
 
@@ -31,7 +31,7 @@ def pull_request(repo: Repository, *, branch: str, ref: str | None, number: int,
         source = f"refs/heads/{branch}"
     if not is_branch_name(name) or source is None or not is_branch_name(source):
         raise WorkspaceError(
-            f"the head of #{number}, {shown(branch)}, cannot be fetched: its name is not a valid name for a branch"
+            f"the head of #{number}, {printable(branch)}, cannot be fetched: its name is not a valid name for a branch"
         )
     git.run(
         ["fetch", "--quiet", "--no-tags", "--end-of-options", "origin", f"+{source}:refs/remotes/origin/{name}"],

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prloom.core.naming import shown
+from prloom.core.naming import printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import git
 from prloom.workspace.repository import Repository
@@ -42,16 +42,16 @@ def committed_state(repository: Repository, sha: str) -> str | None:
         if not _is_like(top.name, folder):
             continue
         if top.kind != "folder":
-            return f"the {top.kind} {shown(top.name)}"
+            return f"the {top.kind} {printable(top.name)}"
         for below in _entries(repository, top.sha):
             if _is_like(below.name, local):
-                return f"the {below.kind} {shown(top.name)}/{shown(below.name)}"
+                return f"the {below.kind} {printable(top.name)}/{printable(below.name)}"
     return None
 
 
 def _entries(repository: Repository, tree: str) -> Iterator[_Entry]:
     if not re.fullmatch("[0-9a-f]{40,64}", tree):
-        raise WorkspaceError(f"{shown(tree)} is not the id of a commit")
+        raise WorkspaceError(f"{printable(tree)} is not the id of a commit")
     answer = git.run(["ls-tree", "-z", "--full-tree", tree, "--"], cwd=repository.root)
     for line in filter(None, answer.out.split("\0")):
         about, _, name = line.partition("\t")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prloom.core.naming import shown
+from prloom.core.naming import printable
 from prloom.workspace import checkout, git
 from prloom.workspace.root import LOCAL_STATE
 
@@ -86,7 +86,7 @@ def _lines(worktree: Checkout, argv: list[str]) -> list[str]:
 
 def _some(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
-    first = ", ".join(shown(name) for name in names[:_NAMED])
+    first = ", ".join(printable(name) for name in names[:_NAMED])
     if len(names) <= _NAMED:
         return first
     return f"{first} and {len(names) - _NAMED} more"

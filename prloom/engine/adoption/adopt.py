@@ -136,7 +136,7 @@ def _lost(where: RepositoryPaths, plan: Plan) -> tuple[str, ...]:
     for each in found:
         if each.plan.id == plan.id and each.plan.branch != plan.branch:
             raise PrloomError(
-                f"plan {plan.id} is lost; its branch was {naming.shown(each.plan.branch)}; "
+                f"plan {plan.id} is lost; its branch was {naming.printable(each.plan.branch)}; "
                 f"give it up with `prloom forget {plan.id}`, or choose another --plan"
             )
     return tuple(each.plan.id for each in found if each.plan.branch == plan.branch and each.plan.id != plan.id)
@@ -155,10 +155,10 @@ def _refuse_twice(where: RepositoryPaths, branch: str, chosen: str) -> None:
         else:
             plan = _other(where, plan_id)
         if plan is not None and plan.branch == branch:
-            raise PrloomError(f"branch {naming.shown(branch)} already belongs to plan {plan.id}")
+            raise PrloomError(f"branch {naming.printable(branch)} already belongs to plan {plan.id}")
         if plan is not None and plan_id == chosen:
             raise PrloomError(
-                f"plan {chosen} already exists, for branch {naming.shown(plan.branch)}; choose another --plan"
+                f"plan {chosen} already exists, for branch {naming.printable(plan.branch)}; choose another --plan"
             )
 
 

@@ -133,7 +133,7 @@ def carry_out(request: OperatorRequest, plans: Iterable[RequestedPlan]) -> None:
         deliveries = requests.deliveries(request, plan.event_store.state)
         paused = requests.paused(request, plan.id, plan.event_store.state)
         if changes or deliveries or paused is not None:
-            signs = acknowledgements.owed(changes, plan.event_store.state)
+            signs = acknowledgements.for_approved(changes, plan.event_store.state)
             plan.event_store.commit(
                 "operator",
                 OPERATOR,
@@ -217,7 +217,7 @@ def _carry_out_where_usable(
             owed.add(runtime.id)
             continue
         try:
-            known = requests.concerned(pending.request, runtime.id, runtime.event_store.state)
+            known = requests.ids_of_plan(pending.request, runtime.id, runtime.event_store.state)
             carry_out(pending.request, (runtime,))
             missing -= known
         except PrloomError as error:

@@ -80,7 +80,7 @@ def _why_left(pending: Iterable[PendingRequest], found: Iterable[Snapshot]) -> s
         if missing & each.bus.untaken:
             return "it names an event that was not taken in yet"
         for request, *_ in pending:
-            missing -= requests.concerned(request, each.plan.id, each.bus.state)
+            missing -= requests.ids_of_plan(request, each.plan.id, each.bus.state)
     unread = [each for each in found if each.error is not None]
     if missing and unread:
         return f"plan {unread[0].plan.id} cannot be read: {unread[0].error}"

@@ -189,7 +189,7 @@ def _changes(
             runtime.seen_ids.add_again(event.id, entry.position)
             continue
         runtime.seen_ids.add(event.id, entry.position)
-        if admission.own(event, posts):
+        if admission.is_own_post(event, posts):
             continue
         came_in = admission.intake(event, entry.position)
         answer = runtime.issued.answer(event)
@@ -213,7 +213,7 @@ def _changes(
             store.texts.keep(event)
             coming.add(event.id)
         changes.append(change)
-    few = acknowledgements.few(list(signs.values()), store.state.queue.values())
+    few = acknowledgements.limit_waiting(list(signs.values()), store.state.queue.values())
     return tuple(changes), few, tuple(noticed)
 
 
@@ -232,13 +232,13 @@ def _acknowledgement(
     runtime: PlanRuntime, event: Event, came_in: Intake, coming: Collection[str], sign: Sign, *, recent: Recent
 ) -> Action | None:
     """Return the action by which a recent event is acknowledged when it is admitted, or None for none."""
-    if not acknowledgements.wanted(event, came_in.written_at, recent):
+    if not acknowledgements.is_wanted(event, came_in.written_at, recent):
         return None
     wanted = sign(event)
     if wanted is None:
         return None
     known = event.supersedes is not None and event.supersedes in runtime.seen_ids
-    if acknowledgements.had_one(event, runtime.event_store.state.open, coming, known=known):
+    if acknowledgements.was_acknowledged(event, runtime.event_store.state.open, coming, known=known):
         return None
     return acknowledgements.action(event, wanted)
 
@@ -254,7 +254,7 @@ def remember_own(runtime: PlanRuntime, events: Sequence[Event]) -> None:
     """Remember those of prloom's own posts in a poll that this plan's files do not know, and what they answer."""
     if not any(outbox.MARKER_START in event.body for event in events):
         return
-    own = admission.posts(events, own_posts(runtime))
+    own = admission.unrecorded_posts(events, own_posts(runtime))
     unknown = {action: event for action, event in own.items() if not runtime.event_store.issued(action)}
     if unknown:
         posted = {event.id for event in own.values()}
@@ -287,7 +287,7 @@ def _admit(event: Event, came_in: Intake, acknowledgement: Action | None, rules:
 
 def new_events(runtime: PlanRuntime, events: Sequence[Event]) -> tuple[Event, ...]:
     """Return those of a poll's events that are new to the plan, without prloom's own posts."""
-    return admission.news(events, runtime.seen_ids.__contains__, own_posts(runtime))
+    return admission.new_events(events, runtime.seen_ids.__contains__, own_posts(runtime))
 
 
 def append(store: EventStore, events: Sequence[Event]) -> int:

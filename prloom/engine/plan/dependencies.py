@@ -87,7 +87,7 @@ class DeliveryLimiter:
 
     def count(self, bridge: str, now: datetime) -> bool:
         """Count one more acknowledgement, and return whether it may be sent: few are, to leave room for the others."""
-        sent = acknowledgements.lately(self._sent.get(bridge, ()), now)
+        sent = acknowledgements.within_hour(self._sent.get(bridge, ()), now)
         if not acknowledgements.may_be_sent(sent, now):
             return False
         self._sent[bridge] = (*sent, now)

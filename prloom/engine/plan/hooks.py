@@ -128,7 +128,7 @@ async def _outcome(plugin: RunningPlugin, call: HookCall, services: Services, li
         if errors.explain(error) is None:
             log.exception("plugin %s: %s could not be run", plugin.key, call.hook)
         raise HookFailed(f"plugin {plugin.key}: {call.hook}: {errors.describe(error)}") from error
-    problem = hook_results.too_many(call, outcome)
+    problem = hook_results.too_many_actions(call, outcome)
     if problem is not None:  # such as many events, each within what its own context allows
         raise HookFailed(f"plugin {plugin.key}: {problem}")
     return outcome
@@ -186,7 +186,7 @@ def _change_request(plan: Plan) -> str | None:
 def _overtaken(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome: Outcome) -> bool:
     """Whether another writer changed meanwhile what the hook has read, so that committing would lose that change."""
     now = {"plan": runtime.stores.get(plugin.key).values, "global": runtime.shared_stores.get(plugin.key).values}
-    if hook_results.conflicts(outcome.writes, call, now):
+    if hook_results.has_conflict(outcome.writes, call, now):
         return True
     return outcome.plan is not None and runtime.text.read() != call.plan
 

@@ -50,7 +50,7 @@ def _advance(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanD
     now = dependencies.horizon or store.clock()
 
     def unobserved(event: Event) -> bool:
-        return not store.state.paused and dispatch.unseen(event, subscribers, agents=dependencies.agents)
+        return not store.state.paused and dispatch.has_no_receiver(event, subscribers, agents=dependencies.agents)
 
     moved = admission.take_in(runtime, dependencies.bridges.loaded.acknowledgement, unobserved)
     if moved and store.unsaved < SAVED_AFTER:

@@ -91,7 +91,7 @@ class Network:
             with suppress(PrloomError):  # the bridge tells of a token that cannot be used
                 await self._clients[bridge].look_for_token()
         tokens = {f"the token of {name}": client.token for name, client in self._clients.items()}
-        found = secret_scan.known(self._environ)
+        found = secret_scan.environment_secrets(self._environ)
         return found | {what: token for what, token in tokens.items() if token and token not in found.values()}
 
     async def close(self) -> None:

@@ -115,7 +115,7 @@ class BridgeReader:
         if not isinstance(polled, Polled):
             raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
         self._note_forge(polled, runtimes, context.now)
-        problems = [routing.unreadable(event) for event in polled.events]
+        problems = [routing.reading_problem(event) for event in polled.events]
         sound = [event for event, problem in zip(polled.events, problems, strict=True) if problem is None]
         routed = _routed(sound, (*plans, *(runtime.plan for runtime in runtimes.values())))
         receivers = [runtimes.get(plan_id) if plan_id else repository for plan_id in routed]
@@ -125,7 +125,7 @@ class BridgeReader:
         counts = dict(zip(routed, await asyncio.gather(*jobs), strict=True))
         for event, problem in zip(polled.events, problems, strict=True):
             if problem is not None:  # the others are on disk; this one comes again, because the cursor stays
-                name = naming.shown(str(getattr(event, "id", event)))
+                name = naming.printable(str(getattr(event, "id", event)))
                 raise ExtensionError(f"event {name} of the bridge cannot be written to the bus: {problem}")
         if repository is not None and None not in counts.values() and polled.state != cursor:
             self._cursor.save({"state": polled.state})

@@ -126,7 +126,7 @@ class Day:
         event_store = admission.OwnPosts(
             self.receipts, frozenset(each.remote_id or "" for each in self.receipts.values()), self.issued.__contains__
         )
-        for event in admission.news(events, self.known.__contains__, event_store):
+        for event in admission.new_events(events, self.known.__contains__, event_store):
             self.known[event.id] = event
             if event.author is not None and event.reply_to is not None:
                 action = action_id(event.id, "triage", 0)

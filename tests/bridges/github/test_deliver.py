@@ -67,7 +67,7 @@ def said(runtime: Any) -> list[str]:
 def own(runtime: Any, event: Event, result: Delivered) -> bool:
     """Whether prloom takes the event for its own post; its account proves nothing."""
     receipts = {ID: Receipt(ID, "2026-01-01T12:00:00Z", result.url, result.remote_id)}
-    return admission.own(
+    return admission.is_own_post(
         event, admission.OwnPosts(receipts, frozenset({result.remote_id or ""}), lambda action: action == ID)
     )
 
