@@ -165,9 +165,9 @@ def anywhere(real: Weak, event: Any) -> Any:
 
 
 def quoted_too(real: Weak, body: str) -> Iterator[str]:
-    from prloom.core import marker
+    from prloom.core import outbox
 
-    return (each for line in body.splitlines() for each in marker.marked(line)[:1])
+    return (each for line in body.splitlines() for each in outbox.marked(line)[:1])
 
 
 def no_flush_of_files(real: Weak, disk: Any, fd: int) -> None:
@@ -302,14 +302,14 @@ WEAKENINGS = (
     # ---- P6 to P10
     Weakening(
         "P6: prloom knows its own posts by their marker where the receipt was lost",
-        "prloom.core.admission:own_action",
+        "prloom.core.admission:posted_action",
         nothing,
         "engine/test_promises.py",
         "its_own_posts",
     ),
     Weakening(
         "P6: a marker counts where prloom puts it, and not where it is quoted",
-        "prloom.core.admission:_own_lines",
+        "prloom.core.admission:_marker_lines",
         quoted_too,
         "hostile/test_people.py",
         "spoofed_marker and quoted",
@@ -337,7 +337,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P7: what was edited after the approval was written is not approved",
-        "prloom.core.commands:_stood",
+        "prloom.core.commands:_was_readable_before",
         came_before,
         "hostile/test_people.py",
         "between_reading_and_approving",
