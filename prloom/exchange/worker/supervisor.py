@@ -151,7 +151,7 @@ class Watchdog:
 
 def _watch(pipe: int, worker: str) -> None:
     os.setsid()
-    if os.fork() != 0:  # an orphan is no child of the worker, who waits for all of its children
+    if os.fork() != 0:  # an orphan is no child of the worker, which waits for all of its children
         return
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
