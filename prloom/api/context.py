@@ -85,9 +85,9 @@ class HookContext:
         return record.moment(self._call.now)
 
     def is_vouched(self, event_id: str) -> bool:
-        """Whether the event's author is not trusted, and a person only vouched for its text.
+        """Whether the event's author is not trusted, and a person only approved its text.
 
-        Such a text may be read and answered; what it asks for is not asked by somebody whom the operator trusts.
+        Such a text may be read and answered; what it requests is not requested by a trusted person.
         """
         return event_id in self._call.vouched
 
@@ -155,7 +155,7 @@ class HookContext:
     ) -> None:
         """Merge the pull request, if its head is still `commit`.
 
-        By default that is the commit that a review was of, or the head when another event was heard.
+        By default that is the commit that a review was of, or the head when another event came in.
         """
         self._emit("emit_merge", target, Merge(method, commit), related_event_id)
 
@@ -195,7 +195,7 @@ class HookContext:
         return await self._services.run_agent(prompt, files=files, stage=stage, model=model)
 
     def outcome(self, plan: str | None = None) -> Outcome:
-        """Return all that the hook asked for, as one value; `plan` is the text that it returned, if it did.
+        """Return all that the hook requested, as one value; `plan` is the text that it returned, if it did.
 
         Raises ExtensionError where it forgot to await an agent's run.
         """
@@ -228,7 +228,7 @@ class HookContext:
 
 
 def forget_runs(ctx: HookContext) -> bool:
-    """Close the agent runs that nobody awaited; return whether there were any."""
+    """Close the agent runs that were not awaited; return whether there were any."""
     runs = ctx._runs  # noqa: SLF001 - of this module; as a method it would be one of the plugin's
     forgotten = [each for each in runs if inspect.getcoroutinestate(each) == inspect.CORO_CREATED]
     for each in forgotten:

@@ -110,7 +110,7 @@ def _encodes(text: str) -> bool:
 def check_action(
     requested: Action | Mapping[str, Json], related_event_id: str | None, events: Sequence[Event]
 ) -> Action:
-    """Return the action that is asked for, copied, so that nothing that the plugin does to it later matters.
+    """Return the requested action, copied, so that nothing that the plugin does to it later matters.
 
     Its id is left to be derived. Raises ValueError, whose text says what is wrong.
     """
@@ -129,7 +129,7 @@ def check_action(
 def _answered(events: Sequence[Event], given: Json, target: Target) -> str | None:
     """Return the event that an action for this target answers, or None where that could be several.
 
-    Many events may be answered in one place; the very value that was taken from one of them tells which is meant.
+    Many events may be answered in one place; the very value that was taken from one of them says which is meant.
     """
     if len(events) == 1:
         return events[0].id

@@ -21,9 +21,9 @@ _REMEDY = 'write a number and a unit, such as "250ms", "30s", "5m", "1h30m" or "
 
 
 def parse(value: object) -> timedelta:
-    """Return the duration that a configuration value spells; raise Unfit for anything else.
+    """Return the duration that a configuration value spells; raise InvalidValue for anything else.
 
-    A bare number is refused: nobody can tell whether 30 means seconds or minutes.
+    A bare number is refused: it is unclear whether 30 means seconds or minutes.
     """
     if isinstance(value, timedelta):
         return _within_bounds(value)
@@ -43,7 +43,7 @@ def parse(value: object) -> timedelta:
 
 
 def spell(duration: timedelta) -> str:
-    """Return a duration in the form that `parse` reads, exact to the millisecond; a minute or so is told in seconds."""
+    """Return a duration in the form that `parse` reads, exact to the millisecond; below two minutes in seconds."""
     seconds = duration // timedelta(seconds=1)
     if duration == timedelta(seconds=seconds) and seconds < _READ_AS_SECONDS:
         return f"{seconds}s"

@@ -67,7 +67,7 @@ def with_preset(layers: tuple[Layer, ...], name: str) -> tuple[Layer, ...]:
 
 
 def last_layer_with(layers: tuple[Layer, ...], path: KeyPath) -> Layer | None:
-    """Return the layer that had the last word on a key."""
+    """Return the last layer that sets a key."""
     return next((layer for layer in reversed(layers) if has(layer.tree, path)), None)
 
 

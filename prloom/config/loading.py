@@ -14,7 +14,7 @@ from prloom.config.problems import Problem, dotted, nearest, quoted
 from prloom.config.values import AGENTS, AUTO
 from prloom.errors import ConfigError
 
-# How alike a variable and a key must be for a slip of the pen: PRLOOM_SLACK_TOKEN is somebody else's variable.
+# How alike a variable and a key must be for a slip of the pen: PRLOOM_SLACK_TOKEN is another program's variable.
 _A_SLIP = 0.85
 
 REFUSED_TABLE = "bridges"

@@ -1,4 +1,4 @@
-"""Turn what pydantic finds in a configuration into problems that a person can mend."""
+"""Turn what pydantic finds in a configuration into problems that a person can fix."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -104,7 +104,7 @@ def _remedy_for_missing(path: KeyPath) -> str:
 
 
 def _without_tags(loc: KeyPath, tree: object) -> KeyPath:
-    """Return the path in the tree: pydantic adds the name of a union's branch, which nobody wrote."""
+    """Return the path in the tree: pydantic adds the name of a union's branch, which is not in the file."""
     path: KeyPath = ()
     for depth, part in enumerate(loc):
         inside = isinstance(tree, Mapping) or (isinstance(tree, list) and isinstance(part, int))
@@ -119,7 +119,7 @@ def _without_tags(loc: KeyPath, tree: object) -> KeyPath:
 
 
 def _where(said: tuple[Layer, ...], path: KeyPath) -> tuple[str, KeyPath]:
-    """Return who had the last word on the key, or on the table that lacks it, and the key as it stands there."""
+    """Return which source set the key last, or on the table that lacks it, and the key as it stands there."""
     for length in range(len(path), 0, -1):
         layer = layers.last_layer_with(said, path[:length])
         if layer is not None:

@@ -1,4 +1,4 @@
-"""Decide which events are acknowledged: a quick sign, without words, that somebody was heard."""
+"""Decide which events are acknowledged: a reaction tells their author that prloom received them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OWNER = "prloom"
 FRESH = timedelta(hours=1)
 """How long ago something may have been written that is acknowledged as it comes in.
 
-Whoever wrote it earlier does not wait for a sign any more; and a first look at an old conversation, or the morning
+An author who wrote earlier does not wait for a sign any more; and a first poll of an old conversation, or the morning
 after a night without a dispatcher, must not bring hundreds of them.
 """
 
@@ -43,7 +43,7 @@ class Recent(NamedTuple):
 def recent(*, begun: str | None, now: datetime, ahead: timedelta = timedelta()) -> Recent:
     """Return what is recent now, for a plan that prloom looks after since `begun` (ISO UTC).
 
-    `ahead` is how far the clock by which the events were written is ahead of that which tells the other times.
+    `ahead` is how far the clock by which the events were written is ahead of the one that gives the other times.
     """
     adopted, fresh = _time(begun), now - FRESH
     since = ahead + (fresh if adopted is None else max(fresh, adopted))
@@ -53,7 +53,7 @@ def recent(*, begun: str | None, now: datetime, ahead: timedelta = timedelta()) 
 def is_wanted(event: Event, written_at: str | None, recent: Recent) -> bool:
     """Whether a person wrote the event just now; `written_at` is the event's own.
 
-    An old one is told by comparing texts, which costs a burst of old events no parsing of times.
+    An old one is recognised by comparing texts, which costs a burst of old events no parsing of times.
     """
     if written_at is None or written_at < recent.day:
         return False
@@ -83,7 +83,7 @@ def action(event: Event, sign: React) -> Action | None:
 
 
 def for_approved(changes: Iterable[Change], state: DispatchState) -> tuple[Action, ...]:
-    """Return the acknowledgements of the held events that these changes let in, of which the latest few."""
+    """Return the acknowledgements of the held events that these changes approve, of which the latest few."""
     let_in = [change.event_id for change in changes if change.state == "pending" and change.verdict in _APPROVING]
     found = [state.open[event_id].acknowledgement for event_id in let_in if event_id in state.open]
     return limit_waiting([each for each in found if each is not None], state.queue.values())

@@ -1,4 +1,4 @@
-"""Decide what of that which came in is news, and which plan it is for."""
+"""Decide which of the events of a poll are new, which plan each is for, and what the projection keeps of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def route(event: Event, plans: Iterable[Plan]) -> str | None:
 def is_own_post(event: Event, own_posts: OwnPosts) -> bool:
     """Whether the event is something that prloom posted itself.
 
-    The ledger of delivered ids knows it by `context.remoteId`; other posts are known by their marker. The author's
+    The ids of the receipts include its `context.remoteId`; other posts are known by their marker. The author's
     login alone proves nothing: the operator may use their own account.
     """
     return is_delivered_post(event, own_posts) or posted_action(event, own_posts) is not None
@@ -54,11 +54,11 @@ def is_delivered_post(event: Event, own_posts: OwnPosts) -> bool:
 
 
 def posted_action(event: Event, own_posts: OwnPosts) -> str | None:
-    """Return the action of which the event is the post, by the marker in it; None where it is somebody else's.
+    """Return the action of which the event is the post, by the marker in it; None where it is another author's.
 
     A post that begins with a marker and was written by the account that prloom posts with is prloom's, also where
     nothing is known of the action any more. Of any other account it is, where the marker stands on a line of its own
-    (people quote), of an action that prloom issued and that is not known to stand elsewhere (people copy).
+    (people quote), of an action that prloom issued and that is not known to be elsewhere (people copy).
     """
     if outbox.MARKER_START not in event.body:
         return None
@@ -105,7 +105,7 @@ def _is_posted_here(action: str, remote: str | None, own_posts: OwnPosts) -> boo
 def new_events(events: Sequence[Event], is_known: Callable[[str], bool], own_posts: OwnPosts) -> tuple[Event, ...]:
     """Return the events of a poll that are to be appended to the bus: neither known nor prloom's own, each once.
 
-    Bots edit their own comments all day (coverage, previews): such an edit is no news either.
+    Bots edit their own comments all day (coverage, previews): such an edit is no new event either.
     """
     accepted: dict[str, Event] = {}
     for event in events:
@@ -149,7 +149,7 @@ def size_problem(value: Json) -> str | None:
 
 
 def _inner(value: Json) -> Iterable[Json]:
-    """Return what stands directly in an object or an array."""
+    """Return what is directly in an object or an array."""
     if isinstance(value, Mapping):
         return value.values()
     if isinstance(value, list | tuple):
@@ -161,7 +161,7 @@ def shortened(event: Event) -> Event:
     """Return the event with a title that is not too long; the whole of it then begins the body."""
     if len(event.title) <= bounds.REASON:
         return event
-    # a body would make it somebody's words
+    # a body would make it a person's words
     if event.notice:
         body = event.body
     else:
@@ -195,7 +195,7 @@ def plan_status(events: Iterable[Event]) -> str | None:
 def superseded(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str]) -> Change | None:
     """Return the end of the event that this one takes the place of, if that is still open or comes in just now.
 
-    It is an edit of it, or tells that its comment was deleted.
+    It is an edit of it, or reports that its comment was deleted.
     """
     older = event.supersedes
     if older is None or older == event.id or (older not in opened and older not in coming):

@@ -87,7 +87,7 @@ def limit_met(reason: str, resets_at: datetime | None, now: datetime) -> UsageLi
 
 
 def limit_applies(limit: UsageLimit, events: Iterable[OpenEvent], now: datetime) -> bool:
-    """Whether the limit keeps the program from being run on these events: not where somebody asked for a retry."""
+    """Whether the limit keeps the program from being run on these events: not where a person requested a retry."""
     if limit.since is not None and record.rolled_back_by(limit.since, now):
         return False  # what is left of the wait is not known; the next run finds out
     return now < limit.until and not any(_was_retried(event, now) for event in events)

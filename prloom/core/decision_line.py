@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from prloom.model.decision import Change, Decision, DeliveryChange
 
 _IDS = 20
-"""Ids of one kind that are named, and changes of one kind that are told; of more, the rest is counted."""
+"""Ids of one kind that are named, and changes of one kind that are listed; of more, the rest is counted."""
 _LONGEST = 200
 """Characters of a reason, an error or a title."""
 

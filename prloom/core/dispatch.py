@@ -71,10 +71,10 @@ def steps(
     paused: bool,
     triaging: bool,
 ) -> tuple[Step, ...]:
-    """Return all that can be done now, to be done side by side; each event stands in one step, the oldest first.
+    """Return all that can be done now, to be done side by side; each event is in one step, the oldest first.
 
-    `busy` events are in somebody's hands. Events `alone` have failed in company, and are shown one by one so that
-    they harm nobody else. While `paused`, only commands are obeyed; while `triaging`, the plan's agent is at work.
+    `busy` events are being worked on. Events `alone` have failed in a batch, and are shown one by one so that they
+    harm no other event. While `paused`, only commands are obeyed; while `triaging`, the plan's agent is at work.
     """
     found: list[Step] = []
     by_hook: dict[tuple[str, str, str], list[str]] = {}
@@ -106,14 +106,14 @@ def steps(
 
 
 def has_no_receiver(event: Event, subscribers: Subscribers, *, agents: bool) -> bool:
-    """Whether nobody is there to see an event that is let in: no plugin, no agent, and no command that it is."""
+    """Whether there is no receiver for an event that is approved: no plugin, no agent, and no command that it is."""
     if subscribers.observers or subscribers.triagers or (agents and not event.notice):
         return False
     return commands.parse(event) is None
 
 
 def next_hook(event: OpenEvent, subscribers: Subscribers) -> tuple[str, str] | None:
-    """Return the hook and the plugin whose turn it is with a pending event, or None when it is the agent's."""
+    """Return the hook and the plugin that see a pending event next, or None when the next is the agent's."""
     for plugin in subscribers.observers:
         if plugin not in event.seen:
             return subscribers.observer_hook, plugin

@@ -22,7 +22,7 @@ from prloom.model.record import Json
 from prloom.model.state import OpenEvent
 
 OBSERVERS = ("onEvent", "onGlobalEvent")
-"""Hooks that look on: they mark nothing, and their failure delays nobody."""
+"""Hooks that only observe: they mark nothing, and their failure delays no event."""
 
 OnError = Literal["defer", "pass"]
 
@@ -59,7 +59,7 @@ def settle(
 
 
 def too_many_actions(call: HookCall, outcome: Outcome) -> str | None:
-    """Return what is wrong with an outcome that asks for more actions than one call may, or None."""
+    """Return what is wrong with an outcome that requests more actions than one call may, or None."""
     requested, limit = len(outcome.actions), call.limits.actions
     if requested <= limit:
         return None
@@ -102,7 +102,7 @@ def _verdict(
 
 
 def _retry_after(mark: Mark, call: HookCall, now: datetime) -> timedelta | None:
-    """Return what is left of the wait; it began at the time that the hook was told.
+    """Return what is left of the wait; it began at the time that the hook was given.
 
     So events that a hook means to see together come due together, however long each of its runs took.
     """
@@ -168,7 +168,7 @@ def settle_failure(
 ) -> tuple[Change, ...]:
     """Return what becomes of the events of a hook that failed, or that was not run because its plugin is switched off.
 
-    They wait, by the usual backoff or for `retry_after`, or pass where the operator says so; observers delay nobody.
+    They wait, by the usual backoff or for `retry_after`, or pass where the operator says so; observers delay nothing.
     """
     open_events = [opened[event_id] for event_id in event_ids if _waiting(opened.get(event_id))]
     if hook in OBSERVERS or on_error == "pass":
@@ -190,8 +190,9 @@ def defer_failure(
 ) -> Change:
     """Return the deferral of an event by a failure, or its parking after the last attempt.
 
-    `retry_after` is for an owner that was not asked at all; that is no attempt. The wait ends at the policy's deadline,
-    before a person: what the owner itself had in mind for the end of its own deferral is not meant for its failures.
+    `retry_after` is for an owner that was not called at all; that is no attempt. The wait ends at the policy's
+    deadline, before a person: what the owner itself had in mind for the end of its own deferral is not meant for its
+    failures.
     """
     wait = deferral.defer(
         event,

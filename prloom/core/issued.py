@@ -23,7 +23,7 @@ class Posts:
     """What is remembered of one pull request: the actions that were issued, and the posts that were found on it.
 
     `answered` holds the posts by the event that they answer. `loose` are posts, by action, of which that is not known.
-    `todos` are the TODOs that were ever added to the plan, and `asked` those by the events that asked for them.
+    `todos` are the TODOs that were ever added to the plan, and `asked` those by the events that requested them.
     """
 
     issued: dict[str, IssuedPost] = field(default_factory=dict)
@@ -125,14 +125,14 @@ def earlier_answer(event: Event, posts: Posts, plugins: Sequence[str]) -> Issued
 
 
 def requested_todo(event: Event, posts: Posts) -> Todo | None:
-    """Return the TODO that an event has asked for already, or None where none is known."""
+    """Return the TODO that an event has requested already, or None where none is known."""
     if not posts.asked or event.notice:
         return None
     return next((posts.asked[event_id] for event_id in _ids(event) if event_id in posts.asked), None)
 
 
 def _answers_in_thread(post: IssuedPost, event: Event) -> bool:
-    """Whether the post stands in the thread of an event, after it: then the event was answered there."""
+    """Whether the post is in the thread of an event, after it: then the event was answered there."""
     if post.thread is None or post.thread != _thread(event) or event.written_at is None or post.written_at is None:
         return False
     return event.written_at <= post.written_at
@@ -194,7 +194,7 @@ def unknown_todos(
 def resolve_threads(waiting: WaitingTodos, done: Collection[str], dropped: Collection[str] = ()) -> tuple[Action, ...]:
     """Return the actions that resolve the conversations of the TODOs that are done.
 
-    A conversation whose event asked for several TODOs is resolved with the last of them.
+    A conversation whose event requested several TODOs is resolved with the last of them.
     """
     over = {*done, *dropped}
     still = {thread.event_id for todo_id, threads in waiting.items() if todo_id not in over for thread in threads}
@@ -212,7 +212,7 @@ def resolve_threads(waiting: WaitingTodos, done: Collection[str], dropped: Colle
 
 
 def rebase_requested(waiting: str | None, dropped: Collection[str], added: Sequence[Todo]) -> bool | None:
-    """Return whether a rebase is asked for from now on, where that changes: `waiting` is the TODO for it until now."""
+    """Return whether a rebase is requested from now on, where that changes: `waiting` is the TODO for it until now."""
     if any(todo.rebase for todo in added):
         return True
     if waiting in dropped:

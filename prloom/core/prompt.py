@@ -1,6 +1,6 @@
 """Write the prompt of a triage run: the job, the events as data that cannot pass for orders, and the answer's form.
 
-Every text from outside stands between two lines that carry a token which its author cannot have known. What is not such
+Every text from outside is between two lines that carry a token which its author cannot have known. What is not such
 a text is prloom's own, or the operator's.
 """
 
@@ -35,8 +35,8 @@ SHORTEST_TEXT = 1_000
 _LONGEST_FACT = 1_000
 _FENCE = re.compile(r"[A-Za-z0-9_-]{16,}")
 _LINE_BREAKS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Control characters; those that turn the reading direction; and those that nobody sees, in which a text can hide
-# another one from the person who vouches for it. Joiners and variation selectors stay, one at a time: scripts and emoji
+# Control characters; those that turn the reading direction; and those that are invisible, in which a text can hide
+# another one from the person who approves it. Joiners and variation selectors stay, one at a time: scripts and emoji
 # are written with them, and each one after the first of its kind says nothing but what is hidden.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
@@ -136,7 +136,7 @@ def _todos(plan_text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return the text with plain line ends, and without characters that nobody sees."""
+    """Return the text with plain line ends, and without invisible characters."""
     return _UNSEEN.sub("", _LINE_BREAKS.sub("\n", text))
 
 

@@ -1,4 +1,4 @@
-"""Parse a Markdown text as a forge does: what people see of it once it is rendered, and where code stands in it."""
+"""Parse a Markdown text as a forge does: what people see of it once it is rendered, and where code is in it."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _column(lines: Sequence[str], contents: Sequence[str], number: int) -> int |
 
 @cache
 def _locating_parser() -> MarkdownIt:
-    """Return a parser that notes of each span of code where in the content of its block it stands."""
+    """Return a parser that notes where in the content of its block each span of code is."""
     from markdown_it import MarkdownIt  # noqa: PLC0415 - only what is about to be posted needs it
     from markdown_it.rules_inline import backtick  # noqa: PLC0415 - likewise
 

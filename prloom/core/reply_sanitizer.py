@@ -1,13 +1,13 @@
 """Keep an agent's words from moving anyone but the person whom they answer: no mention of others, no command to a bot.
 
-An agent quotes what it has read, and whoever wrote that may have wanted just this. So in what an agent says a name
+An agent quotes what it has read, and the author of that may have wanted just this. So in what an agent says a name
 after `@` notifies nobody but the one who is answered, and no line begins with `/command`, which bots and forges obey.
-An image is fetched as soon as somebody looks at the reply, and its address can carry what the agent has read to
-whoever owns the host: one of another host than the forge's is shown as text and a link. It is what readers see that
+An image is fetched as soon as a person looks at the reply, and its address can carry what the agent has read to
+the owner of the host: one of another host than the forge's is shown as text and a link. It is what readers see that
 counts: `&#64;name` is a mention, and a name may go on after an entity or a tag. Plugins say what they mean: their words
 are left alone.
 
-Names in code notify nobody, and decorators stand there: they stay. Where it is in doubt what is code, nothing is.
+Names in code notify nobody, and may be decorators: they stay. Where it is in doubt what is code, nothing is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a person asks of the running dispatcher, and what it does to the events and actions that are named."""
+"""Define the requests of the operator to the dispatcher, and apply them to the events and actions that they name."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ OPERATOR = "operator"
 class OperatorRequest:
     """One request: `retry`, `approve` and `drop` name events (or actions), `pause` and `resume` plans; `poll` may.
 
-    `forget` asks for nothing but to be read: by then the dispatcher has let go of a plan that is none any more.
+    `forget` needs only to be read: by then the dispatcher has let go of a plan that is none any more.
 
-    `states` widens a retry to all events in these states. `digests` are the texts that an approval vouches for, by
+    `states` widens a retry to all events in these states. `digests` are the texts that an approval covers, by
     event: where the event has another text, the approval is void.
     """
 
@@ -134,7 +134,7 @@ def retried(events: Iterable[OpenEvent]) -> tuple[Change, ...]:
 
 
 def approved(events: Iterable[OpenEvent], by: str) -> tuple[Change, ...]:
-    """Return the changes by which held events are let in, because somebody vouches for their text."""
+    """Return the changes by which held events become pending, because a person approved their text."""
     return tuple(
         Change(event_id=event.id, verdict="vouched", state="pending", reason=f"approved {by}")
         for event in events

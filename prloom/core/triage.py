@@ -1,4 +1,4 @@
-"""Understand a triage agent's answer, and decide what becomes of the batch."""
+"""Parse a triage agent's answer, and decide what becomes of the batch."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class AnswerItem(Record, frozen=True):
 
 
 class NewTodo(Record, frozen=True):
-    """A change that the agent found to be asked for."""
+    """A change that events request, as the agent reports it."""
 
     title: str
     context: str = ""
@@ -199,7 +199,7 @@ def settle(
 
 
 def _rebase_causes(answer: TriageAnswer, kept: set[str]) -> tuple[str, ...]:
-    """Return the settled events that asked for the rebase; the answer does not name them.
+    """Return the settled events that requested the rebase; the answer does not name them.
 
     It is those that nothing else would come of; or else those that ask for a change, or that were acknowledged.
     """
@@ -245,7 +245,7 @@ def _waiting(causes: tuple[str, ...], threads: Mapping[str, Target | None]) -> t
 
 
 def _todos(answer: TriageAnswer, kept: set[str], threads: Mapping[str, Target | None]) -> tuple[Todo, ...]:
-    """Return the TODOs of the events that were settled; an event that is tried again asks for its own next time."""
+    """Return the TODOs of the events that were settled; an event that is tried again requests its own next time."""
     todos = []
     for ordinal, todo in enumerate(answer.todos):
         causes = tuple(event_id for event_id in todo.event_ids if event_id in kept)

@@ -74,7 +74,7 @@ def from_wire(kind: type[R], value: Json) -> R:
 
 
 def decode(kind: type[T], content: bytes) -> T:
-    """Return the value of this kind that JSON tells; raises msgspec.ValidationError or msgspec.DecodeError."""
+    """Return the value of this kind that JSON holds; raises msgspec.ValidationError or msgspec.DecodeError."""
     if kind in _converted:
         return msgspec.json.decode(content, type=kind)
     with _first_conversion:
@@ -110,7 +110,7 @@ def clock_rolled_back(written: str | None, now: datetime) -> bool:
     """Whether a time that was `now` once is yet to come by the clock.
 
     Then what is left of a wait that was named at that time is not known. It is over: early by less than the wait, and
-    once, for whoever waits anew does so by the new clock.
+    once, for a new wait counts by the new clock.
     """
     # Times on disk are all of one form, so that they sort as texts.
     return written is not None and written > iso(now + SLACK)
