@@ -16,7 +16,7 @@ from prloom.model.action import Action
 from prloom.model.decision import Scope
 from prloom.model.event import Event, Target
 from prloom.model.hook import Writes
-from prloom.model.record import Json
+from prloom.model.record import Json, JsonValue
 
 
 class Store:
@@ -144,7 +144,7 @@ def _answered(events: Sequence[Event], given: Json, target: Target) -> str | Non
     return None
 
 
-def json_copy(value: Json) -> Json:
+def json_copy(value: JsonValue) -> Json:
     """Return a deep copy of the value in plain JSON terms: lists for tuples, built-in types for everything.
 
     Raises ValueError, whose text says what has no JSON form: NaN, sets, bytes, objects, keys that are not texts, texts
@@ -158,7 +158,7 @@ def json_copy(value: Json) -> Json:
         raise ValueError(str(error)) from error
 
 
-def _strict(value: Json) -> Json:
+def _strict(value: JsonValue) -> JsonValue:
     match value:
         case None | bool() | int() | str():
             return value

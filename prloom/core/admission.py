@@ -14,7 +14,7 @@ from prloom.model.decision import Change, Intake
 from prloom.model.event import LONGEST_ID, Event, digest
 from prloom.model.plan import Plan
 from prloom.model.position import Position
-from prloom.model.record import Json
+from prloom.model.record import JsonValue
 from prloom.model.state import OpenEvent, Receipt
 
 DEEPEST = 100
@@ -133,7 +133,7 @@ def reading_problem(event: Event) -> str | None:
     return problem
 
 
-def size_problem(value: Json) -> str | None:
+def size_problem(value: JsonValue) -> str | None:
     """Return why an event given as JSON is larger than a reader of a bus allows, or None where it is not."""
     event_id = None
     if isinstance(value, dict):
@@ -148,7 +148,7 @@ def size_problem(value: Json) -> str | None:
     return f"it is nested more than {DEEPEST} levels deep; use fewer levels in `context`"
 
 
-def _inner(value: Json) -> Iterable[Json]:
+def _inner(value: JsonValue) -> Iterable[JsonValue]:
     """Return what is directly in an object or an array."""
     if isinstance(value, Mapping):
         return value.values()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from prloom.core import rendered
 from prloom.model import kinds, record
 from prloom.model.action import Action
-from prloom.model.record import Json
+from prloom.model.record import JsonValue
 
 SHORTEST = 12
 """Letters and digits that a value must have to be taken for a secret: shorter ones occur by chance."""
@@ -150,7 +150,7 @@ def _disguises(value: str) -> Iterator[str]:
         yield _OTHER.sub("", coded.rstrip("=")[before + 1 if before else 0 : -2])
 
 
-def _texts(value: Json) -> Iterator[str]:
+def _texts(value: JsonValue) -> Iterator[str]:
     """Yield every text in a JSON value, keys too."""
     if isinstance(value, str):
         yield value

@@ -21,7 +21,7 @@ from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Thread, Todo
 from prloom.model.event import Event, Target
 from prloom.model.kinds import AgentVerdict
-from prloom.model.record import Json, Record
+from prloom.model.record import JsonValue, Record
 from prloom.model.state import OpenEvent
 
 OWNER = "triage"
@@ -77,11 +77,11 @@ class TriageResult:
     rebase_requested: bool = False
 
 
-def find_answer(text: str) -> Json:
+def find_answer(text: str) -> JsonValue:
     """Return the last JSON object in the text that has `items`, or None; the text may have prose and fences around."""
     decoder = json.JSONDecoder()
     text = text[-LONGEST_ANSWER:]
-    found: Json = None
+    found: JsonValue = None
     end, work = 0, _MOST_WORK
     for start in deque((match.start() for match in _OBJECT.finditer(text)), maxlen=_MOST_TRIES):
         if start < end or work < 0:  # a part of the object before, or of a text that nobody can read
@@ -99,7 +99,7 @@ def find_answer(text: str) -> Json:
     return found
 
 
-def read_answer(value: Json, batch: tuple[str, ...]) -> TriageAnswer:
+def read_answer(value: JsonValue, batch: tuple[str, ...]) -> TriageAnswer:
     """Return what of an answer holds for a batch of event ids; one bad item does not spoil the others."""
     if not isinstance(value, dict) or not isinstance(value.get("items"), list):
         return TriageAnswer({}, (), rebase_requested=False, problems={"": "the answer has no list of items"})
@@ -120,7 +120,7 @@ def read_answer(value: Json, batch: tuple[str, ...]) -> TriageAnswer:
     return TriageAnswer(items, todos, rebase_requested=value.get("rebaseRequested") is True, problems=problems)
 
 
-def _read_item(raw: Json, batch: tuple[str, ...], items: dict[str, AnswerItem], problems: dict[str, str]) -> None:
+def _read_item(raw: JsonValue, batch: tuple[str, ...], items: dict[str, AnswerItem], problems: dict[str, str]) -> None:
     """Take in one item. Two that say different things of one event say nothing."""
     named = None
     if isinstance(raw, dict):
@@ -142,7 +142,7 @@ def _read_item(raw: Json, batch: tuple[str, ...], items: dict[str, AnswerItem], 
         problems.setdefault(event_id, problem)
 
 
-def _todo(raw: Json, batch: tuple[str, ...], problems: dict[str, str]) -> NewTodo | None:
+def _todo(raw: JsonValue, batch: tuple[str, ...], problems: dict[str, str]) -> NewTodo | None:
     try:
         todo = record.from_wire(NewTodo, raw)
     except msgspec.ValidationError as error:
