@@ -50,12 +50,21 @@ def recent(*, begun: str | None, now: datetime, ahead: timedelta = timedelta()) 
     return Recent(since, record.iso(since - timedelta(days=2))[:10])
 
 
-def is_wanted(event: Event, written_at: str | None, recent: Recent) -> bool:
-    """Whether a person wrote the event just now; `written_at` is the event's own.
+def is_wanted(
+    event: Event,
+    written_at: str | None,
+    recent: Recent,
+    opened: Mapping[str, OpenEvent],
+    coming: Collection[str],
+    *,
+    known: bool,
+) -> bool:
+    """Whether a person wrote the event just now, and it is no edit of one that has got its acknowledgement.
 
-    An old one is recognised by comparing texts, which costs a burst of old events no parsing of times.
+    `written_at` is the event's own time. An old one is found by comparing texts, which costs a burst of old events no
+    parsing of times. `known` says that the plan has had the event that this one supersedes.
     """
-    if written_at is None or written_at < recent.day:
+    if written_at is None or written_at < recent.day or _was_acknowledged(event, opened, coming, known=known):
         return False
     author, at = event.author, _time(written_at)
     if author is None or author.bot or event.reply_to is None or not event.body.strip():
@@ -63,7 +72,7 @@ def is_wanted(event: Event, written_at: str | None, recent: Recent) -> bool:
     return at is not None and at >= recent.since
 
 
-def was_acknowledged(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str], *, known: bool) -> bool:
+def _was_acknowledged(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str], *, known: bool) -> bool:
     """Whether an event is the edit of one that is acknowledged already, or was too old for that.
 
     `known` says that the plan has had the older one. One that is still held, or comes in just now, has got nothing.
@@ -97,15 +106,11 @@ def limit_waiting(signs: Sequence[Action], queue: Iterable[QueuedAction]) -> tup
     return ()
 
 
-def within_hour(sent: Iterable[datetime], now: datetime) -> tuple[datetime, ...]:
-    """Return which of the times at which acknowledgements were sent still count."""
-    return tuple(at for at in sent if timedelta() <= now - at < _HOUR)
-
-
-def may_be_sent(sent: Sequence[datetime], now: datetime) -> bool:
-    """Whether one more acknowledgement may be sent through a bridge, after those that were sent at these times."""
-    counted = within_hour(sent, now)
-    return len(counted) < IN_AN_HOUR and sum(now - at < _MINUTE for at in counted) < IN_A_MINUTE
+def may_be_sent(sent: Iterable[datetime], now: datetime) -> tuple[bool, tuple[datetime, ...]]:
+    """Return whether one more acknowledgement may be sent through a bridge, and which of the earlier times count."""
+    counted = tuple(at for at in sent if timedelta() <= now - at < _HOUR)
+    in_a_minute = sum(now - at < _MINUTE for at in counted)
+    return len(counted) < IN_AN_HOUR and in_a_minute < IN_A_MINUTE, counted
 
 
 def _time(text: str | None) -> datetime | None:

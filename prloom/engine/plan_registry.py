@@ -239,7 +239,7 @@ class PlanRegistry:
             worktree = self.paths.root
         return PlanRuntime(
             plan,
-            PlanFolders(self.paths.root, worktree, local),
+            PlanFolders(self.paths.root, worktree, local, runs=worktree.joinpath(*paths.LOCAL, paths.RUNS)),
             shared=self._shared,
             issued=IssuedPosts(self.local, plan, self.clock, self.plugins),
             rules=of,

@@ -204,7 +204,7 @@ class SwiftTriager(AgentTriager):
 
     def _prepare(self, runtime: PlanRuntime, agent: Agent, run_id: str, request: RunRequest) -> runner.Prepared:
         runtime.folders.local.make_sub("runs").close()
-        folder = runtime.folders.runs(run_id)
+        folder = runtime.folders.runs / run_id
         run_folder.create(folder)
         try:
             run_folder.write_new(folder, run_folder.PROMPT, request.prompt.encode())

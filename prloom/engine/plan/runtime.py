@@ -71,15 +71,12 @@ def rules(config: Config) -> Rules:
 
 @dataclass(frozen=True)
 class PlanFolders:
-    """Where a plan's files are: the operator's checkout, the plan's worktree, and its `prloom/.local`."""
+    """Where a plan's files are: the operator's checkout, the plan's worktree, its `prloom/.local`, and agents' runs."""
 
     repo_root: Path
     worktree: Path
     local: SafeDir
-
-    def runs(self, *names: str) -> Path:
-        """Return the folder of the agents' runs, or a path in it."""
-        return self.worktree.joinpath(*paths.LOCAL, paths.RUNS, *names)
+    runs: Path
 
     def unchanged(self) -> bool:
         """Whether the plan's folder is still the one that was opened, and not another of that name, or none."""
