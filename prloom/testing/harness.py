@@ -182,12 +182,12 @@ class Harness:
 
     def _subscribers(self, bus: InMemoryBus) -> Subscribers:
         hooks = self.registered.hooks
+        subscribed = dict.fromkeys(hooks, (self.key,))
         if bus.id == REPOSITORY:
-            observers = (self.key,) if "onGlobalEvent" in hooks else ()
-            return Subscribers(observers=observers, observer_hook="onGlobalEvent")
+            return Subscribers(observers=subscribed.get("onGlobalEvent", ()), observer_hook="onGlobalEvent")
         return Subscribers(
-            observers=(self.key,) if "onEvent" in hooks else (),
-            triagers=(self.key,) if "beforeTriage" in hooks else (),
+            observers=subscribed.get("onEvent", ()),
+            triagers=subscribed.get("beforeTriage", ()),
             commands={name.casefold(): self.key for name in self.registered.commands},
             approved_commands={name.casefold() for name in self.registered.approved_commands},
         )

@@ -97,7 +97,9 @@ class Client:
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Send a request; see `prloom.api.http.Http`."""
-        more = dict(headers or {}) | ({"if-none-match": etag} if etag else {})
+        more = dict(headers or {})
+        if etag:
+            more["if-none-match"] = etag
         async with self._one_at_a_time:
             target = urljoin(self._base, url)
             for _ in range(_HOPS):

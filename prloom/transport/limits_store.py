@@ -84,10 +84,11 @@ def load(found: Json | None, server: str, now: datetime, *, most: int) -> RateLi
         return RateLimits()
     try:
         stored = record.from_wire(StoredLimits, found)
-        return _restored(stored, now, most) if stored.server == server else RateLimits()
+        if stored.server == server:
+            return _restored(stored, now, most)
     except (msgspec.ValidationError, OverflowError) as error:
         log.warning("the saved rate limits of %s cannot be read and are ignored: %s", server, error)
-        return RateLimits()
+    return RateLimits()
 
 
 def _restored(stored: StoredLimits, now: datetime, most: int) -> RateLimits:

@@ -229,7 +229,7 @@ class GithubCursor(_Part):
 def load(stored: Json) -> GithubCursor:
     """Return the stored cursor, or a new one if it cannot be read: prloom drops events that it has by their ids."""
     try:
-        return GithubCursor.model_validate(stored if isinstance(stored, dict) else {})
+        return GithubCursor.model_validate(stored)
     except ValidationError:
         return GithubCursor()
 
