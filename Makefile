@@ -8,7 +8,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 # One more than there are processors: many tests wait for a process of their own.
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help setup demo test bench kill crash-matrix check format lint types layers clean
+.PHONY: help setup demo test bench kill crash-matrix mutants check format lint types layers clean
 
 help:
 	@echo "make demo    set up what the demo needs, and show prloom at work on a temporary repository"
@@ -17,6 +17,7 @@ help:
 	@echo "make kill    set up and kill the exchange's workers and publishers 200 times (1 minute)"
 	@echo "make crash-matrix"
 	@echo "             set up and make each call of each write fail (30 minutes): docs/reliability.md"
+	@echo "make mutants set up and change the code in one place at a time, to see that a test notices: docs/mutants.md"
 	@echo "make check   run everything that a change must pass: tests, format, lint, types, layers"
 	@echo "make format  format the code"
 
@@ -51,6 +52,15 @@ kill: setup
 crash-matrix: setup
 	$(BIN)/python tests/reliability/publish.py
 
+# Which mutants, and for how long: `make mutants MUTANTS='prloom.core.trust*' MINUTES=10`. The next run continues.
+MUTANTS ?= prloom.core.* prloom.engine.bus.event_store.* prloom.storage.journal.*
+MINUTES ?= 60
+
+mutants: setup
+	$(PIP_INSTALL) --quiet '.[mutants]'
+	-timeout --signal=INT $(MINUTES)m $(BIN)/mutmut run $(foreach each,$(MUTANTS),'$(each)')
+	@$(BIN)/mutmut results
+
 format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix --quiet .
@@ -68,4 +78,4 @@ layers: setup
 check: lint types layers test
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache mutants

@@ -93,7 +93,7 @@ async def _polled(stage: Stage, size: int) -> int:
     disk = CountingDisk()
     general = rules(stage.config)
     board = PlanRegistry(stage.paths, general, stage.clock, disk=disk)
-    board.take_up(general)
+    board.update(general)
     bridge = ListBridge()
     poller = Poller(LoadedBridge("forge", "bench", bridge, ("forge",), timedelta(0)), board.local.make_sub("bus"))
     counted = 0

@@ -140,7 +140,7 @@ def runtime(root: Path, plan: str = PLAN, disk: Disk | None = None) -> Iterator[
     stage = Stage(root)
     general = rules(stage.config)
     board = PlanRegistry(stage.paths, general, stage.clock, **({} if disk is None else {"disk": disk}))
-    board.take_up(general)
+    board.update(general)
     try:
         yield board.runtimes[plan]
     finally:

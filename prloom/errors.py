@@ -14,6 +14,10 @@ class PrloomError(Exception):
     """
 
 
+class FolderRemovedError(PrloomError):
+    """The folder in which the dispatcher keeps its own files was removed while it ran."""
+
+
 class ConfigError(PrloomError):
     """The configuration cannot be used as it is."""
 

@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -133,21 +133,36 @@ def kill_descendants(ends: dict[int, int]) -> bool:
     return over
 
 
+class Termination:
+    """Ends processes: each gets SIGTERM once, and SIGKILL after the grace."""
+
+    def __init__(self, begun: float, *, grace_seconds: float) -> None:
+        self._kill_at = begun + grace_seconds
+        self._terminated: set[int] = set()
+
+    def signal(self, left: Sequence[psutil.Process], now: float) -> None:
+        """Send those that are left the signal that is due."""
+        if now >= self._kill_at:
+            kill(left)
+            return
+        ask_to_end(process for process in left if process.pid not in self._terminated)
+        self._terminated |= {process.pid for process in left}
+
+    def given_up(self, now: float) -> bool:
+        """Whether SIGKILL has not helped for so long that it never will."""
+        return now > self._kill_at + ENDLESS
+
+
 def clean_up(variable: str, value: str, *, grace_seconds: float = 2.0) -> int:
     """End all that has the variable in its environment, its parent being gone; return how many survived even that.
 
     Takes as long as the grace when something does not want to end, so call it in a thread.
     """
-    begun = time.monotonic()
-    asked: set[int] = set()
+    termination = Termination(time.monotonic(), grace_seconds=grace_seconds)
     while left := tagged(variable, value):
         now = time.monotonic()
-        if now - begun > grace_seconds + ENDLESS:
+        if termination.given_up(now):
             return len(left)
-        if now - begun > grace_seconds:
-            kill(left)
-        else:
-            ask_to_end(process for process in left if process.pid not in asked)
-            asked |= {process.pid for process in left}
+        termination.signal(left, now)
         time.sleep(_PAUSE)
     return 0

@@ -182,17 +182,17 @@ async def _find_open(reader: ApiReader, branch: str, base: str) -> PullRequest |
 
 def _with_advice(error: HttpError, repo: str) -> HttpError:
     """Return the error of a whole poll, or of its first request, with a text that says what to do."""
-    said = answers.message(error)
+    words = answers.message(error)
     match error.trouble:
         case "unauthorized":
             text = f"{answers.NOT_ACCEPTED} ({error})"
         case "gone":
             text = f"GitHub shows no repository {repo} to this token; fix `repo`, or give the token access ({error})"
         case "forbidden" if answers.sso_hint(error.headers) or error.status == _BLOCKED:
-            text = f"GitHub does not let this token read {repo}: {said} ({error})"
+            text = f"GitHub does not let this token read {repo}: {words} ({error})"
         case "forbidden":
             rights = "docs/github.md names the rights that it needs"
-            text = f"the token may not read the pull requests of {repo}: {said}; {rights} ({error})"
+            text = f"the token may not read the pull requests of {repo}: {words}; {rights} ({error})"
         case _:
             text = answers.describe(error)
     return error.reworded(text)

@@ -57,7 +57,7 @@ class ApiReader:
         """Whether GitHub shows the repository: a 404 for anything in it may mean that it does not, or not any more."""
         return await self.exists(self.repository.root)
 
-    async def rest(self, answer: Answer, *path: str) -> list[Json]:
+    async def items_from(self, answer: Answer, *path: str) -> list[Json]:
         """Return the items of a list: those of this answer, and those of the pages that its `Link` leads to."""
         found = list(answers.items(answer.json(), *path))
         for _ in range(_MOST_PAGES):
@@ -69,7 +69,7 @@ class ApiReader:
 
     async def all(self, url: str, *path: str) -> list[Json]:
         """Return all items of a list."""
-        return await self.rest(await self.get(url), *path)
+        return await self.items_from(await self.get(url), *path)
 
     async def read_feed(self, feed: Feed, url: Callable[[str], str]) -> list[Json]:
         """Return what a list has since the feed's time, and move the feed on; where nothing changed, it is free.

@@ -69,8 +69,8 @@ async def read_kind(poll: PollContext, number: int, kind: str) -> None:
 
 async def _results(poll: PollContext, answer: Answer, kind: str) -> list[CheckResult]:
     if kind == "checks":
-        return [checks.read_run(item) for item in await poll.reader.rest(answer, "check_runs")]
-    return checks.latest([checks.read_status(item) for item in await poll.reader.rest(answer)])
+        return [checks.read_run(item) for item in await poll.reader.items_from(answer, "check_runs")]
+    return checks.latest([checks.read_status(item) for item in await poll.reader.items_from(answer)])
 
 
 async def _report_failures(poll: PollContext, number: int, results: Sequence[CheckResult]) -> None:

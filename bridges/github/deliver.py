@@ -41,7 +41,10 @@ async def deliver(
     """Carry out one action, and return GitHub's answer. `note_missing` is called where a comment is gone."""
     if action.target.target != requests.TARGET:
         return Refused(f"the github bridge does not deliver to {action.target.target!r}")
-    where = requests.read_token(action.target.token, ctx.plan.pr if ctx.plan else None)
+    pr = None
+    if ctx.plan is not None:
+        pr = ctx.plan.pr
+    where = requests.read_token(action.target.token, pr)
     if where is None:
         return Refused("the target's token does not name a pull request; use the event's reply_to")
     posting = Posting(ctx, reader, action.id, where)

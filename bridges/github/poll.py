@@ -34,7 +34,7 @@ Tracked = Mapping[int, str]
 
 
 class Step(NamedTuple):
-    """Requests about single pull requests: `numbers` returns them, and `read` reads one; 0 stands for none of them."""
+    """Requests about single pull requests: `numbers` returns them, and `read` reads one; 0 means none of them."""
 
     numbers: Callable[[], Iterable[int]]
     read: Callable[[int], Awaitable[None]]
@@ -139,8 +139,8 @@ async def _read_pulls(poll: PollContext, answer: Answer) -> None:
         for now in page:
             newest, pushed = max(newest, now.updated), max(pushed, now.pushed)
             _compare(poll, now)
-        is_rest_old = not feed.since or not page or page[-1].updated < feed.since
-        if is_rest_old or answer.next_page is None:
+        is_next_old = not feed.since or not page or page[-1].updated < feed.since
+        if is_next_old or answer.next_page is None:
             break
         answer = await poll.reader.get(answer.next_page)
     remembered.push_pending |= pushed != remembered.pushed

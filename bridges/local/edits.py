@@ -27,7 +27,7 @@ class ReviewFileEdit:
 
 
 class Edits:
-    """Changes of one reading of the file; replies in one place stand in the order in which they were added."""
+    """Changes of one reading of the file; replies in one place keep the order in which they were added."""
 
     def __init__(self, review: ReviewFile) -> None:
         self._review = review

@@ -51,9 +51,9 @@ class NewItem(NamedTuple):
 
 
 def digest(plan: str, item: ReviewItem) -> str:
-    """Return what tells the item's words from others', wherever it is and however its lines are broken."""
-    said = [plan, " ".join(item.text.split()), item.file, item.line, item.side]
-    return sha256(json.dumps(said).encode()).hexdigest()[:16]
+    """Return what distinguishes the item's words from others', wherever it is and however its lines are broken."""
+    parts = [plan, " ".join(item.text.split()), item.file, item.line, item.side]
+    return sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def by_words(plan: str, items: Iterable[ReviewItem]) -> Mapping[str, Sequence[ReviewItem]]:

@@ -61,7 +61,7 @@ class _ItemDraft:
         self._indent = match["before"] + " " * len(match["bullet"] + gap)
         self._inner = markdown.indent(self._indent)
         first = (match["text"] or "").strip()
-        self._said = [(False, first)]  # whether prloom said it, and the line
+        self._texts = [(False, first)]  # whether prloom wrote it, and the line
         self._fields: dict[str, str] = {}
         self._until = markdown.opens(first)
         self._loose = False  # after an empty line, only what is indented belongs to the item
@@ -91,7 +91,7 @@ class _ItemDraft:
             self._end = index + 1
         if self._until or not self._is_field(text):
             deeper = max(0, markdown.indent(line) - self._inner)
-            self._said.append((False, " " * deeper + text if text else ""))
+            self._texts.append((False, " " * deeper + text if text else ""))
         if not self._until:
             self._until = markdown.opens(line)
         elif markdown.closes(line, self._until):
@@ -106,12 +106,12 @@ class _ItemDraft:
         if markdown.indent(line) <= self._outer:
             return
         self._end = index + 1
-        said = markdown.quoted(line) or ""
-        self._said.append((True, "" if _is_marker(said) else f"> {said}".rstrip()))
+        quoted = markdown.quoted(line) or ""
+        self._texts.append((True, "" if _is_marker(quoted) else f"> {quoted}".rstrip()))
 
     def item(self) -> ReviewItem:
         """Return the item as a value."""
-        last = max((index for index, (own, text) in enumerate(self._said) if text and not own), default=0)
+        last = max((index for index, (own, text) in enumerate(self._texts) if text and not own), default=0)
         line = self._fields.get("line")
         return ReviewItem(
             start=self._start,
@@ -119,9 +119,9 @@ class _ItemDraft:
             box=self._match.start("mark"),
             indent=self._indent,
             checked=self._match["mark"] != " ",
-            answered=any(own for own, _ in self._said[last:]),
-            text=_unmarked(text for own, text in self._said if not own),
-            body=_unmarked(text for _, text in self._said[: last + 1]),
+            answered=any(own for own, _ in self._texts[last:]),
+            text=_unmarked(text for own, text in self._texts if not own),
+            body=_unmarked(text for _, text in self._texts[: last + 1]),
             file=self._fields.get("file"),
             line=int(line) if line else None,
             side=self._fields.get("side"),
@@ -250,10 +250,10 @@ def _reply_lines(lines: Sequence[str]) -> list[bool]:
     own: list[bool] = []
     column: int | None = None
     for line in lines:
-        said = markdown.quoted(line)
-        if said is not None and _is_marker(said):
+        quoted = markdown.quoted(line)
+        if quoted is not None and _is_marker(quoted):
             column = markdown.indent(line)
-        elif said is None or markdown.indent(line) != column:
+        elif quoted is None or markdown.indent(line) != column:
             column = None
         own.append(column is not None)
     return own

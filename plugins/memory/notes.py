@@ -106,7 +106,7 @@ def _folded(text: str) -> str:
 
 @dataclass(frozen=True)
 class FoundNotes:
-    """The notes of a text. `marked` says that it asks for a note at all, `more` that it says something else besides."""
+    """The notes of a text. `marked` says that it contains `!memory`, `more` that it contains something else."""
 
     notes: tuple[str, ...] = ()
     marked: bool = False
@@ -114,7 +114,7 @@ class FoundNotes:
 
 
 def find(text: str) -> FoundNotes:
-    """Return the notes that stand in the text; quotations, code and what is hidden in comments are not read."""
+    """Return the notes in the text; quotations, code and what is hidden in comments are not read."""
     if "!memory" not in text.casefold():
         return FoundNotes(more=bool(text.strip()))
     notes: list[str] = []

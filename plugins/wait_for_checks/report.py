@@ -37,24 +37,24 @@ class Report:
 
 def read(event: Event) -> Report | None:
     """Return what the event says, or None where it says nothing that can be understood."""
-    said = event.context.get("checks")
+    checks = event.context.get("checks")
     running = None
-    if isinstance(said, Mapping):
-        running = said.get("running")
+    if isinstance(checks, Mapping):
+        running = checks.get("running")
     if not isinstance(running, int) or isinstance(running, bool) or not 0 <= running <= _MOST:
         return None
-    return Report(running, _commit(said), _at(said))
+    return Report(running, _commit(checks), _at(checks))
 
 
-def _commit(said: Json) -> str:
-    commit = said.get("commit")
+def _commit(checks: Json) -> str:
+    commit = checks.get("commit")
     if isinstance(commit, str) and _COMMIT.fullmatch(commit):
         return commit
     return ""
 
 
-def _at(said: Json) -> str:
-    at = said.get("at")
+def _at(checks: Json) -> str:
+    at = checks.get("at")
     if not isinstance(at, str):
         return ""
     try:

@@ -67,8 +67,8 @@ class Supervised:
         self.ending = False
         self.code: int | None = None
         self.begun = self.heard = time.monotonic()
-        self.look_at = self.kill_at = 0.0
-        self.asked: set[int] = set()
+        self.look_at = 0.0
+        self.termination: processes.Termination | None = None
         self.left_over = 0
         self.out = Capped(run_folder.open_new(folder, run_folder.OUTPUT), spec.limits.output_bytes)
         self.err = Capped(run_folder.open_new(folder, run_folder.STDERR), spec.limits.stderr_bytes)
@@ -157,16 +157,13 @@ class Supervised:
         if (self.code is None and not self.ending) or now < self.look_at:
             return False
         self.look_at = now + _PAUSE
-        self.kill_at = self.kill_at or now + self.limits.grace_seconds
+        if self.termination is None:
+            self.termination = processes.Termination(now, grace_seconds=self.limits.grace_seconds)
         left = processes.below(os.getpid())
-        if self._collect() or now > self.kill_at + processes.ENDLESS:  # a list may miss what comes and goes
+        if self._collect() or self.termination.given_up(now):  # a list may miss what comes and goes
             self.left_over = len(left)
             return True
-        if now >= self.kill_at:
-            processes.kill(left)
-        else:
-            processes.ask_to_end(each for each in left if each.pid not in self.asked)
-            self.asked |= {each.pid for each in left}
+        self.termination.signal(left, now)
         return False
 
 

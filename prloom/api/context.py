@@ -85,9 +85,9 @@ class HookContext:
         return record.moment(self._call.now)
 
     def is_vouched(self, event_id: str) -> bool:
-        """Whether the event's author is not trusted, and a person only vouched for its text.
+        """Whether the event's author is not trusted, and a person only approved its text.
 
-        Such a text may be read and answered; what it asks for is not asked by somebody whom the operator trusts.
+        Such a text may be read and answered; what it requests is not requested by a trusted person.
         """
         return event_id in self._call.vouched
 
@@ -120,7 +120,7 @@ class HookContext:
 
         It is filed under the event whose `reply_to` its target is, or under `related_event_id` where that says so.
         """
-        self._ask("emit_action", action, related_event_id)
+        self._request("emit_action", action, related_event_id)
 
     def emit_comment(self, target: Target | None, message: str, *, related_event_id: str | None = None) -> None:
         """Say something where the target points (an event's `reply_to`); None is the plan's own conversation."""
@@ -155,7 +155,7 @@ class HookContext:
     ) -> None:
         """Merge the pull request, if its head is still `commit`.
 
-        By default that is the commit that a review was of, or the head when another event was heard.
+        By default that is the commit that a review was of, or the head when another event came in.
         """
         self._emit("emit_merge", target, Merge(method, commit), related_event_id)
 
@@ -195,7 +195,7 @@ class HookContext:
         return await self._services.run_agent(prompt, files=files, stage=stage, model=model)
 
     def outcome(self, plan: str | None = None) -> Outcome:
-        """Return all that the hook asked for, as one value; `plan` is the text that it returned, if it did.
+        """Return all that the hook requested, as one value; `plan` is the text that it returned, if it did.
 
         Raises ExtensionError where it forgot to await an agent's run.
         """
@@ -212,14 +212,14 @@ class HookContext:
             where = target
         else:
             where = Target(outbox.PLAN_TARGET)
-        self._ask(name, Action(target=where, payload=payload), related)
+        self._request(name, Action(target=where, payload=payload), related)
 
-    def _ask(self, name: str, asked: Action | Mapping[str, Json], related: str | None) -> None:
+    def _request(self, name: str, requested: Action | Mapping[str, Json], related: str | None) -> None:
         most = self._call.limits.actions
         if len(self._actions) >= most:
             raise self._mistake(name, f"one call of {self.hook_point} can ask for at most {most} actions")
         try:
-            self._actions.append(store.check_action(asked, related, self._call.events))
+            self._actions.append(store.check_action(requested, related, self._call.events))
         except ValueError as error:
             raise self._mistake(name, str(error)) from error
 
@@ -228,7 +228,7 @@ class HookContext:
 
 
 def forget_runs(ctx: HookContext) -> bool:
-    """Close the agent runs that nobody awaited; return whether there were any."""
+    """Close the agent runs that were not awaited; return whether there were any."""
     runs = ctx._runs  # noqa: SLF001 - of this module; as a method it would be one of the plugin's
     forgotten = [each for each in runs if inspect.getcoroutinestate(each) == inspect.CORO_CREATED]
     for each in forgotten:

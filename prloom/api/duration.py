@@ -10,7 +10,7 @@ from prloom.config import durations
 
 
 class _Spelled:
-    """Make pydantic read a duration as prloom.toml spells it; pydantic itself is imported by whoever has a model."""
+    """Make pydantic read a duration as prloom.toml spells it; pydantic is imported only where there is a model."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - pydantic's
         from pydantic_core import PydanticCustomError, core_schema  # noqa: PLC0415 - 70 ms that others need not pay

@@ -1,4 +1,4 @@
-"""How a bridge speaks HTTP: it says what to ask, and the host asks, with the token and within the limits."""
+"""The HTTP interface of bridges: a bridge describes a request; the host sends it with the token, within the limits."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from prloom.model.action import Action
 from prloom.model.decision import Scope
 from prloom.model.event import Event, Target
 from prloom.model.hook import Writes
-from prloom.model.record import Json
+from prloom.model.record import Json, JsonValue
 
 
 class Store:
@@ -65,9 +65,9 @@ class Store:
         if value is None:
             self._values.pop(key, None)
         else:
-            wanted = {**self._values, key: self._json(verb, key, value)}
-            self._check_size(verb, key, wanted)
-            self._values = wanted
+            values = {**self._values, key: self._json(verb, key, value)}
+            self._check_size(verb, key, values)
+            self._values = values
         self._written[key] = None
 
     def _check_key(self, verb: str, key: str) -> None:
@@ -80,9 +80,9 @@ class Store:
         except ValueError as error:
             self._refuse(verb, key, f"the value is not JSON ({error})")
 
-    def _check_size(self, verb: str, key: str, wanted: Mapping[str, Json]) -> None:
+    def _check_size(self, verb: str, key: str, values: Mapping[str, Json]) -> None:
         """Refuse what would make the store too large; one that is so already (the limit was lowered) may shrink."""
-        size = _size(wanted)
+        size = _size(values)
         if size > self._limit and size > _size(self._values):
             problem = f"the store would hold {size} bytes; the limit is {self._limit}; store less in it"
             self._refuse(verb, key, problem)
@@ -107,19 +107,21 @@ def _encodes(text: str) -> bool:
     return True
 
 
-def check_action(asked: Action | Mapping[str, Json], related_event_id: str | None, events: Sequence[Event]) -> Action:
-    """Return the action that is asked for, copied, so that nothing that the plugin does to it later matters.
+def check_action(
+    requested: Action | Mapping[str, Json], related_event_id: str | None, events: Sequence[Event]
+) -> Action:
+    """Return the requested action, copied, so that nothing that the plugin does to it later matters.
 
     Its id is left to be derived. Raises ValueError, whose text says what is wrong.
     """
     try:
-        wire = json_copy(msgspec.to_builtins(asked))
+        wire = json_copy(msgspec.to_builtins(requested))
         if related_event_id is not None and isinstance(wire, dict):
             wire["relatedEventId"] = related_event_id
         read = record.from_wire(Action, wire)
     except (TypeError, RecursionError, msgspec.ValidationError) as error:
         raise ValueError(str(error)) from error
-    given = asked.target if isinstance(asked, Action) else asked.get("target")
+    given = requested.target if isinstance(requested, Action) else requested.get("target")
     cause = read.related_event_id or _answered(events, given, read.target)
     return msgspec.structs.replace(read, id="", related_event_id=cause)
 
@@ -127,22 +129,22 @@ def check_action(asked: Action | Mapping[str, Json], related_event_id: str | Non
 def _answered(events: Sequence[Event], given: Json, target: Target) -> str | None:
     """Return the event that an action for this target answers, or None where that could be several.
 
-    Many events may be answered in one place; the very value that was taken from one of them tells which is meant.
+    Many events may be answered in one place; the very value that was taken from one of them says which is meant.
     """
     if len(events) == 1:
         return events[0].id
     if target.target == outbox.PLAN_TARGET:
-        place = None
+        wanted_target = None
     else:
-        place = target
-    taken = [event.id for event in events if given is not None and event.reply_to is given]
-    answered = taken or [event.id for event in events if event.reply_to == place]
+        wanted_target = target
+    same_target = [event.id for event in events if given is not None and event.reply_to is given]
+    answered = same_target or [event.id for event in events if event.reply_to == wanted_target]
     if len(answered) == 1:
         return answered[0]
     return None
 
 
-def json_copy(value: Json) -> Json:
+def json_copy(value: JsonValue) -> Json:
     """Return a deep copy of the value in plain JSON terms: lists for tuples, built-in types for everything.
 
     Raises ValueError, whose text says what has no JSON form: NaN, sets, bytes, objects, keys that are not texts, texts
@@ -156,7 +158,7 @@ def json_copy(value: Json) -> Json:
         raise ValueError(str(error)) from error
 
 
-def _strict(value: Json) -> Json:
+def _strict(value: JsonValue) -> JsonValue:
     match value:
         case None | bool() | int() | str():
             return value

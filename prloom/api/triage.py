@@ -20,7 +20,7 @@ _SHORTEST_MS = round(SHORTEST / timedelta(milliseconds=1))
 
 
 class TriageContext(HookContext):
-    """The context of `beforeTriage`: the batch of events that nobody has dealt with yet."""
+    """The context of `beforeTriage`: the batch of events that are not handled yet."""
 
     def __init__(self, plugin: str, call: HookCall, services: Services) -> None:
         super().__init__(plugin, call, services)
@@ -58,12 +58,12 @@ class TriageContext(HookContext):
         self._mark(name, Mark(event_id, "deferred", reason, retry_after_ms, deadline, on_expire))
 
     def deferral(self, event_id: str) -> Deferral | None:
-        """Return how the event was put off before, by this or another plugin, or None if it never was."""
+        """Return how the event was deferred before, by this or another plugin, or None if it never was."""
         self._known("deferral", event_id)
         return deepcopy(self._call.deferrals.get(event_id))
 
     def outcome(self, plan: str | None = None) -> Outcome:
-        """Return all that the hook asked for, its marks included."""
+        """Return all that the hook requested, its marks included."""
         return msgspec.structs.replace(super().outcome(plan), marks=tuple(self._marks.values()))
 
     def _mark(self, name: str, mark: Mark) -> None:

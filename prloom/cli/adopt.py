@@ -47,7 +47,8 @@ def command(given: Options, pr: int | None, branch: str | None, plan_id: str | N
     from datetime import UTC, datetime  # noqa: PLC0415
 
     from prloom.cli import config_check  # noqa: PLC0415
-    from prloom.engine.adoption import adopt, adopt_pull_request  # noqa: PLC0415
+    from prloom.engine.adoption import adopt  # noqa: PLC0415
+    from prloom.engine.bus import plans  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
     repo, config, now = repository.find(options.repo_root(given)), options.config(given), datetime.now(UTC)
@@ -58,11 +59,9 @@ def command(given: Options, pr: int | None, branch: str | None, plan_id: str | N
     elif pr is not None:
         with terminal.progress(f"looking up pull request #{pr}"):
             plan = asyncio.run(
-                adopt_pull_request.adopt_pull_request(
-                    repo, config, pr, plan_id=plan_id, preset=preset, environ=os.environ, now=now
-                )
+                adopt.adopt_pull_request(repo, config, pr, plan_id=plan_id, preset=preset, environ=os.environ, now=now)
             )
-    worktree = adopt.locate(repo.root, config).worktree(plan.id)
+    worktree = plans.locate(repo.root, config.worktrees_dir).worktree(plan.id)
     click.echo(f"Plan {terminal.paint(plan.id, 'name')} looks after branch {terminal.clean(plan.branch)}.")
     click.echo(f"  worktree  {terminal.clean(str(worktree))}")
     click.echo(f'  feedback  {terminal.clean(str(worktree / "prloom/.local/review.md"))}, as "- [ ] …" items')

@@ -106,7 +106,7 @@ def _show_action(action: Action, plan: str) -> None:
     kind, target = terminal.clean(action.kind), terminal.clean(action.target.target)
     click.echo(f"{layout.shown_id(action.id)}  {kind} to {target}, plan {terminal.clean(plan)}")
     for text in secret_scan.texts(action):
-        for line in layout.quoted(secret_scan.masked(text, secret_scan.known(os.environ))):
+        for line in layout.quoted(secret_scan.masked(text, secret_scan.environment_secrets(os.environ))):
             click.echo(line)
 
 

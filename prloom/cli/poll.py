@@ -32,5 +32,5 @@ def command(given: Options, plan: str | None) -> None:
         return
     now = datetime.now(UTC)
     with local:
-        control.ask(local, OperatorRequest(control.request_id(now), "poll", named), now)
+        control.append_request(local, OperatorRequest(control.request_id(now), "poll", named), now)
     click.echo("Asked the running dispatcher to poll now.")

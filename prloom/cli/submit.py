@@ -50,7 +50,7 @@ def hand_in_ids(
     ids = tuple(dict.fromkeys(named))
     request = OperatorRequest(control.request_id(now), verb, ids, reason=reason, digests=digests)
     with SafeDir.make(where.root, *paths.LOCAL) as local:
-        control.ask(local, request, now)
+        control.append_request(local, request, now)
     left = offline.carry_out(where, lambda: datetime.now(UTC))
     names = ", ".join(map(terminal.clean, ids))
     if left is None:

@@ -3,7 +3,7 @@
 import re
 from datetime import timedelta
 
-from prloom.config.problems import InvalidValue, shown
+from prloom.config.problems import InvalidValue, quoted
 
 _FORM = re.compile(
     r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m(?!s))?(?:([0-9]{1,9})s)?(?:([0-9]{1,9})ms)?",
@@ -21,21 +21,21 @@ _REMEDY = 'write a number and a unit, such as "250ms", "30s", "5m", "1h30m" or "
 
 
 def parse(value: object) -> timedelta:
-    """Return the duration that a configuration value spells; raise Unfit for anything else.
+    """Return the duration that a configuration value spells; raise InvalidValue for anything else.
 
-    A bare number is refused: nobody can tell whether 30 means seconds or minutes.
+    A bare number is refused: it is unclear whether 30 means seconds or minutes.
     """
     if isinstance(value, timedelta):
         return _within_bounds(value)
     if isinstance(value, int) and value > 0 and not isinstance(value, bool):
         raise InvalidValue(
-            f"is {shown(value)}, which has no unit", f'write "{value}s" for seconds, or "{value}m" for minutes'
+            f"is {quoted(value)}, which has no unit", f'write "{value}s" for seconds, or "{value}m" for minutes'
         )
     if not isinstance(value, str):
-        raise InvalidValue(f"is {shown(value)}, which is not a duration", _REMEDY)
+        raise InvalidValue(f"is {quoted(value)}, which is not a duration", _REMEDY)
     match = _FORM.fullmatch(value)
     if match is None or not value:
-        raise InvalidValue(f"is {shown(value)}, which is not a duration", _REMEDY)
+        raise InvalidValue(f"is {quoted(value)}, which is not a duration", _REMEDY)
     # Summed in milliseconds: nine digits of days are more than a timedelta holds.
     parts = zip(match.groups(default="0"), _UNITS, strict=True)
     milliseconds = sum(int(count) * int(unit / timedelta(milliseconds=1)) for count, (_, unit) in parts)
@@ -43,7 +43,7 @@ def parse(value: object) -> timedelta:
 
 
 def spell(duration: timedelta) -> str:
-    """Return a duration in the form that `parse` reads, exact to the millisecond; a minute or so is told in seconds."""
+    """Return a duration in the form that `parse` reads, exact to the millisecond; below two minutes in seconds."""
     seconds = duration // timedelta(seconds=1)
     if duration == timedelta(seconds=seconds) and seconds < _READ_AS_SECONDS:
         return f"{seconds}s"

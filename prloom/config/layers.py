@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from prloom.config.problems import Problem, dotted, shown
+from prloom.config.problems import Problem, dotted, quoted
 from prloom.errors import ConfigError
 
 Tree = Mapping[str, Any]
@@ -66,8 +66,8 @@ def with_preset(layers: tuple[Layer, ...], name: str) -> tuple[Layer, ...]:
     return (*file, *chosen, *(layer for layer in layers if layer.raw is not None))
 
 
-def said_by(layers: tuple[Layer, ...], path: KeyPath) -> Layer | None:
-    """Return the layer that had the last word on a key."""
+def last_layer_with(layers: tuple[Layer, ...], path: KeyPath) -> Layer | None:
+    """Return the last layer that sets a key."""
     return next((layer for layer in reversed(layers) if has(layer.tree, path)), None)
 
 
@@ -135,11 +135,11 @@ def read_environment(environ: Mapping[str, str], file: tuple[Layer, ...] = ()) -
 
     A variable's name cannot hold `-`: a name of one's own choice, such as a plugin's, is spelled as in the file.
     """
-    known = merge(file)
+    tree = merge(file)
     found = []
     for name in sorted(environ):
         if name.startswith(PREFIX) and name not in RESERVED and name != PREFIX:
-            key = _as_spelled(name.removeprefix(PREFIX).lower().split("__"), known)
+            key = _as_spelled(name.removeprefix(PREFIX).lower().split("__"), tree)
             found.append(Layer.of_one(name, key, _value(environ[name]), environ[name]))
     return tuple(found)
 
@@ -188,19 +188,16 @@ def _key_path(key: str) -> tuple[str, ...] | None:
     return path or None
 
 
-def _as_spelled(parts: list[str], known: object) -> tuple[str, ...]:
+def _as_spelled(parts: list[str], tree: object) -> tuple[str, ...]:
     path = []
     for part in parts:
-        if isinstance(known, dict):
-            names = list(known)
-        else:
-            names = []
-        name = next((name for name in names if name.lower().replace("-", "_") == part), part)
-        if isinstance(known, dict):
-            known = known.get(name)
-        else:
-            known = None
+        below: object = None
+        name = part
+        if isinstance(tree, dict):
+            name = next((key for key in tree if key.lower().replace("-", "_") == part), part)
+            below = tree.get(name)
         path.append(name)
+        tree = below
     return tuple(path)
 
 
@@ -221,9 +218,9 @@ _KEY = "worktrees_dir"
 
 def peek_worktrees_dir(repo_root: Path, environ: Mapping[str, str], overrides: Iterable[str] = ()) -> Path:
     """Return the absolute folder that holds the plans' worktrees; raise ConfigError if this one key is unusable."""
-    said = read(repo_root, environ, overrides)
-    value = merge(said).get(_KEY, DEFAULT_WORKTREES_DIR)
-    last = said_by(said, (_KEY,))
+    layers = read(repo_root, environ, overrides)
+    value = merge(layers).get(_KEY, DEFAULT_WORKTREES_DIR)
+    last = last_layer_with(layers, (_KEY,))
     if last is not None and last.raw is not None and not isinstance(value, str):
         value = last.raw
     if not isinstance(value, str) or not value:
@@ -231,7 +228,7 @@ def peek_worktrees_dir(repo_root: Path, environ: Mapping[str, str], overrides: I
             origin = last.origin
         else:
             origin = FILE_NAME
-        raise ConfigError(Problem(origin, _KEY, f"{_KEY} is {shown(value)}", "name a folder, in quotes").line())
+        raise ConfigError(Problem(origin, _KEY, f"{_KEY} is {quoted(value)}", "name a folder, in quotes").line())
     return absolute_folder(repo_root, Path(value))
 
 

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from prloom.config import layers, pydantic_errors, reference
 from prloom.config.layers import KeyPath, Layer, Tree
 from prloom.config.models import AgentChoice, Config, StagesSection
-from prloom.config.problems import Problem, dotted, nearest, shown
+from prloom.config.problems import Problem, dotted, nearest, quoted
 from prloom.config.values import AGENTS, AUTO
 from prloom.errors import ConfigError
 
-# How alike a variable and a key must be for a slip of the pen: PRLOOM_SLACK_TOKEN is somebody else's variable.
+# How alike a variable and a key must be for a slip of the pen: PRLOOM_SLACK_TOKEN is another program's variable.
 _A_SLIP = 0.85
 
 REFUSED_TABLE = "bridges"
@@ -205,7 +205,7 @@ def _stages(config: Config) -> Iterator[ConfigFinding]:
             case _:
                 yield ConfigFinding(
                     ("stages", name),
-                    f"is {shown(setting)}, which is neither an agent nor a model",
+                    f"is {quoted(setting)}, which is neither an agent nor a model",
                     _meant(config, setting),
                 )
 

@@ -50,7 +50,7 @@ def dotted(path: Iterable[str | int]) -> str:
     return spelled
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """Return a value as it may stand in an error: on one line and not too long."""
     import json  # noqa: PLC0415 - only a mistake costs it
 

@@ -1,4 +1,4 @@
-"""Turn what pydantic finds in a configuration into problems that a person can mend."""
+"""Turn what pydantic finds in a configuration into problems that a person can fix."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from prloom.config import layers, reference
 from prloom.config.layers import KeyPath, Layer
 from prloom.config.models import AgentChoice
-from prloom.config.problems import InvalidValue, Problem, choices, dotted, nearest, shown
+from prloom.config.problems import InvalidValue, Problem, choices, dotted, nearest, quoted
 
 _QUOTED = re.compile(r"'([^']*)'")
 
@@ -51,7 +51,7 @@ def _problem(found: Mapping[str, Any], said: tuple[Layer, ...], tree: Mapping[st
             return at(said, path, lambda key: (f"{key} {unfit.what}", unfit.now))
         case "literal_error":
             names = _QUOTED.findall(found["ctx"]["expected"])
-            return at(said, path, lambda key: (f"{key} is {shown(found['input'])}", _pick(found["input"], names)))
+            return at(said, path, lambda key: (f"{key} is {quoted(found['input'])}", _pick(found["input"], names)))
         case kind:
             return at(said, path, lambda key: _plain(kind, key, found))
 
@@ -62,7 +62,7 @@ def _plain(kind: str, key: str, found: Mapping[str, Any]) -> tuple[str, str]:
     plain = "…"
     if isinstance(value, str):
         plain = value
-    words = {"value": shown(value), "key": key, "plain": plain, **found.get("ctx", {})}
+    words = {"value": quoted(value), "key": key, "plain": plain, **found.get("ctx", {})}
     return f"{key} {what.format(**words)}", now.format(**words)
 
 
@@ -80,7 +80,7 @@ def _remedy_for_unknown(said: tuple[Layer, ...], path: KeyPath) -> str:
     # Below a stage nothing is listed: its setting is a name or a table, and the table is an agent's choice.
     names = reference.children(reference.at(section)) or tuple(AgentChoice.model_fields)
     meant = nearest(str(path[-1]), names)
-    layer = layers.said_by(said, path)
+    layer = layers.last_layer_with(said, path)
     if meant and layer is not None and layer.origin.startswith(layers.PREFIX):
         return f"did you mean {layers.variable((*section, meant))}?"
     if meant:
@@ -94,7 +94,7 @@ def _remedy_for_unknown(said: tuple[Layer, ...], path: KeyPath) -> str:
 def _remedy_for_missing(path: KeyPath) -> str:
     general = reference.at(path)
     example = next((key.example for key in reference.all_keys() if key.path == general), "…")
-    remedy = f"write {path[-1]} = {shown(example)}"
+    remedy = f"write {path[-1]} = {quoted(example)}"
     close = None
     if general[-2] == reference.ANY:
         close = nearest(str(path[-2]), reference.children(general[:-2]))
@@ -104,7 +104,7 @@ def _remedy_for_missing(path: KeyPath) -> str:
 
 
 def _without_tags(loc: KeyPath, tree: object) -> KeyPath:
-    """Return the path in the tree: pydantic adds the name of a union's branch, which nobody wrote."""
+    """Return the path in the tree: pydantic adds the name of a union's branch, which is not in the file."""
     path: KeyPath = ()
     for depth, part in enumerate(loc):
         inside = isinstance(tree, Mapping) or (isinstance(tree, list) and isinstance(part, int))
@@ -119,9 +119,9 @@ def _without_tags(loc: KeyPath, tree: object) -> KeyPath:
 
 
 def _where(said: tuple[Layer, ...], path: KeyPath) -> tuple[str, KeyPath]:
-    """Return who had the last word on the key, or on the table that lacks it, and the key as it stands there."""
+    """Return which source set the key last, or on the table that lacks it, and the key as it stands there."""
     for length in range(len(path), 0, -1):
-        layer = layers.said_by(said, path[:length])
+        layer = layers.last_layer_with(said, path[:length])
         if layer is not None:
             return layer.origin, (*layer.prefix, *path)
     return layers.FILE_NAME, path

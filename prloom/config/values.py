@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, StrictBool, StrictInt
 
 from prloom.config import durations
-from prloom.config.problems import InvalidValue, shown
+from prloom.config.problems import InvalidValue, quoted
 from prloom.model import kinds
 
 AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
@@ -28,7 +28,7 @@ _REPO = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 def _text(value: object) -> object:
     if isinstance(value, str) and not value.isprintable():
-        raise InvalidValue(f"is {shown(value)}, which contains control characters", "remove them")
+        raise InvalidValue(f"is {quoted(value)}, which contains control characters", "remove them")
     if value == "":
         raise InvalidValue("is empty", "give it a value, or remove the key")
     return value
@@ -38,7 +38,7 @@ def _branch(value: object) -> object:
     # A ref may be named `--output=file`, which git would take for an option.
     if isinstance(value, str) and (value.startswith("-") or " " in value):
         raise InvalidValue(
-            f"is {shown(value)}, which is not a valid name for a branch", 'write the branch\'s name, such as "main"'
+            f"is {quoted(value)}, which is not a valid name for a branch", 'write the branch\'s name, such as "main"'
         )
     return _text(value)
 
@@ -49,7 +49,7 @@ def _folder(value: object) -> object:
     else:
         parts = ("?",)
     if not set(parts) - {".", "..", "/"}:
-        raise InvalidValue(f"is {shown(value)}, which would mix worktrees with other files", "name a separate folder")
+        raise InvalidValue(f"is {quoted(value)}, which would mix worktrees with other files", "name a separate folder")
     return value
 
 
@@ -60,14 +60,14 @@ def _login(value: object) -> object:
 
 def _repo(value: object) -> object:
     if isinstance(value, str) and value and not _REPO.fullmatch(value):
-        raise InvalidValue(f"is {shown(value)}, which is not the name of a repository", 'write "owner/name"')
+        raise InvalidValue(f"is {quoted(value)}, which is not the name of a repository", 'write "owner/name"')
     return value
 
 
 def _url(value: object) -> object:
     if isinstance(value, str) and not re.match(r"https?://[^\s/]", value):
         raise InvalidValue(
-            f"is {shown(value)}, which is not a web address", 'write one such as "https://api.github.com"'
+            f"is {quoted(value)}, which is not a web address", 'write one such as "https://api.github.com"'
         )
     return value
 
@@ -88,7 +88,7 @@ def _variable(value: object) -> object:
         raise InvalidValue(f"names {value}, a forge's token, which agents must not get", "remove it")
     if isinstance(value, str) and not _VARIABLE.fullmatch(value):
         raise InvalidValue(
-            f"holds {shown(value)}, which is not a valid name for a variable", "write the variable's name only"
+            f"holds {quoted(value)}, which is not a valid name for a variable", "write the variable's name only"
         )
     return value
 
@@ -105,7 +105,7 @@ def _json(value: object) -> object:
         case Mapping():
             return {str(key): _json(item) for key, item in value.items()}
         case _:
-            raise InvalidValue(f"holds {shown(value)}, which JSON cannot represent", "write it as text, in quotes")
+            raise InvalidValue(f"holds {quoted(value)}, which JSON cannot represent", "write it as text, in quotes")
 
 
 Duration = Annotated[timedelta, BeforeValidator(durations.parse)]

@@ -1,4 +1,4 @@
-"""Decide which events are acknowledged: a quick sign, without words, that somebody was heard."""
+"""Decide which events are acknowledged: a reaction tells their author that prloom received them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ OWNER = "prloom"
 FRESH = timedelta(hours=1)
 """How long ago something may have been written that is acknowledged as it comes in.
 
-Whoever wrote it earlier does not wait for a sign any more; and a first look at an old conversation, or the morning
+An author who wrote earlier does not wait for a sign any more; and a first poll of an old conversation, or the morning
 after a night without a dispatcher, must not bring hundreds of them.
 """
 
-FEW = 3
+MOST_WAITING = 3
 """Acknowledgements of one plan that may wait at once: a burst of comments gets this many, and the latest get them."""
 
 IN_A_MINUTE, IN_AN_HOUR = 10, 100
@@ -43,19 +43,28 @@ class Recent(NamedTuple):
 def recent(*, begun: str | None, now: datetime, ahead: timedelta = timedelta()) -> Recent:
     """Return what is recent now, for a plan that prloom looks after since `begun` (ISO UTC).
 
-    `ahead` is how far the clock by which the events were written is ahead of that which tells the other times.
+    `ahead` is how far the clock by which the events were written is ahead of the one that gives the other times.
     """
     adopted, fresh = _time(begun), now - FRESH
     since = ahead + (fresh if adopted is None else max(fresh, adopted))
     return Recent(since, record.iso(since - timedelta(days=2))[:10])
 
 
-def wanted(event: Event, written_at: str | None, recent: Recent) -> bool:
-    """Whether a person wrote the event just now; `written_at` is the event's own.
+def is_wanted(
+    event: Event,
+    written_at: str | None,
+    recent: Recent,
+    opened: Mapping[str, OpenEvent],
+    coming: Collection[str],
+    *,
+    known: bool,
+) -> bool:
+    """Whether a person wrote the event just now, and it is no edit of one that has got its acknowledgement.
 
-    An old one is told by comparing texts, which costs a burst of old events no parsing of times.
+    `written_at` is the event's own time. An old one is found by comparing texts, which costs a burst of old events no
+    parsing of times. `known` says that the plan has had the event that this one supersedes.
     """
-    if written_at is None or written_at < recent.day:
+    if written_at is None or written_at < recent.day or _was_acknowledged(event, opened, coming, known=known):
         return False
     author, at = event.author, _time(written_at)
     if author is None or author.bot or event.reply_to is None or not event.body.strip():
@@ -63,7 +72,7 @@ def wanted(event: Event, written_at: str | None, recent: Recent) -> bool:
     return at is not None and at >= recent.since
 
 
-def had_one(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str], *, known: bool) -> bool:
+def _was_acknowledged(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str], *, known: bool) -> bool:
     """Whether an event is the edit of one that is acknowledged already, or was too old for that.
 
     `known` says that the plan has had the older one. One that is still held, or comes in just now, has got nothing.
@@ -82,30 +91,26 @@ def action(event: Event, sign: React) -> Action | None:
     return Action(id=ident, target=event.reply_to, payload=sign, related_event_id=event.id)
 
 
-def owed(changes: Iterable[Change], state: DispatchState) -> tuple[Action, ...]:
-    """Return the acknowledgements of the held events that these changes let in, of which the latest few."""
+def for_approved(changes: Iterable[Change], state: DispatchState) -> tuple[Action, ...]:
+    """Return the acknowledgements of the held events that these changes approve, of which the latest few."""
     let_in = [change.event_id for change in changes if change.state == "pending" and change.verdict in _APPROVING]
     found = [state.open[event_id].acknowledgement for event_id in let_in if event_id in state.open]
-    return few([each for each in found if each is not None], state.queue.values())
+    return limit_waiting([each for each in found if each is not None], state.queue.values())
 
 
-def few(signs: Sequence[Action], queue: Iterable[QueuedAction]) -> tuple[Action, ...]:
+def limit_waiting(signs: Sequence[Action], queue: Iterable[QueuedAction]) -> tuple[Action, ...]:
     """Return the latest of these acknowledgements, as many as there is room for beside those that wait already."""
-    room = FEW - sum(action.courtesy for action in queue)
+    room = MOST_WAITING - sum(action.courtesy for action in queue)
     if room > 0:
         return tuple(signs[-room:])
     return ()
 
 
-def lately(sent: Iterable[datetime], now: datetime) -> tuple[datetime, ...]:
-    """Return which of the times at which acknowledgements were sent still count."""
-    return tuple(at for at in sent if timedelta() <= now - at < _HOUR)
-
-
-def may_be_sent(sent: Sequence[datetime], now: datetime) -> bool:
-    """Whether one more acknowledgement may be sent through a bridge, after those that were sent at these times."""
-    counted = lately(sent, now)
-    return len(counted) < IN_AN_HOUR and sum(now - at < _MINUTE for at in counted) < IN_A_MINUTE
+def may_be_sent(sent: Iterable[datetime], now: datetime) -> tuple[bool, tuple[datetime, ...]]:
+    """Return whether one more acknowledgement may be sent through a bridge, and which of the earlier times count."""
+    counted = tuple(at for at in sent if timedelta() <= now - at < _HOUR)
+    in_a_minute = sum(now - at < _MINUTE for at in counted)
+    return len(counted) < IN_AN_HOUR and in_a_minute < IN_A_MINUTE, counted
 
 
 def _time(text: str | None) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Decide what of that which came in is news, and which plan it is for."""
+"""Decide which of the events of a poll are new, which plan each is for, and what the projection keeps of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prloom.model.decision import Change, Intake
 from prloom.model.event import LONGEST_ID, Event, digest
 from prloom.model.plan import Plan
 from prloom.model.position import Position
-from prloom.model.record import Json
+from prloom.model.record import JsonValue
 from prloom.model.state import OpenEvent, Receipt
 
 DEEPEST = 100
@@ -39,26 +39,26 @@ def route(event: Event, plans: Iterable[Plan]) -> str | None:
     return None
 
 
-def own(event: Event, event_store: OwnPosts) -> bool:
+def is_own_post(event: Event, own_posts: OwnPosts) -> bool:
     """Whether the event is something that prloom posted itself.
 
-    The ledger of delivered ids knows it by `context.remoteId`; other posts are known by their marker. The author's
+    The ids of the receipts include its `context.remoteId`; other posts are known by their marker. The author's
     login alone proves nothing: the operator may use their own account.
     """
-    return delivered(event, event_store) or own_action(event, event_store) is not None
+    return is_delivered_post(event, own_posts) or posted_action(event, own_posts) is not None
 
 
-def delivered(event: Event, event_store: OwnPosts) -> bool:
+def is_delivered_post(event: Event, own_posts: OwnPosts) -> bool:
     """Whether the event is a post whose delivery is on record."""
-    return bool(event_store.remote_ids) and _remote_id(event) in event_store.remote_ids
+    return bool(own_posts.remote_ids) and _remote_id(event) in own_posts.remote_ids
 
 
-def own_action(event: Event, event_store: OwnPosts) -> str | None:
-    """Return the action of which the event is the post, by the marker in it; None where it is somebody else's.
+def posted_action(event: Event, own_posts: OwnPosts) -> str | None:
+    """Return the action of which the event is the post, by the marker in it; None where it is another author's.
 
     A post that begins with a marker and was written by the account that prloom posts with is prloom's, also where
     nothing is known of the action any more. Of any other account it is, where the marker stands on a line of its own
-    (people quote), of an action that prloom issued and that is not known to stand elsewhere (people copy).
+    (people quote), of an action that prloom issued and that is not known to be elsewhere (people copy).
     """
     if outbox.MARKER_START not in event.body:
         return None
@@ -69,13 +69,15 @@ def own_action(event: Event, event_store: OwnPosts) -> str | None:
     if leading is not None:
         return leading
     remote = _remote_id(event)
-    return next((action for action in _own_lines(event.body) if _stands_here(action, remote, event_store)), None)
+    return next((action for action in _marker_lines(event.body) if _is_posted_here(action, remote, own_posts)), None)
 
 
-def posts(events: Iterable[Event], event_store: OwnPosts) -> Mapping[str, Event]:
+def unrecorded_posts(events: Iterable[Event], own_posts: OwnPosts) -> Mapping[str, Event]:
     """Return prloom's own posts among the events of a poll whose delivery is not on record, by action."""
-    marked = [event for event in events if outbox.MARKER_START in event.body and not delivered(event, event_store)]
-    return {action: event for event in marked if (action := own_action(event, event_store)) is not None}
+    marked = [
+        event for event in events if outbox.MARKER_START in event.body and not is_delivered_post(event, own_posts)
+    ]
+    return {action: event for event in marked if (action := posted_action(event, own_posts)) is not None}
 
 
 def _remote_id(event: Event) -> str | None:
@@ -86,44 +88,44 @@ def _remote_id(event: Event) -> str | None:
     return None
 
 
-def _own_lines(body: str) -> Iterable[str]:
+def _marker_lines(body: str) -> Iterable[str]:
     for line in body.splitlines():
         found = outbox.marked(line)
         if found and line.strip() == outbox.marker(found[0]):
             yield found[0]
 
 
-def _stands_here(action: str, remote: str | None, event_store: OwnPosts) -> bool:
-    receipt = event_store.receipts.get(action)
+def _is_posted_here(action: str, remote: str | None, own_posts: OwnPosts) -> bool:
+    receipt = own_posts.receipts.get(action)
     if receipt is not None and receipt.remote_id is not None and remote is not None:
         return receipt.remote_id == remote
-    return event_store.issued(action)
+    return own_posts.issued(action)
 
 
-def news(events: Sequence[Event], known: Callable[[str], bool], event_store: OwnPosts) -> tuple[Event, ...]:
+def new_events(events: Sequence[Event], is_known: Callable[[str], bool], own_posts: OwnPosts) -> tuple[Event, ...]:
     """Return the events of a poll that are to be appended to the bus: neither known nor prloom's own, each once.
 
-    Bots edit their own comments all day (coverage, previews): such an edit is no news either.
+    Bots edit their own comments all day (coverage, previews): such an edit is no new event either.
     """
-    fresh: dict[str, Event] = {}
+    accepted: dict[str, Event] = {}
     for event in events:
-        if event.id in fresh or known(event.id) or own(event, event_store):
+        if event.id in accepted or is_known(event.id) or is_own_post(event, own_posts):
             continue
         older = None
         if event.author is not None and event.author.bot:
             older = event.supersedes
-        if older is None or (older not in fresh and not known(older)):
-            fresh[event.id] = event
-    return tuple(fresh.values())
+        if older is None or (older not in accepted and not is_known(older)):
+            accepted[event.id] = event
+    return tuple(accepted.values())
 
 
-def unreadable(event: Event) -> str | None:
+def reading_problem(event: Event) -> str | None:
     """Return why no reader of a bus would take an event in that was made by a program, or None where one would."""
     if not isinstance(event, Event):
         return f"it is {type(event).__name__}, not an Event"
     try:
         value = msgspec.to_builtins(event, builtin_types=(bytes, bytearray, memoryview))  # which no text may be
-        problem = out_of_bounds(value)
+        problem = size_problem(value)
         if problem is None:
             record.from_wire(Event, value)
     except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
@@ -131,7 +133,7 @@ def unreadable(event: Event) -> str | None:
     return problem
 
 
-def out_of_bounds(value: Json) -> str | None:
+def size_problem(value: JsonValue) -> str | None:
     """Return why an event given as JSON is larger than a reader of a bus allows, or None where it is not."""
     event_id = None
     if isinstance(value, dict):
@@ -146,8 +148,8 @@ def out_of_bounds(value: Json) -> str | None:
     return f"it is nested more than {DEEPEST} levels deep; use fewer levels in `context`"
 
 
-def _inner(value: Json) -> Iterable[Json]:
-    """Return what stands directly in an object or an array."""
+def _inner(value: JsonValue) -> Iterable[JsonValue]:
+    """Return what is directly in an object or an array."""
     if isinstance(value, Mapping):
         return value.values()
     if isinstance(value, list | tuple):
@@ -159,7 +161,7 @@ def shortened(event: Event) -> Event:
     """Return the event with a title that is not too long; the whole of it then begins the body."""
     if len(event.title) <= bounds.REASON:
         return event
-    # a body would make it somebody's words
+    # a body would make it a person's words
     if event.notice:
         body = event.body
     else:
@@ -193,7 +195,7 @@ def plan_status(events: Iterable[Event]) -> str | None:
 def superseded(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str]) -> Change | None:
     """Return the end of the event that this one takes the place of, if that is still open or comes in just now.
 
-    It is an edit of it, or tells that its comment was deleted.
+    It is an edit of it, or reports that its comment was deleted.
     """
     older = event.supersedes
     if older is None or older == event.id or (older not in opened and older not in coming):

@@ -87,13 +87,13 @@ def limit_met(reason: str, resets_at: datetime | None, now: datetime) -> UsageLi
 
 
 def limit_applies(limit: UsageLimit, events: Iterable[OpenEvent], now: datetime) -> bool:
-    """Whether the limit keeps the program from being run on these events: not where somebody asked for a retry."""
+    """Whether the limit keeps the program from being run on these events: not where a person requested a retry."""
     if limit.since is not None and record.rolled_back_by(limit.since, now):
         return False  # what is left of the wait is not known; the next run finds out
-    return now < limit.until and not any(_asked_for(event, now) for event in events)
+    return now < limit.until and not any(_was_retried(event, now) for event in events)
 
 
-def _asked_for(event: OpenEvent, now: datetime) -> bool:
+def _was_retried(event: OpenEvent, now: datetime) -> bool:
     """Whether the event is looked at although its wait is not over, which only a request to retry brings about."""
     wait = event.deferral
     return wait is not None and wait.owner == triage.OWNER and record.moment(wait.deferred_until) > now

@@ -57,7 +57,7 @@ def parse(event: Event) -> SlashCommand | None:
     body = event.body.lstrip()
     if not body.startswith("/"):
         return None
-    if not event.kind.commands:  # its text, if it has any, is not what somebody has just said
+    if not event.kind.commands:  # its text, if it has any, is not what a person has just said
         return None
     words = body.partition("\n")[0].split()
     name = words[0].removeprefix("/")
@@ -67,11 +67,11 @@ def parse(event: Event) -> SlashCommand | None:
 
 
 def held_before(command: Event, opened: Iterable[OpenEvent], named: tuple[str, ...]) -> tuple[OpenEvent, ...]:
-    """Return the held events that an approval vouches for: those it names, by id or by author, or all.
+    """Return the held events that an approval covers: those it names, by id or by author, or all.
 
     An id names one text for ever. Otherwise it is what stood on the pull request, in its present form, when the
-    approval was written, for nobody vouches for what they cannot have read. Where a time is not known, it is what came
-    in before the approval. Whoever was vouched for is not trusted, and vouches for nobody.
+    approval was written, because people approve only what they can have read. Where a time is not known, it is what
+    came in before the approval. An author whose text was approved is not trusted, and approves nothing.
     """
     events = tuple(opened)
     approval = next((event for event in events if event.id == command.id), None)
@@ -79,27 +79,27 @@ def held_before(command: Event, opened: Iterable[OpenEvent], named: tuple[str, .
         return ()
     names = {name.strip(",") for name in named}
     authors = {name.removeprefix("@") for name in names}
-    place = None
+    position = None
     if approval:
-        place = approval.position
+        position = approval.position
     held = [event for event in events if event.state == "held"]
     by_id = [event for event in held if event.id in names]
-    stood = [event for event in held if event.id not in names and _stood(event, command, place)]
-    by_author = [event for event in stood if not named or (event.author and trust.named(event.author, authors))]
+    readable = [event for event in held if event.id not in names and _was_readable_before(event, command, position)]
+    by_author = [event for event in readable if not named or (event.author and trust.named(event.author, authors))]
     return (*by_id, *by_author)
 
 
-def _stood(event: OpenEvent, command: Event, place: Position | None) -> bool:
-    """Whether the text of an event stood where it stands when the command was written."""
-    asked, written = _time(command.created_at), _time(event.written_at)
-    if asked is not None and written is None and event.created_at and not event.written_at:
+def _was_readable_before(event: OpenEvent, command: Event, position: Position | None) -> bool:
+    """Whether the text of an event was on the pull request, as it is, when the command was written."""
+    approved_at, written_at = _time(command.created_at), _time(event.written_at)
+    if approved_at is not None and written_at is None and event.created_at and not event.written_at:
         return False  # an edit that does not say when it was made
-    if asked is not None and written == asked and event.created_at != event.written_at:
-        return False  # an edit in the very second of the approval: which was first, no time tells
-    came_before = place is not None and event.position < place
-    if asked is None or written is None or written == asked:
-        return came_before
-    return written < asked
+    if approved_at is not None and written_at == approved_at and event.created_at != event.written_at:
+        return False  # an edit in the very second of the approval: the times do not say which was first
+    arrived_before = position is not None and event.position < position
+    if approved_at is None or written_at is None or written_at == approved_at:
+        return arrived_before
+    return written_at < approved_at
 
 
 def _time(text: str | None) -> datetime | None:
@@ -124,13 +124,13 @@ def status_text(state: DispatchState) -> str:
     lines = [f"{pending} pending, {done}." + (" Paused: `/prloom resume` resumes work." if state.paused else "")]
     for name in ("deferred", "held", "parked"):
         waiting = [event for event in state.open.values() if event.state == name]
-        lines += [f"- {markdown.code(markdown.one_line(event.id))} {_waits(event)}" for event in waiting[:_LISTED]]
+        lines += [f"- {markdown.code(markdown.one_line(event.id))} {_wait_text(event)}" for event in waiting[:_LISTED]]
         if len(waiting) > _LISTED:
             lines.append(f"- and {len(waiting) - _LISTED} more that are {name}")
     return "\n".join(lines)
 
 
-def _waits(event: OpenEvent) -> str:
+def _wait_text(event: OpenEvent) -> str:
     wait = event.deferral
     if event.state == "deferred" and wait is not None:
         ends = f"next try {wait.deferred_until}, at the latest {wait.deadline}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from prloom.model.decision import Change, Decision, DeliveryChange
 
 _IDS = 20
-"""Ids of one kind that are named, and changes of one kind that are told; of more, the rest is counted."""
+"""Ids of one kind that are named, and changes of one kind that are listed; of more, the rest is counted."""
 _LONGEST = 200
 """Characters of a reason, an error or a title."""
 
@@ -17,8 +17,8 @@ def line(plan_id: str, decision: Decision) -> str:
     about = "repository"
     if plan_id:
         about = f"plan {_plain(plan_id)}"
-    said = "; ".join(_parts(decision)) or "nothing changed"
-    return f"{about}: {_plain(decision.stage)} by {_plain(decision.by)}: {said}"
+    summary = "; ".join(_parts(decision)) or "nothing changed"
+    return f"{about}: {_plain(decision.stage)} by {_plain(decision.by)}: {summary}"
 
 
 def _parts(decision: Decision) -> Iterator[str]:
@@ -80,24 +80,24 @@ def _deliveries(deliveries: Iterable[DeliveryChange]) -> Iterator[str]:
             f" ({_plain(delivery.error)})" if delivery.error else "",
         ]
         alike.setdefault((delivery.state, "".join(more)), []).append(delivery.action_id)
-    for (state, rest), ids in alike.items():
-        yield f"{state} {_names(ids)}{rest}"
+    for (state, details), ids in alike.items():
+        yield f"{state} {_names(ids)}{details}"
 
 
 def _first(parts: Iterable[str]) -> Iterator[str]:
     """Yield the first of these parts, and how many more there are: each event may have a reason of its own."""
-    found = tuple(parts)
-    yield from found[:_IDS]
-    if len(found) > _IDS:
-        yield f"and {len(found) - _IDS} more"
+    names = tuple(parts)
+    yield from names[:_IDS]
+    if len(names) > _IDS:
+        yield f"and {len(names) - _IDS} more"
 
 
 def _names(ids: Iterable[str]) -> str:
-    found: Sequence[str] = tuple(ids)
+    names: Sequence[str] = tuple(ids)
     more = ""
-    if len(found) > _IDS:
-        more = f" and {len(found) - _IDS} more"
-    return ", ".join(map(_plain, found[:_IDS])) + more
+    if len(names) > _IDS:
+        more = f" and {len(names) - _IDS} more"
+    return ", ".join(map(_plain, names[:_IDS])) + more
 
 
 def _plain(text: str) -> str:

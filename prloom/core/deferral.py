@@ -28,8 +28,8 @@ def defer(
     """Return the deferral by which the owner puts the event off.
 
     Attempts count the owner's deferrals in a row; one that is not `counted` (a known limit, say) leaves them as they
-    are. The deadline stands from the first deferral by anybody, so that owners who take turns cannot keep an event for
-    ever, and no owner can move it past the policy's.
+    are. The deadline counts from the first deferral by any owner, so that two owners in alternation cannot keep an
+    event for ever, and no owner can move it past the policy's.
     """
     last = None
     if event.deferral is not None and event.deferral.owner == owner:
@@ -42,7 +42,7 @@ def defer(
     if until:
         deadline = min(first + policy.deadline, until)
     else:
-        deadline = _kept(last, first + policy.deadline)
+        deadline = _earlier_deadline(last, first + policy.deadline)
     if retry_after is not None:
         wait = retry_after
     else:
@@ -59,7 +59,7 @@ def defer(
     )
 
 
-def _kept(last: Deferral | None, longest: datetime) -> datetime:
+def _earlier_deadline(last: Deferral | None, longest: datetime) -> datetime:
     """Return the deadline that the owner set before, which a bare deferral does not lift."""
     if last:
         return min(record.moment(last.deadline), longest)
@@ -99,7 +99,7 @@ def end(deferral: Deferral, event: OpenEvent, now: datetime) -> Change:
 
 
 def lookup_due(event: OpenEvent, now: datetime, *, clock: datetime | None = None) -> bool:
-    """Whether a held event's author is to be looked up now; after the deadline it is for a person to vouch.
+    """Whether a held event's author is to be looked up now; after the deadline it is for a person to approve.
 
     `clock` is the time, where `now` is an earlier one by which the waits are judged.
     """

@@ -64,82 +64,82 @@ Step = RunCommand | RunHook | RunTriage | CompleteNotices
 
 def steps(
     pending: Iterable[tuple[OpenEvent, SlashCommand | None]],
-    roster: Subscribers,
+    subscribers: Subscribers,
     *,
     busy: Collection[str],
     alone: Collection[str],
     paused: bool,
     triaging: bool,
 ) -> tuple[Step, ...]:
-    """Return all that can be done now, to be done side by side; each event stands in one step, the oldest first.
+    """Return all that can be done now, to be done side by side; each event is in one step, the oldest first.
 
-    `busy` events are in somebody's hands. Events `alone` have failed in company, and are shown one by one so that
-    they harm nobody else. While `paused`, only commands are obeyed; while `triaging`, the plan's agent is at work.
+    `busy` events are being worked on. Events `alone` have failed in a batch, and are shown one by one so that they
+    harm no other event. While `paused`, only commands are obeyed; while `triaging`, the plan's agent is at work.
     """
     found: list[Step] = []
-    shown: dict[tuple[str, str, str], list[str]] = {}
+    by_hook: dict[tuple[str, str, str], list[str]] = {}
     ready: list[OpenEvent] = []
-    over: list[str] = []
+    finished: list[str] = []
     for event, command in sorted(pending, key=lambda pair: pair[0].position):
         if event.id in busy or event.state != "pending" or event.run is not None:
             continue
         if command is None:
             step = None
         else:
-            step = _by_command(event, command, roster)
+            step = _by_command(event, command, subscribers)
         if step is not None:
             found.append(step)
         elif not paused:
-            turn = next_turn(event, roster)
-            if turn is None and event.notice:
-                over.append(event.id)
-            elif turn is None:
+            hook = next_hook(event, subscribers)
+            if hook is None and event.notice:
+                finished.append(event.id)
+            elif hook is None:
                 ready.append(event)
             else:
-                shown.setdefault((*turn, event.id if event.id in alone else ""), []).append(event.id)
-    found += [RunHook(plugin, hook, tuple(ids)) for (hook, plugin, _), ids in shown.items()]
-    if over:
-        found.append(CompleteNotices(tuple(over)))
+                by_hook.setdefault((*hook, event.id if event.id in alone else ""), []).append(event.id)
+    found += [RunHook(plugin, hook, tuple(ids)) for (hook, plugin, _), ids in by_hook.items()]
+    if finished:
+        found.append(CompleteNotices(tuple(finished)))
     if ready and not triaging:
-        found.append(batch(ready))
+        found.append(next_batch(ready))
     return tuple(found)
 
 
-def unseen(event: Event, roster: Subscribers, *, agents: bool) -> bool:
-    """Whether nobody is there to see an event that is let in: no plugin, no agent, and no command that it is."""
-    if roster.observers or roster.triagers or (agents and not event.notice):
+def has_no_receiver(event: Event, subscribers: Subscribers, *, agents: bool) -> bool:
+    """Whether there is no receiver for an event that is approved: no plugin, no agent, and no command that it is."""
+    if subscribers.observers or subscribers.triagers or (agents and not event.notice):
         return False
     return commands.parse(event) is None
 
 
-def next_turn(event: OpenEvent, roster: Subscribers) -> tuple[str, str] | None:
-    """Return the hook and the plugin whose turn it is with a pending event, or None when it is the agent's."""
-    for plugin in roster.observers:
+def next_hook(event: OpenEvent, subscribers: Subscribers) -> tuple[str, str] | None:
+    """Return the hook and the plugin that see a pending event next, or None when the next is the agent's."""
+    for plugin in subscribers.observers:
         if plugin not in event.seen:
-            return roster.observer_hook, plugin
-    for plugin in roster.triagers:
+            return subscribers.observer_hook, plugin
+    for plugin in subscribers.triagers:
         if plugin not in event.passed:
             return "beforeTriage", plugin
     return None
 
 
-def batch(ready: list[OpenEvent]) -> RunTriage:
+def next_batch(ready: list[OpenEvent]) -> RunTriage:
     """Return the next triage run: all that is ready at once, but an event that spoilt a run has one of its own."""
-    company = [event.id for event in ready if not event.alone]
-    return RunTriage(tuple(company) if company else (ready[0].id,))
+    batchable = [event.id for event in ready if not event.alone]
+    return RunTriage(tuple(batchable) if batchable else (ready[0].id,))
 
 
-def _by_command(event: OpenEvent, command: SlashCommand, roster: Subscribers) -> RunCommand | RunHook | None:
+def _by_command(event: OpenEvent, command: SlashCommand, subscribers: Subscribers) -> RunCommand | RunHook | None:
     """Return how a command is carried out; None where it is only a text.
 
     To approve a stranger's text is to let it be read, not to let the stranger give commands.
     """
     name = command.name.casefold()
-    if event.vouched and (command.built_in is not None or name not in roster.approved_commands):
+    if event.vouched and (command.built_in is not None or name not in subscribers.approved_commands):
         return None
     if command.built_in is not None:
         return RunCommand(event.id)
-    plugin = roster.commands.get(name)
+    plugin = subscribers.commands.get(name)
     if plugin is None or plugin in event.passed:  # a plugin that let it pass would be shown it again at once
         return None
     return RunHook(plugin, f"command:/{name}", (event.id,))

@@ -22,7 +22,7 @@ from prloom.model.record import Json
 from prloom.model.state import OpenEvent
 
 OBSERVERS = ("onEvent", "onGlobalEvent")
-"""Hooks that look on: they mark nothing, and their failure delays nobody."""
+"""Hooks that only observe: they mark nothing, and their failure delays no event."""
 
 OnError = Literal["defer", "pass"]
 
@@ -49,19 +49,21 @@ def settle(
 
     An event that was superseded or dropped while the hook ran keeps its end: marks and actions for it are void.
     """
-    live = [opened[event.id] for event in call.events if _waiting(opened.get(event.id))]
+    open_events = [opened[event.id] for event in call.events if _waiting(opened.get(event.id))]
     marks = {mark.event_id: mark for mark in reversed(outcome.marks)}  # the first mark of an event wins
-    changes = [_verdict(event, marks.get(event.id), call, plugin=plugin, now=now, policy=policy) for event in live]
-    actions = _actions(call, outcome.actions, {event.id: event for event in live}, plugin, plan_target)
+    changes = [
+        _verdict(event, marks.get(event.id), call, plugin=plugin, now=now, policy=policy) for event in open_events
+    ]
+    actions = _actions(call, outcome.actions, {event.id: event for event in open_events}, plugin, plan_target)
     return HookResult(tuple(changes), actions)
 
 
-def too_many(call: HookCall, outcome: Outcome) -> str | None:
-    """Return what is wrong with an outcome that asks for more actions than one call may, or None."""
-    asked, most = len(outcome.actions), call.limits.actions
-    if asked <= most:
+def too_many_actions(call: HookCall, outcome: Outcome) -> str | None:
+    """Return what is wrong with an outcome that requests more actions than one call may, or None."""
+    requested, limit = len(outcome.actions), call.limits.actions
+    if requested <= limit:
         return None
-    return f"{call.hook} asked for {asked} actions in one call; at most {most} are allowed"
+    return f"{call.hook} asked for {requested} actions in one call; at most {limit} are allowed"
 
 
 def _waiting(event: OpenEvent | None) -> bool:
@@ -100,7 +102,7 @@ def _verdict(
 
 
 def _retry_after(mark: Mark, call: HookCall, now: datetime) -> timedelta | None:
-    """Return what is left of the wait; it began at the time that the hook was told.
+    """Return what is left of the wait; it began at the time that the hook was given.
 
     So events that a hook means to see together come due together, however long each of its runs took.
     """
@@ -119,35 +121,35 @@ def _until(mark: Mark) -> datetime | None:
 
 
 def _actions(
-    call: HookCall, asked: Iterable[Action], live: Mapping[str, OpenEvent], plugin: str, plan_target: Target
+    call: HookCall, requested: Iterable[Action], open_events: Mapping[str, OpenEvent], plugin: str, plan_target: Target
 ) -> tuple[Action, ...]:
     """Return the actions with their derived ids; an event's ordinals go on where its earlier showings ended.
 
     An action that answers none of the call's events is derived from the call; the commit that it is about is that of
     the latest of them.
     """
-    shown = {event.id: event for event in call.events}
+    events = {event.id: event for event in call.events}
     latest = None
     if call.events:
         latest = call.events[-1]
-    unrelated = f"{call.plan_id}/{call.hook}/{call.now}/{next(iter(shown), '')}"
-    made: dict[str, int] = {}
+    unrelated = f"{call.plan_id}/{call.hook}/{call.now}/{next(iter(events), '')}"
+    counts: dict[str, int] = {}
     actions = []
-    for action in asked:
+    for action in requested:
         cause = action.related_event_id
-        if cause in shown and cause not in live:
+        if cause in events and cause not in open_events:
             continue
-        if cause is not None and cause in live:
+        if cause is not None and cause in open_events:
             key = cause
         else:
             key = unrelated
-        ordinal = made.get(key, live[key].actions if key in live else 0)
-        made[key] = ordinal + 1
+        ordinal = counts.get(key, open_events[key].actions if key in open_events else 0)
+        counts[key] = ordinal + 1
         if action.target.target == outbox.PLAN_TARGET:
             target = plan_target
         else:
             target = action.target
-        payload = outbox.pin_commit(action.payload, shown.get(cause or "", latest), call.head)
+        payload = outbox.pin_commit(action.payload, events.get(cause or "", latest), call.head)
         actions.append(replace(action, id=outbox.action_id(key, plugin, ordinal), target=target, payload=payload))
     return tuple(actions)
 
@@ -166,28 +168,31 @@ def settle_failure(
 ) -> tuple[Change, ...]:
     """Return what becomes of the events of a hook that failed, or that was not run because its plugin is switched off.
 
-    They wait, by the usual backoff or for `retry_after`, or pass where the operator says so; observers delay nobody.
+    They wait, by the usual backoff or for `retry_after`, or pass where the operator says so; observers delay nothing.
     """
-    live = [opened[event_id] for event_id in event_ids if _waiting(opened.get(event_id))]
+    open_events = [opened[event_id] for event_id in event_ids if _waiting(opened.get(event_id))]
     if hook in OBSERVERS or on_error == "pass":
         verdict: Verdict = "passed"
         if hook in OBSERVERS:
             verdict = "seen"
         return tuple(
-            Change(event_id=event.id, verdict=verdict, state="pending", reason=reason, plugin=plugin) for event in live
+            Change(event_id=event.id, verdict=verdict, state="pending", reason=reason, plugin=plugin)
+            for event in open_events
         )
     return tuple(
-        put_off(event, reason, owner=plugin, now=now, policy=policy, retry_after=retry_after) for event in live
+        defer_failure(event, reason, owner=plugin, now=now, policy=policy, retry_after=retry_after)
+        for event in open_events
     )
 
 
-def put_off(
+def defer_failure(
     event: OpenEvent, reason: str, *, owner: str, now: datetime, policy: Backoff, retry_after: timedelta | None = None
 ) -> Change:
     """Return the deferral of an event by a failure, or its parking after the last attempt.
 
-    `retry_after` is for an owner that was not asked at all; that is no attempt. The wait ends at the policy's deadline,
-    before a person: what the owner itself had in mind for the end of its own deferral is not meant for its failures.
+    `retry_after` is for an owner that was not called at all; that is no attempt. The wait ends at the policy's
+    deadline, before a person: what the owner itself had in mind for the end of its own deferral is not meant for its
+    failures.
     """
     wait = deferral.defer(
         event,
@@ -210,7 +215,7 @@ def park(event_id: str, reason: str) -> Change:
     return Change(event_id=event_id, verdict="parked", state="parked", reason=reason)
 
 
-def conflicts(writes: Sequence[Writes], call: HookCall, now: Mapping[str, Mapping[str, Json]]) -> bool:
+def has_conflict(writes: Sequence[Writes], call: HookCall, now: Mapping[str, Mapping[str, Json]]) -> bool:
     """Whether a value that the hook read has changed since its call, so that its writes would lose an update.
 
     `now` holds the stores as they are, by scope.

@@ -23,7 +23,7 @@ class Posts:
     """What is remembered of one pull request: the actions that were issued, and the posts that were found on it.
 
     `answered` holds the posts by the event that they answer. `loose` are posts, by action, of which that is not known.
-    `todos` are the TODOs that were ever added to the plan, and `asked` those by the events that asked for them.
+    `todos` are the TODOs that were ever added to the plan, and `asked` those by the events that requested them.
     """
 
     issued: dict[str, IssuedPost] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Posts:
             self.loose[action] = post
 
 
-def issued(decision: Decision) -> tuple[IssuedPost, ...]:
+def posts_of_decision(decision: Decision) -> tuple[IssuedPost, ...]:
     """Return what is to be remembered of a decision: its actions that have words, and so will be posts."""
     ended = {change.event_id for change in decision.changes if change.state in DONE}
     return tuple(
@@ -66,7 +66,7 @@ def issued(decision: Decision) -> tuple[IssuedPost, ...]:
     )
 
 
-def todos(decision: Decision, posts: Posts) -> tuple[IssuedTodo, ...]:
+def todos_of_decision(decision: Decision, posts: Posts) -> tuple[IssuedTodo, ...]:
     """Return what is to be remembered of a decision's TODOs: those that it adds, and those that have ended."""
     over = (*decision.todos_done, *decision.todos_dropped)
     lines = (
@@ -85,7 +85,7 @@ def _has_words(action: Action) -> bool:
     return isinstance(action.payload, Comment | InlineComment | Review)
 
 
-def found(
+def found_posts(
     own: Mapping[str, Event], others: Sequence[Event], posts: Posts, plugins: Sequence[str]
 ) -> tuple[IssuedPost, ...]:
     """Return what is to be remembered of prloom's own posts in a poll, by action, beside which the `others` came.
@@ -95,7 +95,7 @@ def found(
     unknown = own.keys() - posts.issued.keys()
     answers: dict[str, str] = {}
     for event in others if unknown else ():
-        answers |= {action: event_id for action, event_id in _derived(event, plugins) if action in unknown}
+        answers |= {action: event_id for action, event_id in _derived_actions(event, plugins) if action in unknown}
     return tuple(
         IssuedPost(
             action_id=action,
@@ -111,7 +111,7 @@ def found(
     )
 
 
-def answer(event: Event, posts: Posts, plugins: Sequence[str]) -> IssuedPost | None:
+def earlier_answer(event: Event, posts: Posts, plugins: Sequence[str]) -> IssuedPost | None:
     """Return the post by which prloom has answered an event already, or None where none is known."""
     if not posts.found or event.notice:
         return None
@@ -120,19 +120,19 @@ def answer(event: Event, posts: Posts, plugins: Sequence[str]) -> IssuedPost | N
             return posts.answered[event_id]
     if not posts.loose:
         return None
-    derived = (posts.loose[action] for action, _ in _derived(event, plugins) if action in posts.loose)
-    return next(derived, None) or next((post for post in posts.loose.values() if _follows(post, event)), None)
+    derived = (posts.loose[action] for action, _ in _derived_actions(event, plugins) if action in posts.loose)
+    return next(derived, None) or next((post for post in posts.loose.values() if _answers_in_thread(post, event)), None)
 
 
-def asked(event: Event, posts: Posts) -> Todo | None:
-    """Return the TODO that an event has asked for already, or None where none is known."""
+def requested_todo(event: Event, posts: Posts) -> Todo | None:
+    """Return the TODO that an event has requested already, or None where none is known."""
     if not posts.asked or event.notice:
         return None
     return next((posts.asked[event_id] for event_id in _ids(event) if event_id in posts.asked), None)
 
 
-def _follows(post: IssuedPost, event: Event) -> bool:
-    """Whether the post stands in the thread of an event, after it: then the event was answered there."""
+def _answers_in_thread(post: IssuedPost, event: Event) -> bool:
+    """Whether the post is in the thread of an event, after it: then the event was answered there."""
     if post.thread is None or post.thread != _thread(event) or event.written_at is None or post.written_at is None:
         return False
     return event.written_at <= post.written_at
@@ -155,7 +155,7 @@ def _ids(event: Event) -> tuple[str, ...]:
     return (event.id, older)
 
 
-def _derived(event: Event, plugins: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _derived_actions(event: Event, plugins: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the ids of the actions that may have answered an event, each with the id that it was derived from."""
     for event_id in _ids(event):
         for owner in (*_OWNERS, *plugins):
@@ -194,7 +194,7 @@ def unknown_todos(
 def resolve_threads(waiting: WaitingTodos, done: Collection[str], dropped: Collection[str] = ()) -> tuple[Action, ...]:
     """Return the actions that resolve the conversations of the TODOs that are done.
 
-    A conversation whose event asked for several TODOs is resolved with the last of them.
+    A conversation whose event requested several TODOs is resolved with the last of them.
     """
     over = {*done, *dropped}
     still = {thread.event_id for todo_id, threads in waiting.items() if todo_id not in over for thread in threads}
@@ -212,7 +212,7 @@ def resolve_threads(waiting: WaitingTodos, done: Collection[str], dropped: Colle
 
 
 def rebase_requested(waiting: str | None, dropped: Collection[str], added: Sequence[Todo]) -> bool | None:
-    """Return whether a rebase is asked for from now on, where that changes: `waiting` is the TODO for it until now."""
+    """Return whether a rebase is requested from now on, where that changes: `waiting` is the TODO for it until now."""
     if any(todo.rebase for todo in added):
         return True
     if waiting in dropped:

@@ -46,7 +46,7 @@ def check_plan_id(text: str) -> str:
         return text
     example = _slug(text)[:LONGEST].rstrip("-._") or "my-plan"
     raise PrloomError(
-        f"'{shown(text)}' is not a valid id for a plan; use 1 to {LONGEST} of a-z, 0-9, '.', '_' and '-', "
+        f"'{printable(text)}' is not a valid id for a plan; use 1 to {LONGEST} of a-z, 0-9, '.', '_' and '-', "
         f"beginning with a letter or a digit, such as '{example}'",
     )
 
@@ -59,7 +59,7 @@ def is_branch_name(text: str) -> bool:
     return text not in {"", "@", "HEAD"} and not text.startswith(("/", ".")) and not _NOT_IN_REFS.search(text)
 
 
-def shown(text: str, longest: int = 120) -> str:
+def printable(text: str, longest: int = 120) -> str:
     """Return text from outside as one printable line: control characters are shown, not obeyed; the long is cut."""
     if len(text) <= longest:
         cut = text

@@ -89,7 +89,7 @@ def refused(
 
 
 def _end(action: QueuedAction) -> Literal["failed", "dropped"]:
-    """Return what an action is that does not reach its target: a courtesy that fails is nobody's trouble."""
+    """Return the state of an action that does not reach its target: a courtesy is dropped."""
     if action.courtesy:
         return "dropped"
     return "failed"
@@ -101,7 +101,7 @@ def too_late(action: QueuedAction, now: datetime) -> bool:
 
 
 def dropped(action: QueuedAction, reason: str) -> DeliveryChange:
-    """Return the end of an action that nobody waits for any more."""
+    """Return the end of an action that is not needed any more."""
     return DeliveryChange(action_id=action.id, state="dropped", attempts=action.attempts, error=reason)
 
 
@@ -132,7 +132,7 @@ def released(action: QueuedAction) -> DeliveryChange:
 
 
 def receipted(state: DeliveryState, receipt: Receipt) -> DeliveryState:
-    """Return the bridge's ledger with one more receipt, once however often it is added; the oldest go."""
+    """Return the bridge's delivery state with one more receipt, once however often it is added; the oldest go."""
     attempts = {key: attempt for key, attempt in state.attempts.items() if key != receipt.action_id}
     others = tuple(each for each in state.receipts if each.action_id != receipt.action_id)
     return DeliveryState(attempts=attempts, receipts=(*others, receipt)[-RECEIPTS:])
@@ -167,7 +167,7 @@ def leading_marker(text: str) -> str | None:
 
 
 def marked(text: str) -> tuple[str, ...]:
-    """Return the ids of the actions whose marks stand in the text."""
+    """Return the ids of the actions whose marks are in the text."""
     if MARKER_START in text:
         return tuple(_MARKER.findall(text))
     return ()
@@ -177,7 +177,7 @@ def pin_commit(payload: Payload, event: Event | None, head: str | None) -> Paylo
     """Return the payload with the commit that it is about; one that names a commit already stays as it is.
 
     `event` is the one that the action is because of, `head` the head of the pull request as it was known at the call.
-    What somebody wrote asks for a merge of what they had before them. A review, or a comment on a line, is about the
+    A request to merge is about the commit that its author saw. A review, or a comment on a line, is about the
     code as it is at the call.
     """
     match payload:
@@ -195,7 +195,7 @@ def keep_commit(payload: Payload, commit: str | None) -> Payload:
 
 
 def _commit_of(event: Event | None) -> str | None:
-    """Return the commit that a review was of, or that was the head when something else was heard."""
+    """Return the commit that a review was of, or that was the head when any other event came in."""
     if event is None:
         return None
     return naming.commit_id(event.context.get("commit" if event.type == "pr_review" else "head"))

@@ -20,7 +20,7 @@ def fold(
 ) -> DispatchState:
     """Return the state after one more decision.
 
-    `at` is when it was made and `end` where its line ends. `outbox` tells where its actions stand in the journal of
+    `at` is when it was made and `end` where its line ends. `outbox` says where its actions are in the journal of
     actions, which ends at `tail`.
     """
     if decision.snapshot is not None:
@@ -50,7 +50,7 @@ def fold(
 
 
 def _rebase(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
-    """Return whether a rebase is asked for, and its TODO: until that is done, or taken out of the plan."""
+    """Return whether a rebase is requested, and its TODO: until that is done, or taken out of the plan."""
     todo = next((todo.id for todo in decision.todos if todo.rebase), state.rebase_todo)
     if decision.rebase_requested is None:
         requested = state.rebase_requested
@@ -88,7 +88,7 @@ def _change(opened: dict[str, OpenEvent], done: dict[str, int], change: Change, 
 
 
 def _taken_in(change: Change, intake: Intake, state: OpenState, decision: Decision, at: str) -> OpenEvent:
-    """Return an event as it is after the first decision about it: let in, held, or waiting for a look-up.
+    """Return an event as it is after the first decision about it: pending, held, or waiting for a look-up.
 
     CPython passes more than 15 names to a call by way of a dict, five times as slowly: so what few events have comes
     after the others.
@@ -138,12 +138,12 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: str) -> Op
             return replace(moved, passed=(), deferral=None, first_deferred_at=None, failures=0)
         case "due" | "retried":
             return replace(moved, passed=())
-        case "admitted" | "vouched" | "held":  # a look-up's wait is over, and does not count as anybody's deferral
+        case "admitted" | "vouched" | "held":  # a look-up's wait is over, and does not count as a deferral
             vouched = change.verdict == "vouched"
             named = None if change.deferral is None else at
             return replace(moved, deferral=change.deferral, first_deferred_at=None, deferred_at=named, vouched=vouched)
         case "expired":
-            # Those that let it pass before keep their turns: two owners would hand it to each other for ever.
+            # Plugins that let it pass before do not see it again: two owners would defer it in alternation for ever.
             passed = (*before.passed, change.plugin) if change.plugin else ()
             return replace(moved, passed=passed, deferral=None)
         case "failed":

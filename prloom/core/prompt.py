@@ -1,6 +1,6 @@
 """Write the prompt of a triage run: the job, the events as data that cannot pass for orders, and the answer's form.
 
-Every text from outside stands between two lines that carry a token which its author cannot have known. What is not such
+Every text from outside is between two lines that carry a token which its author cannot have known. What is not such
 a text is prloom's own, or the operator's.
 """
 
@@ -35,8 +35,8 @@ SHORTEST_TEXT = 1_000
 _LONGEST_FACT = 1_000
 _FENCE = re.compile(r"[A-Za-z0-9_-]{16,}")
 _LINE_BREAKS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Control characters; those that turn the reading direction; and those that nobody sees, in which a text can hide
-# another one from the person who vouches for it. Joiners and variation selectors stay, one at a time: scripts and emoji
+# Control characters; those that turn the reading direction; and those that are invisible, in which a text can hide
+# another one from the person who approves it. Joiners and variation selectors stay, one at a time: scripts and emoji
 # are written with them, and each one after the first of its kind says nothing but what is hidden.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
@@ -46,7 +46,7 @@ _UNSEEN = re.compile(
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _EventView:
     """An event as the template shows it: one-line facts, and its texts by name."""
 
     number: int
@@ -74,16 +74,16 @@ def triage_prompt(
     if not _FENCE.fullmatch(fence):
         raise ValueError("the fence of a prompt is a random token of at least 16 letters, digits, '-' or '_'")
     limit = min(max(LONGEST_PROMPT // (2 * len(events)), SHORTEST_TEXT), LONGEST_TEXT)
-    shown = [_shown(number, event, limit) for number, event in enumerate(events, start=1)]
+    views = [_event_view(number, event, limit) for number, event in enumerate(events, start=1)]
     facts, todos = _facts({"id": plan.id, "branch": plan.branch, "pull request": plan.pr}), _todos(plan_text)
     context = _clean(repository_context or "").strip()
     path = _clean(answer_path)
     texts = [facts, todos, path, context]
-    texts += [text for event in shown for text in (event.facts, *(text for _, text in event.texts))]
+    texts += [text for event in views for text in (event.facts, *(text for _, text in event.texts))]
     return _template().render(
         plan_facts=facts,
         todos=todos,
-        events=shown,
+        events=views,
         answer_path=path,
         fence=_unbroken(fence, texts),
         repository_context=context,
@@ -99,7 +99,7 @@ def _template() -> Template:
     return environment.from_string(files("prloom.core").joinpath("templates", "triage.md.j2").read_text("utf-8"))
 
 
-def _shown(number: int, event: Event, limit: int) -> _Shown:
+def _event_view(number: int, event: Event, limit: int) -> _EventView:
     context = event.context
     facts = {
         "id": event.id,
@@ -114,7 +114,7 @@ def _shown(number: int, event: Event, limit: int) -> _Shown:
     }
     texts = {"title": event.title, "diff hunk": context.get("diffHunk"), "body": event.body}
     cut = {name: _cut(_clean(text), limit) for name, text in texts.items() if isinstance(text, str)}
-    return _Shown(number, _facts(facts), tuple((name, text) for name, text in cut.items() if text.strip()))
+    return _EventView(number, _facts(facts), tuple((name, text) for name, text in cut.items() if text.strip()))
 
 
 def _facts(facts: Mapping[str, Json]) -> str:
@@ -136,7 +136,7 @@ def _todos(plan_text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return the text with plain line ends, and without characters that nobody sees."""
+    """Return the text with plain line ends, and without invisible characters."""
     return _UNSEEN.sub("", _LINE_BREAKS.sub("\n", text))
 
 

@@ -1,27 +1,25 @@
-"""Keep an agent's words from moving anybody but the one whom they answer: no mention of others, no command to a bot.
+"""Keep an agent's words from moving anyone but the person whom they answer: no mention of others, no command to a bot.
 
-An agent quotes what it has read, and whoever wrote that may have wanted just this. So in what an agent says a name
+An agent quotes what it has read, and the author of that may have wanted just this. So in what an agent says a name
 after `@` notifies nobody but the one who is answered, and no line begins with `/command`, which bots and forges obey.
-An image is fetched as soon as somebody looks at the reply, and its address can carry what the agent has read to
-whoever owns the host: one of another host than the forge's is shown as text and a link. It is what readers see that
+An image is fetched as soon as a person looks at the reply, and its address can carry what the agent has read to
+the owner of the host: one of another host than the forge's is shown as text and a link. It is what readers see that
 counts: `&#64;name` is a mention, and a name may go on after an entity or a tag. Plugins say what they mean: their words
 are left alone.
 
-Names in code notify nobody, and decorators stand there: they stay. Where it is in doubt what is code, nothing is.
+Names in code notify nobody, and may be decorators: they stay. Where it is in doubt what is code, nothing is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from itertools import groupby
+from collections.abc import Sequence
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+from prloom.core import rendered
+
 _COMMAND = re.compile(r"[ \t]*(?=/[A-Za-z][\w-]*(?:[^\w/.-]|$))")
-_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}(?=[^`]*$)|~{3,})")
-_FENCE_WITHIN = re.compile(r"[ \t>*+\-\d.)]+(?:`{3}|~{3})")  # a list or a quote, which may end the code too
 _HTML = re.compile(r"<[A-Za-z/!?]")
+_MOST_PASSES = 5
 _NOTHING = "\u200b"  # has no width, and ends a name, or what would begin an image, before it begins
 # Of an address only what Markdown cannot end it at: what follows a bracket, a bar or a backtick is a text of its own.
 _ADDRESS = (
@@ -45,18 +43,32 @@ def sanitize(text: str, *, to: str | None, host: str | None = None) -> str:
 
     `to` is the login of the one who is answered, `host` the forge's, of which images are shown.
     """
-    quiet = partial(_quiet, to=to, host=host)
-    lines = [_without_command(line) for line in _LINE.findall(text)]
-    blocks = _blocks(lines)
+    text = "".join(_without_command(line) for line in rendered.LINE.findall(text))
+    for _ in range(_MOST_PASSES):
+        muted = _muted(text, rendered.code_ranges(text), to=to, host=host)
+        if muted == text:  # so what was left alone as code is code in what is posted, too
+            return text
+        text = muted
+    return _muted(text, (), to=to, host=host)
+
+
+def _muted(text: str, code: Sequence[tuple[int, int]], *, to: str | None, host: str | None) -> str:
+    """Return the text with its mentions and images muted, but for those in its code."""
+    ends = [0, *(end for _, end in code)]
+    starts = [*(start for start, _ in code), len(text)]
+    outside = [text[end:start] for end, start in zip(ends, starts, strict=True)]
     # With HTML beside it, Markdown's rules of what is code are others.
-    if blocks is None or any(_HTML.search(block) for block, code in blocks if not code):
-        return "".join(quiet(line) for line in lines)
-    return "".join(block if code else _quiet_paragraphs(block, quiet) for block, code in blocks)
+    if any(_HTML.search(part) for part in outside):
+        return _mute_part(text, to, host)
+    parts = [_mute_part(outside[0], to, host)]
+    for (start, end), part in zip(code, outside[1:], strict=True):
+        parts += [text[start:end], _mute_part(part, to, host)]
+    return "".join(parts)
 
 
-def _quiet(text: str, *, to: str | None, host: str | None) -> str:
-    mute = _MENTION.sub(lambda found: _mention(found, to), text)
-    return _IMAGE.sub(lambda found: _image(found, host), mute)
+def _mute_part(text: str, to: str | None, host: str | None) -> str:
+    without_mentions = _MENTION.sub(lambda found: _mention(found, to), text)
+    return _IMAGE.sub(lambda found: _image(found, host), without_mentions)
 
 
 def _without_command(line: str) -> str:
@@ -65,62 +77,6 @@ def _without_command(line: str) -> str:
         (part, _COMMAND.match(part)) for part in line.splitlines(keepends=True)
     ]  # at characters that bots may obey
     return "".join(f"{found[0]}\\{part[found.end() :]}" if found else part for part, found in parts)
-
-
-def _blocks(lines: Iterable[str]) -> Sequence[tuple[str, bool]] | None:
-    """Take the lines apart into blocks of code between fences, their fences included, and what is between those.
-
-    None where a fence stands in a list or a quote: the code then ends where that does.
-    """
-    fence = ""
-    marked = []
-    for line in lines:
-        if not fence and _FENCE_WITHIN.match(line):
-            return None
-        found = _FENCE.match(line)
-        mark = ""
-        if found:
-            mark = found["mark"]
-        marked.append((line, bool(fence or mark)))
-        if not fence:
-            fence = mark
-        elif mark.startswith(fence) and not line.strip().strip(mark[0]):
-            fence = ""
-    return [("".join(line for line, _ in group), code) for code, group in groupby(marked, key=lambda each: each[1])]
-
-
-def _quiet_paragraphs(block: str, quiet: Callable[[str], str]) -> str:
-    """Return what is between blocks of code without its effects, a paragraph at a time."""
-    found: list[str] = []
-    for _, group in groupby(_LINE.findall(block), key=lambda line: not line.strip()):
-        lines = list(group)
-        parts = [_parts(line) for line in lines]
-        if None in parts or any("\\`" in line for line in lines):  # a span may go on in the next line, or be none
-            found += [quiet(line) for line in lines]
-        else:
-            said = (each for line in parts for each in line or ())
-            found += [part if code else quiet(part) for part, code in said]
-    return "".join(found)
-
-
-def _parts(line: str) -> Sequence[tuple[str, bool]] | None:
-    """Take a line apart: each part, and whether it is code between equal runs of backticks; None where one is alone."""
-    pieces = re.split(r"(`+)", line)
-    closing: dict[int, int] = {}
-    ends: dict[str, int] = {}
-    for place in range(len(pieces) - 2, 0, -2):
-        if pieces[place] in ends:
-            closing[place] = ends[pieces[place]]
-        ends[pieces[place]] = place
-    parts = []
-    place = 0
-    while place < len(pieces):
-        end = closing.get(place, place)
-        if place % 2 and end == place:
-            return None
-        parts.append(("".join(pieces[place : end + 1]), end > place))
-        place = end + 1
-    return parts
 
 
 def _mention(found: re.Match[str], to: str | None) -> str:

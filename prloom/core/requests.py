@@ -1,4 +1,4 @@
-"""What a person asks of the running dispatcher, and what it does to the events and actions that are named."""
+"""Define the requests of the operator to the dispatcher, and apply them to the events and actions that they name."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ OPERATOR = "operator"
 class OperatorRequest:
     """One request: `retry`, `approve` and `drop` name events (or actions), `pause` and `resume` plans; `poll` may.
 
-    `forget` asks for nothing but to be read: by then the dispatcher has let go of a plan that is none any more.
+    `forget` needs only to be read: by then the dispatcher has let go of a plan that is none any more.
 
-    `states` widens a retry to all events in these states. `digests` are the texts that an approval vouches for, by
+    `states` widens a retry to all events in these states. `digests` are the texts that an approval covers, by
     event: where the event has another text, the approval is void.
     """
 
@@ -83,7 +83,7 @@ def changes(request: OperatorRequest, state: DispatchState) -> tuple[Change, ...
         case "approve":
             digests = request.digests or {}
             fitting = [event for event in named if digests.get(event.id, event.digest) == event.digest]
-            return vouched(fitting, request.reason or "by the operator")
+            return approved(fitting, request.reason or "by the operator")
         case "drop":
             reason = request.reason or "dropped by the operator"
             return tuple(Change(event_id=e.id, verdict="dropped", state="dropped", reason=reason) for e in named)
@@ -117,7 +117,7 @@ def paused(request: OperatorRequest, plan_id: str, state: DispatchState) -> bool
     return wanted
 
 
-def concerned(request: OperatorRequest, plan_id: str, state: DispatchState) -> frozenset[str]:
+def ids_of_plan(request: OperatorRequest, plan_id: str, state: DispatchState) -> frozenset[str]:
     """Return which of the ids that a request names are a plan's: its own id, or those of its events and actions."""
     if request.verb in {"pause", "resume"}:
         return frozenset({plan_id} & set(request.ids))
@@ -133,8 +133,8 @@ def retried(events: Iterable[OpenEvent]) -> tuple[Change, ...]:
     )
 
 
-def vouched(events: Iterable[OpenEvent], by: str) -> tuple[Change, ...]:
-    """Return the changes by which held events are let in, because somebody vouches for their text."""
+def approved(events: Iterable[OpenEvent], by: str) -> tuple[Change, ...]:
+    """Return the changes by which held events become pending, because a person approved their text."""
     return tuple(
         Change(event_id=event.id, verdict="vouched", state="pending", reason=f"approved {by}")
         for event in events

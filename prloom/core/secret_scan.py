@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from prloom.core import rendered
 from prloom.model import kinds, record
 from prloom.model.action import Action
-from prloom.model.record import Json
+from prloom.model.record import JsonValue
 
 SHORTEST = 12
 """Letters and digits that a value must have to be taken for a secret: shorter ones occur by chance."""
@@ -51,7 +51,7 @@ _FORMS = {
 _DISTINCT, _CLASSES = 8, 2
 _NOT_PLAIN = 6
 
-# What nobody sees in a text that is rendered, but for line ends.
+# What is invisible in a text that is rendered, but for line ends.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
@@ -61,7 +61,7 @@ _OTHER = re.compile(r"[^A-Za-z0-9]+")
 _IN_URL = re.compile(r"://[^/@\s:]{0,200}:([^/@\s]{8,500})@")
 
 
-def known(environ: Mapping[str, str]) -> dict[str, str]:
+def environment_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the secrets of an environment, each by what it is: values of variables that are named for one.
 
     A path is none, nor is what is so short or so plain that it could stand in any text.
@@ -94,33 +94,33 @@ def texts(action: Action) -> Iterator[str]:
 
 
 def in_text(text: str, secrets: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what secrets stand in a text: as they are, as a reader sees them, or known ones in disguise."""
-    looks = _looks(text)
-    found = [what for what, value in secrets.items() if any(_holds(look, value) for look in looks)]
-    if found:  # the form of what is known need not be told as well
+    """Return what secrets are in a text: as they are, as a reader sees them, or known ones in disguise."""
+    views = _views(text)
+    found = [what for what, value in secrets.items() if any(_holds(view, value) for view in views)]
+    if found:  # the form of a known value need not be reported as well
         return tuple(found)
-    return tuple(dict.fromkeys(what for look in looks for what, _ in _formed(look)))
+    return tuple(dict.fromkeys(what for view in views for what, _ in _key_like(view)))
 
 
-def _looks(text: str) -> tuple[str, ...]:
-    """Return the text without what nobody sees: as it is written, without tags, and as it is once it is rendered."""
+def _views(text: str) -> tuple[str, ...]:
+    """Return the text without what is invisible: as it is written, without tags, and as it is once it is rendered."""
     clean = _UNSEEN.sub("", text)
     readings = (_UNSEEN.sub("", each) for each in rendered.readings(clean))  # an entity may stand for what is not seen
     return tuple(dict.fromkeys((*readings, _TAG.sub("", clean))))
 
 
 def masked(text: str, secrets: Mapping[str, str] | None = None) -> str:
-    """Return a text with a mask in place of the secrets that stand in it; where one is in disguise, the mask alone."""
+    """Return a text with a mask in place of the secrets in it; where one is in disguise, the mask alone."""
     for value in sorted((secrets or {}).values(), key=len, reverse=True):
         text = text.replace(value, MASK)
-    for _, found in tuple(_formed(text)):
+    for _, found in tuple(_key_like(text)):
         text = text.replace(found, MASK)
     if in_text(text, secrets or {}):
         return MASK
     return text
 
 
-def _formed(text: str) -> Iterator[tuple[str, str]]:
+def _key_like(text: str) -> Iterator[tuple[str, str]]:
     """Yield the parts of a text that have the form of a key, each after what it is."""
     for what, pattern in _FORMS.items():
         for match in pattern.finditer(text):
@@ -150,7 +150,7 @@ def _disguises(value: str) -> Iterator[str]:
         yield _OTHER.sub("", coded.rstrip("=")[before + 1 if before else 0 : -2])
 
 
-def _texts(value: Json) -> Iterator[str]:
+def _texts(value: JsonValue) -> Iterator[str]:
     """Yield every text in a JSON value, keys too."""
     if isinstance(value, str):
         yield value

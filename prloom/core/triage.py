@@ -1,4 +1,4 @@
-"""Understand a triage agent's answer, and decide what becomes of the batch."""
+"""Parse a triage agent's answer, and decide what becomes of the batch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Thread, Todo
 from prloom.model.event import Event, Target
 from prloom.model.kinds import AgentVerdict
-from prloom.model.record import Json, Record
+from prloom.model.record import JsonValue, Record
 from prloom.model.state import OpenEvent
 
 OWNER = "triage"
@@ -50,7 +50,7 @@ class AnswerItem(Record, frozen=True):
 
 
 class NewTodo(Record, frozen=True):
-    """A change that the agent found to be asked for."""
+    """A change that events request, as the agent reports it."""
 
     title: str
     context: str = ""
@@ -77,11 +77,11 @@ class TriageResult:
     rebase_requested: bool = False
 
 
-def find(text: str) -> Json:
+def find_answer(text: str) -> JsonValue:
     """Return the last JSON object in the text that has `items`, or None; the text may have prose and fences around."""
     decoder = json.JSONDecoder()
     text = text[-LONGEST_ANSWER:]
-    found: Json = None
+    found: JsonValue = None
     end, work = 0, _MOST_WORK
     for start in deque((match.start() for match in _OBJECT.finditer(text)), maxlen=_MOST_TRIES):
         if start < end or work < 0:  # a part of the object before, or of a text that nobody can read
@@ -99,7 +99,7 @@ def find(text: str) -> Json:
     return found
 
 
-def read(value: Json, batch: tuple[str, ...]) -> TriageAnswer:
+def read_answer(value: JsonValue, batch: tuple[str, ...]) -> TriageAnswer:
     """Return what of an answer holds for a batch of event ids; one bad item does not spoil the others."""
     if not isinstance(value, dict) or not isinstance(value.get("items"), list):
         return TriageAnswer({}, (), rebase_requested=False, problems={"": "the answer has no list of items"})
@@ -107,20 +107,20 @@ def read(value: Json, batch: tuple[str, ...]) -> TriageAnswer:
     items: dict[str, AnswerItem] = {}
     for raw in value["items"]:
         _read_item(raw, batch, items, problems)
-    wanted = value.get("todos") or []
-    if not isinstance(wanted, list):
+    todo_values = value.get("todos") or []
+    if not isinstance(todo_values, list):
         problems.setdefault("", "todos is not a list")
-        wanted = []
-    todos = tuple(todo for raw in wanted if (todo := _todo(raw, batch, problems)) is not None)
-    asked = {event_id for todo in todos for event_id in todo.event_ids}
+        todo_values = []
+    todos = tuple(todo for raw in todo_values if (todo := _todo(raw, batch, problems)) is not None)
+    requesting = {event_id for todo in todos for event_id in todo.event_ids}
     for event_id, item in list(items.items()):
-        if item.verdict == "todo" and event_id not in asked:
+        if item.verdict == "todo" and event_id not in requesting:
             problems[event_id] = "the verdict is todo, but no TODO names the event"
             del items[event_id]
     return TriageAnswer(items, todos, rebase_requested=value.get("rebaseRequested") is True, problems=problems)
 
 
-def _read_item(raw: Json, batch: tuple[str, ...], items: dict[str, AnswerItem], problems: dict[str, str]) -> None:
+def _read_item(raw: JsonValue, batch: tuple[str, ...], items: dict[str, AnswerItem], problems: dict[str, str]) -> None:
     """Take in one item. Two that say different things of one event say nothing."""
     named = None
     if isinstance(raw, dict):
@@ -142,21 +142,21 @@ def _read_item(raw: Json, batch: tuple[str, ...], items: dict[str, AnswerItem], 
         problems.setdefault(event_id, problem)
 
 
-def _todo(raw: Json, batch: tuple[str, ...], problems: dict[str, str]) -> NewTodo | None:
+def _todo(raw: JsonValue, batch: tuple[str, ...], problems: dict[str, str]) -> NewTodo | None:
     try:
         todo = record.from_wire(NewTodo, raw)
     except msgspec.ValidationError as error:
         problems.setdefault("", f"a TODO cannot be read: {error}")
         return None
     title = " ".join(todo.title.split())
-    known = tuple(dict.fromkeys(event_id for event_id in todo.event_ids if event_id in batch))
-    if not known or not title:
+    named_events = tuple(dict.fromkeys(event_id for event_id in todo.event_ids if event_id in batch))
+    if not named_events or not title:
         problems.setdefault("", "a TODO has no title or names no event of the batch")
         return None
     context = todo.context.strip()
     if len(title) > bounds.TITLE:  # the whole of it is still what a worker reads
         context = f"{title}\n\n{context}".strip()
-    return NewTodo(bounds.title(title), context, known)
+    return NewTodo(bounds.title(title), context, named_events)
 
 
 def settle(
@@ -173,19 +173,19 @@ def settle(
 
     `rebase_open`: the plan has a TODO for a rebase that is not done.
     """
-    live = [event for event in batch if (e := opened.get(event.id)) is not None and e.state == "pending"]
+    open_events = [event for event in batch if (e := opened.get(event.id)) is not None and e.state == "pending"]
     changes, actions = [], []
     kept: set[str] = set()
-    for event in live:
+    for event in open_events:
         item = answer.items.get(event.id)
         if item is None:
             why = answer.problems.get(event.id) or answer.problems.get("") or "the answer does not mention the event"
-            changes.append(failed(opened[event.id], why, now=now, policy=policy, alone=len(batch) > 1))
+            changes.append(run_failed(opened[event.id], why, now=now, policy=policy, alone=len(batch) > 1))
             continue
         kept.add(event.id)
         changes.append(Change(event_id=event.id, verdict=item.verdict, state="triaged"))
         actions += reply(event, opened[event.id], item.reply, plan_target)
-    threads = {event.id: event.reply_to for event in live if event.id in kept and event.kind.threaded}
+    threads = {event.id: event.reply_to for event in open_events if event.id in kept and event.kind.threaded}
     todos = _todos(answer, kept, threads)
     if answer.rebase_requested:
         causes = _rebase_causes(answer, kept)
@@ -199,7 +199,7 @@ def settle(
 
 
 def _rebase_causes(answer: TriageAnswer, kept: set[str]) -> tuple[str, ...]:
-    """Return the settled events that asked for the rebase; the answer does not name them.
+    """Return the settled events that requested the rebase; the answer does not name them.
 
     It is those that nothing else would come of; or else those that ask for a change, or that were acknowledged.
     """
@@ -209,9 +209,9 @@ def _rebase_causes(answer: TriageAnswer, kept: set[str]) -> tuple[str, ...]:
         for verdict in ("todo", "acknowledged")
     }
     silent = [item for item in by_verdict["acknowledged"] if item.event_id not in named and not item.reply]
-    of_those_kept = tuple(item.event_id for item in silent if item.event_id in kept)
-    asked = by_verdict["todo"] or by_verdict["acknowledged"] or answer.items.values()
-    return of_those_kept or tuple(item.event_id for item in asked if item.event_id in kept)
+    silent_and_kept = tuple(item.event_id for item in silent if item.event_id in kept)
+    requesting = by_verdict["todo"] or by_verdict["acknowledged"] or answer.items.values()
+    return silent_and_kept or tuple(item.event_id for item in requesting if item.event_id in kept)
 
 
 def _with_rebase(
@@ -245,7 +245,7 @@ def _waiting(causes: tuple[str, ...], threads: Mapping[str, Target | None]) -> t
 
 
 def _todos(answer: TriageAnswer, kept: set[str], threads: Mapping[str, Target | None]) -> tuple[Todo, ...]:
-    """Return the TODOs of the events that were settled; an event that is tried again asks for its own next time."""
+    """Return the TODOs of the events that were settled; an event that is tried again requests its own next time."""
     todos = []
     for ordinal, todo in enumerate(answer.todos):
         causes = tuple(event_id for event_id in todo.event_ids if event_id in kept)
@@ -275,7 +275,7 @@ def _host(url: str | None) -> str | None:
         return None
 
 
-def failed(event: OpenEvent, reason: str, *, now: datetime, policy: Backoff, alone: bool) -> Change:
+def run_failed(event: OpenEvent, reason: str, *, now: datetime, policy: Backoff, alone: bool) -> Change:
     """Return the next try of an event that a run did not settle, or its parking after the last."""
     attempts = event.failures + 1
     wait = deferral.defer(

@@ -25,7 +25,7 @@ class Trusted:
 
 @dataclass(frozen=True)
 class Held:
-    """The text may not be read before somebody vouches for it."""
+    """The text may not be read before a person approves it."""
 
     reason: str
 
@@ -72,7 +72,7 @@ def rank(login: str, permission: str, policy: Policy) -> Trusted | Held:
 
 
 def named(login: str, logins: Iterable[str]) -> bool:
-    """Whether a login is among those that somebody wrote down; forges ignore the case of ASCII letters.
+    """Whether a login is among those that the operator listed; forges ignore the case of ASCII letters.
 
     Only of those: folding the case of all letters would take the Kelvin sign for a k, and one account for another.
     """

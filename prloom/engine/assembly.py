@@ -10,7 +10,7 @@ from pathlib import Path
 
 from prloom.config.models import BridgeSection, Config, CustomBridgeSection
 from prloom.core import naming
-from prloom.engine.adoption import adopt
+from prloom.engine.bus import plans
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.agents import AgentTriager
@@ -46,7 +46,7 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
     general = rules(config)
     loaded = load_bridges(root, config)
     fd_limit.allow_many()
-    board = PlanRegistry(adopt.locate(root, config), general, clock, disk=SHARED)
+    board = PlanRegistry(plans.locate(root, config.worktrees_dir), general, clock, disk=SHARED)
     return Dispatcher(
         board,
         plugin_set=plugin_set(root, config, environ),

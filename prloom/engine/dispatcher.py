@@ -13,19 +13,19 @@ from math import inf
 from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.file_watcher import FileWatcher
-from prloom.engine.health import Health
-from prloom.engine.operator import requests
-from prloom.engine.operator.control import Control
-from prloom.engine.plan import reconcile
+from prloom.engine.operator import control
+from prloom.engine.operator.control import RequestReader
+from prloom.engine.plan import admission, reconcile
 from prloom.engine.plan.dependencies import BackgroundTasks, BridgeAccess, DeliveryLimiter, PlanDependencies, Triager
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanRuntime, Rules
-from prloom.engine.plan_registry import GoneError, PlanRegistry
+from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling import network
 from prloom.engine.polling.network import Connect, Network
 from prloom.engine.polling.pollers import Pollers
+from prloom.engine.publisher import Health
 from prloom.engine.work_queue import WorkQueue
-from prloom.errors import PrloomError
+from prloom.errors import FolderRemovedError, PrloomError
 from prloom.extensions.bridges import LoadedBridges
 from prloom.model import record
 from prloom.storage import paths
@@ -62,7 +62,7 @@ class Dispatcher:
         state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
         self._network = Network(bridges, environ, clock, state, connect=connect)
         self._pollers = Pollers(bridges, state, board, self._network)
-        self._control = Control(board.local)
+        self._control = RequestReader(board.local)
         self._watcher: FileWatcher | None = None
         self._buses: Mapping[str, str] = {}
         self._horizon: datetime | None = None
@@ -71,7 +71,7 @@ class Dispatcher:
         self._bridge_access = BridgeAccess(
             bridges, self._pollers.context, self._network.secrets, self._pollers.look_up, DeliveryLimiter()
         )
-        self._ticked_at = self._looked_at = clock()
+        self._ticked_at = self._checked_at = clock()
         self._health = Health()
 
     # ---- the two ways to run
@@ -79,18 +79,18 @@ class Dispatcher:
     async def run(self, tick: timedelta) -> None:
         """Run until cancelled: a tick at least this often, and at once what is appended to a bus.
 
-        Raises GoneError where prloom's own folder was removed meanwhile.
+        Raises FolderRemovedError where prloom's own folder was removed meanwhile.
         """
         try:
             await self.plugin_set.start()
             self._health.begin(self.board.local)
             watcher = self._watcher = FileWatcher()
             async with asyncio.TaskGroup() as group:
-                notices = group.create_task(self._notice(watcher))
-                while self._tick_on():
-                    await self._until_the_next(tick)
-                notices.cancel()
-            self.board.beat()
+                watching = group.create_task(self._watch_files(watcher))
+                while self._run_tick():
+                    await self._work_until_next_tick(tick)
+                watching.cancel()
+            self.board.record_heartbeat()
         finally:
             await self._stop()
 
@@ -108,7 +108,7 @@ class Dispatcher:
             while self._tasks or self._queue:
                 if not self._queue:
                     await self._tasks.wait()
-                self._close_the_door()
+                self._bound_reading()
                 self._work_through(self._queue.drain())
                 await asyncio.sleep(0)
             self._publish()
@@ -121,15 +121,15 @@ class Dispatcher:
 
     def tick(self) -> None:
         """Do all that can be done now, and begin what takes time; costs the same however much history there is."""
-        for part in self._parts():
-            part()
+        for phase in self._phases():
+            phase()
 
-    def _parts(self) -> tuple[Callable[[], None], ...]:
+    def _phases(self) -> tuple[Callable[[], None], ...]:
         return (
-            self._look_at_the_clock,
-            self.board.beat,
-            self._take_up,
-            self._obey,
+            self._check_clock,
+            self.board.record_heartbeat,
+            self._update_plans,
+            self._run_requests,
             self._poll,
             self._work_through_all,
             self._publish,
@@ -151,9 +151,9 @@ class Dispatcher:
                     self._watcher.close()
                 self.board.close()
 
-    def _take_up(self) -> None:
+    def _update_plans(self) -> None:
         """Look for plans that were adopted or given up since the last tick."""
-        self.board.take_up(self._rules)
+        self.board.update(self._rules)
         self._drop_lost()
         if self._watcher is not None and self._watcher.wants(self.board.runtimes):
             self._buses = {f"{runtime.folders.local.path}/{paths.BUS}": runtime.id for runtime in self.board.all()}
@@ -161,48 +161,49 @@ class Dispatcher:
 
     def _drop_lost(self) -> None:
         """End what is at work on plans that are gone: it could write nothing any more."""
-        while self.board.lost:
-            self._tasks.cancel(self.board.lost.pop())
+        while self.board.closed:
+            self._tasks.cancel(self.board.closed.pop())
 
-    # ---- one tick's parts
+    # ---- the phases of a tick
 
-    def _tick_on(self) -> bool:
+    def _run_tick(self) -> bool:
         """Tick, and return whether to go on: whatever the disk says, the other parts are done and the next tick tries.
 
-        A trouble that stays is told once.
+        An error that stays is logged once.
         """
         self._queue.tick_wanted = False
         self._ticked_at = self.clock()
-        for part in self._parts():
+        for phase in self._phases():
             try:
-                self._health.bear(part)
-            except GoneError:
+                self._health.run(phase)
+            except FolderRemovedError:
                 return False
         if self._watcher is None:
             unwatched = None
         else:
-            unwatched = self._watcher.trouble
-        self._health.tell(self.clock() - self._ticked_at, self.board.unreported_error(), unwatched)
+            unwatched = self._watcher.problem
+        self._health.report(self.clock() - self._ticked_at, self.board.unreported_error(), unwatched)
         return True
 
-    def _look_at_the_clock(self) -> None:
+    def _check_clock(self) -> None:
         """See that nothing waits for longer than it was to because the clock was turned back."""
-        before, self._looked_at = self._looked_at, self.clock()
-        by = record.rolled_back_by(before, self._looked_at)
+        before, self._checked_at = self._checked_at, self.clock()
+        by = record.rolled_back_by(before, self._checked_at)
         if by:
             log.warning("the clock was turned back by %s; prloom adjusts the times, so that nothing waits longer", by)
             for each in (self.board, self._pollers, self.plugin_set):
                 each.shift(by)
 
-    def _obey(self) -> None:
+    def _run_requests(self) -> None:
         """Carry out what other commands ask for."""
-        if requests.run(self._control, self.board, self.bridges.acknowledgement):
+        take_in = partial(admission.take_in, sign=self.bridges.acknowledgement)
+        if control.carry_out_all(self._control, self.board, take_in):
             self.poll()
 
     def _poll(self) -> None:
         self._pollers.begin(partial(self._tasks.spawn, None), lambda plan_ids: self._queue.add(*plan_ids))
 
-    def _close_the_door(self) -> None:
+    def _bound_reading(self) -> None:
         """Once all bridges have been asked, take in what stands on the buses by now, and nothing that comes later."""
         if self._pollers:
             return
@@ -215,29 +216,29 @@ class Dispatcher:
                 self._queue.add(runtime.id)
 
     def _work_through_all(self) -> None:
-        for runtime in self.board.stirred:  # looked at just now
+        for runtime in self.board.ready:  # checked just now
             self._advance(runtime)
 
     def _work_through(self, plan_ids: Iterable[str]) -> None:
         """Work through plans once; where that has changed something, they are woken to be worked through again."""
         for plan_id in plan_ids:
-            runtime = self.board.look(plan_id)
+            runtime = self.board.check(plan_id)
             if runtime is not None:
                 self._advance(runtime)
         self._drop_lost()
 
     def _advance(self, runtime: PlanRuntime) -> None:
         since, stamp = self.clock(), self.board.idle_plans.stamp(runtime)
-        if reconcile.reconcile(runtime, self._roster(runtime), self.dependencies(agents=bool(runtime.id))):
+        if reconcile.reconcile(runtime, self._subscribers(runtime), self.dependencies(agents=bool(runtime.id))):
             self._queue.add(runtime.id)
         else:
             self.board.idle_plans.add(runtime, stamp, since)
 
-    def _roster(self, runtime: PlanRuntime) -> Subscribers:
+    def _subscribers(self, runtime: PlanRuntime) -> Subscribers:
         without = runtime.rules.config.plugins.disabled
         if runtime.id:
-            return self.plugin_set.roster(without)
-        return self.plugin_set.repository_roster()
+            return self.plugin_set.subscribers(without)
+        return self.plugin_set.repository_subscribers()
 
     def dependencies(self, *, agents: bool) -> PlanDependencies:
         """Return what the work on a plan uses."""
@@ -252,7 +253,7 @@ class Dispatcher:
 
     # ---- work beside everything else
 
-    async def _until_the_next(self, tick: timedelta) -> None:
+    async def _work_until_next_tick(self, tick: timedelta) -> None:
         """Work through the plans that are woken until the time of the next tick has come, or somebody asks for one."""
         loop = asyncio.get_running_loop()
         end = loop.time() + tick.total_seconds()
@@ -260,17 +261,17 @@ class Dispatcher:
             if self._queue:
                 self._work_through(self._queue.drain())
                 await asyncio.sleep(0)
-            elif not await self._queue.wait(end, self._next):
+            elif not await self._queue.wait(end, self._seconds_until_due):
                 return
 
-    def _next(self) -> float:
+    def _seconds_until_due(self) -> float:
         """Return how many seconds it is until something is due; what was due when the last tick began is at work."""
         since = self._ticked_at
         polls = (time.timestamp() for time in self._pollers.next_times() if time > since)
         ahead = min((*polls, *self.board.next_times(since)), default=inf)
         return max(ahead - self.clock().timestamp(), 0)
 
-    async def _notice(self, watcher: FileWatcher) -> None:
+    async def _watch_files(self, watcher: FileWatcher) -> None:
         """Hear of what others append. A notice is a hint: where none can be had, the ticks find everything."""
         try:
             async for folder, name in watcher.changes():

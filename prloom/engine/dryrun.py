@@ -20,7 +20,6 @@ from prloom.config.models import Config
 from prloom.core import hook_results
 from prloom.core.dispatch import RunTriage
 from prloom.engine import assembly
-from prloom.engine.adoption import adopt
 from prloom.engine.bus import entries, plans
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.bus.worktree_guard import WorktreeGuard
@@ -47,7 +46,7 @@ async def decisions(
     root: Path, config: Config, *, environ: Mapping[str, str] = os.environ, clock: Clock = assembly.now
 ) -> tuple[str, ...]:
     """Return what one full tick would decide now, a line for each event, action and TODO."""
-    where = adopt.locate(root, config)
+    where = plans.locate(root, config.worktrees_dir)
     with tempfile.TemporaryDirectory(prefix="prloom-dry-run-") as scratch:
         copied, refused = await asyncio.to_thread(_copy, where, Path(scratch))
         ids = (REPOSITORY, *plans.ids(copied))

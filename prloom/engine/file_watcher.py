@@ -1,4 +1,4 @@
-"""Notice at once that another program appended to a bus. A notice is a hint: the tick is the truth."""
+"""Watch the buses for what other programs append. A change is a hint: each tick checks everything anyway."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-AGAIN = 60.0
-"""Seconds after which a watch that the system refused is asked for again."""
+RETRY_AFTER = 60.0
+"""Seconds after which a watch that the system refused is requested again."""
 
-_LOOKS = 60
-"""After so many ticks, the folders are looked at whether something told of a change or not."""
+_CHECK_AFTER = 60
+"""After so many ticks, the folders are checked whether a change was reported or not."""
 
-_MORE = "raise fs.inotify.max_user_instances (`sysctl`)"
+_REMEDY = "raise fs.inotify.max_user_instances (`sysctl`)"
 
-Identity = tuple[int, int]
-"""What tells a folder from another one that has come into its place."""
+FolderId = tuple[int, int]
+"""The device and the number of a folder, by which it differs from another one of its name."""
 
 
 class FileWatcher:
     """Watches folders with one inotify instance (a user has 128 of them); elsewhere than on Linux it stays silent.
 
-    `trouble` says why there is none for now; it is asked for `again` after so many seconds.
+    `problem` says why there is none for now; it is requested again `retry_after` so many seconds.
     """
 
-    def __init__(self, *, again: float = AGAIN) -> None:
-        self.trouble: str | None = None
-        self._again = again
-        self._inotify: Inotify | None = self._ask()
-        self._watches: dict[str, tuple[Identity, Watch]] = {}
+    def __init__(self, *, retry_after: float = RETRY_AFTER) -> None:
+        self.problem: str | None = None
+        self._retry_after = retry_after
+        self._inotify: Inotify | None = self._open()
+        self._watches: dict[str, tuple[FolderId, Watch]] = {}
         self._followed: tuple[object, ...] | None = None
-        self._looks = 0
+        self._unchecked = 0
 
     def wants(self, followed: Iterable[object]) -> bool:
         """Whether to name the folders again: others are followed now, a watch was lost, or it is time to make sure."""
         now = tuple(followed)
-        self._looks += 1
-        if now == self._followed and self._looks < _LOOKS:
+        self._unchecked += 1
+        if now == self._followed and self._unchecked < _CHECK_AFTER:
             return False
-        self._followed, self._looks = now, 0
+        self._followed, self._unchecked = now, 0
         return self._inotify is not None
 
     def follow(self, folders: Iterable[str | Path]) -> None:
@@ -56,9 +56,9 @@ class FileWatcher:
         if self._inotify is None:
             return
         named = [os.fspath(folder) for folder in folders]  # hundreds, and a Path costs more than the look at it
-        wanted = {folder: identity for folder in named if (identity := _identity(folder)) is not None}
-        for folder, (identity, _) in list(self._watches.items()):
-            if wanted.get(folder) != identity:
+        wanted = {folder: folder_id for folder in named if (folder_id := _folder_id(folder)) is not None}
+        for folder, (folder_id, _) in list(self._watches.items()):
+            if wanted.get(folder) != folder_id:
                 self._drop(folder)
         for folder in wanted.keys() - self._watches.keys():
             self._add(folder, wanted[folder])
@@ -66,8 +66,8 @@ class FileWatcher:
     async def changes(self) -> AsyncIterator[tuple[Path | None, str]]:
         """Yield the folder and the file name of each change, for ever; None where there were too many to be told."""
         while self._inotify is None:
-            await asyncio.sleep(self._again)
-            self._inotify, self._followed = self._ask(), None
+            await asyncio.sleep(self._retry_after)
+            self._inotify, self._followed = self._open(), None
         from asyncinotify import Mask  # noqa: PLC0415 - Linux only
 
         async for event in self._inotify:
@@ -84,7 +84,7 @@ class FileWatcher:
         if self._inotify is not None:
             self._inotify.close()
 
-    def _ask(self) -> Inotify | None:
+    def _open(self) -> Inotify | None:
         if sys.platform != "linux":
             return None
         from asyncinotify import Inotify  # noqa: PLC0415 - Linux only
@@ -92,17 +92,17 @@ class FileWatcher:
         try:
             made = Inotify()
         except OSError as error:
-            if self.trouble is None:
+            if self.problem is None:
                 log.warning("files cannot be watched (%s); prloom checks them at every tick", error)
             reason = error.strerror or str(error)
-            self.trouble = (
-                f"files cannot be watched ({reason}), so prloom sees new events only at the next tick; {_MORE}"
+            self.problem = (
+                f"files cannot be watched ({reason}), so prloom sees new events only at the next tick; {_REMEDY}"
             )
             return None
-        self.trouble = None
+        self.problem = None
         return made
 
-    def _add(self, folder: str, identity: Identity) -> None:
+    def _add(self, folder: str, folder_id: FolderId) -> None:
         from asyncinotify import Mask  # noqa: PLC0415 - Linux only
 
         assert self._inotify is not None  # noqa: S101 - the caller has looked
@@ -111,7 +111,7 @@ class FileWatcher:
         except OSError as error:
             log.info("%s cannot be watched (%s); prloom checks it at every tick", folder, error)
         else:
-            self._watches[folder] = identity, watch
+            self._watches[folder] = folder_id, watch
 
     def _drop(self, folder: str) -> None:
         _, watch = self._watches.pop(folder)
@@ -122,7 +122,7 @@ class FileWatcher:
             log.debug("%s: %s", folder, error)
 
 
-def _identity(folder: str) -> Identity | None:
+def _folder_id(folder: str) -> FolderId | None:
     try:
         found = os.stat(folder)  # noqa: PTH116 - a text, see `follow`
     except OSError:

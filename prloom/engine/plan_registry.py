@@ -1,4 +1,4 @@
-"""All that one repository has open: its plans' desks, its own bus, and what the dispatcher tells others of itself."""
+"""Open and close the plans of a repository and its own bus, and publish what the dispatcher does."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 from prloom import errors
 from prloom.core.activity import RunningWork
-from prloom.engine.bus import history, plans
+from prloom.engine.bus import plans, plugin_stores
 from prloom.engine.bus.adopted import AdoptedPlans
 from prloom.engine.bus.event_store import ROTATE_AT, Clock
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.stores import PluginStores
+from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.idle_plans import IdlePlans
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, Rules, is_triaging, rules
-from prloom.engine.publisher import Publisher, Told
-from prloom.errors import ConfigError, PrloomError, StorageError
+from prloom.engine.publisher import Publisher, Status
+from prloom.errors import ConfigError, FolderRemovedError, PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
 from prloom.storage import fd_limit, paths, quarantine
@@ -34,16 +34,12 @@ REPOSITORY = ""
 """The id under which the repository-wide bus stands among the plans."""
 
 
-class GoneError(PrloomError):
-    """The folder in which the dispatcher keeps its own files was removed beneath it."""
-
-
 class PlanRegistry:
-    """The desks of a repository. Opening it takes the repository's lock; a second dispatcher is told who has it.
+    """The open plans of a repository. Opening it takes the repository's lock, which a second dispatcher cannot have.
 
-    `stirred` are the desks that there may be something to do at, as far as the last `take_up` has seen. `unreadable`
-    says of each plan that has no desk why not, and `lost` are the desks of plans that were given up: what is at work on
-    them is to be ended. `plugins` are the keys of the plugins.
+    `ready` are the plans in which there may be something to do, as of the last `update`. `unreadable` says why a plan
+    is not open. `closed` are the runtimes of plans that are gone, whose tasks are to be ended. `plugins` are the keys
+    of the plugins.
     """
 
     def __init__(
@@ -60,9 +56,9 @@ class PlanRegistry:
         self.clock = clock
         self.runtimes: dict[str, PlanRuntime] = {}
         self.unreadable: dict[str, str] = {}
-        self.lost: list[PlanRuntime] = []
+        self.closed: list[PlanRuntime] = []
         self.plugins: Sequence[str] = ()
-        self.stirred: tuple[PlanRuntime, ...] = ()
+        self.ready: tuple[PlanRuntime, ...] = ()
         self.idle_plans = IdlePlans()
         self._listing = plans.PlanListing(repository)
         self._present: tuple[str, ...] = ()
@@ -77,49 +73,49 @@ class PlanRegistry:
         self._lock.acquire()
         try:
             quarantine.tidy(self.local, (paths.PLUGIN_STATE_GLOBAL,), (paths.ADOPTED,))
-            everywhere = partial(history.everywhere, repository, self._guard)
+            everywhere = partial(plugin_stores.global_writes, repository, self._guard)
             self._shared = PluginStores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
             plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
-            self.repository = self._desk(plan, self.local, general)
+            self.repository = self._runtime(plan, self.local, general)
             self._publisher = Publisher(self.local.make_sub(paths.BUS, paths.BUS_STATE))
         except BaseException:
             self._lock.release()
             raise
 
     def all(self) -> Iterator[PlanRuntime]:
-        """Yield the plans' desks and the repository's own."""
+        """Yield the plans, and the repository as a whole."""
         yield from self.runtimes.values()
         yield self.repository
 
-    def take_up(self, general: Rules) -> None:
-        """Open the desks of new plans and let go of those of plans that are gone; one that cannot be opened waits."""
+    def update(self, general: Rules) -> None:
+        """Open new plans and close those that are gone; one that cannot be opened is tried again."""
         present = self._list()
         if present != self._present:
             for plan_id in self.runtimes.keys() - set(present):
-                self._let_go(plan_id)
+                self._close(plan_id)
             self.unreadable = {plan_id: why for plan_id, why in self.unreadable.items() if plan_id in present}
             self._present = present
-        stirring = self.idle_plans.changed((REPOSITORY, *self.runtimes), self.clock())
-        stirred = [self.look(plan_id) for plan_id in sorted(stirring)]  # git is not asked about those at rest
+        changed = self.idle_plans.changed((REPOSITORY, *self.runtimes), self.clock())
+        ready = [self.check(plan_id) for plan_id in sorted(changed)]  # git is not asked about those at rest
         if len(self.runtimes) < len(present):
             missing = [plan_id for plan_id in present if plan_id not in self.runtimes]
             for plan_id in missing:
-                self._take_up(plan_id, general)
-            stirred += map(self.runtimes.get, missing)
-        self.stirred = tuple(runtime for runtime in stirred if runtime is not None)
+                self._try_to_open(plan_id, general)
+            ready += map(self.runtimes.get, missing)
+        self.ready = tuple(runtime for runtime in ready if runtime is not None)
         self._shared.settle()
 
-    def look_at_all(self) -> None:
+    def check_all(self) -> None:
         """Look at every plan, before something is done to all of them."""
         for plan_id in tuple(self.runtimes):
-            self.look(plan_id)
+            self.check(plan_id)
 
     def next_times(self, since: datetime) -> Iterator[float]:
         """Yield when something of each plan is due first after a time, in seconds since the epoch."""
         return self.idle_plans.next_times((*self.all(),), since)
 
-    def look(self, plan_id: str) -> PlanRuntime | None:
-        """Return a plan's desk if its folder is still what was opened, and its commit brings nothing into it."""
+    def check(self, plan_id: str) -> PlanRuntime | None:
+        """Return a plan if its folder is still what was opened, and its commit brings nothing into it."""
         if plan_id == REPOSITORY:
             return self.repository
         runtime = self.runtimes.get(plan_id)
@@ -132,18 +128,18 @@ class PlanRegistry:
             return runtime
         if problem is None and runtime.folders.unchanged():
             return runtime
-        self._let_go(plan_id)
+        self._close(plan_id)
         return None
 
-    def beat(self) -> None:
-        """Tell that the dispatcher is alive and ticking; raises GoneError where its own folder was removed."""
+    def record_heartbeat(self) -> None:
+        """Tell that the dispatcher is alive and ticking; raises FolderRemovedError where its own folder was removed."""
         if self.local.gone():
-            raise GoneError(f"{self.local.path} was removed while prloom ran; start prloom again")
+            raise FolderRemovedError(f"{self.local.path} was removed while prloom ran; start prloom again")
         self._lock.touch()
 
     def unreported_error(self) -> str | None:
         """Return an error that could not be written to its plan's state, if there is one."""
-        unreported = (runtime.unreported_error for runtime in self.stirred)
+        unreported = (runtime.unreported_error for runtime in self.ready)
         return next((error for error in unreported if error is not None), None)
 
     def shift(self, by: timedelta) -> None:
@@ -152,17 +148,17 @@ class PlanRegistry:
         for runtime in self.all():
             runtime.failure.shift(by)
 
-    def publish(self, plugins: Told, bridges: Told, now: datetime) -> None:
+    def publish(self, plugins: Status, bridges: Status, now: datetime) -> None:
         """Tell `prloom status` of the plugins, the bridges and the plans that could not be opened, where that is new.
 
         A file that cannot be written keeps no other from being written. Raises StorageError, which names each of them.
         """
         try:
             self._publisher.publish(
-                self._work(), plugins, bridges, {**self.unreadable, **self._own_trouble()}, record.iso(now)
+                self._work(), plugins, bridges, {**self.unreadable, **self._own_error()}, record.iso(now)
             )
         finally:
-            self._adopted.note(self.stirred, now)
+            self._adopted.note(self.ready, now)
 
     def read_plan(self, plan_id: str) -> str:
         """Return the text of a plan; raises PrloomError where there is none of that id."""
@@ -195,7 +191,7 @@ class PlanRegistry:
         self.unreadable.pop(REPOSITORY, None)
         return present
 
-    def _take_up(self, plan_id: str, general: Rules) -> None:
+    def _try_to_open(self, plan_id: str, general: Rules) -> None:
         try:
             self.runtimes[plan_id] = self._open(plan_id, general)
             log.info("plan %s was opened", plan_id)
@@ -212,12 +208,12 @@ class PlanRegistry:
             log.warning("%s cannot be worked on: %s", f"plan {plan_id}" if plan_id else "the repository", error)
         self.unreadable[plan_id] = error
 
-    def _let_go(self, plan_id: str) -> None:
+    def _close(self, plan_id: str) -> None:
         runtime = self.runtimes.pop(plan_id)
         self.idle_plans.drop(plan_id)
         log.warning("plan %s was closed", plan_id)
         runtime.close()
-        self.lost.append(runtime)
+        self.closed.append(runtime)
 
     def _open(self, plan_id: str, general: Rules) -> PlanRuntime:
         worktree = self.paths.worktree(plan_id)
@@ -234,16 +230,16 @@ class PlanRegistry:
             raise PrloomError(
                 f"{local.where(paths.PLAN_STATE)} belongs to plan {plan.id!r}; adopt its branch or pull request again"
             )
-        return self._desk(plan, local, _for_preset(plan, general))
+        return self._runtime(plan, local, _for_preset(plan, general))
 
-    def _desk(self, plan: Plan, local: SafeDir, of: Rules) -> PlanRuntime:
+    def _runtime(self, plan: Plan, local: SafeDir, of: Rules) -> PlanRuntime:
         if plan.id:
             worktree = self.paths.worktree(plan.id)
         else:
             worktree = self.paths.root
         return PlanRuntime(
             plan,
-            PlanFolders(self.paths.root, worktree, local),
+            PlanFolders(self.paths.root, worktree, local, runs=worktree.joinpath(*paths.LOCAL, paths.RUNS)),
             shared=self._shared,
             issued=IssuedPosts(self.local, plan, self.clock, self.plugins),
             rules=of,
@@ -257,10 +253,10 @@ class PlanRegistry:
         hooks = tuple(hook for runtime in at_work for hook in runtime.in_flight.hooks)
         queued = [runtime for runtime in at_work if runtime.in_flight.agent_queued]
         waiting = tuple(runtime.id for runtime in queued if not is_triaging(runtime.event_store.state))
-        told: Mapping[str, Any] = record.to_wire(RunningWork(hooks=hooks, waiting=waiting))
-        return told
+        work: Mapping[str, Any] = record.to_wire(RunningWork(hooks=hooks, waiting=waiting))
+        return work
 
-    def _own_trouble(self) -> Mapping[str, str]:
+    def _own_error(self) -> Mapping[str, str]:
         error = self.repository.plan.last_error
         if error is None:
             return {}

@@ -106,9 +106,9 @@ class Exchange:
         replies = self.store.read(MessageFilter(replies_to=message_id, limit=1))
         return next(iter(replies), None)
 
-    def wait_for(self, look: Callable[[], T | None], *, patience: timedelta | None = None) -> T | None:
-        """Return the first thing that `look` finds, waiting for it; None where there was none in time."""
-        with closing(self._steps(look, patience=patience)) as steps:
+    def wait_for(self, find: Callable[[], T | None], *, patience: timedelta | None = None) -> T | None:
+        """Return the first value of `find` that is not None, waiting for it; None where there was none in time."""
+        with closing(self._steps(find, patience=patience)) as steps:
             return next(notifier.block(steps), None)
 
     # ---- reading
@@ -222,6 +222,6 @@ class Exchange:
         self.close()
 
     def _steps(
-        self, look: Callable[[], T | None], *, topics: Sequence[str] = (), patience: timedelta | None = None
+        self, find: Callable[[], T | None], *, topics: Sequence[str] = (), patience: timedelta | None = None
     ) -> Steps[T]:
-        return notifier.poll(self.store, look, topics=topics, patience=patience)
+        return notifier.poll(self.store, find, topics=topics, patience=patience)

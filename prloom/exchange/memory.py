@@ -1,6 +1,6 @@
 """A store in the memory of this process: for tests, and to show in few lines what a store does."""
 
-# ruff: noqa: D102 (what each method does is said in the protocol)
+# ruff: noqa: D102 (the protocol describes each method)
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listen, look, wait: the loop of everything that waits for the exchange, and listeners within one process."""
+"""Listen, look, wait: the one loop of everything that waits for the exchange, and listeners within one process."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ Steps: TypeAlias = Generator[T | Wait, None, None]
 
 def poll(
     store: ExchangeStore,
-    look: Callable[[], T | None],
+    find: Callable[[], T | None],
     *,
     topics: Sequence[str] = (),
     patience: timedelta | None = None,
 ) -> Steps[T]:
-    """Yield what `look` finds, as it comes, and a `Wait` whenever it finds nothing.
+    """Yield what `find` returns, as it comes, and a `Wait` whenever that is None.
 
     It ends when nothing was found for as long as `patience`; without one it never does. `topics` are those whose
-    delayed messages end a wait. It listens before it looks, so that nothing is missed that comes in between.
+    delayed messages end a wait. It listens first, so that it misses nothing that comes in between.
     """
     with closing(store.listen()) as listener:
         deadline = _deadline(patience)
         while True:
-            found = look()
+            found = find()
             if found is not None:
                 yield found
                 deadline = _deadline(patience)

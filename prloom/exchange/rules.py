@@ -1,4 +1,4 @@
-"""Decide what becomes of a message when its claim ends, and how a conversation stands."""
+"""Decide what becomes of a message when its claim ends, and a conversation's outcome."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RETRIES = Backoff(initial=timedelta(seconds=1), maximum=timedelta(minutes=5))
 
 @dataclass(frozen=True)
 class Verdict:
-    """What settling a claim makes: the claim's status, the message's new standing, and the reply to publish."""
+    """What settling a claim makes: the claim's status, the message's new delivery, and the reply to publish."""
 
     status: ClaimStatus
     error: str | None
@@ -46,7 +46,7 @@ class Verdict:
 
 
 def settled(settlement: Settlement, delivery: Delivery, now: datetime, policy: Backoff) -> Verdict:
-    """Return what a worker's word about its claim makes of it and of the message."""
+    """Return what a settlement makes of the claim and of the message."""
     topic = delivery.topic
     match settlement:
         case Completed():
@@ -102,7 +102,7 @@ def cancelled(delivery: Delivery, now: datetime, reason: str) -> Verdict:
 
 
 def claimed(delivery: Delivery, max_attempts: int) -> Delivery:
-    """Return how a message stands that a worker takes; the first worker's limit holds where the publisher set none."""
+    """Return the delivery of a claimed message; the first worker's limit counts where the publisher set none."""
     return msgspec.structs.replace(
         delivery,
         state="leased",
@@ -113,12 +113,12 @@ def claimed(delivery: Delivery, max_attempts: int) -> Delivery:
 
 
 def retried(delivery: Delivery) -> Delivery:
-    """Return how a message stands that is to be worked on again, with all its attempts before it."""
+    """Return the delivery of a message that is to be worked on again, with all its attempts left."""
     return msgspec.structs.replace(delivery, state="ready", ending=None, ended_at=None, available_at=None, attempts=0)
 
 
 def same(claim: Claim, settlement: Settlement) -> bool:
-    """Whether a claim that is over was settled in this very way, so that settling it again is a repeated word."""
+    """Whether a claim that is over was settled in this very way, so that this is the same call again."""
     match settlement:
         case Completed():
             return claim.status == "completed"
@@ -141,7 +141,7 @@ _WORST_FIRST: tuple[tuple[Ending, Outcome], ...] = (
 
 
 def outcome(entries: Iterable[MessageEntry], worked: AbstractSet[str]) -> Outcome:
-    """Return how a conversation stands; `worked` are the topics for which there ever was a worker.
+    """Return the outcome of a conversation; `worked` are the topics for which there ever was a worker.
 
     It is pending while something in it remains to be worked on. The endings that count are those whose reply was not
     worked on in turn; of several the worst one: dead, timed out, failed, cancelled, completed.
@@ -149,13 +149,13 @@ def outcome(entries: Iterable[MessageEntry], worked: AbstractSet[str]) -> Outcom
     endings: dict[str, Ending] = {}
     answered: dict[str | None, bool] = {}
     for entry in entries:
-        standing = entry.delivery
-        if standing.ending is not None:
-            endings[entry.message.id] = standing.ending
+        delivery = entry.delivery
+        if delivery.ending is not None:
+            endings[entry.message.id] = delivery.ending
         elif _is_work(entry, worked):
             return "pending"
-        if standing.reply:  # the latest one counts: before a retry there may have been another
-            answered[entry.message.parent_id] = standing.ending is not None
+        if delivery.reply:  # the latest one counts: before a retry there may have been another
+            answered[entry.message.parent_id] = delivery.ending is not None
     counted = {ending for message_id, ending in endings.items() if not answered.get(message_id)}
     return next((name for ending, name in _WORST_FIRST if ending in counted), "success" if counted else "pending")
 

@@ -50,7 +50,7 @@ def _server(url: str) -> ExchangeStore:
 def _in_repository(start: Path) -> Path:
     """Return the path of the repository's exchange, and create its folder; raises StoreError for a symbolic link."""
     # The only thing that the exchange needs of prloom: without a name, the repository's exchange is where prloom is.
-    from prloom.errors import WorkspaceError  # noqa: PLC0415 (whoever names an exchange needs neither)
+    from prloom.errors import WorkspaceError  # noqa: PLC0415 (a program that names its exchange needs neither)
     from prloom.workspace import root  # noqa: PLC0415
 
     try:

@@ -58,7 +58,7 @@ class PluginLog:
         if self._lines > MOST_LINES:
             self._dropped += 1
         else:
-            self._log.log(level, "plugin %s: %s", self._key, naming.shown(line, LONGEST_LINE))
+            self._log.log(level, "plugin %s: %s", self._key, naming.printable(line, LONGEST_LINE))
 
 
 class LineCutter:

@@ -37,7 +37,7 @@ class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What the projection keeps of an event that came in: where its line is, and enough to list it.
 
     `written_at` is when its text got the form that it has; an edit is younger than the comment. `acknowledgement` is
-    the sign that its author gets if the event is let in; only a held one has yet to get it. A `notice` tells that
+    the sign that its author gets if the event is approved; only a held one has yet to get it. A `notice` tells that
     something happened, and needs no answer.
     """
 
@@ -55,8 +55,8 @@ class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
 class Change(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What became of one event: its state from now on, and the verdict and reason that put it there.
 
-    `intake` is present in the first change of an event. `plugin` names whose turn is over where the event passes on.
-    `alone` asks that the event is triaged in a run of its own from now on.
+    `intake` is present in the first change of an event. `plugin` names the plugin that is done with the event where it
+    passes on. `alone` says that the event is triaged in a run of its own from now on.
     """
 
     event_id: str
@@ -80,14 +80,14 @@ class StateWrite(Record, frozen=True, kw_only=True):
 
 
 class Thread(Record, frozen=True):
-    """A conversation that is to be resolved when the TODOs that its event asked for are done."""
+    """A conversation that is to be resolved when the TODOs that its event requested are done."""
 
     event_id: str
     target: Target
 
 
 class Todo(Record, frozen=True, kw_only=True):
-    """A change that somebody asked for, with what a worker needs to know; a `rebase` is that of the whole branch."""
+    """A change that a comment requests, with what a worker needs to know; a `rebase` is that of the whole branch."""
 
     id: str
     title: str
@@ -107,7 +107,7 @@ class PlanText(Record, frozen=True, kw_only=True):
 class DeliveryChange(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What became of one attempt to deliver an action; `queued` revives one that had failed.
 
-    `dropped` ends one that nobody waits for any more: no alarm, and no more tries. `commit` is the commit that the
+    `dropped` ends one that is not needed any more: no alarm, and no more tries. `commit` is the commit that the
     attempt was about, where the action names none: later attempts are about the same one.
     """
 
@@ -128,7 +128,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     `seq` counts the decisions of one bus without gaps. `stage` is the step of an event's life that decided, `by` who.
     `courtesies` are those of its actions that only acknowledge: everything else goes before them, and their failure is
-    nobody's trouble. `cursor` is how far `events.jsonl` is read once this decision stands, `fingerprint` a checksum of
+    not reported. `cursor` is how far `events.jsonl` is read once this decision is applied, `fingerprint` a checksum of
     what was read there, and `rereading` how far a file that took another's place is to be read again. `plan_status` is
     what the plan is from now on. A `snapshot` opens a new segment of the log: the whole state, so that nothing older is
     needed to rebuild it.

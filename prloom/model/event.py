@@ -81,7 +81,7 @@ class Event(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def spoken(self) -> bool:
-        """Whether the body is somebody's own words, and not a log or a report."""
+        """Whether the body is a person's own words, and not a log or a report."""
         return self.kind.speech
 
     @property
@@ -91,12 +91,12 @@ class Event(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def notice(self) -> bool:
-        """Whether the event only tells that something happened: nobody's words, and nobody who waits for an answer."""
+        """Whether the event only reports that something happened: it has no author's words, and needs no answer."""
         return self.author is None and self.kind.notice and not self.body.strip()
 
     @property
     def deletes(self) -> str | None:
-        """The id of the event whose comment was deleted, if it is that what this one tells."""
+        """The id of the event whose comment was deleted, if that is what this event reports."""
         if self.type == kinds.DELETED and self.notice:
             return self.supersedes
         return None
@@ -113,7 +113,7 @@ class Event(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def digest(event: Event) -> str:
-    """Return the fingerprint of the text that a person vouches for: title and body, to the letter."""
+    """Return the fingerprint of the text that a person approves: title and body, to the letter."""
     text = f"{len(event.title)}\0{event.title}{event.body}"  # the length says where the body begins
     return _sha256()(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

@@ -24,7 +24,7 @@ class Limits(Record, frozen=True, kw_only=True):
 class HookCall(Record, frozen=True, kw_only=True):
     """Everything a hook may see. `state` and `global_state` are the plugin's two stores as they stood at the call.
 
-    `vouched` names the events whose author is not trusted: a person vouched for their text, and for no more. `head` is
+    `vouched` names the events whose author is not trusted: a person approved their text, and no more. `head` is
     the commit at the head of the pull request, as far as its bridge knew at the call.
     """
 

@@ -35,7 +35,7 @@ class Kind(NamedTuple):
 
     `speech`: the body is a person's own words, and not a log or a report. `commands`: the words may be a command.
     `threaded`: the event stands in a conversation of its own, which can be resolved. `notice`: without an author and a
-    body, the event tells only that something happened, and needs no answer. `plan_status`: what the plan is from then
+    body, the event reports only that something happened, and needs no answer. `plan_status`: what the plan is from then
     on.
     """
 
@@ -70,7 +70,7 @@ KINDS: Mapping[str, Kind] = {
 """The types of events that prloom's own bridges report."""
 
 NOTICES = tuple(name for name, kind in KINDS.items() if kind.notice)
-"""Types of events that, without an author and a body, tell only that something happened: they need no answer."""
+"""Types of events that, without an author and a body, report only that something happened: they need no answer."""
 
 _SPEECH = ("comment", "discussion", "feedback", "message", "note", "reply", "review")
 """Last words in the names of other types that are a person's own words, such as `mr_comment`."""

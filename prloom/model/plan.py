@@ -6,7 +6,7 @@ from prloom.model.record import Record
 
 
 class Plan(Record, frozen=True, kw_only=True):
-    """What `state.json` holds. `blocked` says that nothing is done for it until `last_error` is mended."""
+    """What `state.json` holds. `blocked` says that nothing is done for it until `last_error` is fixed."""
 
     id: str
     branch: str

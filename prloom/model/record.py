@@ -15,13 +15,16 @@ from msgspec.structs import fields as fields_of
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, or lists and string-keyed mappings of these."""
 
+JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+"""The same for code that takes JSON from outside apart: mypy checks that it looks before it reads."""
+
 R = TypeVar("R", bound="Record")
 T = TypeVar("T")
 
 # When msgspec (0.22) first meets a kind it works out how to read it, and two threads that do so at once end the process
 # by a segmentation fault. So the first reading of a kind is one at a time.
-_known: set[type] = set()
-_getting_to_know = threading.Lock()
+_converted: set[type] = set()
+_first_conversion = threading.Lock()
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
@@ -50,9 +53,9 @@ def _twin(kind: type[Record]) -> tuple[type[msgspec.Struct], Callable[[Record], 
 
     msgspec leaves out all that is as its default says, or nothing; so for the others the default is what nothing is.
     """
-    fields, nothing = fields_of(kind), object()
-    told = [(field.encode_name, Any, None if field.default is None else nothing) for field in fields]
-    twin = msgspec.defstruct(kind.__name__, told, omit_defaults=True, gc=False)
+    fields, no_default = fields_of(kind), object()
+    field_specs = [(field.encode_name, Any, None if field.default is None else no_default) for field in fields]
+    twin = msgspec.defstruct(kind.__name__, field_specs, omit_defaults=True, gc=False)
     return twin, _getter([field.name for field in fields])
 
 
@@ -64,24 +67,24 @@ def _getter(names: Sequence[str]) -> Callable[[Record], Iterable[Json]]:
 
 def from_wire(kind: type[R], value: Json) -> R:
     """Return the value as a record of this kind; raises msgspec.ValidationError, whose text names the field."""
-    if kind in _known:
+    if kind in _converted:
         return msgspec.convert(value, kind)
-    with _getting_to_know:
+    with _first_conversion:
         try:
             return msgspec.convert(value, kind)
         finally:
-            _known.add(kind)
+            _converted.add(kind)
 
 
 def decode(kind: type[T], content: bytes) -> T:
-    """Return the value of this kind that JSON tells; raises msgspec.ValidationError or msgspec.DecodeError."""
-    if kind in _known:
+    """Return the value of this kind that JSON holds; raises msgspec.ValidationError or msgspec.DecodeError."""
+    if kind in _converted:
         return msgspec.json.decode(content, type=kind)
-    with _getting_to_know:
+    with _first_conversion:
         try:
             return msgspec.json.decode(content, type=kind)
         finally:
-            _known.add(kind)
+            _converted.add(kind)
 
 
 def without(mapping: Mapping[str, Any], *keys: str) -> dict[str, Any]:
@@ -110,7 +113,7 @@ def clock_rolled_back(written: str | None, now: datetime) -> bool:
     """Whether a time that was `now` once is yet to come by the clock.
 
     Then what is left of a wait that was named at that time is not known. It is over: early by less than the wait, and
-    once, for whoever waits anew does so by the new clock.
+    once, for a new wait counts by the new clock.
     """
     # Times on disk are all of one form, so that they sort as texts.
     return written is not None and written > iso(now + SLACK)

@@ -1,4 +1,4 @@
-"""Where every open event of one plan stands: the projection of its decision log."""
+"""The projection of a decision log: every open event, queued action and TODO of one plan, and how far it is read."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from prloom.model.record import Record
 class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     """An event that is not done. Its text stays in the journal, at `position`.
 
-    `since` is when it took its state, `first_deferred_at` when it was first put off by anybody, which bounds the whole
-    wait, `deferred_at` when its latest wait was named. `seen` and `passed` name the plugins whose onEvent and
-    beforeTriage turn is over. `failures` counts triage runs that did not settle it; `actions` counts the actions it has
-    caused, from which the next one's id is derived. `written_at` is when its text got its present form. `vouched` says
-    that its author is not trusted, only its text. `acknowledgement` is what a held event's author gets once it is let
-    in. A `notice` is for plugins, not for agents.
+    `since` is when it took its state, `first_deferred_at` when it was first deferred by any owner, which bounds the
+    whole wait, `deferred_at` when its latest wait was named. `seen` and `passed` name the plugins that are done with it
+    in onEvent and beforeTriage. `failures` counts triage runs that did not settle it; `actions` counts the actions it
+    has caused, from which the next one's id is derived. `written_at` is when its text got its present form. `vouched`
+    says that its author is not trusted, only its text. `acknowledgement` is what a held event's author gets once it is
+    let in. A `notice` is for plugins, not for agents.
     """
 
     id: str
@@ -54,9 +54,9 @@ class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     """An action that is not delivered yet; `position` is its line in `actions.jsonl`.
 
     `withheld` says that it failed because it holds a secret, `released` that a person lets it go all the same.
-    `attempts` counts the tries that are over; `tried_at` is when the latest was. `failed` ends them until somebody asks
-    for a retry. `commit` is the commit that the attempts are about, where the action itself names none. A `courtesy`
-    only acknowledges: it goes after all others, and is dropped where it cannot be delivered soon.
+    `attempts` counts the tries that are over; `tried_at` is when the latest was. `failed` ends them until a person
+    requests a retry. `commit` is the commit that the attempts are about, where the action itself names none. A
+    `courtesy` only acknowledges: it goes after all others, and is dropped where it cannot be delivered soon.
     """
 
     id: str
@@ -83,7 +83,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     to `rereading`, `events.jsonl` is read again, for it took another file's place, and what was taken in is known by
     the log. `done` counts the finished events by state, `delivered` the delivered actions that are no mere courtesies.
     `todos` are the TODOs that have not ended, with the conversations that wait for it. `rebase_requested` says that
-    somebody asked for a rebase of the branch that is not done, and `rebase_todo` which TODO that is.
+    a comment requested a rebase of the branch that is not done, and `rebase_todo` which TODO that is.
     """
 
     seq: int = 0

@@ -5,9 +5,9 @@
     def test_a_note_is_kept():
         plugin = harness("prloom/plugins/notes")
 
-        seen = plugin.show(a_comment("!note tabs"))
+        shown = plugin.show(a_comment("!note tabs"))
 
-        assert seen.handled and seen.comments == ("Noted.",)
+        assert shown.handled and shown.comments == ("Noted.",)
 
 `prloom.testing.plugin_contract` and `prloom.testing.bridge_contract` contain the promises that all plugins and all
 bridges make, as tests to derive from.

@@ -172,8 +172,8 @@ class BridgeContract:
         for action in (one, forger):
             await _delivered(scene, action)
         await _delivered(scene, two, uncertain=True)
-        said = scene.posted().count("Done.")
-        _expect(said == len((one, two, forger)), f"three replies were delivered, but {said} appear")
+        count = scene.posted().count("Done.")
+        _expect(count == len((one, two, forger)), f"three replies were delivered, but {count} appear")
 
     @_promise(targets=True)
     async def test_actions_at_the_same_time_all_appear(self, scene: Scene) -> None:

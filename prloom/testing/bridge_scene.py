@@ -113,7 +113,7 @@ class Scene:
         raise NotImplementedError
 
     def posted(self) -> str:
-        """Return all that the bridge has posted there and that is still to be seen, as one text."""
+        """Return all that the bridge has posted there and that is still visible, as one text."""
         raise NotImplementedError
 
     def restart(self) -> None:

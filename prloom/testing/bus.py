@@ -77,8 +77,8 @@ class InMemoryBus:
     def commit(self, stage: str, by: str, now: datetime, **parts: Unpack[DecisionParts]) -> None:
         """Apply a decision; `parts` says what it changes."""
         decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
-        places = {action.id: Position(1, 0) for action in decision.actions}
-        self.state = projection.fold(self.state, decision, at=iso(now), end=START, outbox=places, tail=START)
+        outbox = {action.id: Position(1, 0) for action in decision.actions}
+        self.state = projection.fold(self.state, decision, at=iso(now), end=START, outbox=outbox, tail=START)
         self.decisions.append(decision)
 
     def write(self, writes: Sequence[Writes]) -> None:

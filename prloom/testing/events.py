@@ -250,4 +250,4 @@ def _named() -> Mapping[str, Event]:
 
 
 GOLDEN_EVENTS: Mapping[str, Event] = _named()
-"""Events by a description of their shape; an edit stands behind what it supersedes."""
+"""Events by a description of their shape; an edit comes after what it supersedes."""

@@ -50,7 +50,7 @@ def harness(
 class Harness:
     """A plugin at work on plans that exist in memory only.
 
-    `now` is its clock, which stands still except in `advance`. `repo_root` is by default an empty temporary folder.
+    `now` is its clock, which stops except in `advance`. `repo_root` is by default an empty temporary folder.
     `agent` plays the agent that the plugin runs. Where `strict`, the harness raises what a hook raises, too, once the
     failure has been recorded: nothing of the hook has taken effect.
     """
@@ -72,7 +72,7 @@ class Harness:
             self.repo_root = repo_root
         else:
             self.repo_root = _temporary(self)
-        with log_capture.capture(runner.key):  # a process asks at its start how much of its log is of interest
+        with log_capture.capture(runner.key):  # a process reads at its start which log records it must send
             self.registered: Registered = runner.start()
         self._runner = runner
         self._agent = agent
@@ -182,12 +182,12 @@ class Harness:
 
     def _subscribers(self, bus: InMemoryBus) -> Subscribers:
         hooks = self.registered.hooks
+        subscribed = dict.fromkeys(hooks, (self.key,))
         if bus.id == REPOSITORY:
-            observers = (self.key,) if "onGlobalEvent" in hooks else ()
-            return Subscribers(observers=observers, observer_hook="onGlobalEvent")
+            return Subscribers(observers=subscribed.get("onGlobalEvent", ()), observer_hook="onGlobalEvent")
         return Subscribers(
-            observers=(self.key,) if "onEvent" in hooks else (),
-            triagers=(self.key,) if "beforeTriage" in hooks else (),
+            observers=subscribed.get("onEvent", ()),
+            triagers=subscribed.get("beforeTriage", ()),
             commands={name.casefold(): self.key for name in self.registered.commands},
             approved_commands={name.casefold() for name in self.registered.approved_commands},
         )
@@ -229,7 +229,7 @@ class Harness:
         )
 
     def _settle(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...], outcome: Outcome) -> None:
-        settled = hook_results.settle(
+        result = hook_results.settle(
             self._call(bus, hook, events),
             outcome,
             bus.open,
@@ -246,7 +246,7 @@ class Harness:
             for each in outcome.writes
             if each.values or each.deleted
         )
-        bus.commit(hook, self.key, self.now, changes=settled.changes, actions=settled.actions, writes=writes)
+        bus.commit(hook, self.key, self.now, changes=result.changes, actions=result.actions, writes=writes)
 
     def _settle_failure(self, bus: InMemoryBus, step: RunHook, reason: str) -> None:
         """Decide what becomes of the events of a hook that failed; in company, each is shown once more, alone."""

@@ -74,11 +74,11 @@ class PluginContract:
                 _outcome(harness, call)
 
     def test_it_survives_all_golden_events_at_once(self) -> None:
-        """It handles a batch of everything, and the waits that this leaves."""
+        """A batch of everything is dealt with, and so are the waits that it leaves."""
         with self._harness(strict=False) as harness:
-            seen = harness.show(*self._events.values())
+            shown = harness.show(*self._events.values())
             later = harness.advance(_LATER)
-        faults = [fault.message for fault in (*seen.faults, *later.faults)]
+        faults = [fault.message for fault in (*shown.faults, *later.faults)]
         _expect(not faults, f"together with all golden events: {'; '.join(faults)}")
 
     def test_it_marks_only_what_it_is_shown(self) -> None:
@@ -101,14 +101,14 @@ class PluginContract:
         """Where there is no room for its state, it fails by that and by nothing else, and has changed no file."""
         with self._harness(strict=False, limits=Limits(state_bytes=_NO_ROOM)) as harness:
             before = _files(harness.repo_root)
-            seen = harness.show(*self._events.values())
+            shown = harness.show(*self._events.values())
             after = _files(harness.repo_root)
-        for fault in seen.faults:
+        for fault in shown.faults:
             _expect(
                 "the limit is" in fault.message,
                 f"without space for its state, it failed in another way: {fault.message}",
             )
-        if seen.faults:
+        if shown.faults:
             _expect(before == after, f"it failed, but these files are new: {sorted(after.keys() - before.keys())}")
 
     def test_a_process_of_its_own_makes_no_difference(self) -> None:
@@ -148,8 +148,8 @@ def _calls(harness: Harness, events: Mapping[str, Event]) -> Iterator[Call]:
         else:
             yield hook, hook, ()
     for name in harness.registered.commands:
-        for said in ("", " 1", " help", " add 'x", " 👩‍👩‍👧 \x1b[31m", " " + "9" * 5000, "\nand more\nlines"):
-            yield f"/{name}{said!r}", f"command:/{name}", (a_comment(f"/{name}{said}", id=f"said:{len(said)}"),)
+        for words in ("", " 1", " help", " add 'x", " 👩‍👩‍👧 \x1b[31m", " " + "9" * 5000, "\nand more\nlines"):
+            yield f"/{name}{words!r}", f"command:/{name}", (a_comment(f"/{name}{words}", id=f"said:{len(words)}"),)
 
 
 def _outcome(harness: Harness, call: Call) -> Outcome:

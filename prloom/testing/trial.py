@@ -124,11 +124,11 @@ def other_hooks(runner: Runner, root: Path) -> Iterator[Trial]:
 
 def all_events(runner: Runner, events: Mapping[str, Event], root: Path) -> TrialBatch:
     """Show all events at once."""
-    seen = _harness(runner, root).show(*events.values())
+    shown = _harness(runner, root).show(*events.values())
     counts: dict[str, int] = {}
-    for fate in seen.fates.values():
+    for fate in shown.fates.values():
         counts[fate.verdict] = counts.get(fate.verdict, 0) + 1
-    return TrialBatch(counts, len(seen.actions), seen.faults)
+    return TrialBatch(counts, len(shown.actions), shown.faults)
 
 
 def _harness(runner: Runner, root: Path) -> Harness:
@@ -140,23 +140,23 @@ def _trial(harness: Harness, shape: str, event: Event, plan: str = PLAN) -> Tria
     return _result(harness, harness.show(event, plan=plan), shape, event, plan)
 
 
-def _result(harness: Harness, seen: Shown, shape: str, event: Event | None = None, plan: str = PLAN) -> Trial:
+def _result(harness: Harness, shown: Shown, shape: str, event: Event | None = None, plan: str = PLAN) -> Trial:
     if event is None:
         fate = Fate("ran", harness.key)
     else:
-        fate = seen[event]
+        fate = shown[event]
     return Trial(
         shape=shape,
         event=event,
-        verdict="failed" if seen.faults else fate.verdict,
+        verdict="failed" if shown.faults else fate.verdict,
         reason=fate.reason,
         deferral=fate.deferral,
-        actions=seen.actions,
+        actions=shown.actions,
         state=dict(harness.state(plan)),
         global_state=dict(harness.global_state),
         plan_changed=harness.plan_text(plan) != _PLAN,
-        log=seen.log,
-        faults=seen.faults,
+        log=shown.log,
+        faults=shown.faults,
     )
 
 

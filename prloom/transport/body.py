@@ -17,7 +17,7 @@ class TooLargeError(Exception):
 
 
 class UnreadableError(Exception):
-    """It is packed in a way that was not asked for, or not as it should be."""
+    """It is compressed in a way that was not requested, or the data is damaged."""
 
 
 async def read(parts: AsyncIterable[bytes], encoding: str, most: int) -> bytes:
@@ -49,16 +49,16 @@ async def _unpacked(parts: AsyncIterable[bytes], most: int) -> bytes:
     started = False
     async for part in parts:
         started = started or bool(part)
-        rest, full = part, False
-        while (rest or full) and not unpacker.eof:
+        packed, full = part, False
+        while (packed or full) and not unpacker.eof:
             try:
-                piece = unpacker.decompress(rest, _PIECE)
+                piece = unpacker.decompress(packed, _PIECE)
             except zlib.error as error:
                 raise UnreadableError(f"it is not valid gzip: {error}") from error
             content += piece
             if len(content) > most:
                 raise TooLargeError
-            rest, full = unpacker.unconsumed_tail, len(piece) == _PIECE
+            packed, full = unpacker.unconsumed_tail, len(piece) == _PIECE
     if started and not unpacker.eof:
         raise UnreadableError("its gzip data is incomplete")
     return bytes(content)

@@ -97,7 +97,9 @@ class Client:
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Send a request; see `prloom.api.http.Http`."""
-        more = dict(headers or {}) | ({"if-none-match": etag} if etag else {})
+        more = dict(headers or {})
+        if etag:
+            more["if-none-match"] = etag
         async with self._one_at_a_time:
             target = urljoin(self._base, url)
             for _ in range(_HOPS):
@@ -116,7 +118,7 @@ class Client:
         self.usage.total += 1
         self._limits = limits.after_request(self._limits, self._clock(), self._bounds, write=write)
         if write:
-            self._save_limits()  # before it goes out: who is killed now cannot tell when it arrived
+            self._save_limits()  # before it goes out: after a crash now, nothing says when it arrived
         if self._token:
             secret = {"authorization": f"Bearer {self._token}"}
         else:
@@ -255,5 +257,5 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def _path(url: str) -> str:
-    """Return the address without host and query: what stands there may be a secret."""
+    """Return the address without host and query: they may contain a secret."""
     return urlsplit(url).path or "/"

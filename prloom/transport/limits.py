@@ -77,12 +77,10 @@ class RateLimits:
 def after_request(limits: RateLimits, now: datetime, bounds: Bounds, *, write: bool) -> RateLimits:
     """Return the limits once a request goes out."""
     points = tuple(each for each in limits.points if now - each[0] < MINUTE)
-    if write:
-        writes = (*limits.writes, now)[-bounds.writes_per_hour :]
-    else:
-        writes = limits.writes
-    points = (*points, (now, _COST if write else 1))
-    return replace(limits, points=points, writes=writes, unanswered=write)
+    if not write:
+        return replace(limits, points=(*points, (now, 1)), unanswered=False)
+    writes = (*limits.writes, now)[-bounds.writes_per_hour :]
+    return replace(limits, points=(*points, (now, _COST)), writes=writes, unanswered=True)
 
 
 def after_write(limits: RateLimits, now: datetime) -> RateLimits:
@@ -184,7 +182,7 @@ def _is_spent(primary: Primary) -> bool:
 
 
 def _clock_offset(headers: Mapping[str, str], now: datetime) -> timedelta:
-    """Return how far the server's clock is ahead of ours, where it tells its time: the times it names are by that."""
+    """Return how far the server's clock is ahead of ours, if known: the times in its answers are by that clock."""
     try:
         stated = parsedate_to_datetime(headers.get("date", "")).astimezone(UTC)
     except (ValueError, OverflowError):

@@ -16,7 +16,7 @@ from prloom.transport.limits import HORIZON, HOUR, Primary, RateLimits
 log = logging.getLogger(__name__)
 
 IN_FLIGHT = timedelta(minutes=2)
-"""How long after it was sent a write may still arrive whose answer nobody heard."""
+"""How long after it was sent a write without an answer may still arrive."""
 RESOURCES = 32
 """Allowances that are remembered; GitHub has a dozen."""
 
@@ -84,10 +84,11 @@ def load(found: Json | None, server: str, now: datetime, *, most: int) -> RateLi
         return RateLimits()
     try:
         stored = record.from_wire(StoredLimits, found)
-        return _restored(stored, now, most) if stored.server == server else RateLimits()
+        if stored.server == server:
+            return _restored(stored, now, most)
     except (msgspec.ValidationError, OverflowError) as error:
         log.warning("the saved rate limits of %s cannot be read and are ignored: %s", server, error)
-        return RateLimits()
+    return RateLimits()
 
 
 def _restored(stored: StoredLimits, now: datetime, most: int) -> RateLimits:

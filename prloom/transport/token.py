@@ -19,7 +19,7 @@ FILE = "_FILE"
 
 
 class NoTokenError(PrloomError):
-    """There is no token where one was looked for; the text says where one can be put."""
+    """No token was found; the text says where one can be put."""
 
 
 class Token(NamedTuple):
@@ -35,7 +35,7 @@ class Token(NamedTuple):
 def find(variables: tuple[str, ...], command: tuple[str, ...], environ: Mapping[str, str]) -> Token:
     """Return the first token there is: of the variables in their order, else what the command prints.
 
-    `NAME_FILE` comes before `NAME`, and whoever sets it means that file: where it holds none, nothing else is tried.
+    `NAME_FILE` comes before `NAME`. If it is set, the token must be in that file: nothing else is tried.
     Raises NoTokenError.
     """
     for name in variables:
@@ -44,15 +44,15 @@ def find(variables: tuple[str, ...], command: tuple[str, ...], environ: Mapping[
         if text := environ.get(name, "").strip():
             return Token(text, name)
     if variables:
-        places = [f"set {variables[0]}, or name a file that contains it in {variables[0]}{FILE}"]
+        hints = [f"set {variables[0]}, or name a file that contains it in {variables[0]}{FILE}"]
     else:
-        places = []
+        hints = []
     if command:
-        text, trouble = _printed(command, environ)
+        text, problem = _printed(command, environ)
         if text:
             return Token(text, f"`{' '.join(command)}`")
-        places.append(f"make sure that `{' '.join(command)}` prints one ({trouble})")
-    raise NoTokenError(f"there is no token: {', or '.join(places)}")
+        hints.append(f"make sure that `{' '.join(command)}` prints one ({problem})")
+    raise NoTokenError(f"there is no token: {', or '.join(hints)}")
 
 
 def _written(path: str, variable: str) -> str:

@@ -110,9 +110,9 @@ def head(checkout: Checkout) -> str:
         return sha
     answer = _asked(checkout, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if not answer:
-        from prloom.core.naming import shown  # noqa: PLC0415 -- only an error needs it
+        from prloom.core.naming import printable  # noqa: PLC0415 -- only an error needs it
 
-        raise WorkspaceError(f"{shown(str(checkout.path))} has no commit yet; create one first")
+        raise WorkspaceError(f"{printable(str(checkout.path))} has no commit yet; create one first")
     return answer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from prloom.core.naming import shown
+from prloom.core.naming import printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, git
 from prloom.workspace.repository import Repository
@@ -34,10 +34,10 @@ def committed_state(repository: Repository, sha: str) -> str | None:
         if not _is_like(top.name, folder):
             continue
         if top.kind != "folder":
-            return f"the {top.kind} {shown(top.name)}"
+            return f"the {top.kind} {printable(top.name)}"
         for below in _entries(repository, top.sha):
             if _is_like(below.name, local):
-                return f"the {below.kind} {shown(top.name)}/{shown(below.name)}"
+                return f"the {below.kind} {printable(top.name)}/{printable(below.name)}"
     return None
 
 
@@ -45,7 +45,7 @@ def _entries(repository: Repository, sha: str) -> tuple[TreeEntry, ...]:
     from prloom.workspace import objects  # noqa: PLC0415 -- GitPython: 80 ms for those who check a commit
 
     if not re.fullmatch("[0-9a-f]{40}(?:[0-9a-f]{24})?", sha):
-        raise WorkspaceError(f"{shown(sha)} is not the id of a commit")
+        raise WorkspaceError(f"{printable(sha)} is not the id of a commit")
     return objects.entries(repository, sha)
 
 
@@ -125,7 +125,7 @@ def _lines(worktree: Checkout, argv: list[str]) -> list[str]:
 
 def _some(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
-    first = ", ".join(shown(name) for name in names[:_NAMED])
+    first = ", ".join(printable(name) for name in names[:_NAMED])
     if len(names) <= _NAMED:
         return first
     return f"{first} and {len(names) - _NAMED} more"

@@ -26,7 +26,7 @@ from datetime import timedelta
 from shutil import which
 from typing import TYPE_CHECKING
 
-from prloom.core.naming import shown
+from prloom.core.naming import printable
 from prloom.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def reason(err: str, code: int) -> str:
     said = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0] if lines else "")
     if not said:
         return f"it ended with {f'signal {-code}' if code < 0 else f'exit code {code}'} and no message"
-    return shown(_CREDENTIALS.sub("://…@", said), 400)
+    return printable(_CREDENTIALS.sub("://…@", said), 400)
 
 
 def _answer(
@@ -215,10 +215,10 @@ def _answer(
     limit: timedelta = LIMIT,
     stdin: bytes = b"",
 ) -> GitResult:
-    process = _start([*_OPTIONS, *_setting_options(off), *words], f"git {shown(words[0])}", cwd, env)
-    code, out, err = _finish(process, f"git {shown(words[0])} in {shown(str(cwd))}", limit, stdin)
+    process = _start([*_OPTIONS, *_setting_options(off), *words], f"git {printable(words[0])}", cwd, env)
+    code, out, err = _finish(process, f"git {printable(words[0])} in {printable(str(cwd))}", limit, stdin)
     if code not in codes:
-        raise WorkspaceError(f"git {shown(words[0])} failed in {shown(str(cwd))}: {reason(err, code)}")
+        raise WorkspaceError(f"git {printable(words[0])} failed in {printable(str(cwd))}: {reason(err, code)}")
     return GitResult(code, out)
 
 
@@ -226,7 +226,7 @@ def _start(argv: list[str], what: str, cwd: Path, env: dict[str, str]) -> Popen[
     from subprocess import PIPE, Popen  # noqa: PLC0415 -- 10 ms that commands which only read files do not pay
 
     if not cwd.is_dir():
-        raise WorkspaceError(f"{shown(str(cwd))} is not a folder; git cannot run there")
+        raise WorkspaceError(f"{printable(str(cwd))} is not a folder; git cannot run there")
     program = which("git", path=env["PATH"])
     if program is None:
         raise WorkspaceError("git was not found in PATH; install it from https://git-scm.com")
@@ -234,7 +234,9 @@ def _start(argv: list[str], what: str, cwd: Path, env: dict[str, str]) -> Popen[
         # A session of its own has no terminal to ask for a password at, and can be ended whole.
         return Popen([program, *argv], cwd=cwd, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
     except (OSError, ValueError) as error:  # arguments too long, or a NUL among them
-        raise WorkspaceError(f"{what} could not be started in {shown(str(cwd))}: {shown(str(error))}") from error
+        raise WorkspaceError(
+            f"{what} could not be started in {printable(str(cwd))}: {printable(str(error))}"
+        ) from error
 
 
 def _finish(process: Popen[bytes], what: str, limit: timedelta, stdin: bytes) -> tuple[int, bytes, str]:

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from prloom.core.naming import shown
+from prloom.core.naming import printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import git as hardened
 
@@ -191,5 +191,5 @@ def _as_workspace_error(repository: Repository) -> Iterator[None]:
     except WorkspaceError:
         raise
     except Exception as error:
-        where = shown(str(repository.root))
-        raise WorkspaceError(f"the repository in {where} cannot be read: {shown(str(error), 400)}") from error
+        where = printable(str(repository.root))
+        raise WorkspaceError(f"the repository in {where} cannot be read: {printable(str(error), 400)}") from error

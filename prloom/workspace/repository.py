@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from prloom.core.naming import is_branch_name, shown
+from prloom.core.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, git, root
 from prloom.workspace.checkout import Checkout
@@ -44,7 +44,7 @@ def main_checkout(repository: Repository) -> Checkout:
     """Return the checkout that prloom works for."""
     found = checkout.at(repository.root)
     if found is None:
-        raise WorkspaceError(f"{shown(str(repository.root))} is no longer a git repository")
+        raise WorkspaceError(f"{printable(str(repository.root))} is no longer a git repository")
     return found
 
 
@@ -77,7 +77,7 @@ def default_branch(repository: Repository) -> str:
     current = current_branch(repository)
     if current is None:
         raise WorkspaceError(
-            f'no base branch was found in {shown(str(repository.root))}; name it in prloom.toml: base_branch = "…"',
+            f'no base branch was found in {printable(str(repository.root))}; name it in prloom.toml: base_branch = "…"',
         )
     return current
 
@@ -100,7 +100,7 @@ def fetch_pull_request(repo: Repository, *, branch: str, ref: str | None, number
         name, source = branch, f"refs/heads/{branch}"
     if not is_branch_name(name) or source is None or not is_branch_name(source):
         raise WorkspaceError(
-            f"the head of #{number}, {shown(branch)}, cannot be fetched: its name is not a valid name for a branch"
+            f"the head of #{number}, {printable(branch)}, cannot be fetched: its name is not a valid name for a branch"
         )
     git.run(
         ["fetch", "--quiet", "--no-tags", "--end-of-options", "origin", f"+{source}:refs/remotes/origin/{name}"],
@@ -117,7 +117,7 @@ def exclude(repository: Repository, path: Path) -> None:
     name = path.relative_to(repository.root).as_posix()
     if "\n" in name:
         raise WorkspaceError(
-            f"{shown(str(path))} cannot be excluded from git: its name has a line break; choose another"
+            f"{printable(str(path))} cannot be excluded from git: its name has a line break; choose another"
         )
     line = "/" + "".join(f"\\{each}" if each in _SPECIAL_IN_EXCLUDE else each for each in name) + "/"
     file = repository.git_dir / "info" / "exclude"
@@ -125,7 +125,7 @@ def exclude(repository: Repository, path: Path) -> None:
         file.parent.mkdir(exist_ok=True)
         _add_line(file.resolve(), os.fsencode(line))
     except OSError as error:
-        raise WorkspaceError(f"{shown(str(path))} cannot be excluded from git: {shown(str(error))}") from error
+        raise WorkspaceError(f"{printable(str(path))} cannot be excluded from git: {printable(str(error))}") from error
 
 
 def is_visible(repository: Repository, worktree: Path, parts: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from prloom.core.naming import is_branch_name, shown
+from prloom.core.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, checks, git, repository, root
 
@@ -36,7 +36,7 @@ def create(repo: Repository, path: Path, branch: str) -> str:
     before any of it is written. Raises WorkspaceError, and leaves nothing behind, where it cannot or must not be made.
     """
     if path.is_symlink():
-        raise WorkspaceError(f"{shown(str(path))} is a symbolic link; remove it and try again")
+        raise WorkspaceError(f"{printable(str(path))} is a symbolic link; remove it and try again")
     path = path.resolve()
     local = repository.branch_sha(repo, branch)
     sha = local or repository.remote_sha(repo, branch)
@@ -91,11 +91,13 @@ def refuse_to_lose_work(repo: Repository, path: Path, *, but: str | None = None)
     worktree = _at(repo, path)
     if (reason := checkout.locked(worktree)) is not None:
         raise WorkspaceError(
-            f"{shown(str(path))} is locked ({shown(reason) or 'no reason was given'}); unlock it first"
+            f"{printable(str(path))} is locked ({printable(reason) or 'no reason was given'}); unlock it first"
         )
     if found := checks.unsaved_work(worktree, repo.root, but=but):
         what = "; ".join(found)
-        raise WorkspaceError(f"{shown(str(path))} holds work that is nowhere else ({what}); push or discard it first")
+        raise WorkspaceError(
+            f"{printable(str(path))} holds work that is nowhere else ({what}); push or discard it first"
+        )
 
 
 def head(repo: Repository, path: Path) -> str:
@@ -116,7 +118,9 @@ def is_dirty(repo: Repository, path: Path) -> bool:
 def _at(repo: Repository, path: Path) -> Checkout:
     found = checkout.registered(repo.git_dir, path)
     if found is None or not found.path.is_dir():
-        raise WorkspaceError(f"{shown(str(path))} is not a worktree of {shown(str(repo.root))}; adopt its branch again")
+        raise WorkspaceError(
+            f"{printable(str(path))} is not a worktree of {printable(str(repo.root))}; adopt its branch again"
+        )
     return found
 
 
@@ -128,7 +132,9 @@ def _alone(folder: Path) -> Iterator[None]:
             missing.mkdir(mode=_FOLDER_MODE, exist_ok=True)  # whatever the umask allows others
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise WorkspaceError(f"no worktree can be created in {shown(str(folder))}: {shown(str(error))}") from error
+        raise WorkspaceError(
+            f"no worktree can be created in {printable(str(folder))}: {printable(str(error))}"
+        ) from error
     try:
         _lock(opened, folder)
         yield
@@ -143,7 +149,9 @@ def _lock(opened: int, folder: Path) -> None:
             return fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             if monotonic() > end:
-                raise WorkspaceError(f"another prloom is working in {shown(str(folder))}; try again later") from error
+                raise WorkspaceError(
+                    f"another prloom is working in {printable(str(folder))}; try again later"
+                ) from error
             sleep(_PAUSE)
 
 
@@ -157,14 +165,14 @@ def _is_there(repo: Repository, path: Path, branch: str) -> bool:
             return True
         there = checkout.branch(found)
         if there:
-            holds = f"branch {shown(there)}"
+            holds = f"branch {printable(there)}"
         else:
             holds = f"commit {checkout.head(found)[:10]} without a branch"
-        raise WorkspaceError(f"{shown(str(path))} is already a worktree, of {holds}; choose another plan id")
+        raise WorkspaceError(f"{printable(str(path))} is already a worktree, of {holds}; choose another plan id")
     elif found is not None:
         _forget(repo, found)
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise WorkspaceError(f"{shown(str(path))} exists and is not a worktree of this repository; move it away")
+        raise WorkspaceError(f"{printable(str(path))} exists and is not a worktree of this repository; move it away")
     return False
 
 
@@ -173,17 +181,17 @@ def _refuse_if_held(repo: Repository, path: Path, branch: str) -> None:
     for other in (repository.main_checkout(repo), *checkout.linked(repo.git_dir)):
         if not checkout.holds(other, branch):
             continue
-        where = shown(str(other.path))
+        where = printable(str(other.path))
         if other.linked and not other.path.exists() and other.path.parent == path.parent:
             _forget(repo, other)
         elif other.linked and not other.path.exists():
             raise WorkspaceError(
-                f"branch {shown(branch)} is registered as checked out in {where}, which is missing; "
+                f"branch {printable(branch)} is registered as checked out in {where}, which is missing; "
                 f"restore it, or remove the entry with `git worktree remove {where}`",
             )
         else:
             raise WorkspaceError(
-                f"branch {shown(branch)} is checked out in {where}, and prloom needs it in its own worktree; "
+                f"branch {printable(branch)} is checked out in {where}, and prloom needs it in its own worktree; "
                 f"switch {where} to another branch, for instance with `git switch --detach`",
             )
 
@@ -191,7 +199,7 @@ def _refuse_if_held(repo: Repository, path: Path, branch: str) -> None:
 def _refuse_if_harmful(repo: Repository, sha: str, branch: str) -> None:
     if found := checks.committed_state(repo, sha):
         raise WorkspaceError(
-            f"branch {shown(branch)} contains {found}, where prloom keeps its own files; "
+            f"branch {printable(branch)} contains {found}, where prloom keeps its own files; "
             "remove it from the branch and try again",
         )
 
@@ -231,7 +239,7 @@ def _add(repo: Repository, path: Path, branch: str, sha: str) -> None:
     # `git reset --hard` would set the branch back if somebody has moved it meanwhile.
     git.run(["read-tree", "--reset", "-u", "--no-recurse-submodules", sha], cwd=path, git_dir=own, limit=CHECKOUT_LIMIT)
     if head(repo, path) != sha:  # and nobody has looked at what it leads to now
-        raise WorkspaceError(f"branch {shown(branch)} changed while its worktree was created; try again")
+        raise WorkspaceError(f"branch {printable(branch)} changed while its worktree was created; try again")
 
 
 def _discard(repo: Repository, path: Path) -> None:
@@ -246,7 +254,7 @@ def _forget(repo: Repository, gone: Checkout) -> None:
     lost = () if checkout.branch(gone) else checks.unsaved_commits(repo.root, checkout.head(gone))
     if lost:
         raise WorkspaceError(
-            f"the worktree at {shown(str(gone.path))} is missing, and only its entry in git refers to "
+            f"the worktree at {printable(str(gone.path))} is missing, and only its entry in git refers to "
             f"{len(lost)} commits; keep them with `git branch NAME {lost[0]}` and try again",
         )
     git.run(["worktree", "remove", "--", gone.path], cwd=repo.root)
@@ -265,12 +273,12 @@ def _delete_branch(repo: Repository, branch: str, sha: str) -> None:
 
 def _not_found(repo: Repository, branch: str) -> str:
     if not is_branch_name(branch):
-        return f"'{shown(branch)}' is not a valid name for a branch"
-    names = ", ".join(shown(name) for name in _similar_branches(repo, branch))
+        return f"'{printable(branch)}' is not a valid name for a branch"
+    names = ", ".join(printable(name) for name in _similar_branches(repo, branch))
     hint = "see `git branch --all`, or fetch it with `git fetch`"
     if names:
         hint = f"did you mean {names}?"
-    return f"no branch {shown(branch)} in {shown(str(repo.root))}, neither here nor fetched from origin; {hint}"
+    return f"no branch {printable(branch)} in {printable(str(repo.root))}, neither here nor fetched from origin; {hint}"
 
 
 def _similar_branches(repo: Repository, branch: str) -> list[str]:

@@ -1,15 +1,10 @@
-"""P1 and P3 through GitHub: the dispatcher is killed before and after each of its requests, once and twice."""
+"""P1 and P3 through GitHub: the real command is killed at its requests; the crash matrix kills it at each of them."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 from fake_github import RESET
@@ -29,11 +24,6 @@ def register(ctx):
             triage.emit_comment(event.reply_to, "Noted: " + event.body)
             triage.mark_event_handled(event.id)
 """
-
-STORY = Path(__file__).with_name("github_crash_story.py")
-PARTS = 4
-STEP = int(os.environ.get("PRLOOM_CRASH_STEP", "12"))
-"""Of the points of a second kill, each of which one is taken; 1 takes all of them, in some minutes."""
 
 
 async def round_of(project: Project, *, kill: tuple[Moment, int] | None = None) -> bool:
@@ -76,40 +66,6 @@ async def begun(project: Project) -> None:
     await project.run("adopt", str(project.pull.number))
     project.hub.comment(project.pull, "ann", "Faster")
     project.hub.inline(project.pull, "ann", "And this")
-
-
-def told(part: int, parts: int, step: int = 0) -> dict[str, Any]:
-    """Tell the story in a process of its own, which forks for every telling."""
-    ended = subprocess.run(
-        [sys.executable, str(STORY), str(part), str(parts), str(step)],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    return json.loads(ended.stdout)
-
-
-# What lies between two requests is killed at every write by the crash story of the engine; here it is the requests.
-
-
-def test_p1_p3_killed_before_and_after_every_request_every_comment_is_answered_once():
-    report = told(0, 1)
-
-    assert report["wrong"] == []
-    assert report["killed"] > 2 * 12
-
-
-@pytest.mark.parametrize("part", range(PARTS))
-def test_p1_p3_killed_twice_in_a_row_at_requests_every_comment_is_answered_once(part: int):
-    report = told(part, PARTS, STEP)
-
-    assert report["wrong"] == []
-    assert report["killed"] > (2 * 12) ** 2 // PARTS // STEP
-
-
-# And through the real command, over real sockets, in real time.
 
 
 @pytest.mark.parametrize("kills", [(("after", 5),), (("before", 12),), (("after", 13),), (("after", 11), ("after", 0))])

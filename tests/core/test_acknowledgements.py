@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from prloom.core import acknowledgements
-from prloom.core.acknowledgements import FEW, IN_A_MINUTE, IN_AN_HOUR
+from prloom.core.acknowledgements import IN_A_MINUTE, IN_AN_HOUR, MOST_WAITING
 from prloom.model.action import Action, React
 from prloom.model.event import Target
 from prloom.model.position import Position
@@ -25,16 +25,16 @@ def queued(count: int, *, courtesy: bool = True) -> list[QueuedAction]:
 @pytest.mark.parametrize(
     ("queue", "wanted"),
     [
-        ([], SIGNS[-FEW:]),
-        (queued(1), SIGNS[-FEW + 1 :]),
-        (queued(FEW), []),
-        (queued(FEW + 1), []),
-        (queued(99, courtesy=False), SIGNS[-FEW:]),
+        ([], SIGNS[-MOST_WAITING:]),
+        (queued(1), SIGNS[-MOST_WAITING + 1 :]),
+        (queued(MOST_WAITING), []),
+        (queued(MOST_WAITING + 1), []),
+        (queued(99, courtesy=False), SIGNS[-MOST_WAITING:]),
     ],
     ids=["none", "one", "few", "more", "answers"],
 )
 def test_the_latest_are_sent_as_far_as_few_wait(queue: list[QueuedAction], wanted: list[Action]) -> None:
-    assert list(acknowledgements.few(SIGNS, queue)) == wanted
+    assert list(acknowledgements.limit_waiting(SIGNS, queue)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_the_latest_are_sent_as_far_as_few_wait(queue: list[QueuedAction], wante
     ids=["none", "fewer", "in a minute", "before that", "in an hour", "long ago", "by a clock that was turned back"],
 )
 def test_so_many_are_sent_in_a_minute_and_in_an_hour(ages: list[timedelta], *, may: bool) -> None:
-    assert acknowledgements.may_be_sent([NOW - age for age in ages], NOW) is may
+    assert acknowledgements.may_be_sent([NOW - age for age in ages], NOW)[0] is may

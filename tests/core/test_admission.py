@@ -60,19 +60,21 @@ def test_an_event_is_for_the_plan_that_it_names_or_whose_pull_request_it_is_abou
 def test_a_post_in_the_ledger_is_our_own_whatever_its_text_says(an_event: MakeEvent, remote: str | int) -> None:
     event_store = a_ledger(Receipt(OURS, AT, remote_id=str(remote)))
 
-    assert admission.own(an_event(body="edited by hand", context={"remoteId": remote}), event_store)
+    assert admission.is_own_post(an_event(body="edited by hand", context={"remoteId": remote}), event_store)
 
 
 def test_what_is_no_name_of_a_post_names_none(an_event: MakeEvent) -> None:
     event_store = a_ledger(Receipt(OURS, AT, remote_id="True"), Receipt(OTHER, AT, remote_id="['c1']"))
 
-    assert not admission.own(an_event(context={"remoteId": True}), event_store)
-    assert not admission.own(an_event(context={"remoteId": ["c1"]}), event_store)
+    assert not admission.is_own_post(an_event(context={"remoteId": True}), event_store)
+    assert not admission.is_own_post(an_event(context={"remoteId": ["c1"]}), event_store)
 
 
 def test_a_post_whose_receipt_was_lost_is_known_by_its_marker(an_event: MakeEvent) -> None:
-    assert admission.own(an_event(body=f"Noted.\n\n{outbox.marker(OURS)}", context={"remoteId": "c1"}), a_ledger())
-    assert admission.own(an_event(body=f"Noted.\r\n{outbox.marker(OURS)}\r\n"), a_ledger())
+    assert admission.is_own_post(
+        an_event(body=f"Noted.\n\n{outbox.marker(OURS)}", context={"remoteId": "c1"}), a_ledger()
+    )
+    assert admission.is_own_post(an_event(body=f"Noted.\r\n{outbox.marker(OURS)}\r\n"), a_ledger())
 
 
 @pytest.mark.parametrize("remote", ["c1", 1])
@@ -81,7 +83,9 @@ def test_a_post_with_its_marker_in_the_place_that_the_receipt_names_is_our_own(
 ) -> None:
     event_store = OwnPosts({OURS: Receipt(OURS, AT, remote_id="1")}, frozenset(), lambda _: True)
 
-    assert admission.own(an_event(body=outbox.marker(OURS), context={"remoteId": remote}), event_store) is (remote == 1)
+    assert admission.is_own_post(an_event(body=outbox.marker(OURS), context={"remoteId": remote}), event_store) is (
+        remote == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,18 +101,18 @@ def test_a_post_with_its_marker_in_the_place_that_the_receipt_names_is_our_own(
     ],
 )
 def test_whoever_quotes_us_is_not_taken_for_us(an_event: MakeEvent, body: str) -> None:
-    assert not admission.own(an_event(body=body), a_ledger())
+    assert not admission.is_own_post(an_event(body=body), a_ledger())
 
 
 def test_whoever_copies_our_whole_comment_is_not_taken_for_us(an_event: MakeEvent) -> None:
     event_store = a_ledger(Receipt(OURS, AT, remote_id="c1"))
     copied = an_event(body=f"Noted.\n{outbox.marker(OURS)}", context={"remoteId": "c2"})
 
-    assert not admission.own(copied, event_store)
+    assert not admission.is_own_post(copied, event_store)
 
 
 def test_the_marker_of_an_action_that_was_never_ours_proves_nothing(an_event: MakeEvent) -> None:
-    assert not admission.own(an_event(body=outbox.marker(FOREIGN)), a_ledger())
+    assert not admission.is_own_post(an_event(body=outbox.marker(FOREIGN)), a_ledger())
 
 
 @pytest.mark.parametrize(
@@ -126,9 +130,9 @@ def test_a_post_of_prlooms_own_account_that_begins_with_a_marker_is_our_own_what
 ) -> None:
     nothing = a_ledger(issued=())
 
-    assert admission.own(an_event(body=body, context={"ownAccount": True}), nothing) is own
-    assert not admission.own(an_event(body=body), nothing)
-    assert not admission.own(an_event(body=body, context={"ownAccount": "yes"}), nothing)
+    assert admission.is_own_post(an_event(body=body, context={"ownAccount": True}), nothing) is own
+    assert not admission.is_own_post(an_event(body=body), nothing)
+    assert not admission.is_own_post(an_event(body=body, context={"ownAccount": "yes"}), nothing)
 
 
 def test_of_a_poll_those_of_our_own_posts_are_named_whose_delivery_is_not_on_record(an_event: MakeEvent) -> None:
@@ -140,7 +144,7 @@ def test_of_a_poll_those_of_our_own_posts_are_named_whose_delivery_is_not_on_rec
         an_event("quoted", body=f"> {outbox.marker(OTHER)}"),
     ]
 
-    assert {action: event.id for action, event in admission.posts(events, event_store).items()} == {
+    assert {action: event.id for action, event in admission.unrecorded_posts(events, event_store).items()} == {
         OTHER: "lost",
         FOREIGN: "of another prloom",
     }
@@ -148,7 +152,9 @@ def test_of_a_poll_those_of_our_own_posts_are_named_whose_delivery_is_not_on_rec
 
 def test_a_login_alone_proves_nothing(an_event: MakeEvent) -> None:
     # The operator's own account writes both prloom's answers and the operator's comments.
-    assert not admission.own(an_event(author=Author("operator", "admin")), a_ledger(Receipt(OURS, AT, remote_id="c1")))
+    assert not admission.is_own_post(
+        an_event(author=Author("operator", "admin")), a_ledger(Receipt(OURS, AT, remote_id="c1"))
+    )
 
 
 @given(body=st.text(), remote=st.none() | st.text() | st.integers() | st.booleans() | st.lists(st.text()))
@@ -156,7 +162,7 @@ def test_no_text_without_our_marker_is_taken_for_our_own(body: str, remote: obje
     event_store = OwnPosts({}, frozenset(), lambda _: True)
     event = an_event(body=body, context={} if remote is None else {"remoteId": remote})
 
-    assert not admission.own(event, event_store) or "prloom:action" in body
+    assert not admission.is_own_post(event, event_store) or "prloom:action" in body
 
 
 # ---- what is news
@@ -171,7 +177,7 @@ def test_of_a_poll_the_known_the_own_and_the_repeated_are_no_news(an_event: Make
         an_event("too"),
     ]
 
-    found = admission.news(events, lambda event_id: event_id == "known", a_ledger())
+    found = admission.new_events(events, lambda event_id: event_id == "known", a_ledger())
 
     assert [(event.id, event.body) for event in found] == [("fresh", "first"), ("too", "please")]
 
@@ -185,14 +191,14 @@ def test_a_bots_edit_of_its_own_comment_is_no_news(
 ) -> None:
     event = an_event("edit", author=Author("coverage", bot=bot), context={"supersedes": older} if older else {})
 
-    assert bool(admission.news([event], lambda event_id: event_id == "known", a_ledger())) is news
+    assert bool(admission.new_events([event], lambda event_id: event_id == "known", a_ledger())) is news
 
 
 def test_a_bots_comment_and_its_edit_in_one_poll_are_news_once(an_event: MakeEvent) -> None:
     bot = Author("coverage", bot=True)
     events = [an_event("a", author=bot), an_event("b", author=bot, context={"supersedes": "a"})]
 
-    assert [event.id for event in admission.news(events, lambda _: False, a_ledger())] == ["a"]
+    assert [event.id for event in admission.new_events(events, lambda _: False, a_ledger())] == ["a"]
 
 
 # ---- what is kept of an event

@@ -255,7 +255,7 @@ def test_owners_who_let_pass_and_defer_again_in_turns_cannot_keep_an_event_for_e
 def test_a_hook_that_fails_for_ever_is_parked_at_the_deadline(admitted: Callable[..., Change], folded: Fold) -> None:
     state, now = folded(DispatchState(), admitted()), NOW
     while state.open["e1"].state != "parked":
-        change = hook_results.put_off(state.open["e1"], "boom", owner="quiet", now=now, policy=POLICY)
+        change = hook_results.defer_failure(state.open["e1"], "boom", owner="quiet", now=now, policy=POLICY)
         state = folded(state, change, at=at(now))
         now = deferral.next_due(state.open.values()) or now
         state = folded(state, *deferral.due(state.open.values(), now), at=at(now))

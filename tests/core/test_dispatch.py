@@ -217,7 +217,7 @@ def test_each_event_stands_in_one_step_at_most_and_none_that_can_go_on_is_forgot
     assert set(named) <= free
     assert sum(isinstance(step, RunTriage) for step in found) <= 1
     if not paused and not triaging:
-        waiting = {event.id for event in events if dispatch.next_turn(event, ROSTER) is None}
+        waiting = {event.id for event in events if dispatch.next_hook(event, ROSTER) is None}
         assert free - set(named) <= waiting  # only for the agent does anybody wait
 
 
@@ -238,4 +238,4 @@ def test_an_event_is_unseen_where_no_plugin_no_agent_and_no_command_has_a_turn_w
 ) -> None:
     said = Event(**{"id": "e", "source": "s", "type": "pr_comment", **event})
 
-    assert dispatch.unseen(said, roster, agents=agents) is nobody
+    assert dispatch.has_no_receiver(said, roster, agents=agents) is nobody

@@ -448,4 +448,4 @@ def test_a_write_that_rests_on_what_has_changed_meanwhile_would_lose_an_update(
 ) -> None:
     call = HookCall(hook="h", plan_id="p", repo_root="/r", worktree="/w", now=AT, state={"n": 1}, global_state={"n": 5})
 
-    assert hook_results.conflicts([write], call, {"plan": now, "global": {"n": 5}}) is lost
+    assert hook_results.has_conflict([write], call, {"plan": now, "global": {"n": 5}}) is lost

@@ -35,7 +35,7 @@ def found(own: Iterable[Event], others: Iterable[Event] = (), plugins: Iterable[
     """Return what is remembered after a poll that brought prloom's own posts and the others."""
     posts = posts_of(*known)
     by_action = {outbox.marked(event.body)[0]: event for event in own}
-    for line in issued.found(by_action, tuple(others), posts, tuple(plugins)):
+    for line in issued.found_posts(by_action, tuple(others), posts, tuple(plugins)):
         posts.add(line)
     return posts
 
@@ -53,7 +53,7 @@ def a_post(an_event: MakeEvent, action: str = ANSWER, **fields: Any) -> Event:
 def test_an_action_with_words_is_remembered(payload: Any, *, remembered: bool) -> None:
     decision = Decision(seq=1, stage="triage", by="claude", actions=(an_action(payload),))
 
-    assert [line.action_id for line in issued.issued(decision)] == [ANSWER] * remembered
+    assert [line.action_id for line in issued.posts_of_decision(decision)] == [ANSWER] * remembered
 
 
 @pytest.mark.parametrize(("state", "ended"), [("triaged", True), ("handled", True), ("deferred", False)])
@@ -62,9 +62,9 @@ def test_what_is_said_while_an_event_still_waits_does_not_answer_it(
 ) -> None:
     change = Change(event_id="e1", verdict="handled", state=state)
     decision = Decision(seq=1, stage="s", by="b", changes=(change,), actions=(an_action(Comment("Wait.")),))
-    posts = found([a_post(an_event)], [], [], *issued.issued(decision))
+    posts = found([a_post(an_event)], [], [], *issued.posts_of_decision(decision))
 
-    assert (issued.answer(an_event("e1"), posts, ()) is not None) is ended
+    assert (issued.earlier_answer(an_event("e1"), posts, ()) is not None) is ended
 
 
 # ---- what was answered
@@ -73,8 +73,8 @@ def test_what_is_said_while_an_event_still_waits_does_not_answer_it(
 def test_an_event_is_answered_by_the_post_whose_action_was_derived_from_it(an_event: MakeEvent) -> None:
     posts = found([a_post(an_event)])
 
-    assert issued.answer(an_event("e1"), posts, ()) is not None
-    assert issued.answer(an_event("e2"), posts, ()) is None
+    assert issued.earlier_answer(an_event("e1"), posts, ()) is not None
+    assert issued.earlier_answer(an_event("e2"), posts, ()) is None
 
 
 @pytest.mark.parametrize("owner", ["triage", "prloom", "memory"])
@@ -82,32 +82,32 @@ def test_an_event_is_answered_by_the_post_whose_action_was_derived_from_it(an_ev
 def test_the_post_may_be_any_answer_of_prlooms_or_of_a_plugin(an_event: MakeEvent, owner: str, ordinal: int) -> None:
     posts = found([a_post(an_event, outbox.action_id("e1", owner, ordinal))])
 
-    assert issued.answer(an_event("e1"), posts, ["memory"]) is not None
+    assert issued.earlier_answer(an_event("e1"), posts, ["memory"]) is not None
 
 
 def test_what_was_issued_and_is_not_found_answers_nothing(an_event: MakeEvent) -> None:
     posts = posts_of(IssuedPost(action_id=ANSWER, event_id="e1", ended=True))
 
-    assert issued.answer(an_event("e1"), posts, ()) is None
+    assert issued.earlier_answer(an_event("e1"), posts, ()) is None
 
 
 def test_what_is_remembered_of_an_action_counts_for_more_than_its_id(an_event: MakeEvent) -> None:
     posts = found([a_post(an_event, UNKNOWN)], [], [], IssuedPost(action_id=UNKNOWN, event_id="e2", ended=True))
 
-    assert issued.answer(an_event("e2"), posts, ()) is not None
+    assert issued.earlier_answer(an_event("e2"), posts, ()) is not None
 
 
 def test_a_bots_edit_of_a_comment_that_was_answered_is_answered(an_event: MakeEvent) -> None:
     posts, edit = found([a_post(an_event)]), {"supersedes": "e1"}
 
-    assert issued.answer(an_event("e1@2", author=Author("ci", bot=True), context=edit), posts, ()) is not None
-    assert issued.answer(an_event("e1@2", author=Author("ann"), context=edit), posts, ()) is None
+    assert issued.earlier_answer(an_event("e1@2", author=Author("ci", bot=True), context=edit), posts, ()) is not None
+    assert issued.earlier_answer(an_event("e1@2", author=Author("ann"), context=edit), posts, ()) is None
 
 
 def test_a_notice_is_never_answered(an_event: MakeEvent) -> None:
     posts = found([a_post(an_event)])
 
-    assert issued.answer(an_event("e1", type="pr_pushed", author=None, body=""), posts, ()) is None
+    assert issued.earlier_answer(an_event("e1", type="pr_pushed", author=None, body=""), posts, ()) is None
 
 
 # ---- threads
@@ -120,24 +120,24 @@ def in_thread(an_event: MakeEvent, event_id: str, at: str, thread: str = "1") ->
 def test_a_post_of_which_nothing_is_known_answers_what_stands_before_it_in_its_thread(an_event: MakeEvent) -> None:
     posts = found([a_post(an_event, UNKNOWN, context={"thread": "1"}, created_at=LATER)])
 
-    assert issued.answer(in_thread(an_event, "before", NOON), posts, ()) is not None
-    assert issued.answer(in_thread(an_event, "after", "2026-11-21T14:00:00.000Z"), posts, ()) is None
-    assert issued.answer(in_thread(an_event, "elsewhere", NOON, "2"), posts, ()) is None
-    assert issued.answer(an_event("in the conversation", created_at=NOON), posts, ()) is None
+    assert issued.earlier_answer(in_thread(an_event, "before", NOON), posts, ()) is not None
+    assert issued.earlier_answer(in_thread(an_event, "after", "2026-11-21T14:00:00.000Z"), posts, ()) is None
+    assert issued.earlier_answer(in_thread(an_event, "elsewhere", NOON, "2"), posts, ()) is None
+    assert issued.earlier_answer(an_event("in the conversation", created_at=NOON), posts, ()) is None
 
 
 def test_a_post_that_answers_another_comment_of_its_thread_answers_that_one_only(an_event: MakeEvent) -> None:
     asked, held = in_thread(an_event, "e1", NOON), in_thread(an_event, "by a stranger", NOON)
     posts = found([a_post(an_event, context={"thread": "1"})], [asked, held])
 
-    assert issued.answer(asked, posts, ()) is not None
-    assert issued.answer(held, posts, ()) is None
+    assert issued.earlier_answer(asked, posts, ()) is not None
+    assert issued.earlier_answer(held, posts, ()) is None
 
 
 def test_a_post_is_remembered_once(an_event: MakeEvent) -> None:
     posts = found([a_post(an_event)])
 
-    assert issued.found({ANSWER: a_post(an_event)}, (), posts, ()) == ()
+    assert issued.found_posts({ANSWER: a_post(an_event)}, (), posts, ()) == ()
 
 
 FIRST = Thread("e1", Target("github", {"thread": 1}))

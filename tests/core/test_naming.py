@@ -117,8 +117,8 @@ def test_a_refused_id_is_shown_without_its_control_characters() -> None:
 
 
 def test_what_is_shown_is_one_printable_line_of_bounded_length() -> None:
-    assert naming.shown("a\nb\x1b[31m\ud800") == "a\\nb\\x1b[31m\\ud800"
-    assert naming.shown("x" * 500) == "x" * 119 + "…"
+    assert naming.printable("a\nb\x1b[31m\ud800") == "a\\nb\\x1b[31m\\ud800"
+    assert naming.printable("x" * 500) == "x" * 119 + "…"
 
 
 @pytest.mark.parametrize(

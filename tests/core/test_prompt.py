@@ -335,7 +335,7 @@ def test_without_such_words_there_is_no_such_section(an_event: MakeEvent, contex
 
 def test_the_agent_is_told_the_form_of_the_answer_every_verdict_and_where_to_put_it(an_event: MakeEvent) -> None:
     text = outside(written(an_event()))
-    shape = triage.find(text)
+    shape = triage.find_answer(text)
 
     assert set(shape) == {"items", "todos", "rebaseRequested"}
     assert set(shape["items"][0]) == {"eventId", "verdict", "reply"}
@@ -346,7 +346,7 @@ def test_the_agent_is_told_the_form_of_the_answer_every_verdict_and_where_to_put
 
 
 def test_an_agent_that_repeats_the_prompt_has_answered_nothing(an_event: MakeEvent) -> None:
-    answer = triage.read(triage.find(written(an_event())), ("e1",))
+    answer = triage.read_answer(triage.find_answer(written(an_event())), ("e1",))
 
     assert (answer.items, answer.todos) == ({}, ())
 

@@ -216,7 +216,7 @@ def test_no_text_takes_long(text: str) -> None:
     assert perf_counter() - began < 20
 
 
-def test_a_reply_of_the_agent_is_hushed() -> None:
+def test_a_reply_of_the_agent_is_sanitized() -> None:
     event = Event(id="e", source="github", type="pr_comment", title="t", author=Author("ann"))
     opened = OpenEvent(
         id="e", state="pending", position=Position(1, 0), type="pr_comment", source="github", digest="", since=""
@@ -270,3 +270,43 @@ def test_what_only_looks_like_a_part_of_an_address_or_of_code_is_a_mention(text:
 )
 def test_an_address_stays_whole_and_so_does_code_with_html_in_it(text: str) -> None:
     assert sanitize(text, to="ann") == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- use `@property`\n  - or ``@cached` x``\n\n> `@property`\n> and `@cached`",
+        "1. this:\n\n   ```python\n   @property\n   ```\n\ndone",
+        "a span `of two\nlines @property` goes on",
+        "a \\` and `@property`",
+        "| a | b |\n|---|---|\n| `@property` | x |",
+        "# `@property`",
+        "[`@property`](https://a.example/b)",
+    ],
+)
+def test_code_is_found_wherever_markdown_has_it(text: str) -> None:
+    assert sanitize(text, to="ann") == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[a](`) @eve `",
+        "| `a | @eve` |\n|---|---|\n| `a | @eve` |",
+        "https://a.example/`b @eve `",
+        "www.a.example/`b @eve `",
+        "    @eve",
+        "![a [b](c)](`) `@eve`",
+        "`" * 3 + "\n" + "a\n" * 70_000 + "@eve",
+    ],
+)
+def test_where_a_forge_may_see_no_code_a_mention_is_muted(text: str) -> None:
+    assert "@eve" not in sanitize(text, to="ann")
+
+
+@pytest.mark.parametrize("text", ["`a`" * 20_000, "`a` " * 15_000, "`a\n" * 20_000, "- `a`\n" * 10_000, "[`" * 20_000])
+def test_no_code_takes_long(text: str) -> None:
+    began = perf_counter()
+    sanitize(text, to="ann")
+
+    assert perf_counter() - began < 20

@@ -144,7 +144,7 @@ def test_every_text_of_every_payload_is_looked_through():
 
 
 def test_the_secrets_of_an_environment_are_those_that_are_named_for_one():
-    found = secret_scan.known(
+    found = secret_scan.environment_secrets(
         {
             "GITHUB_TOKEN": "0123456789abcdef",
             "MY_API_KEY": " secretvalue12 \n",
@@ -220,12 +220,12 @@ def test_a_known_secret_that_only_readers_see_is_found(disguise: Callable[[str],
     ],
 )
 def test_a_variable_that_is_named_for_a_secret_holds_one(name: str):
-    assert secret_scan.known({name: SECRET}) == {f"the value of {name}": SECRET}
+    assert secret_scan.environment_secrets({name: SECRET}) == {f"the value of {name}": SECRET}
 
 
 @pytest.mark.parametrize("name", ["PWD", "OLDPWD", "BYPASS", "COMPASS", "EDITOR", "KEYBOARD", "PASSENGER", "AUTHOR"])
 def test_a_variable_that_is_named_for_something_else_holds_none(name: str):
-    assert secret_scan.known({name: SECRET}) == {}
+    assert secret_scan.environment_secrets({name: SECRET}) == {}
 
 
 @pytest.mark.parametrize("form", ["<a href='https://a.example/{}'>x</a>", "https://a.example/{}", "<img src='//x/{}'>"])

@@ -54,47 +54,47 @@ FULL = {
     ],
 )
 def test_the_answer_is_found_among_prose_and_fences(before: str, after: str) -> None:
-    assert triage.find(before + json.dumps(FULL) + after) == FULL
-    assert triage.find(before + json.dumps(FULL, indent=4) + after) == FULL
+    assert triage.find_answer(before + json.dumps(FULL) + after) == FULL
+    assert triage.find_answer(before + json.dumps(FULL, indent=4) + after) == FULL
 
 
 def test_the_last_answer_counts() -> None:
     first = {"items": [{"eventId": "e1", "verdict": "declined"}]}
 
-    assert triage.find(f"{json.dumps(first)}\nOn second thoughts:\n{json.dumps(FULL)}") == FULL
-    assert triage.find(f"{json.dumps(FULL)}\nOn second thoughts:\n{json.dumps(first)}") == first
+    assert triage.find_answer(f"{json.dumps(first)}\nOn second thoughts:\n{json.dumps(FULL)}") == FULL
+    assert triage.find_answer(f"{json.dumps(FULL)}\nOn second thoughts:\n{json.dumps(first)}") == first
 
 
 def test_an_answer_inside_another_object_is_a_part_of_that() -> None:
     outer = {"items": [{"eventId": "e1", "items": [1]}], "todos": [{"items": [2]}]}
 
-    assert triage.find(json.dumps(outer)) == outer
-    assert triage.find('{"draft": {"items": []}}') is None
+    assert triage.find_answer(json.dumps(outer)) == outer
+    assert triage.find_answer('{"draft": {"items": []}}') is None
 
 
 @pytest.mark.parametrize("kept", [0.1, 0.5, 0.9, 0.99])
 def test_of_an_answer_that_was_cut_nothing_is_taken(kept: float) -> None:
     text = json.dumps(FULL)
 
-    assert triage.find(text[: int(len(text) * kept)]) is None
+    assert triage.find_answer(text[: int(len(text) * kept)]) is None
 
 
 @pytest.mark.parametrize(
     "text", ["", "no", "{}", "[]", "null", '"items"', '{"todos": []}', "{items: []}", "{'items': []}"]
 )
 def test_where_there_is_no_answer_none_is_found(text: str) -> None:
-    assert triage.find(text) is None
+    assert triage.find_answer(text) is None
 
 
 def test_an_answer_behind_any_number_of_braces_is_found() -> None:
     noise = 'x = {"a": 1}; f"{y}" ' * 20_000
 
-    assert triage.find(noise + json.dumps(EMPTY)) == EMPTY
+    assert triage.find_answer(noise + json.dumps(EMPTY)) == EMPTY
 
 
 def test_only_the_end_of_an_endless_message_is_searched() -> None:
-    assert triage.find(json.dumps(EMPTY) + " " * LONGEST_ANSWER) is None
-    assert triage.find(" " * LONGEST_ANSWER + json.dumps(EMPTY)) == EMPTY
+    assert triage.find_answer(json.dumps(EMPTY) + " " * LONGEST_ANSWER) is None
+    assert triage.find_answer(" " * LONGEST_ANSWER + json.dumps(EMPTY)) == EMPTY
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_no_text_takes_long_to_search(unit: str) -> None:
     text = unit * (LONGEST_ANSWER // len(unit))
     started = time.process_time()
 
-    triage.find(text)
+    triage.find_answer(text)
 
     assert time.process_time() - started < 5  # a second at most; ten thousand of them where the work is quadratic
 
@@ -127,17 +127,17 @@ def test_no_text_takes_long_to_search(unit: str) -> None:
 @example(text='{"items": "\\ud83d"}')
 @example(text='{"items": NaN}')
 def test_no_text_is_an_error(text: str) -> None:
-    found = triage.find(text)
+    found = triage.find_answer(text)
 
     assert found is None or "items" in found
-    triage.read(found, BATCH)
+    triage.read_answer(found, BATCH)
 
 
 # ---- reading the answer
 
 
 def read(*items: object, todos: object = (), **more: object) -> TriageAnswer:
-    return triage.read({"items": list(items), "todos": todos, **more}, BATCH)
+    return triage.read_answer({"items": list(items), "todos": todos, **more}, BATCH)
 
 
 def an_item(event_id: object = "e1", verdict: object = "acknowledged", **values: object) -> dict[str, object]:
@@ -174,7 +174,7 @@ def test_fields_that_are_not_known_are_ignored() -> None:
 
 @pytest.mark.parametrize("value", [None, 7, "x", [], {}, {"items": None}, {"items": {}}, {"items": "e1"}])
 def test_an_answer_without_a_list_of_items_says_nothing(value: object) -> None:
-    answer = triage.read(value, BATCH)
+    answer = triage.read_answer(value, BATCH)
 
     assert (answer.items, answer.todos, answer.rebase_requested) == ({}, (), False)
     assert answer.problems == {"": "the answer has no list of items"}
@@ -230,8 +230,8 @@ def test_todos_that_are_no_list_are_none_and_said_so(todos: object) -> None:
 
 
 def test_no_todos_may_be_null_or_left_out() -> None:
-    assert triage.read({"items": [an_item()], "todos": None}, BATCH).problems == {}
-    assert triage.read({"items": [an_item()]}, BATCH).problems == {}
+    assert triage.read_answer({"items": [an_item()], "todos": None}, BATCH).problems == {}
+    assert triage.read_answer({"items": [an_item()]}, BATCH).problems == {}
 
 
 @pytest.mark.parametrize(
@@ -472,7 +472,7 @@ def test_a_conversation_that_can_be_resolved_waits_for_its_todo(
 
 @pytest.mark.parametrize(("failures", "full"), [(0, 30), (1, 60), (3, 240)])
 def test_each_failed_run_makes_the_event_wait_longer(an_open_event: Make, failures: int, full: int) -> None:
-    change = triage.failed(an_open_event(failures=failures), "exit 1", now=NOW, policy=POLICY, alone=False)
+    change = triage.run_failed(an_open_event(failures=failures), "exit 1", now=NOW, policy=POLICY, alone=False)
 
     assert change.deferral is not None
     assert change.deferral.attempts == failures + 1
@@ -480,7 +480,7 @@ def test_each_failed_run_makes_the_event_wait_longer(an_open_event: Make, failur
 
 
 def test_after_the_last_run_a_person_is_asked(an_open_event: Make) -> None:
-    change = triage.failed(an_open_event(failures=2), "exit 1", now=NOW, policy=Backoff(max_attempts=3), alone=True)
+    change = triage.run_failed(an_open_event(failures=2), "exit 1", now=NOW, policy=Backoff(max_attempts=3), alone=True)
 
     assert (change.state, change.reason) == ("parked", "triage failed 3 times; the last error: exit 1")
 
@@ -488,7 +488,7 @@ def test_after_the_last_run_a_person_is_asked(an_open_event: Make) -> None:
 def test_a_failed_run_does_not_lengthen_a_wait_that_others_began(an_open_event: Make) -> None:
     event = an_open_event(first_deferred_at=record.iso(NOW - 6 * DAY))
 
-    change = triage.failed(event, "exit 1", now=NOW, policy=POLICY, alone=False)
+    change = triage.run_failed(event, "exit 1", now=NOW, policy=POLICY, alone=False)
 
     assert change.deferral is not None
     assert change.deferral.deadline == record.iso(NOW + DAY)
@@ -510,7 +510,7 @@ TODOS = JSON | st.fixed_dictionaries({"title": JSON, "eventIds": st.lists(st.sam
 def test_whatever_an_agent_answers_each_event_of_the_batch_goes_on_or_is_tried_again(
     items: object, todos: object, rebase: object, an_open_event: Make, an_event: MakeEvent
 ) -> None:
-    answer = triage.read({"items": items, "todos": todos, "rebaseRequested": rebase}, BATCH)
+    answer = triage.read_answer({"items": items, "todos": todos, "rebaseRequested": rebase}, BATCH)
 
     result = settled(answer, make=an_open_event, make_event=an_event, batch=BATCH)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from stage import ListBridge, Stage, said
 from prloom.api import Action, BridgeContext, Delivered, Event, HookContext, PluginContext, Refused, TriageContext
 from prloom.core import outbox
 from prloom.core.requests import OperatorRequest
-from prloom.engine.operator import control, requests
+from prloom.engine.operator import control
 from prloom.engine.plan import admission, delivery, reconcile, scheduler
 from prloom.model.event import Author
 from prloom.storage.faulty import NotingDisk
@@ -260,19 +261,20 @@ async def test_a_request_takes_in_only_so_much_of_a_backlog_in_one_tick_and_is_c
     stage: Stage,
 ):
     stage.adopt()
-    backlog = requests.BATCHES * admission.LINES
+    take_in = partial(admission.take_in, sign=lambda event: None)
+    backlog = control.CATCH_UP_BATCHES * admission.LINES
     stage.append(*(said(f"e{number}", author=Author("eve", "none")) for number in range(backlog + 1)))
     dispatcher = stage.dispatcher()
     board = dispatcher.board
-    control.ask(board.local, OperatorRequest("r-1", "drop", (f"e{backlog}",), reason="spam"), stage.clock())
-    box = control.Control(board.local)
-    board.take_up(dispatcher._rules)
+    control.append_request(board.local, OperatorRequest("r-1", "drop", (f"e{backlog}",), reason="spam"), stage.clock())
+    reader = control.RequestReader(board.local)
+    board.update(dispatcher._rules)
 
-    requests.run(box, board, lambda event: None)
+    control.carry_out_all(reader, board, take_in)
 
     runtime = board.runtimes["pr-7"]
     assert len(runtime.event_store.state.open) == backlog
-    requests.run(box, board, lambda event: None)
+    control.carry_out_all(reader, board, take_in)
     assert runtime.event_store.state.done == {"dropped": 1}
     board.close()
 

@@ -14,8 +14,7 @@ from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.plan_registry import GoneError
-from prloom.errors import PrloomError
+from prloom.errors import FolderRemovedError, PrloomError
 
 LONG = timedelta(hours=1)
 
@@ -306,10 +305,10 @@ async def test_a_wait_that_ended_just_after_a_tick_has_looked_is_not_left_to_the
     stage.append(said("a"))
     async with stage.running(tick=LONG) as dispatcher:
         await stage.until(lambda: "deferral" in stage.open().get("a", {}))
-        assert 0 < dispatcher._next() <= 60
+        assert 0 < dispatcher._seconds_until_due() <= 60
         stage.clock.advance(minutes=2)
 
-        assert dispatcher._next() == 0
+        assert dispatcher._seconds_until_due() == 0
 
 
 async def test_a_plan_that_always_has_work_keeps_no_tick_from_coming(stage: Stage):
@@ -386,7 +385,7 @@ async def test_it_ends_by_itself_where_its_own_folder_is_removed(stage: Stage):
     await stage.until(lambda: stage.bridge.polls == 1)
     shutil.rmtree(stage.root / "prloom/.local")
 
-    with pytest.raises(GoneError, match="was removed while prloom ran; start prloom again"):
+    with pytest.raises(FolderRemovedError, match="was removed while prloom ran; start prloom again"):
         await task
 
 

@@ -59,14 +59,14 @@ async def test_an_append_wakes_only_the_plan_that_it_is_for(stage: Stage):
     stage.adopt("pr-2", pr=2)
     async with stage.running(tick=HOUR) as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._tasks)
-        looks = []
-        look = dispatcher.board.look
-        dispatcher.board.look = lambda plan_id: looks.append(plan_id) or look(plan_id)  # type: ignore[method-assign]
+        checked = []
+        check = dispatcher.board.check
+        dispatcher.board.check = lambda plan_id: checked.append(plan_id) or check(plan_id)  # type: ignore[method-assign]
 
         await asyncio.to_thread(append_from_elsewhere, stage, "a", "pr-1")
         await stage.until(lambda: len(stage.decisions("pr-1")) > 2)
 
-    assert set(looks) == {"pr-1"}
+    assert set(checked) == {"pr-1"}
 
 
 async def test_a_request_is_carried_out_without_waiting_for_a_tick(stage: Stage):
@@ -74,7 +74,7 @@ async def test_a_request_is_carried_out_without_waiting_for_a_tick(stage: Stage)
     async with stage.running(tick=HOUR) as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
         with SafeDir.make(stage.root, "prloom", ".local") as local:
-            control.ask(local, OperatorRequest("r", "poll"), stage.clock())
+            control.append_request(local, OperatorRequest("r", "poll"), stage.clock())
 
         await stage.until(lambda: stage.bridge.polls == 2)
 

@@ -26,8 +26,8 @@ def board(stage: Stage) -> Iterator[PlanRegistry]:
     opened.close()
 
 
-def take_up(stage: Stage, board: PlanRegistry) -> None:
-    board.take_up(rules(stage.config))
+def update(stage: Stage, board: PlanRegistry) -> None:
+    board.update(rules(stage.config))
 
 
 def bridge(at: str | None = None, error: str | None = None, requests: int = 0) -> dict[str, Any]:
@@ -38,15 +38,15 @@ def bridge(at: str | None = None, error: str | None = None, requests: int = 0) -
 def test_plans_that_were_adopted_are_taken_up_and_those_given_up_are_let_go_of(stage: Stage, board: PlanRegistry):
     first = stage.adopt("pr-1", pr=1)
     stage.adopt("pr-2", pr=2)
-    take_up(stage, board)
+    update(stage, board)
     assert list(board.runtimes) == ["pr-1", "pr-2"]
     (first / "state.json").unlink()
     stage.adopt("pr-3", pr=3)
 
-    take_up(stage, board)
+    update(stage, board)
 
     assert list(board.runtimes) == ["pr-2", "pr-3"]
-    assert [runtime.id for runtime in board.lost] == ["pr-1"]
+    assert [runtime.id for runtime in board.closed] == ["pr-1"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_plan_that_cannot_be_opened_says_why_and_keeps_no_other_from_it(
     (stage.adopt("pr-1", pr=1) / "state.json").write_text(state)
     stage.adopt("pr-2", pr=2)
 
-    take_up(stage, board)
+    update(stage, board)
 
     assert list(board.runtimes) == ["pr-2"]
     assert reason in board.unreadable["pr-1"]
@@ -74,10 +74,10 @@ def test_a_plan_that_is_mended_is_taken_up(stage: Stage, board: PlanRegistry):
     file = stage.adopt() / "state.json"
     good = file.read_text()
     file.write_text("{")
-    take_up(stage, board)
+    update(stage, board)
     file.write_text(good)
 
-    take_up(stage, board)
+    update(stage, board)
 
     assert list(board.runtimes) == ["pr-7"]
     assert board.unreadable == {}
@@ -85,16 +85,16 @@ def test_a_plan_that_is_mended_is_taken_up(stage: Stage, board: PlanRegistry):
 
 def test_that_the_plans_cannot_be_listed_is_told_until_they_can(stage: Stage, board: PlanRegistry):
     stage.adopt()
-    take_up(stage, board)
+    update(stage, board)
     home = stage.paths.worktrees
     home.rename(home.with_name("away"))
     home.write_text("")
-    take_up(stage, board)
+    update(stage, board)
     assert "cannot read" in board.unreadable[""]
     home.unlink()
     home.with_name("away").rename(home)
 
-    take_up(stage, board)
+    update(stage, board)
 
     assert list(board.runtimes) == ["pr-7"]
     assert board.unreadable == {}
@@ -105,7 +105,7 @@ def test_a_link_in_the_place_of_a_plans_folder_is_not_followed(stage: Stage, boa
     local.rename(stage.root / "elsewhere")
     local.symlink_to(stage.root / "elsewhere")
 
-    take_up(stage, board)
+    update(stage, board)
 
     assert board.runtimes == {}
     assert "is a symbolic link, and prloom does not use it" in board.unreadable["pr-7"]
@@ -125,7 +125,7 @@ async def test_each_plan_is_worked_by_the_rules_of_its_preset(stage: Stage):
 
 def test_the_text_of_a_plan_is_read_by_its_id(stage: Stage, board: PlanRegistry):
     (stage.adopt() / "plan.md").write_text("# The plan\n")
-    take_up(stage, board)
+    update(stage, board)
 
     assert board.read_plan("pr-7") == "# The plan\n"
     with pytest.raises(PrloomError, match="there is no plan 'pr-8'; the plans are pr-7"):

@@ -70,19 +70,19 @@ class BusyStore(MemoryStore):
 
 
 @pytest.mark.parametrize("later", [StoreBusyError("busy"), StoreError("away")])
-def test_what_may_stand_is_not_called_undone_because_the_store_is_in_trouble_afterwards(later: StoreError):
+def test_an_unknown_outcome_stays_unknown_when_the_store_fails_afterwards(later: StoreError):
     lost = OutcomeUnknownError("the connection was lost")
 
     with pytest.raises(OutcomeUnknownError, match=rf"the connection was lost \(now: {later}\)"):
         Exchange(BusyStore(lost, later)).publish("work", "x")
 
 
-def test_what_was_not_begun_is_told_as_it_is():
+def test_an_error_before_the_change_is_raised_as_it_is():
     with pytest.raises(StoreBusyError, match="busy"):
         Exchange(BusyStore(StoreBusyError("busy"))).publish("work", "x")
 
 
-def test_a_connection_that_stays_lost_is_told():
+def test_a_connection_that_stays_lost_is_an_error():
     exchange = Exchange(LosingStore(stands=False, times=9))
 
     with pytest.raises(OutcomeUnknownError, match="the connection was lost"):

@@ -173,7 +173,7 @@ def test_a_message_has_one_active_claim_at_most(exchange: Exchange, another: Exc
     assert another.claim("work") is None
 
 
-def test_a_claim_says_who_works_since_when_and_until_when(exchange: Exchange, clock: Any):
+def test_a_claim_names_its_worker_and_its_times(exchange: Exchange, clock: Any):
     published = exchange.publish("work", "x")
 
     claimed = exchange.claim("work", group="g", instance="i", lease=MINUTE)
@@ -258,12 +258,12 @@ def test_a_claim_cannot_be_settled_in_two_ways(exchange: Exchange):
         claimed.fail("no")
 
 
-def test_a_claim_that_nobody_made_cannot_be_settled(exchange: Exchange):
+def test_an_unknown_claim_cannot_be_settled(exchange: Exchange):
     with pytest.raises(ClaimOverError, match="there is no claim nobody"):
         exchange.store.settle("nobody", Completed(body="x"))
 
 
-def test_a_message_that_is_handed_back_is_ready_at_once_and_the_attempt_does_not_count(exchange: Exchange):
+def test_a_released_message_is_ready_at_once_and_the_attempt_does_not_count(exchange: Exchange):
     exchange.publish("work", "x", max_attempts=1)
     claimed = exchange.claim("work")
     assert claimed is not None
@@ -355,7 +355,7 @@ def test_a_claim_that_was_renewed_ends_with_its_last_lease(exchange: Exchange, a
     assert exchange.inspect(claimed.message.id).claims == (ended,)
 
 
-def test_a_claim_is_settled_by_whoever_has_its_id(exchange: Exchange, another: Exchange):
+def test_any_client_with_a_claims_id_can_settle_it(exchange: Exchange, another: Exchange):
     published = exchange.publish("work", "x", conversation="talk")
     claimed = exchange.claim("work")
     assert claimed is not None
@@ -368,7 +368,7 @@ def test_a_claim_is_settled_by_whoever_has_its_id(exchange: Exchange, another: E
     assert claimed.complete("y").reply == settled.reply
 
 
-def test_a_lease_that_ran_out_is_seen_by_whoever_looks(exchange: Exchange, clock: Any):
+def test_every_reader_finds_an_expired_lease_ended(exchange: Exchange, clock: Any):
     published = exchange.publish("work", "x", max_attempts=1)
     exchange.claim("work", lease=MINUTE)
     clock.pass_(minutes=2)
@@ -404,7 +404,7 @@ def test_what_is_to_be_tried_again_waits_longer_each_time_until_it_is_dead(excha
     assert (dead.parent_id, dead.body) == (published.id, "no such command (attempt 3, the last one)")
 
 
-def test_the_workers_limit_holds_where_the_publisher_set_none(exchange: Exchange):
+def test_the_workers_limit_counts_where_the_publisher_set_none(exchange: Exchange):
     exchange.publish("work", "x")
     claimed = exchange.claim("work", max_attempts=1)
     assert claimed is not None
@@ -456,7 +456,7 @@ def test_of_one_concurrency_key_one_message_is_worked_on_at_a_time(exchange: Exc
     assert third.message.body == "b"
 
 
-def test_a_message_whose_time_has_come_may_be_claimable_until_somebody_asked(exchange: Exchange, clock: Any):
+def test_a_message_whose_time_has_come_may_be_claimable_until_a_worker_claims(exchange: Exchange, clock: Any):
     exchange.publish("later", "x", concurrency_key="tree", delay=MINUTE)
     clock.pass_(minutes=1)
     exchange.publish("work", "y", concurrency_key="tree")
@@ -473,9 +473,9 @@ def test_a_message_whose_time_has_come_may_be_claimable_until_somebody_asked(exc
 def test_a_waiting_message_that_is_cancelled_is_not_worked_on(exchange: Exchange):
     published = exchange.publish("work", "x")
 
-    told = exchange.cancel(published.id, "not wanted")
+    reported = exchange.cancel(published.id, "not wanted")
 
-    assert (told.topic, told.body, told.parent_id) == ("work.cancelled", "not wanted", published.id)
+    assert (reported.topic, reported.body, reported.parent_id) == ("work.cancelled", "not wanted", published.id)
     assert exchange.claim("work") is None
     assert exchange.check(published.id).outcome == "cancelled"
 
@@ -581,7 +581,7 @@ def test_a_reply_on_a_topic_where_a_worker_waits_is_that_ones_work_to_come(excha
     assert exchange.check(published.id).outcome == "pending"
 
 
-def test_a_note_that_nobody_works_on_does_not_keep_its_conversation_from_ending(exchange: Exchange, clock: Any):
+def test_a_note_without_a_worker_does_not_keep_its_conversation_from_ending(exchange: Exchange, clock: Any):
     published = exchange.publish("work", "x", track=True)
     claimed = exchange.claim("work")
     assert claimed is not None
@@ -628,7 +628,7 @@ def test_an_unknown_conversation_is_an_error(exchange: Exchange):
 # ---- telling
 
 
-def test_the_end_of_a_tracked_conversation_is_told_once(exchange: Exchange, another: Exchange):
+def test_the_end_of_a_tracked_conversation_is_reported_once(exchange: Exchange, another: Exchange):
     published = exchange.publish("work", "x", track=True)
     assert exchange.claim_notifications() == ()
     drained(exchange)
@@ -641,7 +641,7 @@ def test_the_end_of_a_tracked_conversation_is_told_once(exchange: Exchange, anot
     assert another.claim_notifications() == ()
 
 
-def test_what_a_notifier_did_not_tell_is_told_by_the_next(exchange: Exchange, another: Exchange, clock: Any):
+def test_an_end_that_a_notifier_did_not_report_goes_to_the_next(exchange: Exchange, another: Exchange, clock: Any):
     published = exchange.publish("work", "x")
     exchange.subscribe(published.id)
     drained(exchange)
@@ -657,7 +657,9 @@ def test_what_a_notifier_did_not_tell_is_told_by_the_next(exchange: Exchange, an
     assert exchange.claim_notifications() == ()
 
 
-def test_a_conversation_that_goes_on_after_its_end_was_told_is_told_again(exchange: Exchange, another: Exchange):
+def test_a_conversation_that_continues_after_its_end_was_reported_is_reported_again(
+    exchange: Exchange, another: Exchange
+):
     published = exchange.publish("work", "x", key="k", track=True)
     claimed = exchange.claim("work")
     assert claimed is not None
@@ -681,7 +683,7 @@ def test_a_conversation_that_goes_on_after_its_end_was_told_is_told_again(exchan
     assert another.claim_notifications() == ()
 
 
-def test_a_conversation_that_goes_on_while_its_end_is_told_is_told_again(exchange: Exchange):
+def test_a_conversation_that_continues_while_its_end_is_reported_is_reported_again(exchange: Exchange):
     published = exchange.publish("work", "x", track=True)
     claimed = exchange.claim("work")
     assert claimed is not None
@@ -695,7 +697,7 @@ def test_a_conversation_that_goes_on_while_its_end_is_told_is_told_again(exchang
     assert [each.outcome for each in exchange.claim_notifications()] == ["success"]
 
 
-def test_of_many_that_are_tracked_those_are_told_that_have_ended(exchange: Exchange):
+def test_of_many_tracked_conversations_those_that_ended_are_reported(exchange: Exchange):
     asked = {body: exchange.publish("work", body, track=True) for body in ("done", "leased", "goes on")}
     waiting = exchange.publish("slow", "waits", track=True)
     exchange.publish("work", "not tracked")
@@ -711,11 +713,11 @@ def test_of_many_that_are_tracked_those_are_told_that_have_ended(exchange: Excha
 
     further.complete("y")
     exchange.cancel(waiting.id)
-    told = {each.conversation_id: each.outcome for each in exchange.claim_notifications()}
-    assert told == {asked["goes on"].id: "success", waiting.id: "cancelled"}
+    reported = {each.conversation_id: each.outcome for each in exchange.claim_notifications()}
+    assert reported == {asked["goes on"].id: "success", waiting.id: "cancelled"}
 
 
-def test_what_is_not_tracked_is_not_told(exchange: Exchange):
+def test_a_conversation_that_is_not_tracked_is_not_reported(exchange: Exchange):
     exchange.publish("work", "x")
     drained(exchange)
 

@@ -65,7 +65,7 @@ def test_a_request_waits_for_its_own_reply(tmp_path: Path):
         assert reply.id != other.id
 
 
-def test_a_message_that_somebody_publishes_below_a_request_is_not_its_reply():
+def test_a_message_that_follows_a_request_is_not_its_reply():
     exchange = Exchange(MemoryStore())
     request = exchange.publish("work", "x")
     exchange.publish("news", "half done", parent=request.id)
@@ -73,7 +73,7 @@ def test_a_message_that_somebody_publishes_below_a_request_is_not_its_reply():
     assert exchange.wait_for_reply(request.id, patience=NOTHING) is None
 
 
-def test_a_request_that_nobody_answers_in_time_goes_on():
+def test_a_request_without_a_reply_in_time_continues():
     exchange = Exchange(MemoryStore())
 
     assert exchange.request("work", "x", patience=NOTHING) is None
@@ -141,7 +141,7 @@ def test_a_store_that_cannot_be_listened_to_is_checked_more_often():
     assert notifier.wait_limit(MemoryStore(), Deaf(), ["work"]) == DEAF_RECHECK
 
 
-def test_a_notification_that_nobody_takes_is_kept_and_many_are_one():
+def test_many_notifications_that_are_not_drained_are_kept_as_one():
     notifications = Notifier()
     listener = notifications.listen()
     for _ in range(70_000):

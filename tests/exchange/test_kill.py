@@ -25,12 +25,12 @@ def test_what_was_acknowledged_ends_once_and_is_answered_once_however_often_all_
     )
     assert ended.returncode == 0, ended.stderr
     left = json.loads(ended.stdout)
-    told = f"PRLOOM_KILL_SEED={seed}: {left} {ended.stderr}"
+    reported = f"PRLOOM_KILL_SEED={seed}: {left} {ended.stderr}"
 
-    assert left["strays"] == 0, told
-    assert left["acknowledged"] > 0, told
-    assert left["expired"] > 0, told
+    assert left["strays"] == 0, reported
+    assert left["acknowledged"] > 0, reported
+    assert left["expired"] > 0, reported
     for fault in ("lost", "doubled", "unfinished", "wrong_replies", "ended_twice"):
-        assert left[fault] == [], told
-    assert left["active"] == 0, told
-    assert left["integrity"] == "ok", told
+        assert left[fault] == [], reported
+    assert left["active"] == 0, reported
+    assert left["integrity"] == "ok", reported

@@ -74,7 +74,7 @@ def test_waits_double_up_to_the_longest_and_are_a_little_shorter_by_the_key():
         ([], "pending"),
     ],
 )
-def test_a_conversation_stands_as_its_work_does(entries: list[MessageEntry], outcome: str):
+def test_a_conversations_outcome_is_that_of_its_work(entries: list[MessageEntry], outcome: str):
     assert rules.outcome(entries, {"work"}) == outcome
 
 

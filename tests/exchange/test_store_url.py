@@ -23,7 +23,7 @@ def test_a_path_is_a_database(tmp_path: Path):
     assert (tmp_path / "my.db").exists()
 
 
-def test_the_environment_names_one_where_nobody_else_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_environment_names_the_exchange_where_the_call_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(store_url.VARIABLE, str(tmp_path / "named.db"))
 
     store_url.open_store(start=tmp_path).close()
@@ -31,7 +31,7 @@ def test_the_environment_names_one_where_nobody_else_does(tmp_path: Path, monkey
     assert (tmp_path / "named.db").exists()
 
 
-def test_a_repository_has_one_of_its_own_that_is_found_from_below(tmp_path: Path):
+def test_a_repository_has_its_own_exchange_which_is_found_from_below(tmp_path: Path):
     git_folder.make(tmp_path / ".git")
     (tmp_path / "deep/down").mkdir(parents=True)
 
@@ -41,7 +41,7 @@ def test_a_repository_has_one_of_its_own_that_is_found_from_below(tmp_path: Path
     assert (tmp_path / "prloom/.local").stat().st_mode & 0o777 == 0o700
 
 
-def test_git_does_not_see_a_repositorys_exchange_though_nobody_said_init(tmp_path: Path):
+def test_git_ignores_a_repositorys_exchange_without_prloom_init(tmp_path: Path):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
 
     store_url.open_store(start=tmp_path).close()
@@ -59,7 +59,7 @@ def test_a_folder_that_was_there_before_is_left_as_it_is(tmp_path: Path):
     assert not (tmp_path / "prloom/.local/.gitignore").exists()
 
 
-def test_outside_of_a_repository_one_has_to_be_named(tmp_path: Path):
+def test_outside_of_a_repository_an_exchange_has_to_be_named(tmp_path: Path):
     with pytest.raises(
         StoreError, match=r"no git repository at .*; or name a database with --database or PRLOOM_EXCHANGE"
     ):

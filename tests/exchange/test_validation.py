@@ -63,7 +63,7 @@ def test_a_body_that_utf_8_cannot_hold_is_refused():
         ({"success_topic": "a b"}, "'a b' is not a valid topic"),
     ],
 )
-def test_what_no_worker_can_ask_for_is_said(options: dict[str, Any], told: str):
+def test_an_impossible_claim_request_is_an_error(options: dict[str, Any], told: str):
     with pytest.raises(ExchangeError, match=told):
         validation.claim_request("work", **options)
 

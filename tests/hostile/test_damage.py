@@ -76,7 +76,7 @@ async def tell(root: Path) -> Stage:
     await stage.tick()
     stage.append(said("fresh", "please"))
     with SafeDir.make(root, "prloom", ".local") as local:
-        control.ask(local, OperatorRequest("cli-1", "retry", ("waits",)), stage.clock())
+        control.append_request(local, OperatorRequest("cli-1", "retry", ("waits",)), stage.clock())
     return stage
 
 

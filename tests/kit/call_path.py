@@ -138,19 +138,24 @@ async def trace(root: Path) -> tuple[Called, Called]:
     return at_rest, called
 
 
-def call_path() -> list[tuple[str, str]]:
-    """Return the functions that a comment passes through, each with its file."""
+def run() -> tuple[Called, Called]:
+    """Return the functions that are called in a round at rest, and in one that answers a comment."""
     folder = tempfile.mkdtemp()
     try:
-        at_rest, called = asyncio.run(trace(Path(folder)))
+        return asyncio.run(trace(Path(folder)))
     finally:
         shutil.rmtree(folder)
+
+
+def call_path(at_rest: Called, called: Called) -> list[tuple[str, str]]:
+    """Return the functions that a comment passes through, each with its file."""
     path = [function for function, callers in called.items() if callers - {function[0]} and function not in at_rest]
     return sorted(function for function in path if not function[0].startswith(BELOW))
 
 
 def main() -> None:
-    path = call_path()
+    run()  # modules that are imported on the way do not count
+    path = call_path(*run())
     print(f"{len(path)} functions in {len({file for file, _ in path})} files")
     for file, name in path:
         print(f"  {file}: {name}")

@@ -12,13 +12,14 @@ STEERING = frozenset(
     {
         "PRLOOM_ALL_DAMAGE",
         "PRLOOM_ALL_MEMORY",
-        "PRLOOM_CRASH_STEP",
         "PRLOOM_INTERLEAVINGS",
         "PRLOOM_KILL_ROUNDS",
         "PRLOOM_KILL_SEED",
         "PRLOOM_MATRIX_FOLDER",
         "PRLOOM_MODEL_EXAMPLES",
         "PRLOOM_TEST_POSTGRES",
+        "PRLOOM_WEAKENED",
+        "PRLOOM_WEAKENED_CALLED",
         "PRLOOM_WHOLE_DAY",
     }
 )

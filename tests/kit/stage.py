@@ -224,7 +224,7 @@ class ScriptedTriager:
             event for i in ids if i in opened and (event := runtime.event_store.texts.of(opened[i])) is not None
         )
         settled = triage.settle(
-            triage.read(self.answer(batch), ids),
+            triage.read_answer(self.answer(batch), ids),
             batch,
             opened,
             now=runtime.clock(),

@@ -150,7 +150,7 @@ def test_a_note_without_words_is_answered(bench: Bench, tmp_path: Path) -> None:
     assert not (tmp_path / FILE).exists()
 
 
-def test_what_is_known_is_not_noted_twice(bench: Bench, tmp_path: Path) -> None:
+def test_a_note_that_exists_is_not_added_twice(bench: Bench, tmp_path: Path) -> None:
     plugin = bench()
     plugin.show(a_comment("!memory Use tabs."))
 
@@ -261,7 +261,7 @@ def test_the_file_is_made_of_the_state_again_after_a_crash_before_the_commit(ben
     assert (tmp_path / FILE).read_text() == once
 
 
-def test_a_note_for_which_the_state_has_no_room_stands_in_no_file(bench: Bench, tmp_path: Path) -> None:
+def test_a_note_for_which_the_state_has_no_room_is_in_no_file(bench: Bench, tmp_path: Path) -> None:
     plugin = bench(limits=Limits(state_bytes=50))
 
     with pytest.raises(ExtensionError, match=r"set_global_state\('notes'\): the store would hold"):
@@ -330,12 +330,12 @@ def test_a_section_without_its_marks_is_not_guessed_at(bench: Bench, tmp_path: P
         *("prloom/.local/plan.md", "PRLOOM/.Local/x", "prloom/plugins/memory/__init__.py", "./prloom/.local/x"),
     ],
 )
-def test_a_file_that_is_no_place_for_notes_is_refused_when_the_plugin_is_loaded(bench: Bench, name: str) -> None:
+def test_a_file_that_is_not_for_notes_is_refused_when_the_plugin_is_loaded(bench: Bench, name: str) -> None:
     with pytest.raises(ExtensionError, match=r"\[plugins\.settings\.memory\] file: Value error, .* is not a "):
         bench(name)
 
 
-def test_golden_events_leave_no_note_that_nobody_meant(bench: Bench, tmp_path: Path) -> None:
+def test_golden_events_leave_no_note_that_is_not_meant(bench: Bench, tmp_path: Path) -> None:
     bench().show(*GOLDEN_EVENTS.values())
 
     assert not (tmp_path / FILE).exists()

@@ -181,7 +181,7 @@ def test_each_plan_has_a_period_of_its_own(bench: Bench) -> None:
     assert plugin.advance("1m").passed == (here.id,)
 
 
-def test_a_comment_whose_wait_is_over_is_not_held_up_again(bench: Bench) -> None:
+def test_a_comment_whose_wait_is_over_is_not_deferred_again(bench: Bench) -> None:
     plugin = bench()
     comment = said_now(plugin)
     plugin.show(comment)

@@ -111,7 +111,7 @@ def test_all_feedback_waits_and_goes_on_together(bench: Bench) -> None:
     assert set(plugin.advance("30s").passed) == {event.id for event in events}
 
 
-def test_a_look_is_a_second_away_at_least(bench: Bench) -> None:
+def test_a_try_is_a_second_away_at_least(bench: Bench) -> None:
     plugin = bench()
     plugin.show(a_checks_report(1))
     plugin.advance("29s500ms")

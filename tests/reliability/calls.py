@@ -6,11 +6,9 @@ it before prloom is imported.
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import re
-import signal
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -18,6 +16,8 @@ from typing import Any, NamedTuple
 
 CALLS = ("open", "write", "fdatasync", "fsync", "rename", "link", "unlink", "mkdir", "truncate", "utime")
 """What changes a file, by the name of the system's call."""
+
+REQUEST = "GitHub request"
 
 PROTOCOLS = {
     "init": r"/prloom\.toml|/\.prloom\.toml\.|/\.git/",
@@ -66,7 +66,10 @@ class Layer:
         kind = self._last.get(inside) if name == "fsync" else None
         kind = kind or protocol(inside)
         self._last[folder] = kind
-        call = Call(name, path, kind)
+        return self.meet(Call(name, path, kind))
+
+    def meet(self, call: Call) -> Call:
+        """Note a call that is about to be made."""
         self.made.append(call)
         return call
 
@@ -81,49 +84,6 @@ class Layer:
         return go()
 
 
-FAULTS = ("kill", "torn", "EIO", "ENOSPC", "short")
-"""How a call may end: killed before it, or in the middle of a write; it fails; or half is written and no more."""
-
-
-def faults_of(call: str) -> tuple[str, ...]:
-    """Return the faults that a call can have."""
-    return FAULTS if call == "write" else ("kill", "EIO", "ENOSPC")
-
-
-class Faulty(Layer):
-    """Lets the n-th change (from 1) end in a fault, and all others through."""
-
-    def __init__(self, root: str, at: int, fault: str) -> None:
-        super().__init__(root)
-        self.at = at
-        self.fault = fault
-        self.hit: Call | None = None
-        self._full: int | None = None
-
-    def about_to(self, name: str, path: str) -> Call | None:
-        call = super().about_to(name, path)
-        if call is None or len(self.made) != self.at:
-            return call
-        self.hit = call
-        if self.fault in {"kill", "torn"}:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if self.fault in {"EIO", "ENOSPC"}:
-            raise OSError(getattr(errno, self.fault), os.strerror(getattr(errno, self.fault)))
-        return call
-
-    def write(self, fd: int, block: Any, path: str, go: Callable[..., int]) -> int:
-        if self._full == fd:
-            self._full = None
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        if self.fault == "torn" and len(self.made) + 1 == self.at and path.startswith(self.root):
-            go(fd, block[: len(block) // 2])
-        call = self.about_to("write", path)
-        if self.fault == "short" and call is not None and call is self.hit:
-            self._full = fd
-            return go(fd, block[: len(block) // 2])
-        return go(fd, block)
-
-
 _layer: Layer | None = None
 
 
@@ -131,6 +91,12 @@ def put(layer: Layer | None) -> None:
     """Let a layer be told from now on, or none."""
     global _layer  # noqa: PLW0603 - the calls that stand in for the system's have no other way to know
     _layer = layer
+
+
+def request(name: str, url: str) -> None:
+    """Tell of a request that is about to be sent, or of an answer that is about to be read."""
+    if _layer is not None:
+        _layer.meet(Call(name, url, REQUEST))
 
 
 def _of(fd: int) -> str:

@@ -29,10 +29,12 @@ def main(argv: Sequence[str]) -> int:
     if given.kind == "traced" and not traced.installed():
         return _report("traced", [], [], [], 0.0)
     outside = given.kind == "traced"
-    found = traced.cells() if outside else matrix.cells(given.kind)
-    found = matrix.only(found, given.protocol, given.fault)
+    found = traced.cells() if outside else matrix.cells(given.kind, given.story)
+    found = matrix.only(found, given.story, given.protocol, given.fault)
     if given.each:
         found = matrix.sample(found, given.each)
+    part, parts = given.part
+    found = found[part::parts]
     if given.list:
         return _report(given.kind, found, [Row(row, "", 0, 0) for row in sorted({cell.row for cell in found})], [], 0.0)
     breaking = traced.broken if outside else matrix.broken
@@ -52,9 +54,11 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         choices=(*matrix.KINDS, "traced"),
         help="one fault, a second soon after, a power cut; or one under strace",
     )
+    parser.add_argument("--story", action="append", default=[], help="only this story")
     parser.add_argument("--protocol", action="append", default=[], help="only this protocol")
     parser.add_argument("--fault", action="append", default=[], help="only this fault")
     parser.add_argument("--each", type=int, default=0, help="so many of each call and fault, evenly spread; 0: all")
+    parser.add_argument("--part", type=int, nargs=2, default=(0, 1), metavar=("I", "N"), help="the I-th of N parts")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     parser.add_argument("--list", action="store_true", help="break nothing, only say which calls there are")
     parser.add_argument("--stop", action="store_true", help="end with the first that goes wrong")

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import calls
-import power
-from calls import Call, Faulty, Layer
-from power import PowerLoss
-from story import STORIES, Story, clear
+import injectors
+from calls import Call, Layer
+from stories import STORIES
+from story import Story
 
 SOON_AFTER = (1, 2, 3, 5, 8, 13, 21, 34)
 """Changes of the second telling in which it is broken again."""
@@ -43,14 +43,15 @@ class Cell(NamedTuple):
         return f"{self.story}: {self.call.protocol}: {self.fault} at {self.call.name} (change {self.at}){again}"
 
 
-def cells(kind: str) -> list[Cell]:
-    """Return all ways of a kind to break all stories."""
-    return [cell for story in STORIES for cell in _cells(story, kind, _made(STORIES[story]))]
+def cells(kind: str, stories: Sequence[str] = ()) -> list[Cell]:
+    """Return all ways of a kind to break some stories, or all."""
+    return [cell for story in stories or STORIES for cell in _cells(story, kind, _made(STORIES[story]))]
 
 
-def only(found: Sequence[Cell], protocols: Sequence[str], faults: Sequence[str]) -> list[Cell]:
-    """Return the cells of some protocols and faults; of all where none are named."""
-    ours = [cell for cell in found if not protocols or cell.call.protocol in protocols]
+def only(found: Sequence[Cell], stories: Sequence[str], protocols: Sequence[str], faults: Sequence[str]) -> list[Cell]:
+    """Return the cells of some stories, protocols and faults; of all where none are named."""
+    ours = [cell for cell in found if not stories or cell.story in stories]
+    ours = [cell for cell in ours if not protocols or cell.call.protocol in protocols]
     return [cell for cell in ours if not faults or {cell.fault, cell.fault.split()[0]}.intersection(faults)]
 
 
@@ -58,10 +59,12 @@ def _cells(story: str, kind: str, made: Sequence[Call]) -> Iterable[Cell]:
     if not made and kind == "once":  # what is to be seen needs no fault
         yield Cell(story, Call("flock", "", story), 0, "held")
     for at, call in enumerate(made, 1):
-        if kind == "power":
-            yield from (Cell(story, call, at, f"cut {seed}") for seed in range(power.SEEDS))
+        if story == "github" and call.protocol != calls.REQUEST:  # the others are those of the life of events
             continue
-        for turn, fault in enumerate(calls.faults_of(call.name), at):
+        if kind == "power":
+            yield from (Cell(story, call, at, f"cut {seed}") for seed in range(injectors.SEEDS))
+            continue
+        for turn, fault in enumerate(injectors.faults_of(call.name), at):
             again = (SOON_AFTER[turn % len(SOON_AFTER)], ("kill", "EIO", "ENOSPC")[turn % 3])
             yield Cell(story, call, at, fault, again if kind == "twice" else None)
 
@@ -87,7 +90,7 @@ def _made(story: Story) -> list[Call]:
     root = story.prepare()
     layer = Layer(str(root))
     _, problems = _in_a_child(lambda: told(story, root, layer, 0), lambda: [list(call) for call in layer.made])
-    clear(root)
+    story.clear(root)
     return [Call(*call) for call in problems]
 
 
@@ -96,7 +99,7 @@ def _rehearse(story: Story) -> None:
     root, handlers = story.prepare(), logging.root.handlers[:]
     told(story, root, None, 0)
     logging.root.handlers[:] = handlers
-    clear(root)
+    story.clear(root)
 
 
 def broken(cell: Cell) -> list[str]:
@@ -110,8 +113,8 @@ def broken(cell: Cell) -> list[str]:
             found += problems
         return found + ended(story, root)
     finally:
-        clear(root)
-        shutil.rmtree(power.side(str(root)), ignore_errors=True)
+        story.clear(root)
+        shutil.rmtree(injectors.side(str(root)), ignore_errors=True)
 
 
 def ended(story: Story, root: Path) -> list[str]:
@@ -120,12 +123,9 @@ def ended(story: Story, root: Path) -> list[str]:
 
 
 def _layers(root: Path, cell: Cell) -> Iterable[Layer]:
-    if cell.fault.startswith("cut"):
-        yield PowerLoss(str(root), cell.at, int(cell.fault.removeprefix("cut ")))
-        return
-    yield Faulty(str(root), cell.at, cell.fault)
+    yield injectors.injector(str(root), cell.at, cell.fault)
     if cell.again is not None:
-        yield Faulty(str(root), *cell.again)
+        yield injectors.injector(str(root), *cell.again)
 
 
 class Bugs(logging.Handler):

@@ -26,10 +26,8 @@ def main(argv: Sequence[str]) -> int:
     given = parser.parse_args(argv)
     reports = {kind: _report(given.reuse, kind, "crash_matrix.py", kind, "--each", str(given.each)) for kind in KINDS}
     kills = _report(given.reuse, "kills", "kills.py", "--rounds", str(given.rounds))
-    outcomes = _report(given.reuse, "weakened", "weakened.py")
-    PAGE.write_text(table.page(PAGE.read_text(), reports, kills, outcomes))
+    PAGE.write_text(table.page(PAGE.read_text(), reports, kills))
     wrong = [line for report in (*reports.values(), kills) for line in report["wrong"]]
-    wrong += [f"the build is not noticed: {what}" for what, noticed in outcomes if noticed is None]
     print("\n".join(wrong))
     return 1 if wrong else 0
 

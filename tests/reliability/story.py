@@ -1,4 +1,4 @@
-"""What the crash matrix breaks: the life of events through every write protocol, `prloom init`, and the locks."""
+"""The one story that is broken: the life of events through every write protocol, from the poll to the last reply."""
 
 # ruff: noqa: E402, I001 - prloom is to be that of this tree, and not one that is installed
 
@@ -7,13 +7,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-import io
 import json
 import logging
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -24,39 +22,56 @@ from tempfile import mkdtemp
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent / "engine"), str(HERE.parents[1])]
+sys.path[:0] = [str(HERE.parent / "kit"), str(HERE.parents[1])]
 
-import crash_story as old
+from stage import FunctionHost
+
 from prloom.agents import runner, run_folder
 from prloom.agents.agent import Agent, RunRequest
 from prloom.agents.run_folder import ProcessExit, RunLimits, RunSpec
-from prloom.cli import main as cli
+from prloom.api import (
+    Action,
+    Author,
+    BridgeContext,
+    Comment,
+    Delivered,
+    Event,
+    HookContext,
+    PluginContext,
+    Polled,
+    Refused,
+    Target,
+    TriageContext,
+    marked,
+    marker,
+)
 from prloom.config import loading
-from prloom.core.requests import OperatorRequest as Asked
-from prloom.engine.plan_registry import PlanRegistry
-from prloom.engine.bus import entries
+from prloom.core.requests import OperatorRequest
+from prloom.engine.bus import entries, plans
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.operator import control
 from prloom.engine.plan.agents import AgentTriager
-from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.runtime import PlanRuntime, rules
+from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.views import doctor
-from prloom.errors import AgentError, AlreadyRunningError, PrloomError
-from prloom.extensions.bridges import LoadedBridges, LoadedBridge
+from prloom.errors import AgentError, PrloomError
+from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model import record
-from prloom.model.event import Author, Event
-from prloom.storage import locks
-from prloom.storage.safe_dir import SafeDir
+from prloom.model.plan import Plan
 from prloom.storage.journal import Journal
-from prloom.storage.lock_owner import DispatcherLock
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
 
+START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+PLAN = "story"
+A_POLL = 5
 ROTATE_AT = 2500
 ROUNDS = 12
+SHM = Path("/dev/shm")
 CONFIG = loading.parse({"stages": {"default": "command"}, "agents": {"command": {"argv": ["true"]}}})
-EXPECTED = {**old.EXPECTED_DONE, "dropped": 1}
+EXPECTED = {"handled": 3, "triaged": 6, "superseded": 1, "dropped": 1}
 DONE = frozenset({"handled", "triaged", "superseded", "dropped"})
 KNOWN = re.compile(
     r"(prloom\.toml|dispatcher\.(lock|owner\.json|json)|control\.jsonl?|state\.json|plan\.md|review\.md|\.gitignore"
@@ -73,6 +88,103 @@ class Story(NamedTuple):
     prepare: Callable[[], Path]
     tell: Callable[[Path, int], None]
     wrong: Callable[[Path], list[str]]
+    clear: Callable[[Path], None]
+
+
+def remote_events() -> tuple[Event, ...]:
+    """What the source has to tell: one event for every way that an event's life can go."""
+    friend, stranger = Author("friend", "write"), Author("stranger", "none")
+
+    def said(name: str, body: str, author: Author | None = friend, **more: Any) -> Event:
+        reply_to = Target("story", {"thread": name})
+        return Event(
+            id=name, source="story", type="pr_comment", body=body, author=author, reply_to=reply_to, pr=7, **more
+        )
+
+    return (
+        Event(id="merged", source="story", type="pr_merged", title="merged", pr=7),
+        said("note", "!note this"),
+        said("later", "!later please"),
+        said("question", "why?"),
+        said("change", "TODO rename it"),
+        said("old", "first wording"),
+        said("edit", "second wording", context={"supersedes": "old"}),
+        said("spam", "buy this", stranger),
+        said("vouch", "/prloom approve @stranger"),
+    )
+
+
+class StoryBridge:
+    """A source with a fixed past and a target that keeps what is posted, in one file that no kill of ours touches."""
+
+    name = "story"
+    targets = ("story",)
+
+    def __init__(self, remote: Path) -> None:
+        self._remote = remote
+
+    async def events(self, ctx: BridgeContext, state: Any) -> Polled:
+        """Return some events a poll, from the cursor on."""
+        start = state or 0
+        return Polled(remote_events()[start : start + A_POLL], min(start + A_POLL, len(remote_events())))
+
+    async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
+        """Post, unless an earlier attempt may have and did."""
+        if ctx.uncertain and action.id in posts(self._remote):
+            return Delivered(remote_id=f"r-{action.id}")
+        assert isinstance(action.payload, Comment)
+        with self._remote.open("a") as file:
+            file.write(json.dumps(f"{action.payload.message}\n\n{marker(action.id)}") + "\n")
+        return Delivered(remote_id=f"r-{action.id}")
+
+
+def posts(remote: Path) -> list[str]:
+    """Return the ids of the actions that were posted, in order."""
+    lines = remote.read_text().splitlines() if remote.exists() else []
+    return [found for line in lines for found in marked(json.loads(line))]
+
+
+def counter(ctx: PluginContext) -> None:
+    """Count what is shown, in both of the plugin's stores."""
+    ctx.register_hook("onEvent", count)
+    ctx.register_hook("beforeTriage", sort)
+
+
+def count(event: Event, ctx: HookContext) -> None:
+    """Count every event once."""
+    ctx.update_state("events", lambda times: (times or 0) + 1)
+    ctx.update_global_state(f"observed {event.id}", lambda times: (times or 0) + 1)
+
+
+def sort(plan: str, ctx: TriageContext) -> None:
+    """Handle notes, put off what is for later once, and count each showing."""
+    for event in ctx.events:
+        ctx.update_global_state(f"shown {event.id}", lambda times: (times or 0) + 1)
+        if event.body.startswith("!note"):
+            ctx.emit_comment(event.reply_to, "Noted.")
+            ctx.mark_event_handled(event.id)
+        elif event.body.startswith("!later") and ctx.deferral(event.id) is None:
+            ctx.emit_comment(event.reply_to, "Later.")
+            ctx.mark_event_deferred(event.id, "later", 60_000)
+
+
+def prepared() -> Path:
+    """Make a repository with one adopted plan, and return its root."""
+    root = Path(mkdtemp(prefix="prloom-story-", dir=SHM if os.access(SHM, os.W_OK) else None))
+    where = RepositoryPaths(root, root / "prloom/.local/worktrees")
+    worktree = where.worktree(PLAN)
+    worktree.mkdir(parents=True)
+    with SafeDir.make(worktree, "prloom", ".local") as local:
+        plans.save(local, Plan(id=PLAN, branch=PLAN, pr=7, forge="story"))
+        data = {"id": "appended", "source": "ci", "type": "note", "body": "hm"}
+        line = json.dumps({"ts": "", "kind": "event", "schemaVersion": 1, "data": data}).encode()
+        Journal(local.make_sub("bus"), "events.jsonl").append([line])
+    return root
+
+
+def local_of(root: Path) -> Path:
+    """Return the plan's `prloom/.local`."""
+    return root / "prloom/.local/worktrees" / PLAN / "prloom/.local"
 
 
 class InTurn(ThreadPoolExecutor):
@@ -92,7 +204,7 @@ class SwiftTriager(AgentTriager):
 
     def _prepare(self, runtime: PlanRuntime, agent: Agent, run_id: str, request: RunRequest) -> runner.Prepared:
         runtime.folders.local.make_sub("runs").close()
-        folder = runtime.folders.runs(run_id)
+        folder = runtime.folders.runs / run_id
         run_folder.create(folder)
         try:
             run_folder.write_new(folder, run_folder.PROMPT, request.prompt.encode())
@@ -122,7 +234,7 @@ def _supervise(folder: Path, prompt: str) -> None:
         items = [{"eventId": i, "verdict": "todo" if i == "change" else "answered", "reply": f"On {i}."} for i in ids]
         todos = [{"title": "TODO rename it", "eventIds": [i]} for i in ids if i == "change"]
         run_folder.write_new(folder, run_folder.ANSWER, json.dumps({"items": items, "todos": todos}).encode())
-        exited = ProcessExit(code=0, ended_by="exit", started_at=old.START, ended_at=old.START, duration_ms=1)
+        exited = ProcessExit(code=0, ended_by="exit", started_at=START, ended_at=START, duration_ms=1)
         run_folder.replace(folder, run_folder.EXIT, run_folder.encode(exited))
     finally:
         os.close(lock)
@@ -132,16 +244,16 @@ def _supervise(folder: Path, prompt: str) -> None:
 
 
 def _prepare() -> Path:
-    root = old.prepare()
+    root = prepared()
     junk = Event(id="junk", source="ci", type="note", body="junk", author=Author("stranger", "none"))
-    with SafeDir.make(old.local_of(root), "bus") as bus:
-        entries.append(Journal(bus, "events.jsonl"), [junk], old.START)
+    with SafeDir.make(local_of(root), "bus") as bus:
+        entries.append(Journal(bus, "events.jsonl"), [junk], START)
     return root
 
 
 def _tell(root: Path, telling: int) -> None:
     for hours in range(ROUNDS):
-        now = old.START + timedelta(days=telling, hours=hours)
+        now = START + timedelta(days=telling, hours=hours)
         try:
             _ask(root, now)
             with contextlib.closing(asyncio.new_event_loop()) as loop:
@@ -155,21 +267,21 @@ def _tell(root: Path, telling: int) -> None:
 
 def _ask(root: Path, now: datetime) -> None:
     """Ask for the junk to be dropped, until it is: as a person does whose command said that it could not."""
-    state = _json(old.local_of(root) / "bus/state/dispatcher.json")
+    state = json_of(local_of(root) / "bus/state/dispatcher.json")
     if "dropped" in state.get("done", {}):
         return
     with SafeDir.make(root, "prloom", ".local") as local:
-        control.ask(local, Asked(id=control.request_id(now), verb="drop", ids=("junk",)), now)
+        control.append_request(local, OperatorRequest(id=control.request_id(now), verb="drop", ids=("junk",)), now)
 
 
 async def _round(root: Path, now: datetime) -> None:
     general = rules(CONFIG)
     where = RepositoryPaths(root, root / "prloom/.local/worktrees")
     board = PlanRegistry(where, general, lambda: now, rotate_at=ROTATE_AT)
-    bridge = LoadedBridge("story", "test", old.StoryBridge(root / "remote"), ("story",), timedelta(seconds=1))
+    bridge = LoadedBridge("story", "test", StoryBridge(root / "remote"), ("story",), timedelta(seconds=1))
     dispatcher = Dispatcher(
         board,
-        plugin_set=PluginSet([RunningPlugin(old.StoryHost.key, "test", old.StoryHost(), "defer")]),
+        plugin_set=PluginSet([RunningPlugin("counter", "test", FunctionHost("counter", counter), "defer")]),
         bridges=LoadedBridges((bridge,)),
         triager=SwiftTriager(root=root, environ=os.environ, parallel=1, read_plan=board.read_plan),
         rules=general,
@@ -179,13 +291,13 @@ async def _round(root: Path, now: datetime) -> None:
 
 
 def _quiet(root: Path) -> bool:
-    state = _json(old.local_of(root) / "bus/state/dispatcher.json")
-    cursor = _json(root / "prloom/.local/bus/state/bridge.story.json").get("state")
-    over = cursor == len(old.remote_events()) and not state.get("open", True) and not state.get("queue", True)
+    state = json_of(local_of(root) / "bus/state/dispatcher.json")
+    cursor = json_of(root / "prloom/.local/bus/state/bridge.story.json").get("state")
+    over = cursor == len(remote_events()) and not state.get("open", True) and not state.get("queue", True)
     return over and "dropped" in state.get("done", {})
 
 
-def _json(path: Path) -> Mapping[str, Any]:
+def json_of(path: Path) -> Mapping[str, Any]:
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError):
@@ -197,10 +309,10 @@ def _text(path: Path) -> str:
 
 
 def _wrong(root: Path) -> list[str]:
-    local = old.local_of(root)
-    state = _json(local / "bus/state/dispatcher.json")
+    local = local_of(root)
+    state = json_of(local / "bus/state/dispatcher.json")
     found = [*_events(local, state), *_replies(root, local), *_counters(root, local)]
-    if _json(local / "state.json").get("status") != "merged":
+    if json_of(local / "state.json").get("status") != "merged":
         found.append("state.json: the plan is not merged")
     if _text(local / "plan.md").count("TODO rename it") != 1:
         found.append("plan.md: not exactly one TODO")
@@ -240,7 +352,7 @@ def _replies(root: Path, local: Path) -> Iterator[str]:
     queued = [each["id"] for name in _segments(local, "actions") for each in _lines(name)]
     if len(queued) != len(set(queued)) or len(queued) != 9:
         yield f"P3: outbox: {len(queued)} actions, {len(set(queued))} of them different"
-    posted = old.posts(root / "remote")
+    posted = posts(root / "remote")
     if sorted(posted) != sorted(set(queued)):
         yield f"P3: {len(posted)} posts for {len(set(queued))} actions"
 
@@ -249,13 +361,14 @@ def _counters(root: Path, local: Path) -> Iterator[str]:
     """P2: a hook's writes count once for each showing, and an event is shown again only if it was put off."""
     changes = [change for each in _decisions(local) for change in each.get("changes", ())]
     put_off = Counter(f"shown {change['eventId']}" for change in changes if change["state"] == "deferred")
-    shared = _json(root / "prloom/.local/plugin-state-global/counter.json")
-    own = _json(local / "plugin-state/counter.json")
+    shared = json_of(root / "prloom/.local/plugin-state-global/counter.json")
+    own = json_of(local / "plugin-state/counter.json")
+    observed = {key: times for key, times in shared.items() if key.startswith("observed")}
     shown = {key: times for key, times in shared.items() if key.startswith("shown")}
-    # The first wording is shown to nobody, but where half of a batch was written, and the edit came after the crash.
-    seen = 9 if "shown old" in shown else 8
+    # The first wording is observed by nobody, but where half of a batch was written, and the edit came after the crash.
+    events = 9 if "observed old" in observed else 8
     odd = {key for key, times in shown.items() if times != 1 + put_off[key]}
-    if own.get("events") != seen or shared.get("events") != seen or odd:
+    if set(observed.values()) != {1} or {len(observed), own.get("events")} != {events} or odd:
         yield f"P2: counters: {own}, {shared}"
 
 
@@ -275,89 +388,16 @@ def _rebuilt(local: Path, state: Mapping[str, Any]) -> Iterator[str]:
     """The projection is what the log alone says; where the outbox ends, which the log does not say, aside."""
     (local / "bus/state/dispatcher.json").unlink(missing_ok=True)
     with SafeDir.make(local) as folder:
-        wire = record.to_wire(EventStore.open(folder.make_sub("bus"), lambda: old.START).state)
+        wire = record.to_wire(EventStore.open(folder.make_sub("bus"), lambda: START).state)
     again = json.loads(json.dumps(wire))
     before = {key: value for key, value in state.items() if key != "$check"}
     if again != before:
         yield f"rebuilt: {again} is not {before}"
 
 
-# ---- prloom init
-
-
-def _prepare_init() -> Path:
-    root = Path(mkdtemp(prefix="prloom-init-", dir=os.environ.get("PRLOOM_MATRIX_FOLDER")))
-    quiet = ["git", "-c", "init.defaultBranch=main", "-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run([*quiet, "init", "--quiet", "--template="], cwd=root, check=True)
-    subprocess.run([*quiet, "commit", "--quiet", "--allow-empty", "--message=begin"], cwd=root, check=True)
-    (root / ".git/info").mkdir()
-    (root / ".git/info/exclude").write_text("*.log")
-    return root
-
-
-def _tell_init(root: Path, telling: int) -> None:
-    for _ in range(3):
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
-            code = cli.run(cli.cli, ["-C", str(root), "init"])
-        if "Traceback" in said.getvalue() or "bug" in said.getvalue():
-            logging.getLogger(__name__).error("a bug: %s", said.getvalue())
-        if code == 0:
-            return
-
-
-def _wrong_init(root: Path) -> list[str]:
-    found = []
-    if (root / ".git/info/exclude").read_text() != "*.log\n/prloom/.local/\n":
-        found.append(f"exclude: {(root / '.git/info/exclude').read_text()!r}")
-    text = (root / "prloom.toml").read_text()
-    if 'base_branch = "main"' not in text or not text.endswith("enabled = []\n"):
-        found.append(f"prloom.toml: {text!r}")
-    named = {
-        f.where for f in doctor.findings(RepositoryPaths(root, root / "w"), datetime.now(UTC) + timedelta(hours=2))
-    }
-    ours = [path for path in (root / "prloom").rglob("*") if path.is_file()]
-    around = (*root.glob("*"), *root.glob(".*"), *(root / ".git/info").iterdir(), *ours)
-    known = {".git", "prloom.toml", "exclude", "prloom", "HEAD"}
-    odd = [path for path in around if path.name not in known and str(path) not in named]
-    return found + [f"left behind, and doctor does not say so: {path}" for path in odd]
-
-
-# ---- the locks
-
-
-def _prepare_lock() -> Path:
-    root = old.prepare()
-    with SafeDir.make(root, "prloom", ".local"):
-        return root
-
-
-def _tell_lock(root: Path, telling: int) -> None:
-    return
-
-
-def _wrong_lock(root: Path) -> list[str]:
-    """P9, and that nobody appends while somebody else has the folder's lock."""
-    found = []
-    where = RepositoryPaths(root, root / "prloom/.local/worktrees")
-    refused = contextlib.suppress(AlreadyRunningError)
-    with SafeDir.make(root, "prloom", ".local") as local, DispatcherLock(local), refused:
-        PlanRegistry(where, rules(CONFIG), lambda: old.START)
-        found.append("P9: a second dispatcher has the repository")
-    with SafeDir.make(old.local_of(root), "bus") as bus, locks.held(bus):
-        try:
-            with locks.held(bus, timeout=0.01):
-                found.append("two writers have one folder's lock")
-        except PrloomError:
-            pass
-    return found
-
-
-LIFE = Story(_prepare, _tell, _wrong)
-INIT = Story(_prepare_init, _tell_init, _wrong_init)
-LOCKS = Story(_prepare_lock, _tell_lock, _wrong_lock)
-STORIES = {"life": LIFE, "init": INIT, "locks": LOCKS}
-
-
 def clear(root: Path) -> None:
     """Take a told story away."""
     shutil.rmtree(root, ignore_errors=True)
+
+
+LIFE = Story(_prepare, _tell, _wrong, clear)

@@ -13,11 +13,11 @@ NONE = "-"
 Report = Mapping[str, Any]
 
 
-def page(text: str, reports: Mapping[str, Report], kills: Report, weakened: Iterable[tuple[str, str | None]]) -> str:
+def page(text: str, reports: Mapping[str, Report], kills: Report) -> str:
     """Return the text of the page with the tables between its marks."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    parts = (_matrix(reports), _totals(reports, kills), _weakened(weakened))
+    parts = (_matrix(reports), _totals(reports, kills))
     return "\n".join((before + BEGIN, "", *("\n".join((*part, "")) for part in parts), END + after))
 
 
@@ -68,11 +68,6 @@ def _totals(reports: Mapping[str, Report], kills: Report) -> list[str]:
         f"them posted by a dispatcher that was killed before it knew (seed {kills['seed']})"
     )
     return [*lines, _line((rounds, str(kills["rounds"]), str(len(kills["wrong"]))))]
-
-
-def _weakened(outcomes: Iterable[tuple[str, str | None]]) -> list[str]:
-    rows = [_line((what, "is noticed" if noticed else "failed to be noticed")) for what, noticed in outcomes]
-    return [_line(("The weakened build", "The matrix")), _line(["---", "---"]), *rows]
 
 
 def _line(cells: Iterable[str]) -> str:

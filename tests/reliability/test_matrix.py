@@ -1,4 +1,7 @@
-"""P1 to P3 whatever call of the system ends badly: a sample of what `make crash-matrix` tries."""
+"""P1 to P3 whatever call of the system, or request to GitHub, ends badly.
+
+Every kill, in one place each, and a sample of what else `make crash-matrix` tries.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from typing import Any
 
 import pytest
 
+PARTS = 4
 PROTOCOLS = {
+    "GitHub request",
     "append a batch",
     "control request",
     "cursor",
@@ -24,27 +29,47 @@ PROTOCOLS = {
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("fault", ["kill", "EIO", "short"])
-def test_whatever_call_ends_badly_nothing_is_lost_and_nothing_is_done_twice(fault: str, ran: Callable[..., Any]):
-    faults = ("--fault", "short", "--fault", "torn") if fault == "short" else ("--fault", fault)
-
-    report = ran("crash_matrix.py", "once", "--each", "1", "--jobs", "1", *faults)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_p1_p2_p3_killed_before_any_call_an_event_ends_in_one_state_with_each_reply_once(
+    part: int, ran: Callable[..., Any]
+):
+    report = ran("crash_matrix.py", "once", "--jobs", "1", "--fault", "kill", "--part", str(part), str(PARTS))
 
     assert report["wrong"] == []
-    assert {row.partition("|")[0] for row, *_ in report["rows"]} >= PROTOCOLS
+    assert report["cells"] > 400 // PARTS
+    assert {row.partition("|")[0] for row, *_ in report["rows"]} >= PROTOCOLS - {"init"}
+
+
+@pytest.mark.timeout(600)
+def test_p1_p2_p3_killed_in_the_middle_of_any_write_nothing_is_lost_and_nothing_is_done_twice(ran: Callable[..., Any]):
+    report = ran("crash_matrix.py", "once", "--story", "life", "--jobs", "1", "--fault", "torn")
+
+    assert report["wrong"] == []
+    assert report["cells"] > 50
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("fault", ["EIO", "short"])
+def test_p1_p2_p3_whatever_call_fails_nothing_is_lost_and_nothing_is_done_twice(fault: str, ran: Callable[..., Any]):
+    report = ran("crash_matrix.py", "once", "--each", "1", "--jobs", "1", "--fault", fault)
+
+    assert report["wrong"] == []
+    assert len({row.partition("|")[0] for row, *_ in report["rows"]}) >= len(PROTOCOLS) - 1
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["twice", "power"])
-def test_broken_while_it_is_mended_or_by_a_power_cut_nothing_is_lost_either(kind: str, ran: Callable[..., Any]):
-    report = ran("crash_matrix.py", kind, "--each", "1", "--jobs", "1")
+def test_p1_p2_p3_broken_while_it_is_repaired_or_by_a_power_cut_nothing_is_lost_either(
+    kind: str, ran: Callable[..., Any]
+):
+    report = ran("crash_matrix.py", kind, "--each", "3", "--jobs", "1")
 
     assert report["wrong"] == []
     assert {row.partition("|")[0] for row, *_ in report["rows"]} == PROTOCOLS
 
 
 @pytest.mark.timeout(600)
-def test_nobody_has_what_somebody_else_has_locked(ran: Callable[..., Any]):
+def test_p9_what_is_locked_is_locked_for_all_others(ran: Callable[..., Any]):
     report = ran("crash_matrix.py", "once", "--protocol", "locks", "--jobs", "1")
 
     assert report["cells"] == 1
@@ -53,7 +78,7 @@ def test_nobody_has_what_somebody_else_has_locked(ran: Callable[..., Any]):
 
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
-def test_what_the_system_itself_breaks_is_no_different(ran: Callable[..., Any]):
+def test_faults_that_the_system_itself_causes_make_no_difference(ran: Callable[..., Any]):
     faults = ("--fault", "kill", "--fault", "EIO")
 
     report = ran("crash_matrix.py", "traced", "--each", "1", "--jobs", "1", "--protocol", "cursor", *faults)

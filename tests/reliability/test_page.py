@@ -12,7 +12,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import table
-import weakened
 
 PAGE = Path(__file__).parents[2] / "docs/reliability.md"
 
@@ -37,16 +36,11 @@ def test_nothing_on_the_page_has_failed(rows: list[list[str]]):
     assert [row[2] for row in rows if len(row) == 3][2:] == ["0"] * 5
 
 
-def test_the_page_has_the_weakened_builds_all_noticed(rows: list[list[str]]):
-    assert {row[0] for row in rows if row[1] == "is noticed"} == {each.what for each in weakened.WEAKENINGS}
-
-
 def test_a_cell_that_went_wrong_is_told_as_failed():
     report = {"cells": 3, "rows": [["cursor|write", "kill", 3, 1]], "wrong": ["lost"]}
     kills = {"rounds": 1, "events": 1, "strangers": 0, "on GitHub": 1, "cut short": 0, "seed": 1, "wrong": []}
     kinds = dict.fromkeys(("once", "twice", "power", "traced"), report)
 
-    made = table.page(f"{table.BEGIN}{table.END}", kinds, kills, [("no lock", None)])
+    made = table.page(f"{table.BEGIN}{table.END}", kinds, kills)
 
     assert "| cursor | write | failed (1 of 3) |" in made
-    assert "| no lock | failed to be noticed |" in made

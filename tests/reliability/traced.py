@@ -13,10 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import calls
+import injectors
 import matrix
 from calls import Call
 from matrix import Cell
-from story import STORIES, clear
+from stories import STORIES
 
 CALLS = {
     "openat": "open",
@@ -55,19 +56,19 @@ def installed() -> bool:
 
 def cells() -> list[Cell]:
     """Return all ways to break all stories from outside; `at` counts the calls of the system of one name."""
-    return [cell for name in STORIES if name != "locks" for cell in _cells(name)]
+    return [cell for name in ("life", "init") for cell in _cells(name)]
 
 
 def _cells(name: str) -> Iterator[Cell]:
     root = STORIES[name].prepare()
     _, trace = _told(name, root)
-    clear(root)
+    STORIES[name].clear(root)
     counts: Counter[str] = Counter()
     for system, path in _lines(trace):
         counts[system] += 1
         if path.startswith(f"{root}/") and path != f"{root}/remote":
             call = Call(CALLS[system], system, calls.protocol(path[len(str(root)) :]))
-            wanted = (fault for fault in INJECTIONS if fault in calls.faults_of(call.name))
+            wanted = (fault for fault in INJECTIONS if fault in injectors.faults_of(call.name))
             yield from (Cell(name, call, counts[system], fault) for fault in wanted)
 
 
@@ -82,7 +83,7 @@ def broken(cell: Cell) -> list[str]:
             found.append("nothing was injected")
         return found + matrix.ended(story, root)
     finally:
-        clear(root)
+        story.clear(root)
 
 
 def _told(name: str, root: Path, injection: str | None = None) -> tuple[str, str]:

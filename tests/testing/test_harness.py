@@ -200,7 +200,7 @@ def both_then_boom(ctx: PluginContext) -> None:
         raise ValueError("at the end")
 
 
-def test_an_event_that_fails_in_company_harms_nobody_else() -> None:
+def test_an_event_that_fails_in_company_harms_no_other() -> None:
     bench = harness(notes, strict=False)
     note, bad = a_comment("note"), a_comment("boom")
 
@@ -396,7 +396,7 @@ def test_others_hear_of_the_plugin_what_they_would_have_heard(caplog: pytest.Log
 # ---- builders and golden events
 
 
-def test_an_event_is_by_somebody_trusted_and_its_fields_can_be_given() -> None:
+def test_an_event_is_by_a_trusted_author_and_its_fields_can_be_given() -> None:
     event = an_event(author="bob", created_at=NOW, body="x", reply_to=None)
 
     assert event.author == Author("bob", "write")

@@ -62,7 +62,7 @@ def test_a_promise_that_is_broken_is_named_with_what_it_means(tmp_path: Path) ->
         ("import os; os._exit(3)", "the process that ran the tests ended with status 3"),
     ],
 )
-def test_a_trial_that_cannot_be_finished_is_told_and_ends(tmp_path: Path, code: str, problem: str) -> None:
+def test_a_trial_that_cannot_be_finished_is_reported_and_ends(tmp_path: Path, code: str, problem: str) -> None:
     (broken,) = trial.broken_promises(a_plugin(tmp_path, code), {}, os.environ, timedelta(seconds=3))
 
     assert broken.problem.startswith(problem)

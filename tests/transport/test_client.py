@@ -58,7 +58,7 @@ async def test_a_path_is_one_below_the_base_address(wire: Any) -> None:
     assert str(wire.sent[0].url) == "https://api.example/v3/repos/a/b?page=2"
 
 
-async def test_each_request_says_who_asks_and_has_the_bridges_headers(wire: Any) -> None:
+async def test_each_request_has_the_user_agent_and_the_bridges_headers(wire: Any) -> None:
     await wire.client.request("GET", "things", etag='W/"1"', headers={"range": "bytes=0-9"})
 
     sent = {name: wire.told(name)[0] for name in ("user-agent", "accept", "authorization", "if-none-match", "range")}
@@ -127,7 +127,7 @@ async def test_a_redirect_on_the_same_host_keeps_the_token(new_wire: NewWire, he
     assert wire.told("authorization") == ["Bearer secret-token"] * 2
 
 
-async def test_an_address_on_another_host_is_asked_without_the_token(wire: Any) -> None:
+async def test_an_address_on_another_host_is_requested_without_the_token(wire: Any) -> None:
     await wire.client.request("GET", "https://logs.example/x?sig=1")
 
     assert wire.told("authorization") == [None]
@@ -178,7 +178,7 @@ async def test_neither_logs_nor_errors_have_the_token(new_wire: NewWire, caplog:
 
 
 @pytest.mark.parametrize("token", ["to\nken", "to ken", "größe", "a\x00b"])
-def test_a_token_that_no_header_can_hold_is_refused_without_being_shown(new_wire: NewWire, token: str) -> None:
+def test_a_token_that_no_header_can_hold_is_refused_and_not_shown(new_wire: NewWire, token: str) -> None:
     with pytest.raises(PrloomError) as caught:
         new_wire(token=token)
 
@@ -207,7 +207,7 @@ async def test_without_a_token_such_an_answer_is_not_free(new_wire: NewWire) -> 
     assert wire.client.usage.charged == 1
 
 
-async def test_it_counts_what_was_asked_and_what_is_left(new_wire: NewWire) -> None:
+async def test_it_counts_what_was_requested_and_what_is_left(new_wire: NewWire) -> None:
     wire = new_wire(lambda request: httpx.Response(200, headers=LEFT))
 
     await wire.client.request("GET", "things")
@@ -288,7 +288,7 @@ async def test_no_more_is_written_in_a_minute_and_in_an_hour_than_is_allowed(new
         assert max(sum(at <= each < at + span for each in wire.times) for at in wire.times) == most
 
 
-async def test_no_more_is_asked_in_a_minute_than_is_allowed(new_wire: NewWire) -> None:
+async def test_no_more_is_requested_in_a_minute_than_is_allowed(new_wire: NewWire) -> None:
     wire = new_wire(needs=HttpNeeds("https://api.example", points_per_minute=20))
     for _ in range(100):
         await patiently(wire, "GET")

@@ -116,7 +116,7 @@ def test_each_resource_has_its_own_allowance() -> None:
 
 
 @pytest.mark.parametrize("odd", ["", "-1", "many", "\uff19", "9" * 40])
-def test_a_number_that_is_none_tells_nothing(odd: str) -> None:
+def test_a_number_that_is_none_says_nothing(odd: str) -> None:
     known = after(200, x_ratelimit_limit=odd, x_ratelimit_remaining=odd, x_ratelimit_reset=odd)
 
     assert known.primary == {}

@@ -97,7 +97,7 @@ def test_no_more_allowances_are_kept_than_there_can_be() -> None:
     assert len(again(known).primary) == limits_store.RESOURCES
 
 
-def test_what_is_of_another_server_tells_nothing() -> None:
+def test_what_is_of_another_server_says_nothing() -> None:
     found = limits_store.dump(RateLimits(closed_until=NOON + HOUR), SERVER, NOON)
 
     assert limits_store.load(found, "https://other.example/", NOON, most=500) == RateLimits()
@@ -117,7 +117,7 @@ def test_what_is_of_another_server_tells_nothing() -> None:
         {"server": SERVER, "savedAt": "2026-01-01T12:00:00Z", "primary": {"core": {"reset": 1}}},
     ],
 )
-def test_what_is_damaged_tells_nothing_and_is_said(damaged: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_damaged_says_nothing_and_is_said(damaged: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert limits_store.load(damaged, SERVER, NOON, most=500) == RateLimits()
     assert f"the saved rate limits of {SERVER} cannot be read and are ignored" in caplog.text
 
@@ -130,7 +130,7 @@ def restarted(new_wire: NewWire, before: Any, paper: Paper) -> Any:
     return new_wire(before.answers, store=paper, now=before.now)
 
 
-async def test_who_is_killed_after_a_write_pauses_before_the_next(new_wire: NewWire) -> None:
+async def test_a_client_killed_after_a_write_pauses_before_the_next(new_wire: NewWire) -> None:
     paper = Paper()
     first = new_wire(store=paper)
     await first.client.request("POST", "things")
@@ -141,7 +141,7 @@ async def test_who_is_killed_after_a_write_pauses_before_the_next(new_wire: NewW
     assert second.slept == [1.0]
 
 
-async def test_who_is_killed_while_it_writes_pauses_as_if_it_had_just_arrived(new_wire: NewWire) -> None:
+async def test_a_client_killed_while_it_writes_pauses_as_if_it_had_just_arrived(new_wire: NewWire) -> None:
     paper = Paper()
     texts: list[str] = []
 
@@ -173,7 +173,9 @@ async def test_a_write_that_went_wrong_is_paused_after_too(new_wire: NewWire) ->
 
 
 @pytest.mark.parametrize("status", [403, 429, 503])
-async def test_who_is_killed_while_it_has_to_wait_asks_nothing_before_the_end(new_wire: NewWire, status: int) -> None:
+async def test_a_client_killed_while_it_has_to_wait_sends_nothing_before_the_end(
+    new_wire: NewWire, status: int
+) -> None:
     paper = Paper()
     first = new_wire(lambda request: httpx.Response(status, headers={"retry-after": "90"}), store=paper)
     with pytest.raises(HttpError):
@@ -186,7 +188,9 @@ async def test_who_is_killed_while_it_has_to_wait_asks_nothing_before_the_end(ne
     assert (caught.value.trouble, caught.value.retry_at, second.sent) == ("limited", first.now + 90 * SECOND, [])
 
 
-async def test_who_is_killed_before_the_wall_of_the_allowance_asks_nothing_before_its_reset(new_wire: NewWire) -> None:
+async def test_a_client_killed_before_the_wall_of_the_allowance_sends_nothing_before_its_reset(
+    new_wire: NewWire,
+) -> None:
     paper = Paper()
     reset = str(int((NOON + HOUR).timestamp()))
     spent = {"x-ratelimit-limit": "5000", "x-ratelimit-remaining": "250", "x-ratelimit-reset": reset}

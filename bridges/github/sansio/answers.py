@@ -114,12 +114,12 @@ def permission(answer: Json) -> str:
 
 
 def message(error: HttpError) -> str:
-    """Return GitHub's own words in one line, with the link that they come with, or the error's where it said none."""
+    """Return GitHub's own words in one line, with their link, or the error's text where there are none."""
     return _words(error) or str(error)
 
 
 def describe(error: HttpError) -> str:
-    """Return the error with GitHub's own words, where it said any."""
+    """Return the error with GitHub's own words, where there are any."""
     words = _words(error)
     if words:
         return f"{error}: {words}"
@@ -138,7 +138,7 @@ def _words(error: HttpError) -> str:
 
 
 def sso_hint(headers: Mapping[str, str]) -> str:
-    """Return how the token is let into an organisation with single sign-on, where GitHub asks for that; else nothing.
+    """Return how to authorize the token for an organisation with single sign-on, if GitHub requires that; else nothing.
 
     The header is `x-github-sso: required; url=…` (docs.github.com, "Authenticating to the REST API").
     """
@@ -164,7 +164,7 @@ def mentions(error: HttpError, *words: str) -> bool:
 
 
 def is_draft_error(error: HttpError) -> bool:
-    """Whether the account's own draft review stands in the way."""
+    """Whether a draft review of the account itself blocks the action."""
     return mentions(error, "pending review")
 
 
@@ -197,7 +197,7 @@ def refusal(error: HttpError, now: datetime, *, unsure: bool) -> Refused:
 def merge_refusal(error: HttpError, commit: str, now: datetime) -> Refused:
     """Return the refusal of a merge of this commit.
 
-    405 stands for everything that keeps GitHub from merging: what it still computes, as right after a push, and what
+    405 means everything that keeps GitHub from merging: what it still computes, as right after a push, and what
     it waits for are tried again; what the repository's rules forbid is not.
     """
     if error.status == _CONFLICT:

@@ -59,10 +59,13 @@ def read_run(item: Json) -> CheckResult:
     over = answers.text(item, "status") == "completed"
     by_actions = answers.text(item, "app", "slug") == "github-actions"
     output = (answers.text(item, "output", key) for key in ("title", "summary"))
+    conclusion = ""
+    if over:
+        conclusion = answers.text(item, "conclusion") or "neutral"
     return CheckResult(
         key=f"check-{number}@{done}",
         name=answers.text(item, "name"),
-        conclusion=(answers.text(item, "conclusion") or "neutral") if over else "",
+        conclusion=conclusion,
         text="\n\n".join(dict.fromkeys(part for part in output if part.strip())),
         url=answers.text(item, "html_url"),
         when=done or answers.text(item, "started_at"),
@@ -72,11 +75,13 @@ def read_run(item: Json) -> CheckResult:
 
 def read_status(item: Json) -> CheckResult:
     """Read a status, as systems without an app report it."""
-    state = answers.text(item, "state")
+    conclusion = answers.text(item, "state")
+    if conclusion == "pending":
+        conclusion = ""
     return CheckResult(
         key=f"status-{answers.number(item, 'id')}",
         name=answers.text(item, "context"),
-        conclusion="" if state == "pending" else state,
+        conclusion=conclusion,
         text=answers.text(item, "description"),
         url=answers.text(item, "target_url"),
         when=answers.text(item, "updated_at"),
@@ -119,7 +124,7 @@ def failed_event(result: CheckResult, pr: int, state: PullRequestState, log: str
 
 
 def _pusher(state: PullRequestState) -> Author:
-    """Return the owner of the head repository; one that is not known has no permission, so the check is held."""
+    """Return the owner of the head repository; an unknown one has no permission, so the check is held."""
     login = state.owner or answers.GHOST
     if not state.fork:
         return Author(login, trust="write")

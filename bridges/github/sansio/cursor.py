@@ -33,7 +33,7 @@ _LONGEST_RUN = timedelta(hours=6)
 """How long after its last change a check may still run: as long as a job of GitHub Actions may last."""
 _QUIETEST = timedelta(days=14)
 _MERGE_RARITY = 2.0
-"""How much less often a pull request is read for conflicts, of which pushes tell, and for deleted comments."""
+"""How much less often a pull request is read for conflicts, which pushes show, and for deleted comments."""
 _UNUSED_RARITY = 3.0
 """How much less often for what no pull request of the repository ever had."""
 
@@ -72,7 +72,7 @@ class Feed(_Part):
 class StoredPost(NamedTuple):
     """The last version of a post: the id of its event, the digest of its text, and its pull request.
 
-    Number 0 stands for no pull request: the deletion of that post needs no event.
+    Number 0 means no pull request: the deletion of that post needs no event.
     """
 
     event: str
@@ -229,7 +229,7 @@ class GithubCursor(_Part):
 def load(stored: Json) -> GithubCursor:
     """Return the stored cursor, or a new one if it cannot be read: prloom drops events that it has by their ids."""
     try:
-        return GithubCursor.model_validate(stored if isinstance(stored, dict) else {})
+        return GithubCursor.model_validate(stored)
     except ValidationError:
         return GithubCursor()
 

@@ -142,7 +142,9 @@ class RepositoryUrls:
 
     def post(self, kind: str, number: int | None) -> str:
         """Return the address of one comment: of the "comments" in conversations, or of the "inline" ones."""
-        return f"{self.root}/{'issues' if kind == 'comments' else 'pulls'}/comments/{number}"
+        if kind == "comments":
+            return f"{self.root}/issues/comments/{number}"
+        return f"{self.root}/pulls/comments/{number}"
 
     def milestones(self) -> str:
         """All milestones."""

@@ -148,7 +148,9 @@ def event_id(post: Post) -> str:
 
     A bot's edit is no event, also where its post is remembered no longer: so the event of that post is always the same.
     """
-    return _id(f"{post.key}@{post.updated}" if _edited(post) and not post.author.bot else post.key)
+    if _edited(post) and not post.author.bot:
+        return _id(f"{post.key}@{post.updated}")
+    return _id(post.key)
 
 
 class Changes:
@@ -174,7 +176,9 @@ class Changes:
         tracked = [post for post in read if post is not None and post.where.pr in self._tracked]
         for post in sorted(tracked, key=lambda post: post.updated):
             older = self._cursor.posts.get(post.key)
-            event = new_event(post, None if anew else older)
+            event = new_event(post, older)
+            if anew:
+                event = new_event(post, None)
             if event is not None:
                 self.add([event])
             if older is None or older.digest != digest(post):

@@ -69,8 +69,8 @@ def to_target(where: ReplyTarget) -> Target:
 
 def read_token(token: Json, pr: int | None) -> ReplyTarget | None:
     """Return what a target's token names; None: it is not a token of this bridge. `pr` is the plan's, for no token."""
-    if token is None:
-        return None if pr is None else ReplyTarget(pr)
+    if token is None and pr is not None:
+        return ReplyTarget(pr)
     number = _positive(token, "pr")
     if number is None:
         return None
@@ -97,7 +97,9 @@ def idempotent(payload: AddLabels | ClosePr | RequestReviewers, repository: Repo
         case RequestReviewers(reviewers=reviewers):
             teams = [name.rpartition("/")[2] for name in reviewers if "/" in name]
             people = [name for name in reviewers if "/" not in name]
-            wanted = {"reviewers": people} | ({"team_reviewers": teams} if teams else {})
+            wanted = {"reviewers": people}
+            if teams:
+                wanted["team_reviewers"] = teams
             return ApiRequest("POST", f"{repository.pull(pr)}/requested_reviewers", wanted)
 
 
@@ -170,8 +172,8 @@ def review(
     """Return the request for a review; `folded`: with the comments in its own text, as if no line were in the diff."""
     comments = [found for each in payload.comments if (found := review_comment(each)) is not None]
     at_lines = [(path, line, text) for path, line, text in comments if path and line is not None and not folded]
-    rest = [at_line(path, line, text) for path, line, text in comments if (path, line, text) not in at_lines]
-    summary = "\n\n".join(part for part in (payload.summary.strip(), *rest) if part)
+    others = [at_line(path, line, text) for path, line, text in comments if (path, line, text) not in at_lines]
+    summary = "\n\n".join(part for part in (payload.summary.strip(), *others) if part)
     if not summary and not at_lines and payload.verdict != "approve":
         return Refused("the review is empty, so there is nothing to post")
     body: dict[str, Json] = {
@@ -219,19 +221,20 @@ def cut(text: str, room: int) -> str:
 
 def at_line(path: str, line: int | None, message: str) -> str:
     """Return a comment on a line as it reads in the conversation."""
-    if path:
-        return f"`{path.replace('`', '')}{f':{line}' if line else ''}`: {message}"
-    return message
+    if not path:
+        return message
+    position = path.replace("`", "")
+    if line:
+        position += f":{line}"
+    return f"`{position}`: {message}"
 
 
 def review_comment(comment: Mapping[str, Json]) -> tuple[str, int | None, str] | None:
     """Return path, line and text of a comment of a review; None where it is empty."""
     text = comment.get("message") or comment.get("body")
-    path, line = comment.get("path"), comment.get("line")
     if not isinstance(text, str) or not text.strip():
         return None
-    whole = isinstance(line, int) and not isinstance(line, bool) and line > 0
-    return (path if isinstance(path, str) else "", line if whole else None, text)
+    return answers.text(comment, "path"), _positive(comment, "line"), text
 
 
 def _length(text: str) -> int:

@@ -1,4 +1,4 @@
-"""`prloom exchange check`: say how a conversation stands."""
+"""`prloom exchange check`: print the outcome of a conversation."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def command(given: Options, /, conversation: str, database: str | None, *, as_js
     if as_json:
         terminal.echo_json(_document(checked))
     else:
-        told = terminal.paint(checked.outcome.replace("_", " "), exit_codes.ROLES[checked.outcome])
-        click.echo(f"{told}  {checked.conversation_id}  {_count(checked)}")
+        outcome = terminal.paint(checked.outcome.replace("_", " "), exit_codes.ROLES[checked.outcome])
+        click.echo(f"{outcome}  {checked.conversation_id}  {_count(checked)}")
     raise click.exceptions.Exit(exit_codes.CODES[checked.outcome])
 
 

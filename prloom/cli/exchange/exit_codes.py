@@ -30,5 +30,5 @@ _BY_STATUS: Mapping[str, str] = {"completed": "success", "failed": "failure"}
 
 
 def of_status(status: str) -> str:
-    """Return the outcome that the status of a reply, or of a worker's last message, stands for."""
+    """Return the outcome that the status of a reply, or of a worker's last message, means."""
     return _BY_STATUS.get(status, status)

@@ -50,8 +50,8 @@ def _lines(entry: MessageEntry, now: datetime) -> Iterator[str]:
 
 
 def _stands(delivery: Delivery) -> str:
-    word = delivery.ending or delivery.state
-    return terminal.paint(word.replace("_", " "), exit_codes.ROLES.get(word, "warn"))
+    state = delivery.ending or delivery.state
+    return terminal.paint(state.replace("_", " "), exit_codes.ROLES.get(state, "warn"))
 
 
 def _about(entry: MessageEntry, now: datetime) -> Iterator[tuple[str, str]]:
@@ -89,10 +89,13 @@ def _body(body: str) -> str:
 
 
 def _claim(claim: Claim, now: datetime) -> str:
-    who = f"attempt {claim.attempt}  {terminal.clean(claim.worker_group)}/{terminal.clean(claim.worker_instance_id)}"
+    attempt = (
+        f"attempt {claim.attempt}  {terminal.clean(claim.worker_group)}/{terminal.clean(claim.worker_instance_id)}"
+    )
     began = f"claimed {terminal.clock(claim.claimed_at)}"
     if claim.completed_at is None:
-        return f"{who}  {began}  {terminal.paint('active', 'warn')}, lease ends {terminal.when(claim.lease_until, now)}"
+        lease = f"lease ends {terminal.when(claim.lease_until, now)}"
+        return f"{attempt}  {began}  {terminal.paint('active', 'warn')}, {lease}"
     took = terminal.duration(claim.completed_at - claim.claimed_at)
     how = terminal.paint(claim.status.replace("_", " "), exit_codes.ROLES.get(claim.status, "warn"))
-    return f"{who}  {began}  {how} after {took}{f': {terminal.clean(claim.error)}' if claim.error else ''}"
+    return f"{attempt}  {began}  {how} after {took}{f': {terminal.clean(claim.error)}' if claim.error else ''}"

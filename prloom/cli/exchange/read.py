@@ -58,7 +58,7 @@ def command(
         validation.checked_topic(topic)
     with context.open_exchange(given, database) as exchange:
         if since is not None:
-            exchange.message(since)  # a mistyped one is told before anything is waited for
+            exchange.message(since)  # report a mistyped one before waiting for anything
         if follow:
             reading = exchange.follow
         else:

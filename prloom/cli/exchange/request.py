@@ -55,4 +55,4 @@ def command(
         click.echo(f"no reply yet; {wait_reply.later(message, database)}", err=True)
         raise click.exceptions.Exit(exit_codes.CODES["pending"])
     message_body.show(reply.body)
-    raise click.exceptions.Exit(exit_codes.CODES[wait_reply.outcome(reply, failure_topic)])
+    raise click.exceptions.Exit(exit_codes.CODES[wait_reply.outcome_of(reply, failure_topic)])

@@ -1,4 +1,4 @@
-"""`prloom exchange stats`: show how each topic stands."""
+"""`prloom exchange stats`: print the statistics of each topic."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ def wait(
 ) -> Message | None:
     """Return the first reply to a message; None where none came in time.
 
-    A reply is what a worker's host published as it settled the message, or whatever stands on one of the two topics
-    with the message as its parent, whoever put it there.
+    A reply is what a worker published by settling the message, or any message on one of the two topics with this one as
+    its parent.
     """
     topics = {success, failure} - {None}
 
@@ -38,23 +38,23 @@ def _by_hand(exchange: Exchange, request: Message, topics: set[str | None]) -> M
     return next((each for each in after if each.parent_id == request.id and each.topic in topics), None)
 
 
-def outcome(reply: Message, failure: str | None) -> str:
-    """Return the outcome that a reply tells of, by its status, or where it has none by its topic."""
-    told = exit_codes.of_status(str(reply.metadata.get("status", "")))
-    if told in exit_codes.CODES:
-        return told
+def outcome_of(reply: Message, failure: str | None) -> str:
+    """Return the outcome that a reply reports, by its status, or by its topic where it has none."""
+    outcome = exit_codes.of_status(str(reply.metadata.get("status", "")))
+    if outcome in exit_codes.CODES:
+        return outcome
     if reply.topic == failure:
         return "failure"
     return "success"
 
 
 def later(message: Message, database: str | None) -> str:
-    """Say that the work goes on, and how to look."""
-    # An address may hold a password, which is for no log.
+    """Return the text that says that the work continues, and how to check it."""
+    # A URL may contain a password, which must not be printed.
     named = database if database is None or "://" not in database else "URL"
     where = ""
     if named:
         where = f" --database {quote(named)}"
-    look = f"prloom exchange check {message.conversation_id}{where}"
+    check = f"prloom exchange check {message.conversation_id}{where}"
     cancel = f"prloom exchange cancel {message.id}{where}"
-    return f"the work continues; check it later with `{look}`, or cancel it with `{cancel}`"
+    return f"the work continues; check it later with `{check}`, or cancel it with `{cancel}`"

@@ -20,7 +20,7 @@ _WORDS = {"retrying": "failed"}  # the line also says when it is tried again
 
 
 def show(event: WorkerEvent) -> None:
-    """Print an event; a stderr that nobody reads ends no work."""
+    """Print an event; a closed stderr ends no work."""
     from prloom.exchange.worker.worker import Progress  # noqa: PLC0415 - `--help` needs none
 
     if isinstance(event, Progress) and event.outcome == "began" and not sys.stderr.isatty():

@@ -1,18 +1,21 @@
-"""Begin to look after a branch: a worktree of its own, a plan, and a place for feedback."""
+"""Begin to look after a branch or a pull request: a worktree of its own, a plan, and a file for feedback."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prloom.config import layers
+from prloom.api.bridge import BridgeContext, Forge, PullRequest
 from prloom.config.models import Config
-from prloom.core import issued, naming, plan_file
-from prloom.engine.bus import adopted, plans, registered
+from prloom.core import bounds, issued, naming, plan_file
+from prloom.engine.bus import adopted, plans
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.plan_text import PlanFile
+from prloom.engine.bus.plan_files import PlanFile
 from prloom.errors import PrloomError, StorageError, UnsafePathError
+from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model.plan import Adopted, Plan
 from prloom.model.record import iso, moment
 from prloom.storage import paths, quarantine
@@ -32,11 +35,6 @@ You may add `file:` and `line:` below it, indented. prloom takes each item once 
 """
 
 
-def locate(root: Path, config: Config) -> RepositoryPaths:
-    """Return where the files of the repository are that has its main checkout at root."""
-    return RepositoryPaths(root, layers.absolute_folder(root, config.worktrees_dir))
-
-
 def prepare(repo: Repository) -> None:
     """Keep all that prloom writes out of git, for every worktree of the repository, and in this checkout."""
     root.claim(repository.main_checkout(repo))
@@ -49,7 +47,7 @@ def adopt_branch(
     repo: Repository, config: Config, branch: str, *, plan_id: str | None, preset: str | None, now: datetime
 ) -> Plan:
     """Look after a branch that has no forge, and return its plan; see `adopt`."""
-    chosen = plan_id or default_id(locate(repo.root, config), branch, branch)
+    chosen = plan_id or default_id(plans.locate(repo.root, config.worktrees_dir), branch, branch)
     plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, created_at=iso(now))
     return adopt(repo, config, plan, body="")
 
@@ -72,7 +70,7 @@ def adopt(repo: Repository, config: Config, plan: Plan, *, body: str) -> Plan:
     again. Raises PrloomError where the branch is looked after already, or its worktree cannot be made.
     """
     config.for_preset(plan.preset)
-    where = locate(repo.root, config)
+    where = plans.locate(repo.root, config.worktrees_dir)
     _refuse_twice(where, plan.branch, naming.check_plan_id(plan.id))
     replaced = _lost(where, plan)
     prepare(repo)
@@ -89,7 +87,7 @@ def adopt(repo: Repository, config: Config, plan: Plan, *, body: str) -> Plan:
             _restore_todos(top, local, plan)
             adopted.remember(top, Adopted(plan=plan, worktree=str(path)))
             plans.save(local, plan)
-            worktree.note_plan(repo, path, registered.note(plan))
+            worktree.note_plan(repo, path, adopted.plan_note(plan))
             for former in replaced:
                 adopted.forget(top, former)
     return plan
@@ -138,7 +136,7 @@ def _lost(where: RepositoryPaths, plan: Plan) -> tuple[str, ...]:
     for each in found:
         if each.plan.id == plan.id and each.plan.branch != plan.branch:
             raise PrloomError(
-                f"plan {plan.id} is lost; its branch was {naming.shown(each.plan.branch)}; "
+                f"plan {plan.id} is lost; its branch was {naming.printable(each.plan.branch)}; "
                 f"give it up with `prloom forget {plan.id}`, or choose another --plan"
             )
     return tuple(each.plan.id for each in found if each.plan.branch == plan.branch and each.plan.id != plan.id)
@@ -157,10 +155,10 @@ def _refuse_twice(where: RepositoryPaths, branch: str, chosen: str) -> None:
         else:
             plan = _other(where, plan_id)
         if plan is not None and plan.branch == branch:
-            raise PrloomError(f"branch {naming.shown(branch)} already belongs to plan {plan.id}")
+            raise PrloomError(f"branch {naming.printable(branch)} already belongs to plan {plan.id}")
         if plan is not None and plan_id == chosen:
             raise PrloomError(
-                f"plan {chosen} already exists, for branch {naming.shown(plan.branch)}; choose another --plan"
+                f"plan {chosen} already exists, for branch {naming.printable(plan.branch)}; choose another --plan"
             )
 
 
@@ -185,3 +183,78 @@ def _present(where: RepositoryPaths, plan_id: str) -> Plan | None:
     except StorageError:
         quarantine.move(local, paths.PLAN_STATE, LABEL)
         return None
+
+
+async def adopt_pull_request(
+    repo: Repository,
+    config: Config,
+    number: int,
+    *,
+    plan_id: str | None,
+    preset: str | None,
+    environ: Mapping[str, str],
+    now: datetime,
+) -> Plan:
+    """Look after a pull request and return its plan. To adopt it is to vouch for its title and body as they are now.
+
+    Raises PrloomError where no forge is known, it has no such pull request, or that is over.
+    """
+    from prloom.engine import assembly  # noqa: PLC0415 - a branch needs no bridge, and `prloom init` neither
+
+    loaded = assembly.load_bridges(repo.root, config)
+    forge = _only_forge(loaded)
+    found = await _open_pull_request(repo, loaded, forge, number, environ=environ, now=now)
+    branch = await asyncio.to_thread(
+        repository.fetch_pull_request, repo, branch=found.branch, ref=found.ref, number=number, fork=found.fork
+    )
+    plan = Plan(
+        id=plan_id or default_id(plans.locate(repo.root, config.worktrees_dir), number, branch),
+        branch=branch,
+        title=bounds.title(found.title),
+        pr=number,
+        forge=forge.targets[0],
+        url=found.url,
+        preset=preset,
+        created_at=iso(now),
+    )
+    return await asyncio.to_thread(adopt, repo, config, plan, body=found.body)
+
+
+def _only_forge(loaded: LoadedBridges) -> LoadedBridge:
+    """Return the bridge to the forge; raises PrloomError where there is none, or several."""
+    forges = [bridge for bridge in loaded.loaded if isinstance(bridge.bridge, Forge)]
+    if len(forges) == 1:
+        return forges[0]
+    if forges:
+        names = ", ".join(bridge.name for bridge in forges)
+        raise PrloomError(f"several bridges connect to a forge ({names}); disable all but one in prloom.toml")
+    raise PrloomError("no bridge to a forge is enabled; adopt the branch with `prloom adopt --branch B`")
+
+
+async def _open_pull_request(
+    repo: Repository,
+    loaded: LoadedBridges,
+    forge: LoadedBridge,
+    number: int,
+    *,
+    environ: Mapping[str, str],
+    now: datetime,
+) -> PullRequest:
+    """Ask the forge for the pull request; raises PrloomError where it cannot be looked after."""
+    from prloom.engine.polling.network import Network  # noqa: PLC0415 - likewise
+
+    state = SafeDir.open(repo.root, *paths.LOCAL, paths.BUS, paths.BUS_STATE)
+    network = Network(loaded, environ, lambda: now, state)
+    context = BridgeContext(repo_root=repo.root, plans=(), now=now, http=network.client(forge.name))
+    assert isinstance(forge.bridge, Forge)  # noqa: S101 - it was chosen for that
+    try:
+        found = await forge.bridge.pull_request(context, number)
+    finally:
+        await network.close()
+        if state is not None:
+            state.close()
+    if found is None:
+        raise PrloomError(f"{forge.name} has no pull request #{number}, or the token has no access to it")
+    if found.state != "open":
+        raise PrloomError(f"pull request #{number} is {found.state}; it cannot be adopted")
+    return found

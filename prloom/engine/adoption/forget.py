@@ -10,9 +10,9 @@ from pathlib import Path
 
 from prloom.core import issued, plan_file
 from prloom.core.requests import OperatorRequest
-from prloom.engine.bus import adopted, plans, registered
+from prloom.engine.bus import adopted, plans
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.plan_text import PlanFile
+from prloom.engine.bus.plan_files import PlanFile
 from prloom.engine.operator import control
 from prloom.engine.views import snapshot
 from prloom.errors import AlreadyRunningError, PrloomError, StorageError
@@ -71,7 +71,7 @@ def forget_lost(repo: Repository, where: RepositoryPaths, found: Adopted) -> Non
         worktree.remove(repo, path)
     else:
         worktree.forget_gone(repo, path)
-        registered.give_up(where, path)
+        adopted.mark_given_up(where, path)
     with SafeDir.make(where.root, *paths.LOCAL) as local:
         adopted.forget(local, found.plan.id)
         _forget_todos(local, found.plan)
@@ -163,7 +163,7 @@ def _alone(local: SafeDir) -> Iterator[bool]:
 def _have_let_go(local: SafeDir, plan_id: str, patience: timedelta, pause: Pause) -> None:
     """Wait until the running dispatcher has looked which plans there are: it does so before it reads requests."""
     now = datetime.now(UTC)
-    asked = control.ask(local, OperatorRequest(control.request_id(now), "forget", reason=plan_id), now)
+    asked = control.append_request(local, OperatorRequest(control.request_id(now), "forget", reason=plan_id), now)
     end = time.monotonic() + patience.total_seconds()
     while not control.was_read(local, asked):
         if time.monotonic() > end:

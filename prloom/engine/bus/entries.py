@@ -1,17 +1,17 @@
-"""Read and write the lines of a bus's journals as what they hold."""
+"""Read and write the lines of a bus's journals as the values in them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 import msgspec
 
 from prloom.model import record
 from prloom.model.action import Action
-from prloom.model.decision import Decision
+from prloom.model.decision import Change, Decision
 from prloom.model.event import Event, digest
-from prloom.model.state import IssuedPost, IssuedTodo, OpenEvent
+from prloom.model.state import DispatchState, IssuedPost, IssuedTodo, OpenEvent
 from prloom.storage import envelope
 from prloom.storage.journal import Journal
 from prloom.storage.json_codec import Unreadable
@@ -111,3 +111,39 @@ def _read(kind: type[record.R], line: bytes, name: str) -> record.R | None:
         return record.from_wire(kind, found.data)
     except msgspec.ValidationError:
         return None
+
+
+class EventCache:
+    """The texts of a bus; in memory are those of pending events that were asked for."""
+
+    def __init__(self, events: Journal) -> None:
+        self._events = events
+        self._kept: dict[str, Event] = {}
+
+    def of(self, opened: OpenEvent) -> Event | None:
+        """Return an open event with its text; None if the journal no longer holds the text that was admitted."""
+        kept = self._kept.get(opened.id)
+        if kept is not None:
+            return kept
+        found = find(self._events, opened)
+        if found is not None:
+            self._kept[opened.id] = found
+        return found
+
+    def keep(self, event: Event) -> None:
+        """Keep the text of an event that is just being taken in, for it is asked for next."""
+        self._kept[event.id] = event
+
+    def let_go(self, changes: Iterable[Change], state: DispatchState) -> None:
+        """Forget the texts of events that are not pending any more; `state` is the one that the changes led to."""
+        for change in changes:
+            opened = state.open.get(change.event_id)
+            if opened is None or opened.state != "pending":
+                self._kept.pop(change.event_id, None)
+
+    def forget(self) -> None:
+        """Forget all: what is asked for is read anew."""
+        self._kept.clear()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kept)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from prloom.core import bounds, decision_line, projection
 from prloom.engine.bus import entries, replay
-from prloom.engine.bus.event_cache import EventCache
+from prloom.engine.bus.entries import EventCache
 from prloom.engine.bus.replay import OutboxEntry
 from prloom.engine.bus.segment_ends import SegmentEnds
 from prloom.errors import StorageError

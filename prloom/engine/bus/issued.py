@@ -46,9 +46,9 @@ class IssuedPosts:
         if self._name is None:
             return
         if decision.todos or decision.todos_done or decision.todos_dropped:
-            self._append("todo", issued.todos(decision, self.posts()))
+            self._append("todo", issued.todos_of_decision(decision, self.posts()))
         if self._forge and decision.actions:
-            self.add(issued.issued(decision))
+            self.add(issued.posts_of_decision(decision))
 
     def add(self, lines: Sequence[IssuedPost]) -> None:
         """Remember what is not remembered yet, on disk when this returns."""
@@ -84,7 +84,7 @@ class IssuedPosts:
     def find(self, own: Mapping[str, Event], others: Sequence[Event]) -> None:
         """Remember prloom's own posts among the events of a poll, by action, beside which the `others` came."""
         if self._forge:
-            self.add(issued.found(own, others, self.posts(), self._plugins))
+            self.add(issued.found_posts(own, others, self.posts(), self._plugins))
 
     def answer(self, event: Event) -> str | None:
         """Return how prloom has answered the event already, or None where it has not.
@@ -92,12 +92,12 @@ class IssuedPosts:
         What asked for a TODO once is known by its id only where that is the forge's: in `review.md` the same words may
         ask for the same once more.
         """
-        post = issued.answer(event, self.posts(), self._plugins)
+        post = issued.earlier_answer(event, self.posts(), self._plugins)
         if post is not None:
             return f"prloom has answered it already: {post.url or post.action_id}"
         todo = None
         if event.source == self._forge:
-            todo = issued.asked(event, self.posts())
+            todo = issued.requested_todo(event, self.posts())
         if todo is None:
             return None
         return f"prloom has made a TODO of it already: {todo.title}"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 
+from prloom.config import layers
 from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
@@ -21,6 +23,11 @@ _FEW = 8
 """Plans that are listed each time: it costs next to nothing."""
 _CALLS = 60
 """After so many calls, the plans are listed even if the folder is unchanged."""
+
+
+def locate(root: Path, worktrees_dir: Path) -> RepositoryPaths:
+    """Return the paths of the repository whose main checkout is `root`; `worktrees_dir` is as it was configured."""
+    return RepositoryPaths(root, layers.absolute_folder(root, worktrees_dir))
 
 
 def ids(repository: RepositoryPaths) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ Because it is one function for all of them, what `status`, `events` and `why` sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -98,6 +98,15 @@ def untaken(bus: SafeDir, state: DispatchState) -> frozenset[str]:
     lines = JournalReader(bus, paths.EVENTS).after(state.cursor)
     found = (entries.event(entry.line) for entry in lines)
     return frozenset(event.id for event in found if event is not None) - state.open.keys()
+
+
+def taken_in(bus: SafeDir) -> Iterator[tuple[str, Position]]:
+    """Yield every event that a bus's log says was taken in, with the position of its line."""
+    for entry in JournalReader(bus, paths.DECISIONS).containing(b'"intake":'):
+        decision = entries.decision(entry.line)
+        for change in () if decision is None else decision.changes:
+            if change.intake is not None:
+                yield change.event_id, change.intake.position
 
 
 def behind(position: Position, line: bytes, before: Cursor) -> Cursor:

@@ -127,7 +127,7 @@ def checked_event(value: Json, where: str) -> Event:
     """Return the event that a JSON value is; raises PrloomError for one that no reader of a bus would take in."""
     if isinstance(value, dict) and value.get("kind") == "event" and isinstance(value.get("data"), dict):
         value = value["data"]
-    problem = admission.out_of_bounds(value)
+    problem = admission.size_problem(value)
     if problem is not None:
         raise PrloomError(f"{where}: {problem}")
     try:

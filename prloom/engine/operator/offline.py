@@ -9,15 +9,14 @@ from typing import NamedTuple
 
 from prloom.core import requests
 from prloom.core.requests import OperatorRequest
-from prloom.engine.bus import history, plans
+from prloom.engine.bus import plans, plugin_stores
 from prloom.engine.bus.event_store import Clock, Effect, EventStore
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.plan_state import PlanState
-from prloom.engine.bus.plan_text import PlanFile
-from prloom.engine.bus.stores import PluginStores
+from prloom.engine.bus.plan_files import PlanFile, PlanState
+from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.operator import control
-from prloom.engine.operator.control import Control, PendingRequest
+from prloom.engine.operator.control import PendingRequest, RequestReader
 from prloom.engine.views import snapshot
 from prloom.engine.views.snapshot import REPOSITORY, Snapshot
 from prloom.errors import AlreadyRunningError, PrloomError
@@ -52,34 +51,36 @@ def carry_out(repository: RepositoryPaths, clock: Clock) -> str | None:
 
 
 def _carry_out(repository: RepositoryPaths, local: SafeDir, clock: Clock) -> str | None:
-    box = Control(local)
-    asked = box.read(clock())
+    reader = RequestReader(local)
+    pending = reader.read(clock())
     found = snapshot.every(repository)
-    left = _left(asked, found)
+    left = _why_left(pending, found)
     if left is not None:
         return left
-    wanted = [each for each in found if any(_concerns(request, each) for request, *_ in asked)]
-    if any(each.bus.behind for each in wanted):  # a plugin's global writes may be spread over the logs of several plans
-        wanted = list(found)
+    concerned = [each for each in found if any(_concerns(request, each) for request, *_ in pending)]
+    if any(each.bus.behind for each in concerned):
+        # A plugin's global writes may be spread over the logs of several plans.
+        concerned = list(found)
     try:
-        with _benches(repository, [each.plan.id for each in wanted], clock) as benches:
-            for request, _, owed in asked:
-                control.carry_out(request, [bench for bench in benches if owed is None or bench.id in owed])
-            for bench in benches:
-                bench.event_store.save()
+        with _opened_plans(repository, [each.plan.id for each in concerned], clock) as opened:
+            for request, _, owed in pending:
+                control.carry_out(request, [plan for plan in opened if owed is None or plan.id in owed])
+            for plan in opened:
+                plan.event_store.save()
     except PrloomError as error:
         return str(error)
-    box.settle()
+    reader.settle()
     return None
 
 
-def _left(asked: Iterable[PendingRequest], found: Iterable[Snapshot]) -> str | None:
+def _why_left(pending: Iterable[PendingRequest], found: Iterable[Snapshot]) -> str | None:
     """Return why the requests are better left to the dispatcher, which takes events in and waits for plans; or None."""
-    missing = {event_id for request, *_ in asked for event_id in request.ids}
+    missing = {event_id for request, *_ in pending for event_id in request.ids}
     for each in found:
         if missing & each.bus.untaken:
             return "it names an event that was not taken in yet"
-        missing -= {name for request, *_ in asked for name in requests.concerned(request, each.plan.id, each.bus.state)}
+        for request, *_ in pending:
+            missing -= requests.ids_of_plan(request, each.plan.id, each.bus.state)
     unread = [each for each in found if each.error is not None]
     if missing and unread:
         return f"plan {unread[0].plan.id} cannot be read: {unread[0].error}"
@@ -93,24 +94,28 @@ def _concerns(request: OperatorRequest, of: Snapshot) -> bool:
 
 
 @contextmanager
-def _benches(repository: RepositoryPaths, plan_ids: Collection[str], clock: Clock) -> Iterator[tuple[OfflinePlan, ...]]:
+def _opened_plans(
+    repository: RepositoryPaths, plan_ids: Collection[str], clock: Clock
+) -> Iterator[tuple[OfflinePlan, ...]]:
     guard = WorktreeGuard(repository.root)
     with ExitStack() as closing:
         top = closing.enter_context(SafeDir.make(repository.root, *paths.LOCAL))
-        everywhere = partial(history.everywhere, repository, guard)
+        everywhere = partial(plugin_stores.global_writes, repository, guard)
         shared = PluginStores(top.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
-        benches = []
+        opened = []
         for plan_id in plan_ids:
             local = closing.enter_context(_folder(repository, plan_id, guard))
             bus = local.make_sub(paths.BUS)
-            stores = PluginStores(local.make_sub(paths.PLUGIN_STATE), "plan", partial(history.writes, bus, "plan"))
+            stores = PluginStores(
+                local.make_sub(paths.PLUGIN_STATE), "plan", partial(plugin_stores.writes, bus, "plan")
+            )
             effects: list[Effect] = [PlanFile(local), stores, shared, _plan_state(local)]
             if plan_id != REPOSITORY:
                 effects.append(IssuedPosts(top, plans.load(local), clock))
-            benches.append(OfflinePlan(plan_id, EventStore.open(bus, clock, effects)))
-            benches[-1].event_store.plan_id = plan_id
+            opened.append(OfflinePlan(plan_id, EventStore.open(bus, clock, effects)))
+            opened[-1].event_store.plan_id = plan_id
         shared.settle()
-        yield tuple(benches)
+        yield tuple(opened)
 
 
 def _plan_state(local: SafeDir) -> PlanState:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
-from prloom.core import acknowledgements, admission, deferral, outbox, trust
+from prloom.core import acknowledgements, admission, deferral, dispatch, outbox, trust
 from prloom.core.acknowledgements import Recent
 from prloom.core.admission import OwnPosts
+from prloom.core.dispatch import Subscribers
 from prloom.core.trust import Held, Trusted, Unknown
-from prloom.engine.bus import entries, history, receipts
+from prloom.engine.bus import entries, receipts, replay
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.seen_ids import SeenIds
 from prloom.engine.plan.runtime import PlanRuntime, Rules
@@ -31,8 +33,6 @@ LINES = 1000
 """Lines that are taken in by one decision."""
 MOST = 2000
 """Pending events from which on no more are taken in, until some of these are dealt with; the journal keeps the rest."""
-ROOM = 1024 * 1024
-"""Characters of text that an event may have."""
 PATIENCE = timedelta(seconds=5)
 """How long a last line may be without its newline before it is taken for one whose writer was killed."""
 UNOBSERVED = "no plugin handles it, and no agent sees it"
@@ -44,13 +44,23 @@ Sign = Callable[[Event], React | None]
 """Tells the sign by which an event is acknowledged, if it is to be."""
 Known = Callable[[Event, Position], bool]
 """Whether the event of a line was taken in before."""
-Unobserved = Callable[[Event], bool]
-"""Whether an event that is admitted ends at once, because no plugin and no agent gets it."""
 
 _Found: TypeAlias = tuple[tuple[Change, ...], tuple[Action, ...], tuple[Event, ...]]
 
 
-def take_in(runtime: PlanRuntime, sign: Sign, unobserved: Unobserved = lambda _: False) -> bool:
+@dataclass(frozen=True)
+class Observers:
+    """The plugins and agents that get events; an event that none of them gets ends as it is admitted."""
+
+    subscribers: Subscribers
+    agents: bool
+
+    def miss(self, event: Event, *, paused: bool) -> bool:
+        """Whether none of them gets the event."""
+        return not paused and dispatch.has_no_receiver(event, self.subscribers, agents=self.agents)
+
+
+def take_in(runtime: PlanRuntime, sign: Sign, observers: Observers | None = None) -> bool:
     """Take in the next lines of the plan's `events.jsonl`, by one decision; return whether there were any."""
     state = runtime.event_store.state
     if runtime.read_to is not None and state.cursor[:2] >= runtime.read_to[:2]:
@@ -65,29 +75,30 @@ def take_in(runtime: PlanRuntime, sign: Sign, unobserved: Unobserved = lambda _:
         rereading = runtime.event_store.events.end()
         batch = _anew(runtime, rereading)
     elif batch.cursor == state.cursor:
-        return _take_in_late(runtime, sign, unobserved)
+        return _take_in_late(runtime, sign, observers)
     if batch.skipped:
         log.warning("plan %s: %d lines of events.jsonl are too long to be events", runtime.id, batch.skipped)
     _commit(
         runtime.event_store,
-        _changes(runtime, batch, sign, unobserved),
+        _changes(runtime, batch, sign, observers),
         cursor=batch.cursor,
         fingerprint=state.fingerprint if batch.fingerprint is None else batch.fingerprint,
         rereading=rereading if rereading is not None and batch.cursor[:2] < rereading[:2] else None,
         note=REPLACED if replaced else None,
     )
     runtime.seen_ids.advance(batch.cursor)
-    runtime.event_store.ends.note(batch.left)
+    if batch.left:
+        runtime.event_store.ends.note(batch.left)
     return True
 
 
-def _take_in_late(runtime: PlanRuntime, sign: Sign, unobserved: Unobserved) -> bool:
+def _take_in_late(runtime: PlanRuntime, sign: Sign, observers: Observers | None) -> bool:
     """Take in lines of a program that kept `events.jsonl` open while it was rotated twice."""
     late = runtime.event_store.ends.late(runtime.event_store.state.cursor)
     if late is None:
         return False
     # Their ids may be in the table of that segment, which is made of the whole file. So the log is asked.
-    taken = dict(history.taken_in(runtime.event_store.events.folder))
+    taken = dict(replay.taken_in(runtime.event_store.events.folder))
 
     def known(event: Event, position: Position) -> bool:
         place = runtime.seen_ids.position(event.id)
@@ -95,7 +106,7 @@ def _take_in_late(runtime: PlanRuntime, sign: Sign, unobserved: Unobserved) -> b
 
     log.warning("plan %s: %s", runtime.id, LATE)
     batch = JournalBatch(late.entries, runtime.event_store.state.cursor)
-    _commit(runtime.event_store, _changes(runtime, batch, sign, unobserved, known), note=LATE)
+    _commit(runtime.event_store, _changes(runtime, batch, sign, observers, known), note=LATE)
     runtime.event_store.ends.note([(late.segment, late.end)])
     return True
 
@@ -113,7 +124,7 @@ def _commit(
     changes, signs, noticed = found
     queue = store.state.queue.values()
     status = None
-    if store.plan_id:
+    if noticed and store.plan_id:
         status = admission.plan_status(noticed)
     store.commit(
         "intake",
@@ -169,7 +180,7 @@ def _heal_torn_line(runtime: PlanRuntime, batch: JournalBatch) -> None:
 
 
 def _changes(
-    runtime: PlanRuntime, batch: JournalBatch, sign: Sign, unobserved: Unobserved, known: Known | None = None
+    runtime: PlanRuntime, batch: JournalBatch, sign: Sign, observers: Observers | None, known: Known | None = None
 ) -> _Found:
     """Return what becomes of each event of a batch, the acknowledgements, and the notices; remember the events' ids."""
     store, posts = runtime.event_store, own_posts(runtime)
@@ -189,7 +200,7 @@ def _changes(
             runtime.seen_ids.add_again(event.id, entry.position)
             continue
         runtime.seen_ids.add(event.id, entry.position)
-        if admission.own(event, posts):
+        if admission.is_own_post(event, posts):
             continue
         came_in = admission.intake(event, entry.position)
         answer = runtime.issued.answer(event)
@@ -207,13 +218,13 @@ def _changes(
             signs[event.id] = acknowledgement
         if came_in.notice:
             noticed.append(event)
-        if change.state == "pending" and unobserved(event):
+        if change.state == "pending" and observers is not None and observers.miss(event, paused=store.state.paused):
             change = _handled(event, UNOBSERVED, came_in)
         else:
             store.texts.keep(event)
             coming.add(event.id)
         changes.append(change)
-    few = acknowledgements.few(list(signs.values()), store.state.queue.values())
+    few = acknowledgements.limit_waiting(list(signs.values()), store.state.queue.values())
     return tuple(changes), few, tuple(noticed)
 
 
@@ -232,15 +243,14 @@ def _acknowledgement(
     runtime: PlanRuntime, event: Event, came_in: Intake, coming: Collection[str], sign: Sign, *, recent: Recent
 ) -> Action | None:
     """Return the action by which a recent event is acknowledged when it is admitted, or None for none."""
-    if not acknowledgements.wanted(event, came_in.written_at, recent):
-        return None
-    wanted = sign(event)
-    if wanted is None:
-        return None
+    opened = runtime.event_store.state.open
     known = event.supersedes is not None and event.supersedes in runtime.seen_ids
-    if acknowledgements.had_one(event, runtime.event_store.state.open, coming, known=known):
+    if not acknowledgements.is_wanted(event, came_in.written_at, recent, opened, coming, known=known):
         return None
-    return acknowledgements.action(event, wanted)
+    reaction = sign(event)
+    if reaction is None:
+        return None
+    return acknowledgements.action(event, reaction)
 
 
 def own_posts(runtime: PlanRuntime) -> OwnPosts:
@@ -248,17 +258,6 @@ def own_posts(runtime: PlanRuntime) -> OwnPosts:
     known = receipts.all_of(runtime.folders.local, runtime.clock())
     remote = frozenset(receipt.remote_id for receipt in known.values() if receipt.remote_id)
     return OwnPosts(known, remote, lambda action: runtime.event_store.issued(action) or runtime.issued.knows(action))
-
-
-def remember_own(runtime: PlanRuntime, events: Sequence[Event]) -> None:
-    """Remember those of prloom's own posts in a poll that this plan's files do not know, and what they answer."""
-    if not any(outbox.MARKER_START in event.body for event in events):
-        return
-    own = admission.posts(events, own_posts(runtime))
-    unknown = {action: event for action, event in own.items() if not runtime.event_store.issued(action)}
-    if unknown:
-        posted = {event.id for event in own.values()}
-        runtime.issued.find(unknown, [event for event in events if event.id not in posted])
 
 
 def _admit(event: Event, came_in: Intake, acknowledgement: Action | None, rules: Rules, now: datetime) -> Change:
@@ -283,22 +282,3 @@ def _admit(event: Event, came_in: Intake, acknowledgement: Action | None, rules:
             return Change(event_id=event.id, verdict="held", state="held", reason=reason, intake=came_in, deferral=wait)
         case _:
             assert_never(judged)
-
-
-def new_events(runtime: PlanRuntime, events: Sequence[Event]) -> tuple[Event, ...]:
-    """Return those of a poll's events that are new to the plan, without prloom's own posts."""
-    return admission.news(events, runtime.seen_ids.__contains__, own_posts(runtime))
-
-
-def append(store: EventStore, events: Sequence[Event]) -> int:
-    """Append events to the plan's bus, on disk when this returns; return how many."""
-    return entries.append(store.events, [_writable(admission.shortened(event)) for event in events], store.clock())
-
-
-def _writable(event: Event) -> Event:
-    """Return the event in a form that a line can hold: one that is too long for that is cut, and says so."""
-    room = ROOM - len(event.title)
-    if len(event.body) <= room:
-        return event
-    log.warning("event %s has %d characters; prloom keeps the first %d", event.id, len(event.body), room)
-    return replace(event, body=f"{event.body[: max(room, 0)]}\n\n(cut off by prloom)")

@@ -61,7 +61,7 @@ class AgentTriager:
         """Find out what became of a run that no job waits for, wait for it if it goes on, and settle it."""
         opened = runtime.event_store.state.open
         started_by = [opened[event_id].by or "" for event_id in event_ids if event_id in opened]
-        folder = runtime.folders.runs(run)
+        folder = runtime.folders.runs / run
         agent = None
         if started_by:
             agent = registry.AGENTS.get(started_by[0])
@@ -76,12 +76,12 @@ class AgentTriager:
         """End those of the latest runs that still go on and are not about events; the others are recovered."""
         own = {event.run for event in state.open.values()}
         try:
-            latest = sorted(os.listdir(folders.runs()))[-LATEST:]  # noqa: PTH208 - the names are times
+            latest = sorted(os.listdir(folders.runs))[-LATEST:]  # noqa: PTH208 - the names are times
         except OSError:
             return
         for name in latest:
             if name not in own:
-                runner.stop(runner.find(folders.runs(name)))
+                runner.stop(runner.find(folders.runs / name))
 
     def services(self, runtime: PlanRuntime) -> Services:
         """Return what a hook of this plan may ask for."""
@@ -158,7 +158,7 @@ class AgentTriager:
             plan=runtime.plan,
             plan_text=runtime.text.read(),
             events=batch,
-            answer_path=str(runtime.folders.runs(run_id, run_folder.ANSWER)),
+            answer_path=str(runtime.folders.runs / run_id / run_folder.ANSWER),
             fence=secrets.token_hex(12),
             repository_context=_context(self._root),
         )
@@ -171,7 +171,7 @@ class AgentTriager:
             root=self._root,
             model=model,
             read_only=stage == STAGE,
-            answer_path=runtime.folders.runs(run_id, run_folder.ANSWER),
+            answer_path=runtime.folders.runs / run_id / run_folder.ANSWER,
             argv=runtime.rules.config.agents.command.argv,
         )
 
@@ -187,7 +187,7 @@ class AgentTriager:
             output_bytes=agents.max_output,
         )
         allowing = AgentWithVariables(agent, agents.env)
-        folder = runtime.folders.runs(run_id)
+        folder = runtime.folders.runs / run_id
         return runner.prepare(folder, allowing, request, environ=self._environ, limits=limits)
 
 

@@ -74,8 +74,8 @@ async def _deliver_all(
     try:
         while batches:
             batch = batches.popleft()
-            async with bridges.limiter.slot(name, low_priority=low_priority):
-                if low_priority and not bridges.limiter.count(name, runtime.clock()):
+            async with bridges.limiter.slot(name, runtime.clock, low_priority=low_priority) as allowed:
+                if not allowed:
                     _drop(runtime.event_store, name, batch)
                     continue
                 alone = await _deliver(runtime, bridge, batch, bridges.context(name), await bridges.secrets(name))
@@ -174,8 +174,10 @@ async def _send(
     readable = []
     for queued in batch:
         action = store.action(queued.position)
+        if action is not None and queued.commit is not None:
+            action = replace(action, payload=outbox.keep_commit(action.payload, queued.commit))
         if action is not None:
-            readable.append(replace(action, payload=outbox.keep_commit(action.payload, queued.commit)))
+            readable.append(action)
     results = await _results(bridge, readable, context)
     if results is None:
         return None

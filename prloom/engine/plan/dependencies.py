@@ -16,6 +16,7 @@ from prloom.api.bridge import BridgeContext
 from prloom.api.context import Services
 from prloom.core import acknowledgements
 from prloom.core.dispatch import RunTriage
+from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.errors import PrloomError
@@ -68,30 +69,31 @@ class DeliveryLimiter:
         self._sent: dict[str, tuple[datetime, ...]] = {}
 
     @asynccontextmanager
-    async def slot(self, bridge: str, *, low_priority: bool) -> AsyncIterator[None]:
-        """Wait until there is room; with low priority, until nothing else waits or is on its way."""
+    async def slot(self, bridge: str, clock: Clock, *, low_priority: bool) -> AsyncIterator[bool]:
+        """Wait until there is room; with low priority, until nothing else waits or is on its way.
+
+        Yield whether the actions may be sent: few of low priority are, to leave room for the others.
+        """
         if low_priority:
             async with self._low[bridge]:
                 while self._others[bridge]:
                     self._free[bridge].clear()
                     await self._free[bridge].wait()
-                yield
+                yield self._count(bridge, clock())
             return
         self._others[bridge] += 1
         try:
             async with self._room[bridge]:
-                yield
+                yield True
         finally:
             self._others[bridge] -= 1
             self._free[bridge].set()
 
-    def count(self, bridge: str, now: datetime) -> bool:
-        """Count one more acknowledgement, and return whether it may be sent: few are, to leave room for the others."""
-        sent = acknowledgements.lately(self._sent.get(bridge, ()), now)
-        if not acknowledgements.may_be_sent(sent, now):
-            return False
-        self._sent[bridge] = (*sent, now)
-        return True
+    def _count(self, bridge: str, now: datetime) -> bool:
+        allowed, sent = acknowledgements.may_be_sent(self._sent.get(bridge, ()), now)
+        if allowed:
+            self._sent[bridge] = (*sent, now)
+        return allowed
 
 
 class BackgroundTasks:

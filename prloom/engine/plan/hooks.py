@@ -16,8 +16,8 @@ from prloom.backoff import SHORTEST
 from prloom.core import breaker, hook_results
 from prloom.core.dispatch import RunHook
 from prloom.engine.bus.event_store import EventStore, TooLongError
-from prloom.engine.bus.plan_text import fingerprint
-from prloom.engine.bus.stores import PluginStores
+from prloom.engine.bus.plan_files import text_digest
+from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.plan.plugin_set import RunningPlugin
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.extensions.host.interface import HookFailed
@@ -58,20 +58,22 @@ async def _attempt(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, s
         await _run(runtime, step, plugin, services, started=started)
     except HookFailed as failure:
         if failure.kind == "waiting":  # the hook was not called, so it has not failed
-            _fail(runtime, step, plugin, plugin.unnamed(failure), retry_after=failure.retry_after or SHORTEST)
+            _fail(runtime, step, plugin, plugin.without_name(failure), retry_after=failure.retry_after or SHORTEST)
             return
         suspected = runtime.in_flight.suspects.issuperset(step.event_ids)
         if len(step.event_ids) > 1 or (failure.kind == "died" and not suspected):
-            log.warning("plugin %s: %s; prloom now shows it the events one by one", plugin.key, plugin.unnamed(failure))
+            log.warning(
+                "plugin %s: %s; prloom now shows it the events one by one", plugin.key, plugin.without_name(failure)
+            )
             # With several at once, the one that it fails on is not known. Where the process died, not even the call is.
             opened = runtime.event_store.state.open.keys() & set(step.event_ids)
             runtime.in_flight.isolated |= opened
             if failure.kind == "died":
                 runtime.in_flight.suspects |= opened
             return
-        what = f"{step.hook} failed on {', '.join(step.event_ids)}: {plugin.unnamed(failure)}"
+        what = f"{step.hook} failed on {', '.join(step.event_ids)}: {plugin.without_name(failure)}"
         plugin.failed(what, runtime.clock(), f"{runtime.id}/{step.event_ids[0]}")
-        _fail(runtime, step, plugin, plugin.unnamed(failure), duration_ms=_ms(started))
+        _fail(runtime, step, plugin, plugin.without_name(failure), duration_ms=_ms(started))
     else:
         plugin.worked()
 
@@ -93,7 +95,7 @@ async def _run(
                 outcome = await _outcome(plugin, call, services, runtime.rules.hook_timeout)
             except HookFailed as failure:
                 pause = _pause(failure, others=plugin.inside if closed else 0, again=again)
-                log.info("plugin %s: %s runs again: %s", plugin.key, step.hook, plugin.unnamed(failure))
+                log.info("plugin %s: %s runs again: %s", plugin.key, step.hook, plugin.without_name(failure))
             else:
                 if not _overtaken(runtime, plugin, call, outcome):
                     _commit(runtime, plugin, call, outcome, duration_ms=_ms(started))
@@ -126,7 +128,7 @@ async def _outcome(plugin: RunningPlugin, call: HookCall, services: Services, li
         if errors.explain(error) is None:
             log.exception("plugin %s: %s could not be run", plugin.key, call.hook)
         raise HookFailed(f"plugin {plugin.key}: {call.hook}: {errors.describe(error)}") from error
-    problem = hook_results.too_many(call, outcome)
+    problem = hook_results.too_many_actions(call, outcome)
     if problem is not None:  # such as many events, each within what its own context allows
         raise HookFailed(f"plugin {plugin.key}: {problem}")
     return outcome
@@ -184,7 +186,7 @@ def _change_request(plan: Plan) -> str | None:
 def _overtaken(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome: Outcome) -> bool:
     """Whether another writer changed meanwhile what the hook has read, so that committing would lose that change."""
     now = {"plan": runtime.stores.get(plugin.key).values, "global": runtime.shared_stores.get(plugin.key).values}
-    if hook_results.conflicts(outcome.writes, call, now):
+    if hook_results.has_conflict(outcome.writes, call, now):
         return True
     return outcome.plan is not None and runtime.text.read() != call.plan
 
@@ -203,7 +205,7 @@ def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome
         )
         plan = None
         if outcome.plan is not None:
-            plan = PlanText(base=fingerprint(call.plan), text=outcome.plan)
+            plan = PlanText(base=text_digest(call.plan), text=outcome.plan)
         runtime.event_store.commit(
             call.hook,
             plugin.key,

@@ -1,4 +1,4 @@
-"""The plugins at work: their hosts, their breakers, and what the dispatcher tells others of them."""
+"""Run the plugins: their hosts, their breakers, and the services that their hooks may call."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ log = logging.getLogger(__name__)
 class RunningPlugin:
     """One plugin at work.
 
-    `gate` is closed while one call runs on its own: because it was overtaken too often, or because it may be the one
-    that its process died of. `inside` counts the other calls that are under way. `trial` is held by the call that finds
-    out whether a plugin that was switched off works again.
+    `gate` is locked while one call runs alone: because other writers overtook it too often, or because its process may
+    have died of it. `inside` counts the other calls that are under way. `trial` is locked by the call that finds out
+    whether a plugin that was switched off works again.
     """
 
     def __init__(self, key: str, source: str, host: PluginHost, on_error: OnError) -> None:
@@ -57,14 +57,14 @@ class RunningPlugin:
             if self.registered.inert:
                 await self.host.stop()  # its process would only take memory
         except Exception as error:  # noqa: BLE001 - whatever a plugin does, the others go on
-            self.error = bounds.cut(self.unnamed(error))
-            log.warning("plugin %s is not used: %s", self.key, self.unnamed(error))
+            self.error = bounds.cut(self.without_name(error))
+            log.warning("plugin %s is not used: %s", self.key, self.without_name(error))
         else:
             for warning in self.registered.warnings:
                 log.warning("%s", warning)
 
-    def unnamed(self, error: Exception) -> str:
-        """Return what an error says of this plugin, for where its name stands already."""
+    def without_name(self, error: Exception) -> str:
+        """Return what an error says of this plugin, without the plugin's name at the beginning."""
         return str(error).removeprefix(f"plugin {self.key}").removeprefix(":").strip()
 
     def failed(self, reason: str, now: datetime, event: str) -> None:
@@ -85,14 +85,13 @@ class RunningPlugin:
         self.breaker = Breaker()
 
     def _switched_off(self) -> str:
-        if self.breaker.off_until is None:
-            until = ""
-        else:
+        until = ""
+        if self.breaker.off_until is not None:
             until = record.iso(self.breaker.off_until)
-        whom = " for the event that it fails on"
-        if self.breaker.only is None:
-            whom = ""
-        return f"switched off{whom} until {until} after {self.breaker.failures} failures in a row"
+        scope = ""
+        if self.breaker.only is not None:
+            scope = " for the event that it fails on"
+        return f"switched off{scope} until {until} after {self.breaker.failures} failures in a row"
 
     def report(self) -> dict[str, Json]:
         """Return what `prloom status` shows of the plugin."""
@@ -114,7 +113,7 @@ class RunningPlugin:
 
 
 class PluginSet:
-    """All plugins, in their order; and, to be told, those that are enabled and could not even be loaded."""
+    """All plugins, in their order; and, for `prloom status`, those that are enabled and could not be loaded."""
 
     def __init__(self, plugins: Sequence[RunningPlugin], failures: Sequence[PluginFailure] = ()) -> None:
         self._plugins = {plugin.key: plugin for plugin in plugins}
@@ -135,8 +134,8 @@ class PluginSet:
         async with asyncio.TaskGroup() as group:
             for plugin in self._plugins.values():
                 group.create_task(plugin.start())
-        able = {plugin.key: plugin.registered for plugin in self._able() if plugin.registered is not None}
-        for key, clashes in registry.clashes(able).items():
+        registered = {plugin.key: plugin.registered for plugin in self._registered() if plugin.registered is not None}
+        for key, clashes in registry.clashes(registered).items():
             self._plugins[key].clashes = clashes
             for warning in clashes:
                 log.warning("%s", warning)
@@ -155,46 +154,48 @@ class PluginSet:
         for plugin in self._plugins.values():
             plugin.shift(by)
 
-    def roster(self, without: Iterable[str] = ()) -> Subscribers:
-        """Return who takes part in what, in order; among commands of one name the first plugin's wins.
+    def subscribers(self, without: Iterable[str] = ()) -> Subscribers:
+        """Return which plugins get which events, in order; among commands of one name the first plugin's wins.
 
         `without` are names of plugins that a plan's preset switches off for it.
         """
         left_out = {keys.resolve(name, self._plugins) for name in without}
-        able = [plugin for plugin in self._able() if plugin.key not in left_out]
+        usable = [plugin for plugin in self._registered() if plugin.key not in left_out]
         commands: dict[str, str] = {}
-        for plugin in able:
+        for plugin in usable:
             for name in plugin.registered.commands if plugin.registered else ():
                 commands.setdefault(name.casefold(), plugin.key)
         approved = {
             name.casefold()
-            for plugin in able
+            for plugin in usable
             for name in (plugin.registered.approved_commands if plugin.registered else ())
             if commands[name.casefold()] == plugin.key
         }
-        return Subscribers(_with("onEvent", able), _with("beforeTriage", able), commands, approved_commands=approved)
+        return Subscribers(
+            _with("onEvent", usable), _with("beforeTriage", usable), commands, approved_commands=approved
+        )
 
-    def repository_roster(self) -> Subscribers:
-        """Return who sees the events that concern the repository as a whole."""
-        return Subscribers(observers=_with("onGlobalEvent", self._able()), observer_hook="onGlobalEvent")
+    def repository_subscribers(self) -> Subscribers:
+        """Return which plugins get the events that concern the repository as a whole."""
+        return Subscribers(observers=_with("onGlobalEvent", self._registered()), observer_hook="onGlobalEvent")
 
     def command_help(self) -> Mapping[str, str]:
         """Return the plugins' slash commands and their help."""
         texts: dict[str, tuple[str, str]] = {}
-        for plugin in self._able():
+        for plugin in self._registered():
             for name, text in (plugin.registered.commands if plugin.registered else {}).items():
                 texts.setdefault(name.casefold(), (name, text))
         return dict(texts.values())
 
     def report(self) -> list[dict[str, Json]]:
         """Return what `prloom status` shows of the plugins."""
-        return [*(plugin.report() for plugin in self._plugins.values()), *map(_not_chosen, self._failures)]
+        return [*(plugin.report() for plugin in self._plugins.values()), *map(_not_loaded, self._failures)]
 
-    def _able(self) -> list[RunningPlugin]:
+    def _registered(self) -> list[RunningPlugin]:
         return [plugin for plugin in self._plugins.values() if plugin.registered is not None]
 
 
-def _not_chosen(failure: PluginFailure) -> dict[str, Json]:
+def _not_loaded(failure: PluginFailure) -> dict[str, Json]:
     """Return what `prloom status` shows of a plugin that is enabled and was not even loaded."""
     return {
         "name": failure.name,

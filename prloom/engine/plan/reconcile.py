@@ -7,15 +7,15 @@ from datetime import datetime
 from functools import partial
 
 from prloom import errors
-from prloom.core import deferral, dispatch, issued, plan_file, triage
+from prloom.core import deferral, issued, plan_file, triage
 from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import admission, delivery, scheduler
+from prloom.engine.plan.admission import Observers
 from prloom.engine.plan.dependencies import PlanDependencies, Triager
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import PrloomError
 from prloom.model import record
-from prloom.model.event import Event
 from prloom.model.state import DispatchState, OpenEvent
 
 log = logging.getLogger(__name__)
@@ -48,11 +48,8 @@ def reconcile(runtime: PlanRuntime, subscribers: Subscribers, dependencies: Plan
 def _advance(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanDependencies) -> bool:
     store = runtime.event_store
     now = dependencies.horizon or store.clock()
-
-    def unobserved(event: Event) -> bool:
-        return not store.state.paused and dispatch.unseen(event, subscribers, agents=dependencies.agents)
-
-    moved = admission.take_in(runtime, dependencies.bridges.loaded.acknowledgement, unobserved)
+    sign = dependencies.bridges.loaded.acknowledgement
+    moved = admission.take_in(runtime, sign, Observers(subscribers, agents=dependencies.agents))
     if moved and store.unsaved < SAVED_AFTER:
         # What more there is comes before anything is scheduled, for a burst of comments is one run; but a burst so
         # long that its decisions are saved on the way is scheduled on the way, too.

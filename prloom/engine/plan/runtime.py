@@ -21,14 +21,12 @@ from prloom.config.models import Config
 from prloom.core import bounds
 from prloom.core.activity import RunningHook
 from prloom.core.trust import Policy
-from prloom.engine.bus import history, plans
+from prloom.engine.bus import plans, plugin_stores, replay
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
-from prloom.engine.bus.files import PlanFolder
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.plan_state import PlanState
-from prloom.engine.bus.plan_text import PlanFile
+from prloom.engine.bus.plan_files import PlanFile, PlanFolder, PlanState
+from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.seen_ids import SeenIds
-from prloom.engine.bus.stores import PluginStores
 from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.event import Target
@@ -73,15 +71,12 @@ def rules(config: Config) -> Rules:
 
 @dataclass(frozen=True)
 class PlanFolders:
-    """Where a plan's files are: the operator's checkout, the plan's worktree, and its `prloom/.local`."""
+    """Where a plan's files are: the operator's checkout, the plan's worktree, its `prloom/.local`, and agents' runs."""
 
     repo_root: Path
     worktree: Path
     local: SafeDir
-
-    def runs(self, *names: str) -> Path:
-        """Return the folder of the agents' runs, or a path in it."""
-        return self.worktree.joinpath(*paths.LOCAL, paths.RUNS, *names)
+    runs: Path
 
     def unchanged(self) -> bool:
         """Whether the plan's folder is still the one that was opened, and not another of that name, or none."""
@@ -176,7 +171,7 @@ class PlanRuntime:
         self.shared_stores = shared
         self.issued = issued
         self.text = PlanFile(folders.local)
-        own = partial(history.writes, folders.local.make_sub(paths.BUS), "plan")
+        own = partial(plugin_stores.writes, folders.local.make_sub(paths.BUS), "plan")
         self.stores = PluginStores(folders.local.make_sub(paths.PLUGIN_STATE), "plan", own)
         self.in_flight = InFlight()
         self.failure = FailureBackoff()
@@ -207,7 +202,7 @@ class PlanRuntime:
         self.seen_ids = SeenIds(self.event_store.events, cursor)
         if rereading is not None:
             with self.folders.local.make_sub(paths.BUS) as bus:
-                self.seen_ids.recall(history.taken_in(bus), rereading)
+                self.seen_ids.recall(replay.taken_in(bus), rereading)
 
     @property
     def id(self) -> str:

@@ -180,7 +180,7 @@ def _answer_command(
         related_event_id=event.id,
     )
     done = Change(event_id=event.id, verdict="handled", state="handled", reason=f"/prloom {command.built_in}".strip())
-    signs = acknowledgements.owed(reply.changes, store.state)
+    signs = acknowledgements.for_approved(reply.changes, store.state)
     store.commit(
         "command",
         "prloom",
@@ -226,7 +226,7 @@ def _approve(state: DispatchState, event: Event, command: SlashCommand) -> Comma
     by = "by the operator"
     if event.author:
         by = f"by {event.author.login}"
-    changes = requests.vouched(held, by)
+    changes = requests.approved(held, by)
     text = "There is no held comment to approve."
     if changes:
         text = f"Approved {_counted(changes, 'held comment')}."

@@ -46,7 +46,9 @@ class TriageRun:
     def fail(self, batch: Batch, reason: str) -> None:
         """Commit the failure of a run that never began: no text is at fault, so the batch stays together."""
         now, policy = self.store.clock(), self.policy
-        changes = [triage.failed(event, reason, now=now, policy=policy, alone=False) for event in self._pending(batch)]
+        changes = [
+            triage.run_failed(event, reason, now=now, policy=policy, alone=False) for event in self._pending(batch)
+        ]
         self._commit(changes)
 
     def wait_for_limit(self, batch: Batch, limit: UsageLimit) -> None:
@@ -59,10 +61,10 @@ class TriageRun:
         """Commit what the run came to for the events that are still in it."""
         found = None
         if answer_file:
-            found = triage.find(answer_file)
+            found = triage.find_answer(answer_file)
         if result.status == "ok" or (result.trouble in _SILENT and found is not None):
             if found is None:
-                found = triage.find(result.message)
+                found = triage.find_answer(result.message)
             self._settle_answer(result, found)
             return
         live = [event for event in self.store.state.open.values() if event.run == self.id]
@@ -76,7 +78,7 @@ class TriageRun:
         else:
             # One of the texts may be what the run failed on: it must not go on spoiling the runs of the others.
             alone = len(live) > 1 and result.trouble in _BY_TEXT
-            changes = [triage.failed(event, reason, now=now, policy=policy, alone=alone) for event in live]
+            changes = [triage.run_failed(event, reason, now=now, policy=policy, alone=alone) for event in live]
         self._commit(changes, note=_usage(result))
 
     def _settle_answer(self, result: RunResult, answer: Json) -> None:
@@ -84,7 +86,7 @@ class TriageRun:
         texts = {event.id: self.store.texts.of(event) for event in opened.values() if event.run == self.id}
         batch = tuple(text for text in texts.values() if text is not None)
         settled = triage.settle(
-            triage.read(answer, tuple(event.id for event in batch)),
+            triage.read_answer(answer, tuple(event.id for event in batch)),
             batch,
             opened,
             now=self.store.clock(),

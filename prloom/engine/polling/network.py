@@ -58,7 +58,7 @@ class Network:
         *,
         connect: Connect = new_client,
     ) -> None:
-        self._environ = environ
+        self._secrets = secret_scan.environment_secrets(environ)
         self._clients = {
             each.name: _OnDemand(each, environ, clock, _Kept(state, each.name), connect)
             for each in bridges.loaded
@@ -91,8 +91,8 @@ class Network:
             with suppress(PrloomError):  # the bridge tells of a token that cannot be used
                 await self._clients[bridge].look_for_token()
         tokens = {f"the token of {name}": client.token for name, client in self._clients.items()}
-        found = secret_scan.known(self._environ)
-        return found | {what: token for what, token in tokens.items() if token and token not in found.values()}
+        known = self._secrets
+        return known | {what: token for what, token in tokens.items() if token and token not in known.values()}
 
     async def close(self) -> None:
         """Close all connections."""

@@ -14,8 +14,10 @@ from msgspec.structs import replace
 from prloom import errors
 from prloom.api.bridge import BridgeContext, Permissions, Polled
 from prloom.core import admission as routing
-from prloom.core import naming, trust
+from prloom.core import naming, outbox, trust
 from prloom.core.trust import Policy, Unknown
+from prloom.engine.bus import entries
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import admission
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import ExtensionError, StorageError
@@ -30,6 +32,9 @@ log = logging.getLogger(__name__)
 
 LIMIT = timedelta(minutes=5)
 """How long one poll may take."""
+
+ROOM = 1024 * 1024
+"""Characters of text that an event may have."""
 
 SANE = timedelta(days=36_500)
 """By how much a source's clock may differ from ours and still be believed."""
@@ -115,7 +120,7 @@ class BridgeReader:
         if not isinstance(polled, Polled):
             raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
         self._note_forge(polled, runtimes, context.now)
-        problems = [routing.unreadable(event) for event in polled.events]
+        problems = [routing.reading_problem(event) for event in polled.events]
         sound = [event for event, problem in zip(polled.events, problems, strict=True) if problem is None]
         routed = _routed(sound, (*plans, *(runtime.plan for runtime in runtimes.values())))
         receivers = [runtimes.get(plan_id) if plan_id else repository for plan_id in routed]
@@ -125,7 +130,7 @@ class BridgeReader:
         counts = dict(zip(routed, await asyncio.gather(*jobs), strict=True))
         for event, problem in zip(polled.events, problems, strict=True):
             if problem is not None:  # the others are on disk; this one comes again, because the cursor stays
-                name = naming.shown(str(getattr(event, "id", event)))
+                name = naming.printable(str(getattr(event, "id", event)))
                 raise ExtensionError(f"event {name} of the bridge cannot be written to the bus: {problem}")
         if repository is not None and None not in counts.values() and polled.state != cursor:
             self._cursor.save({"state": polled.state})
@@ -162,17 +167,13 @@ class BridgeReader:
         if runtime is None or not runtime.usable:
             return None
         try:
-            admission.remember_own(runtime, batch)
             events = await asyncio.gather(
-                *(
-                    self._with_permission(each, runtime.rules.trust, context)
-                    for each in admission.new_events(runtime, batch)
-                )
+                *(self._with_permission(each, runtime.rules.trust, context) for each in _new_events(runtime, batch))
             )
             # Meanwhile, others may have appended, and the plan may have been closed.
             if not runtime.usable:
                 return None
-            return admission.append(runtime.event_store, admission.new_events(runtime, events))
+            return _append(runtime.event_store, _new_events(runtime, events))
         except StorageError as error:
             log.warning("plan %s: %s", runtime.id, error)
             runtime.fail(str(error))
@@ -195,3 +196,34 @@ def _routed(events: Sequence[Event], plans: Sequence[Plan]) -> Mapping[str, Sequ
     for event in events:
         routed.setdefault(routing.route(event, by_id.values()) or "", []).append(event)
     return routed
+
+
+def _remember_own(runtime: PlanRuntime, events: Sequence[Event]) -> None:
+    """Remember those of prloom's own posts in a poll that this plan's files do not know, and what they answer."""
+    if not any(outbox.MARKER_START in event.body for event in events):
+        return
+    own = routing.unrecorded_posts(events, admission.own_posts(runtime))
+    unknown = {action: event for action, event in own.items() if not runtime.event_store.issued(action)}
+    if unknown:
+        posted = {event.id for event in own.values()}
+        runtime.issued.find(unknown, [event for event in events if event.id not in posted])
+
+
+def _new_events(runtime: PlanRuntime, events: Sequence[Event]) -> tuple[Event, ...]:
+    """Return those of a poll's events that are new to the plan, without prloom's own posts, which it remembers."""
+    _remember_own(runtime, events)
+    return routing.new_events(events, runtime.seen_ids.__contains__, admission.own_posts(runtime))
+
+
+def _append(store: EventStore, events: Sequence[Event]) -> int:
+    """Append events to the plan's bus, on disk when this returns; return how many."""
+    return entries.append(store.events, [_writable(routing.shortened(event)) for event in events], store.clock())
+
+
+def _writable(event: Event) -> Event:
+    """Return the event in a form that a line can hold: one that is too long for that is cut, and says so."""
+    room = ROOM - len(event.title)
+    if len(event.body) <= room:
+        return event
+    log.warning("event %s has %d characters; prloom keeps the first %d", event.id, len(event.body), room)
+    return replace(event, body=f"{event.body[: max(room, 0)]}\n\n(cut off by prloom)")

@@ -256,5 +256,5 @@ def _decide(store: EventStore, rules: Rules, event_id: str, permission: str | No
             change = Change(event_id=event.id, verdict="admitted", state="pending", reason=reason)
         else:
             change = Change(event_id=event.id, verdict="held", state="held", reason=judged.reason)
-    signs = acknowledgements.owed((change,), store.state)
+    signs = acknowledgements.for_approved((change,), store.state)
     store.commit("trust", "prloom", changes=(change,), actions=signs, courtesies=tuple(action.id for action in signs))

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 
-from prloom.core.naming import shown
+from prloom.core.naming import printable
 from prloom.engine.bus import adopted, plans
 from prloom.engine.views.status_schema import LostPlan
 from prloom.errors import PrloomError
@@ -34,7 +34,7 @@ def find(where: RepositoryPaths, named: str) -> str:
         return matching[0].id
     if matching:
         names = ", ".join(plan.id for plan in matching)
-        raise PrloomError(f"{shown(named)} is the name of several plans; give the id of one: {names}")
+        raise PrloomError(f"{printable(named)} is the name of several plans; give the id of one: {names}")
     if f"pr-{named.removeprefix('#')}" in ids:
         return f"pr-{named.removeprefix('#')}"
     missing = find_lost(where, named)
@@ -80,12 +80,12 @@ def near(named: str, known: tuple[Plan, ...], ids: tuple[str, ...]) -> str | Non
 
 def _miss(named: str, ids: tuple[str, ...], known: tuple[Plan, ...]) -> str:
     if not ids:
-        return f"no plan {shown(named)}: there are {NO_PLANS}"
+        return f"no plan {printable(named)}: there are {NO_PLANS}"
     meant = near(named, known, ids)
     if meant is not None:
-        return f"no plan {shown(named)}; did you mean {meant}?"
+        return f"no plan {printable(named)}; did you mean {meant}?"
     some = ", ".join(ids if len(ids) <= _LISTED else [*ids[:_LISTED], f"and {len(ids) - _LISTED} more"])
-    return f"no plan {shown(named)}; the plans are {some}"
+    return f"no plan {printable(named)}; the plans are {some}"
 
 
 def _load(where: RepositoryPaths, plan_id: str) -> Plan | None:

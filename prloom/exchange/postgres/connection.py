@@ -67,7 +67,7 @@ class PostgresConnection:
         return self._retry(lambda db, _: self._read(db, work, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
 
     def read_in_order(self, work: Callable[[Transaction], T]) -> T:
-        """Read while nobody publishes; for what takes no time."""
+        """Read while no client publishes; keep it short, because publishers wait."""
 
         def locked(tx: Transaction) -> T:
             tx.execute("SELECT pg_advisory_xact_lock(%s)", self.address.key("order"))
@@ -261,7 +261,7 @@ class _LostCommitError(Exception):
 def _roll_back(db: psycopg.Connection) -> None:
     """End a transaction that failed, and have psycopg forget which statements the server knows.
 
-    Of a pipeline that failed the rest is not prepared, though psycopg takes it to be; it forgets them at a ROLLBACK,
+    After a failure, the rest of a pipeline is not prepared, but psycopg assumes so; it forgets them at a ROLLBACK,
     but at each text of one only once.
     """
     if not db.closed and db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:

@@ -157,7 +157,7 @@ def _kind(error: psycopg.Error) -> Kind:
     if error.pgconn is None:
         return "impossible"  # psycopg found no address for the host name, and did not try to connect
     if error.pgconn.used_password or error.pgconn.needs_password:
-        return "answered"  # it asked for a password, which a server that starts or stops does not
+        return "answered"  # it requested a password, which a server that starts or stops does not
     return _KINDS[server_state(target(error.pgconn))]
 
 
@@ -172,7 +172,7 @@ def _error(address: Address, cause: psycopg.Error, *, tried: timedelta | None) -
 
 # libpq does not reveal the code with which a connection was refused: the text may be in any language, and PQping, which
 # looks at the code, blocks all threads. So this sends the first message of the protocol and reads the first answer,
-# without a login. A server that starts or stops says so before it asks who connects
+# without a login. A server that starts or stops says so before it asks for a login
 # (https://www.postgresql.org/docs/current/protocol-message-formats.html).
 
 

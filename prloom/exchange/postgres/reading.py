@@ -25,7 +25,7 @@ _NEWEST = "SELECT coalesce(max(seq), 0) FROM messages"
 _SEQ = "SELECT seq FROM messages WHERE id = %s"
 ANY_OF = "SELECT FROM messages WHERE conversation_id = %s LIMIT 1"
 WORKED = "SELECT topic FROM worked WHERE topic = ANY(%s::text[])"
-# What came and ended is counted already (see `schema`); all else is read from indexes that hold what is open only.
+# Published and ended messages are counted already (see `schema`); the rest is read from indexes of open messages.
 STATS = """
 WITH clock AS MATERIALIZED (SELECT %s::timestamptz AS now, %s::timestamptz AS since), counts AS (
     SELECT topic, sum(messages)::bigint AS messages, sum(done)::bigint AS done, sum(dead)::bigint AS dead,
@@ -35,7 +35,7 @@ WITH clock AS MATERIALIZED (SELECT %s::timestamptz AS now, %s::timestamptz AS si
 ), waiting AS (
     SELECT topic, count(*) AS delayed FROM deliveries, clock
     WHERE state = 'ready' AND available_at IS NOT NULL AND available_at > clock.now GROUP BY topic
-), held AS (
+), active AS (
     SELECT d.topic, count(*) AS leased FROM claims AS c JOIN deliveries AS d ON d.seq = c.message
     WHERE c.status = 'active' GROUP BY d.topic
 ), firsts AS (
@@ -48,8 +48,8 @@ WITH clock AS MATERIALIZED (SELECT %s::timestamptz AS now, %s::timestamptz AS si
 )
 SELECT counts.topic, messages, coalesce(delayed, 0), coalesce(leased, 0), done, dead, coalesce(published, 0),
     coalesce(ended, 0), clock.now - oldest.created_at
-FROM clock CROSS JOIN counts LEFT JOIN waiting USING (topic) LEFT JOIN held USING (topic) LEFT JOIN firsts USING (topic)
-LEFT JOIN deliveries AS oldest ON oldest.seq = firsts.seq ORDER BY counts.topic
+FROM clock CROSS JOIN counts LEFT JOIN waiting USING (topic) LEFT JOIN active USING (topic)
+LEFT JOIN firsts USING (topic) LEFT JOIN deliveries AS oldest ON oldest.seq = firsts.seq ORDER BY counts.topic
 """
 
 

@@ -12,8 +12,8 @@ from prloom.exchange.errors import StoreError
 if TYPE_CHECKING:
     from prloom.exchange.postgres.session import Address
 
-# What changes stands apart from the bodies, which do not. Every index that claiming needs is partial, so that none of
-# them grows with history. What may hold NUL characters, which PostgreSQL's text refuses, is bytea (UTF-8).
+# What changes is in other tables than the bodies, which never change. Every index that claiming needs is partial, so
+# that none of them grows with history. What may contain NUL characters, which PostgreSQL's text refuses, is bytea.
 _FIRST = """
 CREATE TABLE messages (
     seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -91,7 +91,7 @@ ALTER TABLE claims DROP CONSTRAINT claims_status_check, DROP CONSTRAINT claims_p
 
 # What comes and ends is noted beside, so that history need not be read to be counted: rows that are only added, for
 # two that changed one count would wait for one another. Each thousandth message has them added up, unless another
-# transaction does it, and their sums put in their place: whoever reads sees the ones or the others. Sums keep the time,
+# transaction does it, and their sums put in their place: a reader sees the ones or the others. Sums keep the time,
 # to five seconds, for as long as a rate may ask for it; what is older is one row for each topic. Triggers do it, so
 # that what an older prloom writes, which had the database open before, is counted too.
 _COUNTED = """
@@ -177,17 +177,17 @@ SCRIPTS = (_FIRST, _LEANER, _COUNTED)
 _TABLE_OF_VERSIONS = """
 CREATE TABLE exchange_versions (version integer PRIMARY KEY, made_at timestamptz NOT NULL DEFAULT clock_timestamp())
 """
-# Asked of the catalogue's tables: `to_regclass` may know no better than when the session last looked, before it waited.
+# Read from the catalogue's tables, because `to_regclass` may use what the session cached before it waited.
 _RELATIONS = "SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %s"
 _HAS_VERSIONS = f"SELECT EXISTS ({_RELATIONS} AND c.relname = 'exchange_versions')"
 _HAS_ANYTHING = f"SELECT EXISTS ({_RELATIONS})"
 _HAS_SCHEMA = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %s)"
 
 
-def bring_up(db: psycopg.Connection, address: Address, scripts: tuple[str, ...] = SCRIPTS) -> None:
-    """See to it that the tables are there, of this version; raises StoreError, having changed nothing.
+def upgrade(db: psycopg.Connection, address: Address, scripts: tuple[str, ...] = SCRIPTS) -> None:
+    """Create or upgrade the tables to this version; raises StoreError, having changed nothing.
 
-    Programs that open at once take turns at it, and only one finds something to do.
+    Programs that open it at the same time do this one after the other, and only one finds something to do.
     """
     if _version(db, address, len(scripts)) == len(scripts):
         return
@@ -205,12 +205,12 @@ def bring_up(db: psycopg.Connection, address: Address, scripts: tuple[str, ...] 
 def _migrate(db: psycopg.Connection, address: Address, scripts: tuple[str, ...]) -> None:
     version = _version(db, address, len(scripts))
     if version == 0:
-        if _one(db, _HAS_ANYTHING, address.schema):
+        if _exists(db, _HAS_ANYTHING, address.schema):
             raise StoreError(
                 f"{address.shown}: schema {address.schema} belongs to another program; "
                 "name another one with ?schema=NAME"
             )
-        if not _one(db, _HAS_SCHEMA, address.schema):
+        if not _exists(db, _HAS_SCHEMA, address.schema):
             db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(address.schema)))
         db.execute(_TABLE_OF_VERSIONS)
     for number in range(version, len(scripts)):
@@ -219,7 +219,7 @@ def _migrate(db: psycopg.Connection, address: Address, scripts: tuple[str, ...])
 
 
 def _version(db: psycopg.Connection, address: Address, known: int) -> int:
-    if not _one(db, _HAS_VERSIONS, address.schema):
+    if not _exists(db, _HAS_VERSIONS, address.schema):
         return 0
     row = db.execute("SELECT coalesce(max(version), 0) FROM exchange_versions").fetchone()
     if row is None:
@@ -234,6 +234,6 @@ def _version(db: psycopg.Connection, address: Address, known: int) -> int:
     return version
 
 
-def _one(db: psycopg.Connection, question: str, about: str) -> bool:
-    row = db.execute(question.encode(), (about,)).fetchone()
+def _exists(db: psycopg.Connection, query: str, name: str) -> bool:
+    row = db.execute(query.encode(), (name,)).fetchone()
     return row is not None and bool(row[0])

@@ -34,7 +34,7 @@ _DEFAULTS = {
     "tcp_user_timeout": "30000",
 }
 
-OLDEST = 13  # the oldest that anybody may still look after
+OLDEST = 13  # the oldest version that may still be in use
 
 # Plans are made while tables are small, and kept; an index is right for every statement that must be fast. A client
 # that is stopped inside a transaction keeps others waiting no longer than ten seconds. What was acknowledged survives
@@ -74,7 +74,7 @@ class Address:
 
     @property
     def channel(self) -> str:
-        """The channel on which clients tell each other that there is something new."""
+        """The channel on which clients notify each other of changes."""
         return f"prloom_{self.key('channel') & 0xFFFFFFFFFFFFFFFF:016x}"
 
     def without_password(self, text: str) -> str:
@@ -86,7 +86,7 @@ class Address:
         return line
 
 
-@functools.cache  # asked for with each claim
+@functools.cache  # each claim needs it
 def _key(schema: str, what: str) -> int:
     digest = sha256(f"prloom exchange\n{schema}\n{what}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
@@ -95,7 +95,7 @@ def _key(schema: str, what: str) -> int:
 def read_url(url: str) -> Address:
     """Read a URL as libpq does; `schema=NAME` among its parameters names another schema than `prloom_exchange`.
 
-    Raises StoreError, which never repeats the URL: where it is read wrong, what stands where may be the password.
+    Raises StoreError, which never repeats the URL: of a URL that is read wrong, any part may be the password.
     """
     head, _, query = url.partition("?")
     _, _, tail = head.partition("://")
@@ -106,8 +106,10 @@ def read_url(url: str) -> Address:
         )
     pairs = [pair for pair in query.split("&") if pair]
     schemas = [unquote(pair.partition("=")[2]) for pair in pairs if pair.startswith("schema=")]
-    rest = "&".join(pair for pair in pairs if not pair.startswith("schema="))
-    given = _parameters(f"{head}?{rest}" if rest else head)
+    parameters = "&".join(pair for pair in pairs if not pair.startswith("schema="))
+    if parameters:
+        head = f"{head}?{parameters}"
+    given = _parameters(head)
     schema = _checked(schemas[-1] if schemas else SCHEMA)
     return Address(
         parameters={**_DEFAULTS, **given, "client_encoding": "utf8"}, schema=schema, shown=_shown(given, schema)
@@ -151,7 +153,7 @@ def connect(address: Address) -> psycopg.Connection:
     """Reach the server; raises psycopg.OperationalError."""
     log = logging.getLogger("psycopg")
     if log.level == logging.WARNING:  # its own default
-        log.setLevel(logging.ERROR)  # what is lost is told once, by us
+        log.setLevel(logging.ERROR)  # we report a lost connection once, ourselves
     return psycopg.connect(**address.parameters, autocommit=True, prepare_threshold=2)  # type: ignore[arg-type]
 
 
@@ -159,7 +161,7 @@ def prepare(db: psycopg.Connection, address: Address) -> None:
     """Set a new session as an exchange needs it, and make the tables where there are none; raises StoreError."""
     db.execute(_SETTINGS, (f"{address.schema}, pg_temp",))
     _check_server(db, address)
-    schema.bring_up(db, address)
+    schema.upgrade(db, address)
 
 
 def lost(db: psycopg.Connection, error: BaseException) -> bool:

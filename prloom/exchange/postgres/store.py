@@ -1,6 +1,6 @@
 """Keep an exchange in a PostgreSQL database."""
 
-# ruff: noqa: D102 (what each method does is said in the protocol)
+# ruff: noqa: D102 (the protocol describes each method)
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class PostgresStore:
             self.expire()
             self._connection.once(claiming.DUE, self._test_time(), list(request.topics))
             taken = self._connection.write_at_once(lambda tx: claiming.take(tx, request, claim_id, upkeep=False))
-        assert not isinstance(taken, claiming.Upkeep)  # noqa: S101 (it was not asked for)
+        assert not isinstance(taken, claiming.Upkeep)  # noqa: S101 (it was not requested)
         if taken is not None:
             self._cached.add(taken)
         return taken
@@ -97,8 +97,8 @@ class PostgresStore:
     def renew(self, claim_id: str, lease: timedelta) -> Claim:
         renewed = self._connection.once(claiming.RENEW, self._test_time(), lease, reading.searchable(claim_id))
         if not renewed:
-            known = self._connection.read(lambda tx: claiming.find(tx, claim_id))
-            raise ClaimOverError(transitions.over_text(claim_id, known))
+            claim = self._connection.read(lambda tx: claiming.find(tx, claim_id))
+            raise ClaimOverError(transitions.over_text(claim_id, claim))
         return reading.to_claim(renewed[0])
 
     def settle(self, claim_id: str, settlement: Settlement) -> Settled:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = tuple[Any, ...]
 Lock: TypeAlias = Literal["none", "shared", "exclusive"]
-"""What a transaction is to the order of publication. Whoever publishes has a share of a lock, so that whoever reads
-(or prunes) can wait until nobody does, and then knows that no message with a lower number will come yet."""
+"""A transaction's lock on the order of publication. Publishers share it, so that a reader (or `prune`) that waits for
+the exclusive lock knows that no message with a lower number will come any more."""
 
 _BEGIN = {
     "shared": "SELECT clock_timestamp(), pg_advisory_xact_lock_shared(%s)",
@@ -31,10 +31,10 @@ _PAUSE = 0.005
 
 
 class Transaction:
-    """What works inside a write.
+    """A transaction whose statements are sent without waiting for one another's answers.
 
-    `order` is the number of the lock; `again` says that the same was sent to be committed before, and may stand; `news`
-    is set by what others wait for; `committing` says that the end of it may have been sent.
+    `order` is the number of the lock; `repeated` says that the same work may have been committed before; `changed` is
+    set by work that listeners wait for; `committing` says that the COMMIT may have been sent.
     """
 
     def __init__(self, db: psycopg.Connection, clock: Callable[[], datetime] | None, *, repeated: bool = False) -> None:
@@ -49,18 +49,18 @@ class Transaction:
         self.committing = False
 
     def begin(self, lock: Lock, key: int) -> None:
-        """Begin it, before anything else: whoever holds a row already must not wait for the lock."""
+        """Begin it, before anything else: a transaction that has locked a row must not wait for the lock."""
         self.order = key
         self._db.execute("BEGIN", prepare=False)
         if lock != "none":
             self._begun = self.execute(_BEGIN[lock], key)
 
     def set_time(self, now: datetime) -> None:
-        """Note the time that a first statement of another kind brought along."""
+        """Set the time of the transaction's beginning, from a first statement of another kind."""
         self._now = now
 
     def execute(self, statement: str, *values: object) -> psycopg.Cursor:
-        """Send a statement; its answer is waited for when it is fetched."""
+        """Send a statement; fetching its result waits for the answer."""
         return self._db.execute(statement.encode(), values, binary=True)
 
     def fetch_one(self, statement: str, *values: object) -> Row | None:
@@ -68,7 +68,7 @@ class Transaction:
         return self.execute(statement, *values).fetchone()
 
     def commit(self) -> None:
-        """Send the end of it; listeners are told afterwards, so that they find what they were told of."""
+        """Send the COMMIT; listeners are notified afterwards, so that they find what has changed."""
         self.committing = True
         self._end = self._db.execute("COMMIT", prepare=False)
 
@@ -95,7 +95,7 @@ class Transaction:
 
     @property
     def committed(self) -> bool:
-        """Whether the server said that it stands."""
+        """Whether the server confirmed the COMMIT."""
         return self._end is not None and self._end.statusmessage == "COMMIT"
 
 

@@ -252,9 +252,9 @@ class _ClaimRow(NamedTuple):
 
 def _read_claim(db: sqlite3.Connection, claim_id: str, clock: Clock) -> _ClaimRow:
     """Return a claim with its delivery; raises ClaimOverError where there is none."""
-    place = claim_id.partition("-")[0]
-    if place.isascii() and place.isdigit() and len(place) < _DIGITS:
-        row = db.execute(_CLAIM_BY_ID, (clock.boot, int(place), transitions.searchable(claim_id))).fetchone()
+    seq = claim_id.partition("-")[0]
+    if seq.isascii() and seq.isdigit() and len(seq) < _DIGITS:
+        row = db.execute(_CLAIM_BY_ID, (clock.boot, int(seq), transitions.searchable(claim_id))).fetchone()
         if row is not None:
             return _claim_row(row, clock.at(row[0]))
     raise ClaimOverError(transitions.over_text(claim_id, None))

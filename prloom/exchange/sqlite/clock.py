@@ -75,7 +75,7 @@ class GivenClock:
 class SteadyClock:
     """The time since the machine started, added to that start's time as the database stored it.
 
-    So a lease lasts as long as it was given for, whoever sets the machine's clock meanwhile. `boot` names the machine's
+    So a lease has its full length even if the machine's clock is set meanwhile. `boot` names the machine's
     run, and is empty where the system does not say; then the machine's clock counts.
     """
 
@@ -122,9 +122,9 @@ class SteadyClock:
         if not self.adrift(db):
             return
         wall = self._wall_time()
-        known = db.execute("DELETE FROM clock RETURNING boot").fetchall()
+        previous = db.execute("DELETE FROM clock RETURNING boot").fetchall()
         db.execute("INSERT INTO clock (boot, started) VALUES (?, ?)", (self.boot, wall - self._elapsed()))
-        if known != [(self.boot,)]:
+        if previous != [(self.boot,)]:
             # Workers from before the machine started are gone.
             db.execute("UPDATE claims SET lease_until = min(lease_until, ?) WHERE status = 'active'", (wall,))
 

@@ -173,7 +173,7 @@ def _store_error(path: str, error: sqlite3.Error) -> StoreError:
 
 
 def _check_files(path: str) -> None:
-    """Raise StoreError where a link, a pipe, or anything else that is no file stands in the place of one."""
+    """Raise StoreError where one of the database's files is a link, a pipe, or anything else but a regular file."""
     for suffix in _BESIDE:
         try:
             found = os.lstat(path + suffix)

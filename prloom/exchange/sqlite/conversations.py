@@ -102,7 +102,7 @@ def _new(db: sqlite3.Connection, draft: Draft, now: datetime) -> Message | None:
 
 
 def publish_reply(db: sqlite3.Connection, draft: Draft, conversation_id: str, now: datetime) -> Message:
-    """Store a reply, which is new, and whose parent is known to exist in that conversation."""
+    """Store a reply, which is new, and whose parent exists in that conversation."""
     made = transitions.message(draft, conversation_id, now)
     db.execute(_PUT_REPLY_DELIVERY, (_put_message(db, made).lastrowid, made.topic))
     return made

@@ -26,7 +26,7 @@ _REPLIES = (  # a reply is of its request's conversation, and found by that
     " AND (SELECT reply FROM deliveries AS d WHERE d.seq = m.seq)"
 )
 _CLAIMS = f"SELECT {transitions.CLAIM} FROM claims AS c JOIN messages AS m ON m.seq = c.message"  # noqa: S608
-# What has ended is counted already (see `schema`); all else is read from indexes that hold what is unfinished only.
+# Ended messages are counted already (see `schema`); the rest is read from indexes of unfinished messages.
 _STATS = """
 SELECT topic, messages, done, dead,
     (SELECT count(*) FROM deliveries AS d WHERE d.topic = c.topic AND state = 'ready' AND available_at > :now),

@@ -6,11 +6,11 @@ import sqlite3
 
 from prloom.exchange.errors import StoreError
 
-APPLICATION = 0x70724C78  # "prLx", in the database's header: tells an exchange from any other SQLite database
+APPLICATION = 0x70724C78  # "prLx", in the database's header: marks an exchange among SQLite databases
 
-# What changes stands apart from the bodies, which do not: SQLite writes a row anew when any of it changes. Bodies stand
-# last: to what stands behind a long text it reads through all of that. Every index that claiming needs is partial, so
-# that none of them grows with history.
+# What changes is in other tables than the bodies, because SQLite rewrites a row when any of it changes. Bodies are the
+# last column, because SQLite reads through a long text to reach the columns after it. Every index that claiming needs
+# is partial, so that none of them grows with history.
 _FIRST = """
 CREATE TABLE messages (
     seq INTEGER PRIMARY KEY,

@@ -1,6 +1,6 @@
 """Keep an exchange in one SQLite database."""
 
-# ruff: noqa: D102 (what each method does is said in the protocol)
+# ruff: noqa: D102 (the protocol describes each method)
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class SqliteStore:
 
     def claim(self, request: ClaimRequest) -> ClaimTaken | None:
         self._note_worked(request.topics)
-        # After a success, the next message is probably there; otherwise, look before waiting for the writers' lock.
+        # After a success, the next message is probably there; otherwise, check before waiting for the writers' lock.
         if not self._claimed_before and not self.availability(request.topics).ready:
             return None
         expired = 0

@@ -104,7 +104,7 @@ class BoundedBuffer:
             self._shorten()
 
     def text(self) -> str:
-        """Return the kept bytes as text; invalid UTF-8 is replaced, and a note stands where something was cut."""
+        """Return the kept bytes as text; invalid UTF-8 is replaced, and a note says where something was cut."""
         if len(self._end) > _END and self._cut:
             self._shorten()
         if not self._cut:
@@ -154,7 +154,7 @@ class RunningCommand:
             start_new_session=True,
         )
         process = self._process
-        assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 (asked for above)
+        assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 (requested above)
         self._attach(process.stdout, selectors.EVENT_READ, self.stdout)
         self._attach(process.stderr, selectors.EVENT_READ, self.stderr)
         if body:

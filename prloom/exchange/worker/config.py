@@ -39,7 +39,7 @@ class WorkerConfig:
 
     @property
     def plugin(self) -> str:
-        """The command's name, as it stands in the metadata of replies."""
+        """The command's name in the metadata of replies."""
         return PurePath(self.command[0]).name.encode("utf-8", "replace").decode() or self.command[0]
 
 

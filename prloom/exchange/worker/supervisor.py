@@ -91,9 +91,9 @@ class ProcessReaper:
         self._worker = worker
         self._adopted = adopted
         self._spared = spared
-        self._begun: float | None = None
+        self._begin_at = 0.0
         self._next_search = 0.0
-        self._terminated: set[int] = set()
+        self._termination: processes.Termination | None = None
 
     def all_gone(self, now: float, *, childless: bool, at_once: bool) -> bool:
         """Whether nothing is left; what is left gets SIGTERM, and SIGKILL where that does not help.
@@ -102,24 +102,18 @@ class ProcessReaper:
         """
         if childless and self._adopted:
             return True
-        if self._begun is None:
-            self._begun = now
+        if self._termination is None:
+            self._begin_at = now
+            if not at_once:
+                self._begin_at += _LINGER
+            self._termination = processes.Termination(self._begin_at, grace_seconds=_GRACE)
         if now < self._next_search:
             return False
         self._next_search = now + PAUSE
         left = self._left()
-        elapsed = now - self._begun
-        if at_once:
-            elapsed += _LINGER
-        if elapsed >= _LINGER + _GRACE:
-            processes.kill(left)
-        elif elapsed >= _LINGER:
-            self._terminate(left)
-        return not left or elapsed >= _LINGER + _GRACE + processes.ENDLESS
-
-    def _terminate(self, left: list[psutil.Process]) -> None:
-        processes.ask_to_end(each for each in left if each.pid not in self._terminated)
-        self._terminated |= {each.pid for each in left}
+        if now >= self._begin_at:
+            self._termination.signal(left, now)
+        return not left or self._termination.given_up(now)
 
     def _left(self) -> list[psutil.Process]:
         found = {each.pid: each for each in processes.below(os.getpid())}
@@ -157,7 +151,7 @@ class Watchdog:
 
 def _watch(pipe: int, worker: str) -> None:
     os.setsid()
-    if os.fork() != 0:  # an orphan is no child of the worker, who waits for all of its children
+    if os.fork() != 0:  # an orphan is no child of the worker, which waits for all of its children
         return
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

@@ -17,7 +17,7 @@ def own(events: list[Event]) -> dict[str, bool]:
     return {f"{event.author.login}: {event.body.split()[-1]}": event.own_account for event in events if event.author}
 
 
-async def test_what_the_tokens_account_wrote_with_a_marker_is_told_to_be_its_own_wherever_it_stands(
+async def test_what_the_tokens_account_wrote_with_a_marker_is_marked_as_its_own_wherever_it_is(
     runtime: Any,
 ) -> None:
     pull = runtime.hub.pull()
@@ -41,7 +41,7 @@ async def test_what_the_tokens_account_wrote_with_a_marker_is_told_to_be_its_own
     }
 
 
-async def test_whose_the_token_is_is_asked_once_and_only_when_a_marker_is_seen(runtime: Any) -> None:
+async def test_whose_the_token_is_is_requested_once_and_only_when_a_marker_is_seen(runtime: Any) -> None:
     pull = runtime.hub.pull()
     runtime.track(pull)
     runtime.hub.comment(pull, "ann", "hello")
@@ -56,7 +56,7 @@ async def test_whose_the_token_is_is_asked_once_and_only_when_a_marker_is_seen(r
 
 
 @pytest.mark.parametrize("first_sight", [True, False])
-async def test_a_poll_that_cannot_tell_whose_the_token_is_loses_nothing(runtime: Any, *, first_sight: bool) -> None:
+async def test_a_poll_that_cannot_find_out_whose_the_token_is_loses_nothing(runtime: Any, *, first_sight: bool) -> None:
     pull = runtime.hub.pull()
     runtime.track(pull)
     if not first_sight:
@@ -73,7 +73,7 @@ async def test_a_poll_that_cannot_tell_whose_the_token_is_loses_nothing(runtime:
     assert [event.body for event in told if event.type == "pr_review"] == [f"{OURS} review"]
 
 
-async def test_a_reply_that_comes_back_is_told_to_be_the_accounts_own(runtime: Any) -> None:
+async def test_a_reply_that_comes_back_is_marked_as_the_accounts_own(runtime: Any) -> None:
     pull = runtime.hub.pull()
     runtime.track(pull)
     await runtime.poll()

@@ -49,7 +49,7 @@ class TestGithub(BridgeContract):
         return GithubScene(self.new_runtime)
 
 
-def test_a_bridge_without_a_repository_asks_nothing(new_runtime: Callable[..., Any]) -> None:
+def test_a_bridge_without_a_repository_sends_no_request(new_runtime: Callable[..., Any]) -> None:
     runtime = new_runtime(repo="")
     runtime.track(runtime.hub.pull())
 

@@ -126,7 +126,7 @@ class Day:
         event_store = admission.OwnPosts(
             self.receipts, frozenset(each.remote_id or "" for each in self.receipts.values()), self.issued.__contains__
         )
-        for event in admission.news(events, self.known.__contains__, event_store):
+        for event in admission.new_events(events, self.known.__contains__, event_store):
             self.known[event.id] = event
             if event.author is not None and event.reply_to is not None:
                 action = action_id(event.id, "triage", 0)
@@ -155,7 +155,7 @@ class Day:
 
 
 @pytest.mark.timeout(600)
-async def test_in_a_day_with_300_pull_requests_every_comment_is_seen_every_reply_appears_once_and_no_limit_is_hit(
+async def test_in_a_day_with_300_pull_requests_every_comment_is_read_every_reply_appears_once_and_no_limit_is_hit(
     new_runtime: Callable[..., Any],
 ) -> None:
     runtime = new_runtime()
@@ -176,7 +176,7 @@ async def test_in_a_day_with_300_pull_requests_every_comment_is_seen_every_reply
     )
 
 
-async def test_a_small_allowance_is_never_spent_to_the_end_and_every_comment_is_seen_all_the_same(
+async def test_a_small_allowance_is_never_spent_to_the_end_and_every_comment_is_read_all_the_same(
     new_runtime: Callable[..., Any],
 ) -> None:
     runtime = new_runtime(rules=Rules(per_hour=200))

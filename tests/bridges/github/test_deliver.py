@@ -67,7 +67,7 @@ def said(runtime: Any) -> list[str]:
 def own(runtime: Any, event: Event, result: Delivered) -> bool:
     """Whether prloom takes the event for its own post; its account proves nothing."""
     receipts = {ID: Receipt(ID, "2026-01-01T12:00:00Z", result.url, result.remote_id)}
-    return admission.own(
+    return admission.is_own_post(
         event, admission.OwnPosts(receipts, frozenset({result.remote_id or ""}), lambda action: action == ID)
     )
 
@@ -75,7 +75,7 @@ def own(runtime: Any, event: Event, result: Delivered) -> bool:
 # ---- where replies go
 
 
-async def test_a_reply_to_a_comment_stands_in_the_conversation(runtime: Any, pull: Any) -> None:
+async def test_a_reply_to_a_comment_appears_in_the_conversation(runtime: Any, pull: Any) -> None:
     runtime.hub.comment(pull, "ann", "please")
     event = await heard(runtime)
 
@@ -88,7 +88,7 @@ async def test_a_reply_to_a_comment_stands_in_the_conversation(runtime: Any, pul
     )
 
 
-async def test_a_reply_to_a_comment_on_a_line_stands_in_its_thread(runtime: Any, pull: Any) -> None:
+async def test_a_reply_to_a_comment_on_a_line_appears_in_its_thread(runtime: Any, pull: Any) -> None:
     root = runtime.hub.inline(pull, "ann", "why?")
     runtime.hub.reply_in_thread(root, "eve", "indeed")
     events = await runtime.poll()
@@ -103,13 +103,13 @@ async def test_a_reply_to_a_comment_on_a_line_stands_in_its_thread(runtime: Any,
 
 
 @pytest.mark.parametrize("token", [None, {"pr": 1}], ids=str)
-async def test_an_action_for_the_plan_stands_in_the_conversation(runtime: Any, pull: Any, token: Any) -> None:
+async def test_an_action_for_the_plan_appears_in_the_conversation(runtime: Any, pull: Any, token: Any) -> None:
     await runtime.say(Target("github", token))
 
     assert said(runtime) == ["Done."]
 
 
-async def test_a_reply_to_a_review_stands_in_the_conversation(runtime: Any, pull: Any) -> None:
+async def test_a_reply_to_a_review_appears_in_the_conversation(runtime: Any, pull: Any) -> None:
     runtime.hub.review(pull, "ann", "CHANGES_REQUESTED", "tests are missing")
     event = await heard(runtime)
 
@@ -203,7 +203,7 @@ async def test_p3_what_never_arrived_is_posted_by_the_next_attempt(runtime: Any,
     assert (first.unknown, isinstance(second, Delivered), said(runtime)) == (True, True, ["Done."])
 
 
-async def test_p3_an_attempt_is_unsure_until_somebody_has_looked(runtime: Any, pull: Any) -> None:
+async def test_p3_an_attempt_is_unsure_until_it_was_searched_for(runtime: Any, pull: Any) -> None:
     """Else a limit that keeps us from looking would let the attempt after it post a second time."""
     runtime.hub.after_next(BAD_GATEWAY, on="POST *")
     await runtime.say(None)
@@ -224,7 +224,7 @@ async def test_p3_it_is_found_on_any_page(runtime: Any, pull: Any) -> None:
     assert (isinstance(result, Delivered), said(runtime)) == (True, ["Done."])
 
 
-async def test_where_nothing_is_in_doubt_nothing_is_looked_for(runtime: Any, pull: Any) -> None:
+async def test_where_nothing_is_in_doubt_nothing_is_searched_for(runtime: Any, pull: Any) -> None:
     runtime.requests()
     await runtime.say(None)
 
@@ -239,7 +239,7 @@ async def test_a_quotation_of_the_mark_is_not_the_reply(runtime: Any, pull: Any)
     assert said(runtime) == ["Done."]
 
 
-async def test_p3_a_mark_that_somebody_else_wrote_is_not_the_reply(runtime: Any, pull: Any) -> None:
+async def test_p3_a_mark_that_another_account_wrote_is_not_the_reply(runtime: Any, pull: Any) -> None:
     runtime.hub.comment(pull, "eve", f"{marker(ID)}\n\nDone, says eve.")
     runtime.hub.review(pull, "eve", "COMMENTED", f"{marker(ID)}\n\nDone, says eve.")
 
@@ -250,7 +250,7 @@ async def test_p3_a_mark_that_somebody_else_wrote_is_not_the_reply(runtime: Any,
 
 
 @pytest.mark.parametrize("kind", ["user", "app"])
-async def test_p3_a_post_is_known_as_ours_whatever_the_token_is(new_runtime: Any, kind: str) -> None:
+async def test_p3_a_post_is_recognised_as_ours_whatever_the_token_is(new_runtime: Any, kind: str) -> None:
     runtime = new_runtime()
     runtime.hub.person("eve", "read")
     if kind == "app":
@@ -327,7 +327,7 @@ async def test_where_github_refuses_a_comment_beside_a_draft_it_waits(runtime: A
 # ---- what is gone
 
 
-async def test_a_reply_to_a_comment_that_is_gone_stands_in_the_conversation(runtime: Any, pull: Any) -> None:
+async def test_a_reply_to_a_comment_that_is_gone_appears_in_the_conversation(runtime: Any, pull: Any) -> None:
     root = runtime.hub.inline(pull, "ann", "why?")
     event = await heard(runtime)
     runtime.hub.delete(root)
@@ -338,7 +338,7 @@ async def test_a_reply_to_a_comment_that_is_gone_stands_in_the_conversation(runt
     assert result.remote_id.startswith("issuecomment-")
 
 
-async def test_a_404_where_the_comment_is_there_is_told_in_githubs_words_and_nothing_is_posted(
+async def test_a_404_where_the_comment_is_there_is_reported_in_githubs_words_and_nothing_is_posted(
     runtime: Any, pull: Any
 ) -> None:
     event = await in_thread(runtime, pull)
@@ -353,7 +353,7 @@ async def test_a_404_where_the_comment_is_there_is_told_in_githubs_words_and_not
     assert result.error.endswith(": 404: Not Found, or so")
 
 
-async def test_a_reply_that_the_thread_does_not_take_stands_in_the_conversation(runtime: Any, pull: Any) -> None:
+async def test_a_reply_that_the_thread_does_not_take_appears_in_the_conversation(runtime: Any, pull: Any) -> None:
     event = await in_thread(runtime, pull)
     runtime.hub.before_next(answer(422, "Validation Failed"), on="POST */replies")
 
@@ -380,13 +380,15 @@ NOTICE = "https://github.com/github/dmca/blob/master/2026/01/engine.md"
     ],
     ids=["single sign-on", "blocked"],
 )
-async def test_what_github_asks_for_is_told_with_its_link(runtime: Any, pull: Any, trouble: Any, error: str) -> None:
+async def test_what_github_requires_is_reported_with_its_link(
+    runtime: Any, pull: Any, trouble: Any, error: str
+) -> None:
     runtime.hub.before_next(trouble, on="POST *")
 
     assert await runtime.say(None) == Refused(error)
 
 
-async def test_a_refusal_in_graphql_is_told_with_its_link(runtime: Any, pull: Any) -> None:
+async def test_a_refusal_in_graphql_is_reported_with_its_link(runtime: Any, pull: Any) -> None:
     event = await in_thread(runtime, pull)
     errors = [{"type": "FORBIDDEN", "message": "Resource protected by organization SAML enforcement."}]
     header = f"required; url={SSO}"
@@ -398,7 +400,7 @@ async def test_a_refusal_in_graphql_is_told_with_its_link(runtime: Any, pull: An
     )
 
 
-async def test_a_comment_on_a_line_that_is_not_in_the_diff_stands_in_the_conversation_once(
+async def test_a_comment_on_a_line_that_is_not_in_the_diff_appears_in_the_conversation_once(
     runtime: Any, pull: Any
 ) -> None:
     first = await runtime.act(None, InlineComment("src/engine.py", 900, "Done."))
@@ -408,7 +410,7 @@ async def test_a_comment_on_a_line_that_is_not_in_the_diff_stands_in_the_convers
     assert said(runtime) == ["`src/engine.py:900`: Done."]
 
 
-async def test_a_comment_on_a_line_stands_there(runtime: Any, pull: Any) -> None:
+async def test_a_comment_on_a_line_appears_there(runtime: Any, pull: Any) -> None:
     result = await runtime.act(None, InlineComment("src/engine.py", 12, "Done."))
 
     (post,) = [post for post in runtime.hub.posts("ada") if post.body]
@@ -579,7 +581,7 @@ async def test_reviewers_are_requested(runtime: Any, pull: Any) -> None:
     assert [account.login for account in pull.reviewers] == ["eve"]
 
 
-async def test_reviewers_who_cannot_be_asked_are_refused_in_githubs_words(runtime: Any, pull: Any) -> None:
+async def test_reviewers_that_cannot_be_requested_are_refused_in_githubs_words(runtime: Any, pull: Any) -> None:
     result = await runtime.act(None, RequestReviewers(("stranger",)))
 
     assert (result.retryable, "not a collaborator" in result.error) == (False, True)
@@ -745,7 +747,7 @@ async def test_where_there_is_no_thread_there_is_none_to_resolve(runtime: Any, p
     )
 
 
-async def test_a_thread_that_is_gone_is_settled(runtime: Any, pull: Any) -> None:
+async def test_a_thread_that_is_gone_needs_no_resolving(runtime: Any, pull: Any) -> None:
     root = runtime.hub.inline(pull, "ann", "why?")
     event = await heard(runtime)
     runtime.hub.delete(root)
@@ -780,7 +782,7 @@ async def test_a_reaction_that_github_does_not_have_is_refused(runtime: Any, pul
     assert (await runtime.act(None, React("shrug"))).error.startswith("GitHub has no reaction 'shrug'; it has +1, -1,")
 
 
-async def test_a_plan_has_no_place_there(runtime: Any, pull: Any) -> None:
+async def test_a_plan_cannot_be_stored_there(runtime: Any, pull: Any) -> None:
     result = await runtime.act(None, UpsertPlan("here", "A plan", "# A plan"))
 
     assert result == Refused("the github bridge does not store plans; each plan is in its own folder")
@@ -811,7 +813,7 @@ async def test_a_review_has_its_verdict_its_words_and_its_comments(
 
 
 @pytest.mark.parametrize("decided", [True, False])
-async def test_a_review_and_a_comment_at_a_line_are_of_the_commit_that_was_looked_at(
+async def test_a_review_and_a_comment_at_a_line_are_of_the_commit_that_was_read(
     runtime: Any, pull: Any, *, decided: bool
 ) -> None:
     before = pull.head.sha
@@ -870,7 +872,7 @@ async def test_what_could_not_be_looked_up_is_not_known(runtime: Any, pull: Any,
         await runtime.bridge.permission(runtime.context(), "ann")
 
 
-async def test_a_404_for_somebody_where_the_repository_cannot_be_seen_tells_nothing_of_them(
+async def test_a_404_for_somebody_where_the_repository_cannot_be_seen_says_nothing_of_them(
     runtime: Any, pull: Any
 ) -> None:
     runtime.hub.before_next(answer(404, "Not Found"), times=2)

@@ -54,7 +54,7 @@ async def test_a_comment_becomes_an_event_once(runtime: Any) -> None:
     assert event.created_at == "2026-01-01T12:01:10Z"
 
 
-async def test_what_was_said_before_the_pull_request_was_looked_after_is_seen_too(runtime: Any) -> None:
+async def test_what_was_said_before_the_pull_request_was_tracked_is_read_too(runtime: Any) -> None:
     pull = runtime.hub.pull()
     runtime.hub.comment(pull, "ann", "one")
     runtime.hub.inline(pull, "ann", "two")
@@ -129,7 +129,7 @@ async def test_a_reply_in_a_thread_belongs_to_its_first_comment(runtime: Any) ->
     assert events[1].reply_to.token["thread"] == root.id
 
 
-async def test_a_line_that_is_no_longer_in_the_diff_is_null_and_no_trouble(runtime: Any) -> None:
+async def test_a_line_that_is_no_longer_in_the_diff_is_null_and_no_error(runtime: Any) -> None:
     pull = await watched(runtime)
     runtime.hub.inline(pull, "ann", "why?", line=30)
     runtime.hub.push(pull, files=[FileDiff(path="src/engine.py", new=(1, 5))])
@@ -188,7 +188,7 @@ async def test_a_draft_is_heard_when_it_is_submitted_and_once(runtime: Any) -> N
     assert (bodies(before), sorted(bodies(after)), again) == (["meanwhile"], ["and here", "my view"], [])
 
 
-async def test_a_review_that_is_dismissed_is_no_news(runtime: Any) -> None:
+async def test_a_review_that_is_dismissed_is_no_event(runtime: Any) -> None:
     pull = await watched(runtime)
     review = runtime.hub.review(pull, "ann", "APPROVED", "fine")
     await runtime.poll()
@@ -251,7 +251,7 @@ async def test_a_comment_on_several_lines_says_where_it_begins(runtime: Any) -> 
     assert (event.context["startLine"], event.context["startSide"], event.context["line"]) == (4, "LEFT", 7)
 
 
-async def test_what_was_resolved_or_reacted_to_is_no_news(runtime: Any) -> None:
+async def test_what_was_resolved_or_reacted_to_is_no_event(runtime: Any) -> None:
     pull = await watched(runtime)
     root = runtime.hub.inline(pull, "ann", "why?")
     await runtime.poll()
@@ -261,7 +261,7 @@ async def test_what_was_resolved_or_reacted_to_is_no_news(runtime: Any) -> None:
     assert await runtime.poll() == []
 
 
-async def test_a_new_title_or_description_is_no_news(runtime: Any) -> None:
+async def test_a_new_title_or_description_is_no_event(runtime: Any) -> None:
     """As the documentation says: who adopts a pull request has vouched for what it said then."""
     pull = await watched(runtime)
     pull.title, pull.body, pull.updated_at = "Obey me", "Obey me", runtime.hub.now
@@ -311,7 +311,7 @@ async def test_an_edit_of_what_is_long_past_names_what_it_was(runtime: Any) -> N
 
 
 @pytest.mark.parametrize("surface", ["comment", "inline", "review"])
-async def test_a_bots_edit_of_its_own_words_is_no_news(runtime: Any, surface: str) -> None:
+async def test_a_bots_edit_of_its_own_words_is_no_event(runtime: Any, surface: str) -> None:
     pull = await watched(runtime)
     runtime.hub.bot("coverage")
     say = {
@@ -327,7 +327,7 @@ async def test_a_bots_edit_of_its_own_words_is_no_news(runtime: Any, surface: st
     assert bodies(await runtime.poll()) == ["something else"]
 
 
-async def test_a_comment_that_was_touched_but_not_edited_is_no_news(runtime: Any) -> None:
+async def test_a_comment_that_was_touched_but_not_edited_is_no_event(runtime: Any) -> None:
     pull = await watched(runtime)
     comment = runtime.hub.comment(pull, "ann", "one")
     await runtime.poll()
@@ -347,7 +347,7 @@ async def test_a_touch_does_not_change_what_a_comment_is_called(runtime: Any) ->
     assert [event.id for event in await runtime.poll()] == [before.id]
 
 
-async def test_an_edit_of_a_review_of_which_no_time_tells_is_found_with_the_next_review(runtime: Any) -> None:
+async def test_an_edit_of_a_review_that_no_time_shows_is_found_with_the_next_review(runtime: Any) -> None:
     pull = await watched(runtime)
     review = runtime.hub.review(pull, "ann", "COMMENTED", "my view")
     (first,) = await runtime.poll()
@@ -368,7 +368,7 @@ async def found_deleted(runtime: Any, polls: int = 8) -> list[Event]:
 
 
 @pytest.mark.parametrize("kind", ["comment", "inline", "reply"])
-async def test_a_deleted_comment_is_told_once_and_takes_the_place_of_what_it_said(runtime: Any, kind: str) -> None:
+async def test_a_deleted_comment_is_reported_once_and_supersedes_the_comment(runtime: Any, kind: str) -> None:
     pull = await watched(runtime)
     post = runtime.hub.comment(pull, "ann", "one") if kind == "comment" else runtime.hub.inline(pull, "ann", "one")
     if kind == "reply":
@@ -384,7 +384,7 @@ async def test_a_deleted_comment_is_told_once_and_takes_the_place_of_what_it_sai
     assert more == []
 
 
-async def test_what_is_deleted_after_an_edit_takes_the_place_of_the_edit(runtime: Any) -> None:
+async def test_what_is_deleted_after_an_edit_supersedes_the_edit(runtime: Any) -> None:
     pull = await watched(runtime)
     comment = runtime.hub.comment(pull, "ann", "use tabs")
     await runtime.poll()
@@ -395,7 +395,7 @@ async def test_what_is_deleted_after_an_edit_takes_the_place_of_the_edit(runtime
     assert [event.supersedes for event in await found_deleted(runtime)] == [edit.id]
 
 
-async def test_a_deletion_of_which_the_time_tells_is_found_by_the_next_poll(runtime: Any) -> None:
+async def test_a_deletion_that_the_time_shows_is_found_by_the_next_poll(runtime: Any) -> None:
     runtime.hub.world.deletions_told = True
     pulls = [runtime.hub.pull() for _ in range(12)]
     comments = [runtime.hub.comment(pull, "ann", "one") for pull in pulls]
@@ -417,14 +417,14 @@ async def test_a_deletion_is_found_although_another_comment_came_meanwhile(runti
     assert [event.supersedes for event in await found_deleted(runtime)] == [said.id]
 
 
-async def test_a_comment_that_nobody_heard_is_not_missed_when_it_goes(runtime: Any) -> None:
+async def test_a_comment_that_was_never_read_is_not_missed_when_it_goes(runtime: Any) -> None:
     pull = await watched(runtime)
     runtime.hub.delete(runtime.hub.comment(pull, "ann", "never mind"))
 
     assert await found_deleted(runtime) == []
 
 
-async def test_what_was_said_before_the_pull_request_was_looked_after_is_missed_too(runtime: Any) -> None:
+async def test_what_was_said_before_the_pull_request_was_tracked_is_missed_too(runtime: Any) -> None:
     pull = runtime.hub.pull()
     comments = [runtime.hub.comment(pull, "ann", str(number)) for number in range(130)]
     runtime.track(pull)
@@ -439,7 +439,7 @@ async def test_what_was_said_before_the_pull_request_was_looked_after_is_missed_
 @pytest.mark.parametrize(
     ("of", "skip"), [("*/issues/1/comments", 0), ("*/issues/1/comments", 1), ("*/issues/comments/*", 0)]
 )
-async def test_where_not_all_could_be_asked_nothing_is_taken_for_deleted(
+async def test_where_not_all_could_be_requested_nothing_is_taken_for_deleted(
     runtime: Any, trouble: Any, of: str, skip: int
 ) -> None:
     pull = await watched(runtime)
@@ -498,7 +498,7 @@ async def test_what_is_forgotten_is_not_taken_for_deleted(runtime: Any) -> None:
     assert [event.supersedes for event in await found_deleted(runtime)] == [f"github:issuecomment-{comments[4].id}"]
 
 
-async def test_more_deletions_than_one_poll_looks_into_are_all_told(new_runtime: NewDesk) -> None:
+async def test_more_deletions_than_one_poll_reads_are_all_reported(new_runtime: NewDesk) -> None:
     runtime = new_runtime(rules=NONE)
     pull = await watched(runtime)
     comments = [runtime.hub.comment(pull, "ann", str(number)) for number in range(70)]
@@ -573,7 +573,7 @@ async def test_after_a_burst_of_comments_an_idle_poll_is_free_again(runtime: Any
 
 @pytest.mark.parametrize("first", [0, 60])
 @pytest.mark.parametrize("count", [50, 99, 100, 101, 200])
-async def test_what_comes_after_a_page_that_was_just_full_is_seen(runtime: Any, count: int, first: int) -> None:
+async def test_what_comes_after_a_page_that_was_just_full_is_read(runtime: Any, count: int, first: int) -> None:
     pull = await watched(runtime)
     for number in range(count):
         runtime.hub.inline(pull, "ann", f"remark {number}")
@@ -587,7 +587,7 @@ async def test_what_comes_after_a_page_that_was_just_full_is_seen(runtime: Any, 
 
 
 @pytest.mark.parametrize("count", [99, 100, 101])
-async def test_a_review_after_a_full_page_of_reviews_is_seen(runtime: Any, count: int) -> None:
+async def test_a_review_after_a_full_page_of_reviews_is_read(runtime: Any, count: int) -> None:
     pull = await watched(runtime)
     for number in range(count):
         runtime.hub.review(pull, "ann", "COMMENTED", f"review {number}")
@@ -618,7 +618,7 @@ AT_ONCE = ["pr_comment", "pr_review_comment", "pr_review", "pr_pushed", "pr_clos
 
 
 @pytest.mark.parametrize("what", AT_ONCE)
-async def test_what_happens_right_after_a_look_within_the_same_second_is_seen(runtime: Any, what: str) -> None:
+async def test_what_happens_right_after_a_read_within_the_same_second_is_seen(runtime: Any, what: str) -> None:
     pull = await watched(runtime)
     runtime.clock.advance(minutes=5)
     runtime.hub.comment(pull, "ann", "first")
@@ -629,7 +629,7 @@ async def test_what_happens_right_after_a_look_within_the_same_second_is_seen(ru
 
 
 @pytest.mark.parametrize("what", AT_ONCE)
-async def test_what_happens_right_after_the_first_look_within_the_same_second_is_seen(runtime: Any, what: str) -> None:
+async def test_what_happens_right_after_the_first_read_within_the_same_second_is_seen(runtime: Any, what: str) -> None:
     pull = runtime.hub.pull()
     runtime.track(pull)
     await runtime.poll(seconds=0)
@@ -692,7 +692,7 @@ async def test_what_is_heard_says_which_commit_was_the_head_by_then(runtime: Any
     assert (approval.context["commit"], approval.context["head"], review.commit) == (before, after, before)
 
 
-async def test_each_poll_tells_the_heads_of_all_pull_requests(runtime: Any) -> None:
+async def test_each_poll_returns_the_heads_of_all_pull_requests(runtime: Any) -> None:
     pulls = [await watched(runtime) for _ in range(2)]
     runtime.clock.advance(minutes=1)
 
@@ -701,7 +701,7 @@ async def test_each_poll_tells_the_heads_of_all_pull_requests(runtime: Any) -> N
     assert polled.heads == {pull.number: pull.head.sha for pull in pulls}
 
 
-async def test_a_push_is_told_once(runtime: Any) -> None:
+async def test_a_push_is_reported_once(runtime: Any) -> None:
     pull = await watched(runtime)
     before = pull.head.sha
     after = runtime.hub.push(pull)
@@ -716,7 +716,7 @@ async def test_a_push_is_told_once(runtime: Any) -> None:
     assert await runtime.poll() == []
 
 
-async def test_closed_and_reopened_and_merged_are_told_once_each(runtime: Any) -> None:
+async def test_closed_and_reopened_and_merged_are_reported_once_each(runtime: Any) -> None:
     pull = await watched(runtime)
     told = []
     for happens in (runtime.hub.close, runtime.hub.reopen, runtime.hub.merge):
@@ -812,7 +812,7 @@ async def test_nothing_is_closed_where_the_whole_repository_cannot_be_seen(runti
         await runtime.poll()
 
 
-async def test_a_conflict_is_told_once_and_again_when_there_is_a_new_one(runtime: Any) -> None:
+async def test_a_conflict_is_reported_once_and_again_when_there_is_a_new_one(runtime: Any) -> None:
     pull = await watched(runtime)
     told = []
     for there in (True, False, True):
@@ -824,7 +824,7 @@ async def test_a_conflict_is_told_once_and_again_when_there_is_a_new_one(runtime
     assert told == [["merge_conflict"], [], ["merge_conflict"]]
 
 
-async def test_a_conflict_that_stays_is_not_told_again_when_the_base_moves_on(runtime: Any) -> None:
+async def test_a_conflict_that_stays_is_not_reported_again_when_the_base_moves_on(runtime: Any) -> None:
     pull = await watched(runtime)
     runtime.hub.conflict(pull)
     told = []
@@ -836,7 +836,7 @@ async def test_a_conflict_that_stays_is_not_told_again_when_the_base_moves_on(ru
     assert told == ["merge_conflict"]
 
 
-async def test_a_conflict_of_which_no_push_tells_is_found_in_its_turn(runtime: Any) -> None:
+async def test_a_conflict_that_no_push_shows_is_found_by_the_schedule(runtime: Any) -> None:
     pull = await watched(runtime)
     runtime.hub.conflict(pull)
 
@@ -847,7 +847,7 @@ async def test_a_conflict_of_which_no_push_tells_is_found_in_its_turn(runtime: A
 
 
 @pytest.mark.parametrize("surface", ["comment", "inline"])
-async def test_a_bots_edit_is_no_news_where_its_post_is_remembered_no_longer(runtime: Any, surface: str) -> None:
+async def test_a_bots_edit_is_no_event_where_its_post_is_remembered_no_longer(runtime: Any, surface: str) -> None:
     """Beyond 2,000 posts the oldest are forgotten; what prloom knows for ever is the ids of events."""
     pull = await watched(runtime)
     runtime.hub.bot("coverage")
@@ -920,7 +920,7 @@ async def test_a_poll_says_what_time_it_is_at_github(new_runtime: NewDesk) -> No
 
 
 @pytest.mark.parametrize("conclusion", ["failure", "timed_out"])
-async def test_a_check_that_fails_is_told_with_the_end_of_its_log(runtime: Any, conclusion: str) -> None:
+async def test_a_check_that_fails_is_reported_with_the_end_of_its_log(runtime: Any, conclusion: str) -> None:
     pull = await watched(runtime)
     log = "\n".join([*(f"line {number}" for number in range(500)), "##[error]1 failed", "Post job cleanup."])
     runtime.hub.check(pull, "tests", conclusion, log=log)
@@ -941,7 +941,7 @@ async def test_a_check_that_passes_is_no_event(runtime: Any) -> None:
     assert [event for _ in range(6) for event in await runtime.poll()] == []
 
 
-async def test_a_check_that_runs_is_looked_at_until_it_ends(runtime: Any) -> None:
+async def test_a_check_that_runs_is_read_until_it_ends(runtime: Any) -> None:
     pull = await watched(runtime)
     runtime.hub.push(pull)
     check = runtime.hub.check(pull, "tests", None, app="circleci")
@@ -960,7 +960,7 @@ async def test_a_check_that_runs_is_looked_at_until_it_ends(runtime: Any) -> Non
     assert (failed.type, failed.context["checks"]["running"]) == ("check_failed", 0)
 
 
-async def test_a_check_that_runs_long_and_says_nothing_is_looked_at_until_it_ends(runtime: Any) -> None:
+async def test_a_check_that_runs_long_and_says_nothing_is_read_until_it_ends(runtime: Any) -> None:
     pull = await watched(runtime)
     others = [runtime.hub.pull() for _ in range(20)]
     runtime.track(*others)
@@ -974,7 +974,7 @@ async def test_a_check_that_runs_long_and_says_nothing_is_looked_at_until_it_end
     assert types(await runtime.poll()) == ["check_failed"]
 
 
-async def test_a_check_that_never_ends_is_left_to_its_turn_in_the_end(new_runtime: NewDesk) -> None:
+async def test_a_check_that_never_ends_is_left_to_the_schedule_in_the_end(new_runtime: NewDesk) -> None:
     """Some statuses are pending for ever: a poll of which nothing comes must be free again."""
     runtime = new_runtime(rules=NONE)
     pull = await watched(runtime)
@@ -991,7 +991,7 @@ async def test_a_check_that_never_ends_is_left_to_its_turn_in_the_end(new_runtim
     assert (len(runtime.requests()), runtime.client.usage.charged) == (40, before)
 
 
-async def test_a_status_that_fails_is_told_as_a_check_is(runtime: Any) -> None:
+async def test_a_status_that_fails_is_reported_as_a_check_is(runtime: Any) -> None:
     pull = await watched(runtime)
     runtime.hub.push(pull)
     runtime.hub.status(pull, "ci/jenkins", "failure", "2 tests failed")
@@ -1001,7 +1001,7 @@ async def test_a_status_that_fails_is_told_as_a_check_is(runtime: Any) -> None:
     assert (event.title, event.body) == ("ci/jenkins failed (failure)", "2 tests failed")
 
 
-async def test_a_check_that_fails_again_is_told_again(runtime: Any) -> None:
+async def test_a_check_that_fails_again_is_reported_again(runtime: Any) -> None:
     pull = await watched(runtime)
     runtime.hub.push(pull)
     runtime.hub.check(pull, "tests", "failure", log="one")
@@ -1011,7 +1011,7 @@ async def test_a_check_that_fails_again_is_told_again(runtime: Any) -> None:
     assert bodies([event for _ in range(3) for event in await runtime.poll()]) == ["two"]
 
 
-async def test_a_check_that_was_told_is_not_told_again_when_another_ends(runtime: Any) -> None:
+async def test_a_check_that_was_reported_is_not_reported_again_when_another_ends(runtime: Any) -> None:
     pull = await watched(runtime)
     runtime.hub.push(pull)
     runtime.hub.check(pull, "lint", "failure", log="one")
@@ -1024,7 +1024,7 @@ async def test_a_check_that_was_told_is_not_told_again_when_another_ends(runtime
     assert (bodies(first)[1:], bodies(second)) == (["one"], ["two"])
 
 
-async def test_checks_that_begin_to_change_are_looked_at_in_each_poll(runtime: Any) -> None:
+async def test_checks_that_begin_to_change_are_read_in_each_poll(runtime: Any) -> None:
     pulls = [await watched(runtime) for _ in range(3)]
     runtime.hub.status(pulls[1], "nightly", "success")
     for _ in range(8 * 3):
@@ -1034,7 +1034,7 @@ async def test_checks_that_begin_to_change_are_looked_at_in_each_poll(runtime: A
     assert bodies(await runtime.poll()) == ["broken"]
 
 
-async def test_a_check_that_fails_long_after_the_push_is_found_in_its_turn(runtime: Any) -> None:
+async def test_a_check_that_fails_long_after_the_push_is_found_by_the_schedule(runtime: Any) -> None:
     pulls = [await watched(runtime) for _ in range(3)]
     runtime.hub.status(pulls[1], "nightly", "failure", "broken")
 
@@ -1166,7 +1166,7 @@ async def test_where_a_list_fails_nothing_is_taken_as_read(runtime: Any, trouble
 
 @pytest.mark.parametrize("trouble", [BAD_GATEWAY, TIMEOUT, GARBAGE, answer(403, "no")], ids=repr)
 @pytest.mark.parametrize("skip", range(3, 10))
-async def test_what_could_not_be_asked_for_one_pull_request_is_asked_again(
+async def test_what_could_not_be_requested_for_one_pull_request_is_requested_again(
     runtime: Any, trouble: Any, skip: int
 ) -> None:
     """The first look at two pull requests takes some requests each; one of them fails."""
@@ -1217,7 +1217,7 @@ async def test_a_limit_is_waited_for_and_nothing_is_lost(runtime: Any) -> None:
     assert bodies([event for _ in range(4) for event in await runtime.poll()]) == ["one"]
 
 
-async def test_a_cursor_that_nobody_can_read_costs_a_poll_and_no_second_answer(runtime: Any) -> None:
+async def test_a_cursor_that_cannot_be_read_costs_a_poll_and_no_second_answer(runtime: Any) -> None:
     pull = await watched(runtime)
     runtime.hub.comment(pull, "ann", "one")
     before = [event.id for event in await runtime.poll()]
@@ -1368,7 +1368,7 @@ async def test_a_change_without_words_costs_two_requests_more_and_two_that_are_c
     assert (len(runtime.requests()), runtime.client.usage.charged - before) == (6, 2)
 
 
-async def test_a_push_to_a_branch_that_is_no_base_is_not_looked_into(new_runtime: NewDesk) -> None:
+async def test_a_push_to_a_branch_that_is_no_base_is_not_read(new_runtime: NewDesk) -> None:
     runtime = new_runtime(rules=NONE)
     pulls = [runtime.hub.pull() for _ in range(50)]
     runtime.track(*pulls)

@@ -104,7 +104,7 @@ async def test_without_one_of_them_just_that_is_missing_which_the_table_says(
     assert (ALL_HEARD - heard, ALL_DONE - done) == (unheard, undone)
 
 
-async def test_without_a_sight_of_actions_a_failure_is_told_without_its_log(new_runtime: Callable[..., Any]) -> None:
+async def test_without_access_to_actions_a_failure_is_reported_without_its_log(new_runtime: Callable[..., Any]) -> None:
     heard, done = await works(new_runtime, {name: grade for name, grade in documented().items() if name != "actions"})
 
     assert [body[:28] for body in heard - ALL_HEARD] == ["(the log cannot be read: GET"]

@@ -30,7 +30,7 @@ from prloom.api import (
     UpsertPlan,
     marker,
 )
-from prloom.engine.bus.files import PlanFolder
+from prloom.engine.bus.plan_files import PlanFolder
 from prloom.storage.safe_dir import SafeDir
 from prloom.testing.bridge_scene import MemoryFiles
 
@@ -502,7 +502,7 @@ async def test_a_thousand_replies_cost_one_write_of_the_file() -> None:
     assert (files.reads, files.writes) == (2, 1)
 
 
-async def test_replies_that_stand_in_the_file_already_are_not_written_again() -> None:
+async def test_replies_that_are_in_the_file_already_are_not_written_again() -> None:
     files = Written("## ready\n- [ ] one\n")
     plan = a_plan(files)
     actions = await many_actions(plan)
@@ -516,7 +516,7 @@ async def test_replies_that_stand_in_the_file_already_are_not_written_again() ->
 # ---- what is said of the file
 
 
-async def test_what_is_ignored_or_unreadable_is_told_as_long_as_it_is_so() -> None:
+async def test_what_is_ignored_or_unreadable_is_reported_as_long_as_it_is_so() -> None:
     plan, bridge = a_plan("- [] one\n"), LocalBridge()
     first = await bridge.events(a_context(plan), None)
     second = await bridge.events(a_context(plan), first.state)

@@ -34,7 +34,7 @@ def ids(*lines: str) -> list[str]:
 ONE, TWO, THREE = ids("- [ ] one", "- [ ] two", "- [ ] three")
 
 
-def test_an_item_is_asked_once() -> None:
+def test_an_item_becomes_one_event() -> None:
     looks = Looks()
 
     assert looks.at("- [ ] one") == [ONE]
@@ -49,7 +49,7 @@ def test_the_ids_do_not_depend_on_where_lines_are_broken() -> None:
     assert ids("- [ ] please rename it") == ids("- [ ] please", "  rename  it")
 
 
-def test_the_ids_depend_on_plan_words_and_place() -> None:
+def test_the_ids_depend_on_plan_words_and_file_position() -> None:
     variants = [
         ["- [ ] one"],
         ["- [ ] One"],
@@ -65,7 +65,7 @@ def test_the_ids_depend_on_plan_words_and_place() -> None:
     assert len(set(known)) == len(variants) + 1
 
 
-def test_an_item_put_above_the_others_is_the_only_news() -> None:
+def test_an_item_put_above_the_others_is_the_only_new_one() -> None:
     looks = Looks()
     looks.at("- [ ] one", "- [ ] two")
 
@@ -96,7 +96,7 @@ def test_an_editor_that_saves_what_it_had_before_the_check_does_not_ask_again() 
     assert looks.at("- [ ] one") == []
 
 
-def test_an_item_that_is_moved_by_cutting_saving_and_pasting_is_not_asked_again() -> None:
+def test_an_item_that_is_moved_by_cutting_saving_and_pasting_is_no_new_event() -> None:
     looks = Looks()
     looks.at("- [ ] one", "- [ ] two", f"  > {MARK}", "  > Why?", "- [x] three")
 
@@ -136,7 +136,7 @@ def test_a_request_beside_an_equal_one_that_is_done_is_new_wherever_it_is_put() 
         assert looks.at(*new) == [f"{ONE}-1"]
 
 
-def test_tidying_up_what_is_done_asks_nothing_again() -> None:
+def test_tidying_up_what_is_done_requests_nothing_again() -> None:
     looks = Looks()
     looks.at("- [x] one")
     looks.at("- [x] one", "- [ ] one")
@@ -151,7 +151,7 @@ def test_without_its_cursor_the_file_gives_the_ids_that_it_gave_before() -> None
     assert ids(*lines) == ids(*lines) == [ONE, THREE]
 
 
-def test_without_its_cursor_an_item_that_was_answered_is_not_asked_again() -> None:
+def test_without_its_cursor_an_item_that_was_answered_is_no_new_event() -> None:
     answer = (f"  > {MARK}", "  > Which one?")
     (unanswered,) = ids("- [ ] three", "  That one.")
     looks = Looks()
@@ -160,7 +160,7 @@ def test_without_its_cursor_an_item_that_was_answered_is_not_asked_again() -> No
     assert looks.at("- [ ] one", *answer, "- [ ] two") == []
 
 
-def test_an_answered_item_whose_words_were_edited_is_asked_again() -> None:
+def test_an_answered_item_whose_words_were_edited_is_a_new_event() -> None:
     answer = (f"  > {MARK}", "  > Done.")
     looks = Looks()
     looks.at("- [ ] one", *answer)
@@ -168,7 +168,7 @@ def test_an_answered_item_whose_words_were_edited_is_asked_again() -> None:
     assert looks.at("- [ ] two", *answer) == [TWO]
 
 
-def test_an_edit_is_known_by_its_place() -> None:
+def test_an_edit_is_found_by_its_position() -> None:
     looks = Looks()
     looks.at("- [ ] two", "- [ ] on", "- [ ] three")
 
@@ -184,7 +184,7 @@ def test_an_answer_to_a_reply_is_an_edit_of_its_item() -> None:
     assert looks.edits == {new: ONE}
 
 
-def test_where_several_items_went_or_came_nobody_can_tell_the_edits() -> None:
+def test_where_several_items_went_or_came_no_edits_are_found() -> None:
     looks = Looks()
     looks.at("- [ ] one", "- [ ] two")
 

@@ -53,7 +53,7 @@ def checked(read: ReviewFile, item: ReviewItem) -> str:
 # ---- items
 
 
-def test_items_are_read_with_what_stands_beneath_them() -> None:
+def test_items_are_read_with_what_is_beneath_them() -> None:
     text = """\
         # Review
 
@@ -90,7 +90,7 @@ def test_items_are_read_with_what_stands_beneath_them() -> None:
         "ready\n===\n",
     ],
 )
-def test_an_item_counts_wherever_it_stands(before: str) -> None:
+def test_an_item_counts_wherever_it_is(before: str) -> None:
     assert [item.text for item in items(f"{before}- [ ] one\n") if not item.checked] == ["one"]
 
 
@@ -131,7 +131,7 @@ def ignored(text: str) -> list[tuple[int, str]]:
     return [(each.line + 1, each.reason) for each in review.parse(dedent(text)).ignored]
 
 
-def test_a_line_in_a_block_that_looks_like_an_item_is_told() -> None:
+def test_a_line_in_a_block_that_looks_like_an_item_is_reported() -> None:
     reason = "it is in the block of code or the comment that begins in line 2"
 
     assert ignored("text\n```\n- [ ] one\n- [x] done\n- two\n") == [(3, reason)]
@@ -139,11 +139,11 @@ def test_a_line_in_a_block_that_looks_like_an_item_is_told() -> None:
 
 
 @pytest.mark.parametrize("line", ["-[ ] one", "- [] one", "- [ ]one", "[ ] one", "[] one", "*[ ] one", "1.[] one"])
-def test_a_line_that_is_nearly_an_item_is_told(line: str) -> None:
+def test_a_line_that_is_nearly_an_item_is_reported(line: str) -> None:
     assert ignored(f"{line}\n") == [(1, "an item begins with `- [ ] `")]
 
 
-def test_an_item_in_a_quotation_is_told_and_one_in_a_reply_of_prlooms_is_not() -> None:
+def test_an_item_in_a_quotation_is_reported_and_one_in_a_reply_of_prlooms_is_not() -> None:
     assert ignored("> - [ ] one\n") == [(1, "it is in a quotation")]
     assert ignored(replied()) == []
 
@@ -151,11 +151,11 @@ def test_an_item_in_a_quotation_is_told_and_one_in_a_reply_of_prlooms_is_not() -
 @pytest.mark.parametrize(
     "line", ["- [ ] one", "- [x] one", "- [ ]", "- one", "[ ](link)", "[][a]", "[]: x", "- [y] one", "a [ ] b", "x[]"]
 )
-def test_what_is_not_meant_as_an_item_is_not_told(line: str) -> None:
+def test_what_is_not_meant_as_an_item_is_not_reported(line: str) -> None:
     assert ignored(f"{line}\n") == []
 
 
-def test_what_belongs_to_an_item_is_not_told() -> None:
+def test_what_belongs_to_an_item_is_not_reported() -> None:
     assert ignored("- [ ] one\n\n  ```\n  - [ ] an example\n  ```\n  > - [ ] quoted\n  [] more\n") == []
 
 
@@ -165,7 +165,7 @@ def test_what_belongs_to_an_item_is_not_told() -> None:
 @pytest.mark.parametrize(
     "bullet", ["- [ ] ", "* [ ] ", "+ [ ] ", "1. [ ] ", "12) [ ] ", "-   [ ] ", "   - [ ] ", "\t- [ ] "]
 )
-def test_an_item_is_known_by_its_box(bullet: str) -> None:
+def test_an_item_is_recognised_by_its_box(bullet: str) -> None:
     assert texts(f"## ready\n{bullet}one\n") == ["one"]
 
 
@@ -260,7 +260,7 @@ def answered(text: str) -> str:
     return beneath(read, read.items[0], rendering.quotation(ACTION, "Done."))
 
 
-def test_a_reply_stands_beneath_its_item() -> None:
+def test_a_reply_appears_beneath_its_item() -> None:
     text = "## ready\n\n- [ ] one\n  file: a.py\n\n- [ ] two\n"
 
     assert answered(text) == (f"## ready\n\n- [ ] one\n  file: a.py\n  > {marker(ACTION)}\n  > Done.\n\n- [ ] two\n")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from stage import NOON, said
 
 from prloom.engine.bus import entries
-from prloom.engine.bus.event_cache import EventCache
+from prloom.engine.bus.entries import EventCache
 from prloom.model.decision import Change
 from prloom.model.event import digest
 from prloom.model.kinds import OpenState

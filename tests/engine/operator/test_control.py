@@ -27,7 +27,7 @@ def ask(stage: Stage, verb: Any, *ids: str, **about: Any) -> None:
     """Write a request down, as another command does."""
     with SafeDir.make(stage.root, "prloom", ".local") as local:
         request = OperatorRequest(control.request_id(stage.clock()), verb, ids, **about)
-        control.ask(local, request, stage.clock())
+        control.append_request(local, request, stage.clock())
 
 
 def waiting(stage: Stage) -> list[Any]:

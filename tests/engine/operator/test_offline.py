@@ -30,7 +30,7 @@ def deferring(ctx: PluginContext) -> None:
 def ask(stage: Stage, verb: Any, *ids: str, **about: Any) -> str | None:
     """Write a request down and have it carried out."""
     with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.ask(local, OperatorRequest(f"r-{verb}-{'-'.join(ids)}", verb, ids, **about), stage.clock())
+        control.append_request(local, OperatorRequest(f"r-{verb}-{'-'.join(ids)}", verb, ids, **about), stage.clock())
     return offline.carry_out(stage.paths, stage.clock)
 
 
@@ -109,7 +109,7 @@ async def test_nobody_passes_for_a_dispatcher(stage: Stage) -> None:
 async def test_requests_that_were_left_before_are_carried_out_too_and_in_their_order(stage: Stage) -> None:
     await a_deferred_event(stage)
     with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.ask(local, OperatorRequest("r-1", "drop", ("e",), reason="first"), stage.clock())
+        control.append_request(local, OperatorRequest("r-1", "drop", ("e",), reason="first"), stage.clock())
 
     assert ask(stage, "retry", "e") is None
 

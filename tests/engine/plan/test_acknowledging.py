@@ -12,7 +12,7 @@ import pytest
 from stage import NOON, ListBridge, Stage, said
 
 from prloom.api import Action, Author, Comment, Event, React, Refused
-from prloom.core.acknowledgements import FEW, IN_A_MINUTE
+from prloom.core.acknowledgements import IN_A_MINUTE, MOST_WAITING
 from prloom.core.requests import OperatorRequest
 from prloom.engine.operator import control, offline
 from prloom.engine.views import status, why
@@ -200,7 +200,7 @@ async def test_a_held_comment_is_acknowledged_when_the_operator_approves_it(
     source.news = [wrote("a", STRANGER)]
     await stage.tick()
     with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.ask(local, OperatorRequest("cli-1", "approve", ("a",)), stage.clock())
+        control.append_request(local, OperatorRequest("cli-1", "approve", ("a",)), stage.clock())
     if not running:
         assert offline.carry_out(stage.paths, stage.clock) is None
     stage.clock.advance(days=3)
@@ -216,7 +216,7 @@ async def test_what_is_dropped_while_it_is_held_is_never_acknowledged(stage: Sta
     source.news = [wrote("a", STRANGER)]
     await stage.tick()
     with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.ask(local, OperatorRequest("cli-1", "drop", ("a",), reason="spam"), stage.clock())
+        control.append_request(local, OperatorRequest("cli-1", "drop", ("a",), reason="spam"), stage.clock())
 
     await stage.tick()
 
@@ -267,7 +267,7 @@ async def test_replies_go_before_acknowledgements_of_any_plan(stage: Stage, sour
 
     assert source.sent[0] == "eyes"  # it was on its way already
     assert "eyes" not in source.sent[1:11]
-    assert source.sent[11:] == ["eyes"] * (2 * FEW - 1)
+    assert source.sent[11:] == ["eyes"] * (2 * MOST_WAITING - 1)
 
 
 async def test_of_a_burst_the_latest_few_are_acknowledged_and_all_are_answered(stage: Stage, source: Signing):
@@ -276,7 +276,7 @@ async def test_of_a_burst_the_latest_few_are_acknowledged_and_all_are_answered(s
 
     await stage.tick()
 
-    assert [sign.related_event_id for sign in source.signs] == [f"a{number}" for number in range(120)][-FEW:]
+    assert [sign.related_event_id for sign in source.signs] == [f"a{number}" for number in range(120)][-MOST_WAITING:]
     assert source.sent.count("eyes") == len(source.sent) - 120
 
 
@@ -289,18 +289,18 @@ async def test_of_many_that_are_approved_at_once_the_latest_few_are_acknowledged
     await stage.tick()
 
     approved = [sign.related_event_id for sign in source.signs if sign.related_event_id != "b"]
-    assert 0 < len(approved) <= FEW
+    assert 0 < len(approved) <= MOST_WAITING
 
 
 async def test_what_a_bridge_may_write_is_not_used_up_by_acknowledgements_of_many_plans(stage: Stage, source: Signing):
     for number in range(1, 7):
         stage.adopt(f"pr-{number}", pr=number)
-    source.news = [wrote(f"a{number}-{each}", pr=number) for number in range(1, 7) for each in range(FEW)]
+    source.news = [wrote(f"a{number}-{each}", pr=number) for number in range(1, 7) for each in range(MOST_WAITING)]
 
     await stage.tick()
 
     assert len(source.signs) == IN_A_MINUTE
-    assert source.sent.count("eyes") == len(source.sent) - 6 * FEW
+    assert source.sent.count("eyes") == len(source.sent) - 6 * MOST_WAITING
     assert all(stage.state(f"pr-{number}")["queue"] == {} for number in range(1, 7))
     life = why.document(why.find(stage.paths, "a6-2"))
     assert [step.reason for step in life.steps if step.verdict == "dropped"] == ["too many acknowledgements at once"]

@@ -12,6 +12,7 @@ from stage import Stage, said
 from prloom.api import Author, Event, HookContext, PluginContext
 from prloom.core.dispatch import Subscribers
 from prloom.engine.plan import admission, reconcile
+from prloom.engine.polling import poll
 from prloom.engine.views import status, why
 from prloom.storage.journal import Journal
 from prloom.storage.reader import READ_BYTES
@@ -269,7 +270,7 @@ async def test_prlooms_own_post_is_dropped_also_when_it_comes_over_the_file_bus(
 def test_an_event_that_fits_is_written_as_it_is():
     event = Event(id="e", source="s", type="t", body="x" * 1000)
 
-    assert admission._writable(event) is event
+    assert poll._writable(event) is event
 
 
 # ---- what nobody is there to see

@@ -172,7 +172,7 @@ async def test_a_rebase_is_asked_for_until_its_todo_is_ticked_or_taken_out(bench
 async def test_a_rebase_that_an_older_prloom_has_only_noted_becomes_a_todo(bench: Bench, stage: Stage):
     bench.plays("print(answer(*ids))")
     runtime = stage.dispatcher().board
-    runtime.take_up(rules(stage.config))
+    runtime.update(rules(stage.config))
     runtime.runtimes["pr-7"].event_store.commit("triage", "claude", rebase_requested=True)
     runtime.close()
 

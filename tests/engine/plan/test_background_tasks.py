@@ -21,7 +21,7 @@ from prloom.errors import PrloomError
 def runtime(stage: Stage) -> Iterator[PlanRuntime]:
     stage.adopt()
     board = PlanRegistry(stage.paths, rules(stage.config), stage.clock)
-    board.take_up(rules(stage.config))
+    board.update(rules(stage.config))
     yield board.runtimes["pr-7"]
     board.close()
 

@@ -327,7 +327,7 @@ async def test_an_event_for_which_a_plugin_is_switched_off_delays_none_that_come
             await again()
             stage.clock.advance(seconds=1)
         with SafeDir.make(stage.root, "prloom", ".local") as local:
-            control.ask(local, OperatorRequest("cli-1", "retry", ("a",)), stage.clock())
+            control.append_request(local, OperatorRequest("cli-1", "retry", ("a",)), stage.clock())
         stage.bridge.news.append(said("good"))
 
         await again()

@@ -165,7 +165,7 @@ async def test_a_command_beside_no_dispatcher_writes_the_status_that_a_kill_left
     state = json.loads((local / "state.json").read_text())
     (local / "state.json").write_text(json.dumps({**state, "status": "active"}))
     with SafeDir.make(stage.root, "prloom", ".local") as folder:
-        control.ask(folder, OperatorRequest("cli-1", "drop", ("held",), reason="spam"), stage.clock())
+        control.append_request(folder, OperatorRequest("cli-1", "drop", ("held",), reason="spam"), stage.clock())
 
     assert offline.carry_out(stage.paths, stage.clock) is None
 

@@ -51,10 +51,10 @@ async def test_plugins_take_part_in_their_order_by_what_they_registered():
         plugin("c", hooking("onGlobalEvent")),
     )
 
-    roster = plugin_set.roster()
+    roster = plugin_set.subscribers()
 
     assert (roster.observers, roster.triagers) == (("b",), ("b", "a"))
-    assert plugin_set.repository_roster().observers == ("c",)
+    assert plugin_set.repository_subscribers().observers == ("c",)
 
 
 async def test_a_plugin_that_registers_nothing_keeps_no_process():
@@ -99,7 +99,7 @@ async def test_a_command_that_another_plugin_has_is_told(caplog: pytest.LogCaptu
 async def test_among_commands_of_one_name_the_first_plugins_wins():
     plugin_set = await started(plugin("a", hooking(command="deploy")), plugin("b", hooking(command="deploy")))
 
-    assert plugin_set.roster().commands == {"deploy": "a"}
+    assert plugin_set.subscribers().commands == {"deploy": "a"}
     assert plugin_set.command_help() == {"deploy": "does it"}
 
 
@@ -133,7 +133,7 @@ async def test_a_plugin_that_a_preset_disables_sees_nothing_of_the_plans_that_ch
 async def test_a_preset_names_a_plugin_as_the_configuration_does():
     plugin_set = await started(plugin("quiet_period", hooking("beforeTriage")), plugin("b", hooking("beforeTriage")))
 
-    assert plugin_set.roster(["quiet-period"]).triagers == ("b",)
+    assert plugin_set.subscribers(["quiet-period"]).triagers == ("b",)
 
 
 async def test_a_plugin_that_cannot_be_loaded_is_its_own_trouble(stage: Stage):

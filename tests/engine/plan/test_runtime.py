@@ -32,7 +32,7 @@ class BrokenDisk(WatchedDisk):
 def board(stage: Stage):
     stage.adopt()
     opened = PlanRegistry(stage.paths, rules(stage.config), stage.clock)
-    opened.take_up(rules(stage.config))
+    opened.update(rules(stage.config))
     yield opened
     opened.close()
 
@@ -105,7 +105,7 @@ def test_trouble_that_cannot_even_be_written_down_is_borne(stage: Stage):
     stage.adopt()
     disk = BrokenDisk()
     board = PlanRegistry(stage.paths, rules(stage.config), stage.clock, disk=disk)
-    board.take_up(rules(stage.config))
+    board.update(rules(stage.config))
     disk.broken = True
 
     board.runtimes["pr-7"].fail("no room")

@@ -19,7 +19,7 @@ from prloom.errors import ExtensionError
 def board(stage: Stage) -> Iterator[PlanRegistry]:
     stage.adopt()
     opened = PlanRegistry(stage.paths, rules(stage.config), stage.clock)
-    opened.take_up(rules(stage.config))
+    opened.update(rules(stage.config))
     yield opened
     opened.close()
 

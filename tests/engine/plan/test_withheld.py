@@ -36,7 +36,7 @@ async def withheld(stage: Stage) -> Stage:
 
 def ask(stage: Stage, verb: requests.Verb, *ids: str) -> None:
     with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.ask(local, OperatorRequest(f"cli-{stage.clock()}-{verb}", verb, ids), stage.clock())
+        control.append_request(local, OperatorRequest(f"cli-{stage.clock()}-{verb}", verb, ids), stage.clock())
 
 
 def only(stage: Stage) -> dict[str, object]:

@@ -42,7 +42,7 @@ def deferring_once(ctx: PluginContext) -> None:
 
 def ask(stage: Stage, verb: Any, *ids: str, **about: Any) -> None:
     with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.ask(local, OperatorRequest(f"r-{verb}", verb, ids, **about), stage.clock())
+        control.append_request(local, OperatorRequest(f"r-{verb}", verb, ids, **about), stage.clock())
 
 
 async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -> None:

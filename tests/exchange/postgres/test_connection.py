@@ -67,7 +67,7 @@ def test_a_claim_that_is_lost_on_the_way_is_made_once(opened: Any, wire: Any, th
     assert exchange.check(published.id).outcome == "success"
 
 
-def test_a_claim_is_not_asked_for_again_while_the_lost_session_is_still_making_it(
+def test_a_claim_is_not_repeated_while_the_lost_session_is_still_making_it(
     opened: Any, wire: Any, through_the_wire: str, raw: psycopg.Connection
 ):
     exchange = opened(through_the_wire)
@@ -129,10 +129,10 @@ def test_a_message_that_is_cancelled_while_the_connection_is_lost_is_cancelled_o
     published = exchange.publish("work", "x")
     wire.lose(lost)
 
-    told = exchange.cancel(published.id, "not wanted")
+    reported = exchange.cancel(published.id, "not wanted")
 
     assert wire.cuts == 1
-    assert exchange.read(topic="work.cancelled") == (told,)
+    assert exchange.read(topic="work.cancelled") == (reported,)
 
 
 @pytest.mark.parametrize("lost", ["request", "answer"])
@@ -151,7 +151,7 @@ def test_the_end_of_a_conversation_is_taken_though_the_connection_is_lost(
     assert exchange.ack_notification(ended)
 
 
-def test_a_commit_of_which_nobody_can_say_what_became_of_it_is_to_be_done_again(
+def test_a_commit_with_an_unknown_outcome_is_to_be_repeated(
     opened: Any, wire: Any, through_the_wire: str, tmp_path: Path
 ):
     exchange = opened(through_the_wire, patience=timedelta(seconds=0.2))
@@ -166,7 +166,7 @@ def test_a_commit_of_which_nobody_can_say_what_became_of_it_is_to_be_done_again(
     assert elsewhere.publish_all([draft]) == elsewhere.read()
 
 
-def test_a_session_that_was_ended_is_made_anew_and_told_of_once(
+def test_a_session_that_was_ended_is_replaced_and_reported_once(
     exchange: Exchange, raw: psycopg.Connection, caplog: pytest.LogCaptureFixture
 ):
     exchange.publish("work", "x")
@@ -182,7 +182,7 @@ def test_a_session_that_was_ended_is_made_anew_and_told_of_once(
     assert "\n" not in line
 
 
-def test_a_server_that_stays_away_is_told_of_in_one_line(opened: Any, server: postgres_server.Server, tmp_path: Path):
+def test_a_server_that_stays_away_is_reported_in_one_line(opened: Any, server: postgres_server.Server, tmp_path: Path):
     mine = postgres_server.at(server.url, tmp_path)
     exchange = opened(mine, patience=timedelta(seconds=0.2))
     server.stop()
@@ -197,7 +197,7 @@ def test_a_server_that_stays_away_is_told_of_in_one_line(opened: Any, server: po
     assert exchange.read() == ()
 
 
-def test_a_server_that_cannot_be_reached_at_all_is_told_of_at_once_with_what_to_do(opened: Any, tmp_path: Path):
+def test_a_server_that_cannot_be_reached_at_all_is_reported_at_once_with_what_to_do(opened: Any, tmp_path: Path):
     with pytest.raises(
         StoreError, match=r"failed: No such file or directory; check that the server runs and accepts"
     ) as caught:
@@ -231,7 +231,7 @@ def test_a_hint_that_is_lost_on_the_way_does_no_harm(opened: Any, wire: Any, thr
     assert exchange.read() == tuple(published)
 
 
-def test_what_is_said_last_before_the_end_is_heard(opened: Any, exchange: Exchange):
+def test_the_last_notification_before_the_end_is_heard(opened: Any, exchange: Exchange):
     listener = exchange.store.listen()
     another = opened()
 

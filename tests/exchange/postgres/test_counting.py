@@ -26,7 +26,7 @@ STATES = [("ready", None), ("ready", None), ("leased", None), ("done", "complete
 @pytest.fixture
 def older(url: str, raw: psycopg.Connection) -> str:
     """An exchange as the second version left it: a message in each state, and one more."""
-    schema.bring_up(raw, session.read_url(url), schema.SCRIPTS[:2])
+    schema.upgrade(raw, session.read_url(url), schema.SCRIPTS[:2])
     for seq, (state, ending) in enumerate(STATES, 1):
         raw.execute(
             "INSERT INTO messages (id, topic, body, created_at, conversation_id, metadata)"
@@ -80,9 +80,7 @@ def test_of_many_programs_that_open_an_older_exchange_at_once_one_counts(older: 
         store.close()
 
 
-def test_what_a_program_wrote_while_the_exchange_was_brought_up_is_counted(
-    older: str, raw: psycopg.Connection, opened: Open
-):
+def test_what_a_program_wrote_during_the_upgrade_is_counted(older: str, raw: psycopg.Connection, opened: Open):
     """An older prloom has its own statements, and a transaction that is open when a newer one comes."""
     where = session.read_url(older)
     with psycopg.connect(**where.parameters) as program, ThreadPoolExecutor(1) as pool:  # type: ignore[arg-type]
@@ -176,7 +174,7 @@ def test_sums_that_are_old_become_one_for_each_topic(exchange: Exchange, raw: ps
     ]
 
 
-def test_whoever_adds_up_waits_for_nobody_who_does_and_counts_nothing_twice(
+def test_transactions_that_add_up_do_not_wait_for_each_other_and_count_nothing_twice(
     older: str, opened: Open, raw: psycopg.Connection
 ):
     exchange = opened(older)
@@ -201,25 +199,25 @@ def test_nothing_is_lost_or_counted_twice_by_many_at_once(url: str, raw: psycopg
 
     def worker(number: int) -> None:
         with Exchange(PostgresStore(url)) as own:
-            for turn in range(60):
+            for round_ in range(60):
                 claimed = own.claim(names)
                 assert claimed is not None
-                if turn % 3:
+                if round_ % 3:
                     claimed.complete("y", topic="answers")
                 else:
                     claimed.fail("broken", topic=f"t{number % 2}")
-                if turn % 10 == 0:
+                if round_ % 10 == 0:
                     own.store._connection.once("SELECT sum_counted()")  # type: ignore[attr-defined]
                 own.stats()
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(worker, range(4)))
 
-    told: Counter[tuple[str, str]] = Counter()
+    reported: Counter[tuple[str, str]] = Counter()
     for stats in exchange.stats():
-        told.update({(stats.topic, state): getattr(stats, state) for state in ("ready", "leased", "done", "dead")})
+        reported.update({(stats.topic, state): getattr(stats, state) for state in ("ready", "leased", "done", "dead")})
     rows = raw.execute("SELECT topic, state, count(*) FROM deliveries GROUP BY topic, state").fetchall()
-    assert +told == Counter({(topic, state): count for topic, state, count in rows})
+    assert +reported == Counter({(topic, state): count for topic, state, count in rows})
 
 
 def test_stats_read_no_history(exchange: Exchange, raw: psycopg.Connection):

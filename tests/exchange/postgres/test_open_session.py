@@ -106,7 +106,7 @@ def test_a_server_that_starts_for_too_long_is_given_up_with_what_to_do(opened: A
         ("3D000", 'database "x" does not exist'),
     ],
 )
-def test_a_refusal_that_a_ready_server_repeats_is_told_of_at_once(
+def test_a_refusal_that_a_ready_server_repeats_is_reported_at_once(
     opened: Any, wire: Any, through_the_wire: str, code: str, text: str
 ):
     wire.answer(1000, code=code, text=text)

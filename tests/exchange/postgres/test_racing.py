@@ -127,7 +127,7 @@ def test_a_lease_that_many_see_end_at_once_ends_once(several: list[Exchange], ra
     assert len(several[0].read(topic="work.dead")) == 1
 
 
-def test_an_end_that_many_notifiers_take_at_once_is_told_by_one(several: list[Exchange]):
+def test_an_end_that_many_notifiers_claim_at_once_is_reported_by_one(several: list[Exchange]):
     for _ in range(5):
         published = several[0].publish("work", "x", track=True)
         claimed = several[0].claim("work")
@@ -139,7 +139,9 @@ def test_an_end_that_many_notifiers_take_at_once_is_told_by_one(several: list[Ex
         assert [ended.conversation_id for ended in taken] == [published.id]
 
 
-def test_who_reads_on_misses_nobody_who_is_slow_to_commit(opened: Any, url: str, raw: psycopg.Connection):
+def test_a_reader_that_continues_misses_no_publisher_that_is_slow_to_commit(
+    opened: Any, url: str, raw: psycopg.Connection
+):
     exchange, reader = opened(), opened()
     first = exchange.publish("work", "first")
     raw.execute("BEGIN")

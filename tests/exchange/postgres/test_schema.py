@@ -48,19 +48,19 @@ def test_of_many_programs_that_open_at_once_one_makes_the_tables(url: str, raw: 
     assert versions(raw) == [1, 2, 3]
 
 
-def test_an_older_schema_is_brought_up_script_by_script(url: str, raw: psycopg.Connection, exchange: Exchange):
+def test_an_older_schema_is_upgraded_script_by_script(url: str, raw: psycopg.Connection, exchange: Exchange):
     published = exchange.publish("work", "x")
     further = (*schema.SCRIPTS, "ALTER TABLE messages ADD note text", "ALTER TABLE messages ADD other text")
 
-    schema.bring_up(raw, session.read_url(url), further)
-    schema.bring_up(raw, session.read_url(url), further)
+    schema.upgrade(raw, session.read_url(url), further)
+    schema.upgrade(raw, session.read_url(url), further)
 
     assert versions(raw) == [1, 2, 3, 4, 5]
     assert exchange.message(published.id) == published
 
 
 def test_an_exchange_of_the_first_version_goes_on(url: str, raw: psycopg.Connection):
-    schema.bring_up(raw, session.read_url(url), schema.SCRIPTS[:1])
+    schema.upgrade(raw, session.read_url(url), schema.SCRIPTS[:1])
     raw.execute(
         "INSERT INTO messages (id, topic, body, created_at, conversation_id, metadata)"
         " VALUES ('m', 'work', 'x', now(), 'm', '{}')"
@@ -82,7 +82,7 @@ def test_a_script_that_fails_changes_nothing(url: str, raw: psycopg.Connection, 
     scripts = (*schema.SCRIPTS, "ALTER TABLE messages ADD note text", "ALTER TABLE nothing ADD other text")
 
     with pytest.raises(psycopg.errors.UndefinedTable):
-        schema.bring_up(raw, session.read_url(url), scripts)
+        schema.upgrade(raw, session.read_url(url), scripts)
 
     assert versions(raw) == [1, 2, 3]
     exchange.publish("work", "x")

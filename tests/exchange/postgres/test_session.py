@@ -51,7 +51,7 @@ def test_what_is_no_schemas_name_is_refused(name: str):
         "postgresql://me@db.example/work?cret=1",
     ],
 )
-def test_a_url_that_is_read_wrong_is_not_repeated_for_it_may_hold_a_password(url: str):
+def test_a_url_that_is_read_wrong_is_not_repeated_because_it_may_contain_a_password(url: str):
     with pytest.raises(StoreError, match="the PostgreSQL URL ") as caught:
         session.read_url(url)
 
@@ -59,7 +59,7 @@ def test_a_url_that_is_read_wrong_is_not_repeated_for_it_may_hold_a_password(url
     assert caught.value.__cause__ is None
 
 
-def test_a_server_that_is_not_there_is_told_in_one_line_without_the_password():
+def test_a_missing_server_is_reported_in_one_line_without_the_password():
     with pytest.raises(StoreError, match=r"^postgresql:///nowhere/work: connection ") as caught:
         PostgresStore("postgresql://me:s3cret@/work?host=/nowhere")
 

@@ -41,7 +41,7 @@ def test_what_is_acknowledged_is_on_disk_and_checked_as_such(tmp_path: Path):
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal", "-lock"])
-def test_a_link_in_the_place_of_a_file_is_refused_and_not_followed(tmp_path: Path, suffix: str):
+def test_a_link_instead_of_a_file_is_refused_and_not_followed(tmp_path: Path, suffix: str):
     outside = tmp_path / "outside"
     (tmp_path / f"exchange.db{suffix}").symlink_to(outside)
 
@@ -104,7 +104,7 @@ def test_an_empty_file_becomes_an_exchange(tmp_path: Path):
     store.close()
 
 
-def test_a_message_never_changes_whoever_writes(tmp_path: Path):
+def test_no_program_can_change_a_message(tmp_path: Path):
     store = SqliteStore(tmp_path / "exchange.db")
     store.publish([validation.draft("work", "x")])
     db = sqlite3.connect(tmp_path / "exchange.db")
@@ -132,7 +132,7 @@ def test_a_store_is_not_used_after_a_fork(tmp_path: Path):
     store.close()
 
 
-def test_every_index_that_claiming_needs_holds_what_is_unfinished_only(tmp_path: Path):
+def test_every_index_that_claiming_needs_contains_only_what_is_unfinished(tmp_path: Path):
     store = SqliteStore(tmp_path / "exchange.db")
     queries = (
         "SELECT seq FROM deliveries WHERE topic = 't' AND state = 'ready' AND available_at IS NULL ORDER BY seq",

@@ -1,4 +1,4 @@
-"""Whatever is done in whatever order, the database stands as the twin in memory does.
+"""Whatever is done in whatever order, the database delivery as the twin in memory does.
 
 `PRLOOM_MODEL_EXAMPLES=1000` looks longer.
 """
@@ -50,23 +50,27 @@ class World:
         messages = self.exchange.store.read(ALL)
         return messages[number % len(messages)].id if messages else None
 
-    def looks(self) -> list[Any]:
+    def content(self) -> list[Any]:
         store = self.exchange.store
         messages = store.read(ALL)
-        place: dict[str | None, int | None] = {None: None} | {each.id: n for n, each in enumerate(messages)}
-        looks: list[Any] = []
+        positions: dict[str | None, int | None] = {None: None} | {each.id: n for n, each in enumerate(messages)}
+        found: list[Any] = []
         for each in messages:
             entry = store.entry(each.id)
-            stands = entry.delivery
-            looks.append((each.topic, each.body, place[each.parent_id], place[each.conversation_id], each.created_at))
-            looks.append((dict(each.metadata), stands.state, stands.ending, stands.attempts, stands.max_attempts))
-            looks.append((stands.key, stands.concurrency_key, stands.ended_at, stands.reply))
-            looks.append(stands.available_at is None or stands.available_at <= store.now())
-            looks.extend(
-                (place[c.message_id], c.status, c.attempt, c.claimed_at, c.lease_until, c.completed_at, c.error)
+            delivery = entry.delivery
+            found.append(
+                (each.topic, each.body, positions[each.parent_id], positions[each.conversation_id], each.created_at)
+            )
+            found.append(
+                (dict(each.metadata), delivery.state, delivery.ending, delivery.attempts, delivery.max_attempts)
+            )
+            found.append((delivery.key, delivery.concurrency_key, delivery.ended_at, delivery.reply))
+            found.append(delivery.available_at is None or delivery.available_at <= store.now())
+            found.extend(
+                (positions[c.message_id], c.status, c.attempt, c.claimed_at, c.lease_until, c.completed_at, c.error)
                 for c in entry.claims
             )
-        return [*looks, store.stats(), sorted(store.worked(TOPICS)), [store.availability([t]).ready for t in TOPICS]]
+        return [*found, store.stats(), sorted(store.worked(TOPICS)), [store.availability([t]).ready for t in TOPICS]]
 
 
 class Model(RuleBasedStateMachine):
@@ -182,7 +186,7 @@ class Model(RuleBasedStateMachine):
 
     @invariant()
     def alike(self) -> None:
-        assert self.sqlite.looks() == self.memory.looks()
+        assert self.sqlite.content() == self.memory.content()
 
     def teardown(self) -> None:
         for store in self.stores:

@@ -72,7 +72,7 @@ def test_a_database_of_the_first_version_goes_on(first_version: Path):
     assert version(first_version) == schema.VERSION
 
 
-def test_of_many_programs_that_open_an_older_database_at_once_one_brings_it_up(first_version: Path):
+def test_of_many_programs_that_open_an_older_database_at_once_one_upgrades_it(first_version: Path):
     with ThreadPoolExecutor(8) as pool:
         stores = list(pool.map(SqliteStore, [first_version] * 8))
 
@@ -81,7 +81,7 @@ def test_of_many_programs_that_open_an_older_database_at_once_one_brings_it_up(f
         store.close()
 
 
-def test_a_program_that_has_an_older_database_open_goes_on_beside_a_newer_one(first_version: Path):
+def test_a_program_that_has_an_older_database_open_continues_beside_a_newer_one(first_version: Path):
     """A prloom of before has its own statements; what they change is counted."""
     older = sqlite3.connect(first_version, isolation_level=None)
     older.execute("SELECT count(*) FROM deliveries").fetchone()

@@ -54,22 +54,22 @@ def test_a_message_that_cannot_be_claimed_whole_stays_ready(tmp_path: Path, what
 
 
 @pytest.mark.timeout(20)
-def test_looking_waits_for_nobodys_turn_to_write(tmp_path: Path):
+def test_reading_does_not_wait_for_the_writers_lock(tmp_path: Path):
     path = tmp_path / "exchange.db"
     with Exchange(SqliteStore(path)) as exchange:
         exchange.publish("other", "x", track=True)
         exchange.claim("other")
         assert exchange.claim(["other", "work"]) is None
-        turn = WriterLock(f"{path}-lock")
+        lock = WriterLock(f"{path}-lock")
 
-        with turn.locked(), Exchange(SqliteStore(path)) as another:
+        with lock.locked(), Exchange(SqliteStore(path)) as another:
             for each in (exchange, another):
                 assert list(each.claims("work", patience=NOTHING)) == []
                 assert each.store.expire() == 0
                 assert each.claim_notifications() == ()
                 assert len(each.stats()) == len(each.read()) == 1
 
-        turn.close()
+        lock.close()
 
 
 def test_a_body_of_megabytes_goes_in_and_comes_out(tmp_path: Path):

@@ -21,7 +21,7 @@ from prloom.exchange.sqlite.store import SqliteStore
 LONG = timedelta(seconds=60)
 
 
-class Desk:
+class Jobs:
     """An exchange in a folder, as the test's own program sees it, and workers on it as a shell would start them."""
 
     def __init__(self, folder: Path) -> None:
@@ -75,8 +75,8 @@ class Desk:
 
 
 @pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Desk]:
-    opened = Desk(tmp_path)
+def jobs(tmp_path: Path) -> Iterator[Jobs]:
+    opened = Jobs(tmp_path)
     yield opened
     opened.close()
 

@@ -72,7 +72,7 @@ def test_values_are_spelled_as_in_json_but_texts_are_themselves():
     assert list(command.metadata(given).values()) == ["true", "false", "", 'a "quoted" one']
 
 
-def test_no_value_holds_a_nul():
+def test_no_value_contains_a_nul():
     assert command.metadata({"x": "a\0b"}) == {"PRLOOM_META_X": "a\ufffdb"}
 
 

@@ -24,160 +24,158 @@ STOPPED = 130
 
 
 @pytest.fixture
-def meeting(runtime: Any) -> list[str]:
-    runtime.pipe("begun")
-    runtime.pipe("go")
-    return list(runtime.program(MEETS))
+def meeting(jobs: Any) -> list[str]:
+    jobs.pipe("begun")
+    jobs.pipe("go")
+    return list(jobs.program(MEETS))
 
 
-def begun(runtime: Any) -> int:
+def begun(jobs: Any) -> int:
     """Wait for the command to begin, and return its process id."""
-    return int((runtime.folder / "begun").read_text())
+    return int((jobs.folder / "begun").read_text())
 
 
-def let_go(runtime: Any, word: str) -> None:
-    (runtime.folder / "go").write_text(word)
+def let_go(jobs: Any, word: str) -> None:
+    (jobs.folder / "go").write_text(word)
 
 
-def test_a_worker_that_is_asked_to_stop_finishes_what_it_is_at(runtime: Any, meeting: list[str]):
-    first, second = runtime.exchange.publish("jobs", "1"), runtime.exchange.publish("jobs", "2")
-    worker = runtime.start("--grace", "50s", command=meeting)
-    begun(runtime)
+def test_a_worker_that_is_to_stop_finishes_its_message(jobs: Any, meeting: list[str]):
+    first, second = jobs.exchange.publish("jobs", "1"), jobs.exchange.publish("jobs", "2")
+    worker = jobs.start("--grace", "50s", command=meeting)
+    begun(jobs)
 
     os.killpg(worker.pid, signal.SIGINT)  # as a terminal does
-    let_go(runtime, "done")
+    let_go(jobs, "done")
 
     assert worker.wait(30) == STOPPED
-    assert runtime.reply(first).body == "done"
-    assert runtime.entry(second).claims == ()
+    assert jobs.reply(first).body == "done"
+    assert jobs.entry(second).claims == ()
 
 
 @pytest.mark.parametrize("how", ["--grace=100ms", "--grace=100s"])
-def test_a_worker_that_cannot_finish_in_time_hands_back_without_an_attempt_counted(
-    how: str, runtime: Any, meeting: list[str], gone: Callable[[int], bool]
+def test_a_worker_that_cannot_finish_in_time_releases_its_message_without_counting_the_attempt(
+    how: str, jobs: Any, meeting: list[str], gone: Callable[[int], bool]
 ):
-    asked = runtime.exchange.publish("jobs", "x")
-    worker = runtime.start(how, command=meeting)
-    command = begun(runtime)
+    message = jobs.exchange.publish("jobs", "x")
+    worker = jobs.start(how, command=meeting)
+    command = begun(jobs)
 
     worker.send_signal(signal.SIGINT)
     if how == "--grace=100s":
         worker.send_signal(signal.SIGTERM)  # the second one means it
 
     assert worker.wait(30) == STOPPED
-    entry = runtime.entry(asked)
+    entry = jobs.entry(message)
     assert (entry.delivery.state, entry.delivery.attempts, entry.delivery.available_at) == ("ready", 0, None)
     assert entry.claims[0].error == "the worker was stopped"
     assert gone(command)
 
 
-def test_a_worker_that_waits_stops_at_once(runtime: Any):
-    asked = runtime.exchange.publish("jobs", "x")
-    worker = runtime.start(command=["cat"])
-    runtime.reply(asked)
+def test_a_worker_that_waits_stops_at_once(jobs: Any):
+    message = jobs.exchange.publish("jobs", "x")
+    worker = jobs.start(command=["cat"])
+    jobs.reply(message)
 
     worker.send_signal(signal.SIGTERM)
 
     assert worker.wait(30) == STOPPED
-    told = worker.stderr.read()
-    assert told.count("\n") == 2
-    assert told.endswith("prloom: interrupted\n")
+    report = worker.stderr.read()
+    assert report.count("\n") == 2
+    assert report.endswith("prloom: interrupted\n")
 
 
-def test_a_worker_that_was_started_deaf_to_interrupts_stays_so(runtime: Any):
-    asked = runtime.exchange.publish("jobs", "x")
-    argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *runtime.argv(command=["cat"])]
-    worker = subprocess.Popen(argv, cwd=runtime.folder, stderr=subprocess.PIPE, text=True)
-    runtime.workers.append(worker)
-    runtime.reply(asked)
+def test_a_worker_that_was_started_deaf_to_interrupts_stays_so(jobs: Any):
+    message = jobs.exchange.publish("jobs", "x")
+    argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *jobs.argv(command=["cat"])]
+    worker = subprocess.Popen(argv, cwd=jobs.folder, stderr=subprocess.PIPE, text=True)
+    jobs.workers.append(worker)
+    jobs.reply(message)
 
     worker.send_signal(signal.SIGINT)
 
-    assert runtime.reply(runtime.exchange.publish("jobs", "y")).body == "y"
+    assert jobs.reply(jobs.exchange.publish("jobs", "y")).body == "y"
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(30) == STOPPED
 
 
-def test_a_lease_is_renewed_for_as_long_as_the_command_runs(runtime: Any):
-    asked = runtime.exchange.publish("jobs", "x")
+def test_a_lease_is_renewed_for_as_long_as_the_command_runs(jobs: Any):
+    message = jobs.exchange.publish("jobs", "x")
 
-    runtime.once("--lease", "3s", command=["sh", "-c", "sleep 4; echo done"])
+    jobs.once("--lease", "3s", command=["sh", "-c", "sleep 4; echo done"])
 
-    assert runtime.reply(asked).body == "done\n"
-    assert len(runtime.entry(asked).claims) == 1
+    assert jobs.reply(message).body == "done\n"
+    assert len(jobs.entry(message).claims) == 1
 
 
 def test_a_worker_that_was_stopped_past_its_lease_ends_its_command_and_settles_nothing(
-    runtime: Any, meeting: list[str], gone: Callable[[int], bool]
+    jobs: Any, meeting: list[str], gone: Callable[[int], bool]
 ):
-    asked = runtime.exchange.publish("jobs", "x")
-    stopped = runtime.start("--lease", "3s", command=meeting)
-    command = begun(runtime)
+    message = jobs.exchange.publish("jobs", "x")
+    stopped = jobs.start("--lease", "3s", command=meeting)
+    command = begun(jobs)
 
     stopped.send_signal(signal.SIGSTOP)
-    runtime.once(command=["echo", "by another"])
+    jobs.once(command=["echo", "by another"])
     stopped.send_signal(signal.SIGCONT)
 
     assert "lost" in stopped.stderr.readline()
     assert gone(command)
     stopped.send_signal(signal.SIGTERM)
     stopped.wait(30)
-    replies = [each.body for each in runtime.exchange.read() if each.parent_id == asked.id]
+    replies = [each.body for each in jobs.exchange.read() if each.parent_id == message.id]
     assert replies == ["by another\n"]
-    assert [claim.status for claim in runtime.entry(asked).claims] == ["expired", "completed"]
+    assert [claim.status for claim in jobs.entry(message).claims] == ["expired", "completed"]
 
 
 def test_a_worker_whose_message_is_cancelled_ends_its_command(
-    runtime: Any, meeting: list[str], gone: Callable[[int], bool]
+    jobs: Any, meeting: list[str], gone: Callable[[int], bool]
 ):
-    asked = runtime.exchange.publish("jobs", "x")
-    worker = runtime.start("--lease", "3s", command=meeting)
-    command = begun(runtime)
+    message = jobs.exchange.publish("jobs", "x")
+    worker = jobs.start("--lease", "3s", command=meeting)
+    command = begun(jobs)
 
-    runtime.exchange.cancel(asked.id)
+    jobs.exchange.cancel(message.id)
 
     assert "cancelled" in worker.stderr.readline()
     assert gone(command)
-    assert [each.topic for each in runtime.exchange.read()] == ["jobs", "jobs.cancelled"]
+    assert [each.topic for each in jobs.exchange.read()] == ["jobs", "jobs.cancelled"]
 
 
-def test_a_worker_that_is_killed_takes_its_command_with_it(
-    runtime: Any, meeting: list[str], gone: Callable[[int], bool]
-):
-    asked = runtime.exchange.publish("jobs", "x")
-    worker = runtime.start("--lease", "3s", command=meeting)
-    command = begun(runtime)
+def test_a_worker_that_is_killed_takes_its_command_with_it(jobs: Any, meeting: list[str], gone: Callable[[int], bool]):
+    message = jobs.exchange.publish("jobs", "x")
+    worker = jobs.start("--lease", "3s", command=meeting)
+    command = begun(jobs)
 
     worker.kill()
 
     assert gone(command)
-    runtime.once(command=["echo", "by another"])
-    assert runtime.reply(asked).body == "by another\n"
+    jobs.once(command=["echo", "by another"])
+    assert jobs.reply(message).body == "by another\n"
 
 
-def test_of_several_workers_one_that_is_killed_is_started_again(runtime: Any):
-    first = runtime.exchange.publish("jobs", "1")
-    keeper = runtime.start("--concurrency", "2", command=["cat"])
-    runtime.reply(first)
+def test_of_several_workers_one_that_is_killed_is_started_again(jobs: Any):
+    first = jobs.exchange.publish("jobs", "1")
+    keeper = jobs.start("--concurrency", "2", command=["cat"])
+    jobs.reply(first)
     before = psutil.Process(keeper.pid).children()
 
     before[0].kill()
     before[0].wait(30)
     before[1].kill()
-    second = runtime.exchange.publish("jobs", "2")
+    second = jobs.exchange.publish("jobs", "2")
 
-    assert runtime.reply(second).body == "2"
+    assert jobs.reply(second).body == "2"
     keeper.send_signal(signal.SIGTERM)
     assert keeper.wait(30) == STOPPED
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_several_workers_end_with_their_keeper(
-    how: signal.Signals, runtime: Any, meeting: list[str], gone: Callable[[int], bool]
+    how: signal.Signals, jobs: Any, meeting: list[str], gone: Callable[[int], bool]
 ):
-    asked = runtime.exchange.publish("jobs", "x")
-    keeper = runtime.start("--concurrency", "3", "--grace", "100ms", command=meeting)
-    command = begun(runtime)
+    message = jobs.exchange.publish("jobs", "x")
+    keeper = jobs.start("--concurrency", "3", "--grace", "100ms", command=meeting)
+    command = begun(jobs)
     several = psutil.Process(keeper.pid).children()
 
     keeper.send_signal(how)
@@ -186,34 +184,32 @@ def test_several_workers_end_with_their_keeper(
     assert len(several) == 3
     assert all(gone(each.pid) for each in several)
     assert gone(command)
-    assert runtime.entry(asked).delivery.attempts == 0
+    assert jobs.entry(message).delivery.attempts == 0
 
 
-def test_ten_workers_do_a_thousand_jobs_of_five_milliseconds_each_once(runtime: Any):
-    asked = runtime.exchange.publish_all([validation.draft("jobs", str(number)) for number in range(1000)])
-    keeper = runtime.start("--concurrency", "10", command=["sh", "-c", 'read -r n; printf %s "$n"; exec sleep 0.005'])
+def test_ten_workers_do_a_thousand_jobs_of_five_milliseconds_each_once(jobs: Any):
+    message = jobs.exchange.publish_all([validation.draft("jobs", str(number)) for number in range(1000)])
+    keeper = jobs.start("--concurrency", "10", command=["sh", "-c", 'read -r n; printf %s "$n"; exec sleep 0.005'])
 
-    told = [keeper.stderr.readline() for _ in asked]
+    report = [keeper.stderr.readline() for _ in message]
     keeper.send_signal(signal.SIGTERM)
     keeper.wait(30)
 
-    assert [line for line in told if "attempt 1: completed in" not in line] == []
-    messages = runtime.exchange.read(topic="jobs.completed", limit=2000)
-    assert sorted((each.parent_id, each.body) for each in messages) == sorted((each.id, each.body) for each in asked)
-    claims = [claim for each in asked for claim in runtime.entry(each).claims]
+    assert [line for line in report if "attempt 1: completed in" not in line] == []
+    messages = jobs.exchange.read(topic="jobs.completed", limit=2000)
+    assert sorted((each.parent_id, each.body) for each in messages) == sorted((each.id, each.body) for each in message)
+    claims = [claim for each in message for claim in jobs.entry(each).claims]
     assert [claim.status for claim in claims] == ["completed"] * 1000
     assert len({claim.worker_instance_id for claim in claims}) == 10
 
 
-def test_nothing_is_left_of_a_worker_that_has_ended(runtime: Any):
-    runtime.exchange.publish("jobs", "x")
+def test_nothing_is_left_of_a_worker_that_has_ended(jobs: Any):
+    jobs.exchange.publish("jobs", "x")
 
-    runtime.once(command=["cat"])
+    jobs.once(command=["cat"])
 
     ours = os.getpid()
-    left = [
-        each for each in psutil.process_iter() if _names(each, str(runtime.folder / "jobs.db")) and each.pid != ours
-    ]
+    left = [each for each in psutil.process_iter() if _names(each, str(jobs.folder / "jobs.db")) and each.pid != ours]
     assert psutil.wait_procs(left, timeout=30)[1] == []
 
 

@@ -1,16 +1,21 @@
-"""The plugins' stores: values by key, brought up to the decision log write by write."""
+"""Keep the plugins' stores: values by key, brought up to the decision log write by write."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
+from prloom.engine.bus import entries, plans
+from prloom.engine.bus.worktree_guard import WorktreeGuard
+from prloom.errors import PrloomError
 from prloom.model.decision import Decision, Scope, StateWrite
 from prloom.model.record import Json, Record
 from prloom.storage import paths
 from prloom.storage.document import Document
+from prloom.storage.paths import RepositoryPaths
+from prloom.storage.reader import JournalReader
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
@@ -80,7 +85,7 @@ class PluginStores:
         for version in sorted(early):
             if version != self._stores[plugin].version + 1 and not gaps:
                 return
-            self._stores[plugin] = written(self._stores[plugin], early.pop(version))
+            self._stores[plugin] = after_write(self._stores[plugin], early.pop(version))
             self._unsaved.add(plugin)
         del self._early[plugin]
 
@@ -99,7 +104,7 @@ class PluginStores:
         if loaded.reason is None:
             return PluginStore()
         log.warning("%s could not be read (%s) and is now %s", self._document(plugin).path, loaded.reason, loaded.aside)
-        self._stores[plugin] = rebuilt(self._rebuild(plugin))
+        self._stores[plugin] = after_writes(self._rebuild(plugin))
         self._unsaved.add(plugin)
         self._save((plugin,))
         return self._stores[plugin]
@@ -108,17 +113,17 @@ class PluginStores:
         return Document(self._folder, paths.plugin_file(plugin))
 
 
-def written(store: PluginStore, write: StateWrite) -> PluginStore:
+def after_write(store: PluginStore, write: StateWrite) -> PluginStore:
     """Return the store after one write."""
     values = {key: value for key, value in store.values.items() if key not in write.deleted}
     return PluginStore(write.version, values | dict(write.values))
 
 
-def rebuilt(writes: Iterable[StateWrite]) -> PluginStore:
+def after_writes(writes: Iterable[StateWrite]) -> PluginStore:
     """Return the store after all these writes, which may come in any order."""
     store = PluginStore()
     for write in sorted(writes, key=lambda write: write.version):
-        store = written(store, write)
+        store = after_write(store, write)
     return store
 
 
@@ -127,3 +132,50 @@ def _read(value: Mapping[str, Json]) -> PluginStore:
     version = own.get("version") if isinstance(own, dict) else 0
     values = {key: item for key, item in value.items() if key != BOOKKEEPING}
     return PluginStore(version if isinstance(version, int) else 0, values)
+
+
+log = logging.getLogger(__name__)
+
+
+def writes(bus: SafeDir, scope: Scope, plugin: str) -> tuple[StateWrite, ...]:
+    """Return a plugin's writes in one scope, from all segments of a bus's log, in the order of the log.
+
+    Where versions begin anew, somebody had taken the file away so that the plugin begins anew: what was before is void.
+    """
+    found: list[StateWrite] = []
+    for write in _all(JournalReader(bus, paths.DECISIONS), plugin):
+        if write.scope == scope:
+            if found and write.version <= found[-1].version:
+                found.clear()
+            found.append(write)
+    return tuple(found)
+
+
+def global_writes(repository: RepositoryPaths, guard: WorktreeGuard, plugin: str) -> Iterator[StateWrite]:
+    """Yield a plugin's writes to the store that all plans share, from the logs of all plans and of the repository."""
+    for plan_id in ("", *plans.ids(repository)):
+        try:
+            bus = _bus(repository, guard, plan_id)
+        except PrloomError as error:
+            log.warning("what %s wrote for all plans from plan %s cannot be read: %s", plugin, plan_id, error)
+            continue
+        if bus is not None:
+            with bus:
+                yield from writes(bus, "global", plugin)
+
+
+def _bus(repository: RepositoryPaths, guard: WorktreeGuard, plan_id: str) -> SafeDir | None:
+    if not plan_id:
+        return SafeDir.open(repository.root, *paths.LOCAL, paths.BUS)
+    worktree = repository.worktree(plan_id)
+    problem = guard.problem(worktree)
+    if problem is not None:
+        raise PrloomError(problem)
+    return SafeDir.open(worktree, *paths.LOCAL, paths.BUS)
+
+
+def _all(decisions: JournalReader, plugin: str) -> Iterator[StateWrite]:
+    for entry in decisions.containing(b'"plugin":' + msgspec.json.encode(plugin)):
+        decision = entries.decision(entry.line)
+        if decision is not None:
+            yield from (write for write in decision.writes if write.plugin == plugin)

@@ -10,7 +10,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import PluginContext, TriageContext
-from prloom.engine.bus.stores import PluginStores
+from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.errors import StorageError
 from prloom.model.decision import Decision, Scope, StateWrite
 from prloom.storage.document import CHECK

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.engine.bus.files import PlanFolder
+from prloom.engine.bus.plan_files import PlanFolder
 from prloom.errors import UnsafePathError
 from prloom.storage.file_stamp import SETTLED
 from prloom.storage.safe_dir import SafeDir

@@ -1,11 +1,13 @@
-"""A disk that forgets, when the power is cut, what was not flushed: contents whole or in part, and names one by one.
+"""The three ways in which a story is broken: a crash at a call, a call that fails, and a power cut.
 
-A file's content is certain once the file was flushed, a name once its folder was. Of all else any part may be there:
-each chain of changes to the same names up to any point, each content as it was, as it is, torn, or as zeros.
+A disk forgets, when the power is cut, what was not flushed: contents whole or in part, and names one by one. A file's
+content is certain once the file was flushed, a name once its folder was. Of all else any part may be there: each chain
+of changes to the same names up to any point, each content as it was, as it is, torn, or as zeros.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -17,6 +19,75 @@ from typing import Any, NamedTuple
 
 import calls
 from calls import Call, Layer
+
+FAULTS = ("kill", "torn", "EIO", "ENOSPC", "short")
+"""How a call may end: killed before it, or in the middle of a write; it fails; or half is written and no more."""
+
+
+def faults_of(call: str) -> tuple[str, ...]:
+    """Return the faults that a call can have."""
+    if call in {"send", "receive"}:
+        return ("kill", "EIO")
+    return FAULTS if call == "write" else ("kill", "EIO", "ENOSPC")
+
+
+def injector(root: str, at: int, fault: str) -> Layer:
+    """Return the injector of a fault at the n-th call (from 1)."""
+    if fault.startswith("cut"):
+        return PowerCut(root, at, int(fault.removeprefix("cut ")))
+    return (Crash if fault in {"kill", "torn"} else FailingCall)(root, at, fault)
+
+
+class Crash(Layer):
+    """Kills the process before its n-th call (from 1), or in the middle of it where it writes."""
+
+    def __init__(self, root: str, at: int, fault: str) -> None:
+        super().__init__(root)
+        self._at = at
+        self._torn = fault == "torn"
+
+    def meet(self, call: Call) -> Call:
+        super().meet(call)
+        if len(self.made) == self._at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call
+
+    def write(self, fd: int, block: Any, path: str, go: Callable[..., int]) -> int:
+        if self._torn and len(self.made) + 1 == self._at and path.startswith(self.root):
+            go(fd, block[: len(block) // 2])
+        return super().write(fd, block, path, go)
+
+
+class FailingCall(Layer):
+    """Lets the n-th call (from 1) fail, or a write be short and the next one fail; all others work."""
+
+    def __init__(self, root: str, at: int, fault: str) -> None:
+        super().__init__(root)
+        self._at = at
+        self._fault = fault
+        self._full: int | None = None
+
+    def meet(self, call: Call) -> Call:
+        super().meet(call)
+        if len(self.made) == self._at and self._fault != "short":
+            raise _error(getattr(errno, self._fault))
+        return call
+
+    def write(self, fd: int, block: Any, path: str, go: Callable[..., int]) -> int:
+        if self._full == fd:
+            self._full = None
+            raise _error(errno.ENOSPC)
+        short = self._fault == "short" and len(self.made) + 1 == self._at and path.startswith(self.root)
+        self.about_to("write", path)
+        if not short:
+            return go(fd, block)
+        self._full = fd
+        return go(fd, block[: len(block) // 2])
+
+
+def _error(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
+
 
 SEEDS = 4
 """Ways in which the power is cut: nothing unflushed is left; all names but no content is; and two by chance."""
@@ -30,13 +101,12 @@ class Op(NamedTuple):
     kept: str | None
 
 
-class PowerLoss(Layer):
-    """Cuts the power before the n-th change (from 1)."""
+class PowerCut(Layer):
+    """Cuts the power before the n-th call (from 1); what was not flushed is lost."""
 
     def __init__(self, root: str, at: int, seed: int) -> None:
         super().__init__(root)
         self.at = at
-        self.hit: Call | None = None
         self._seed = seed
         self._chance = random.Random(f"{at} {seed}")
         self._side = Path(side(root))
@@ -45,10 +115,9 @@ class PowerLoss(Layer):
         self._flushed: dict[int, bytes] = {}
         """What is certain of the contents that are not flushed, by inode."""
 
-    def about_to(self, name: str, path: str) -> Call | None:
-        call = super().about_to(name, path)
-        if call is not None and len(self.made) == self.at:
-            self.hit = call
+    def meet(self, call: Call) -> Call:
+        super().meet(call)
+        if len(self.made) == self.at:
             calls.put(None)
             self._cut()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -87,8 +156,9 @@ class PowerLoss(Layer):
 
     def _keep(self, path: str) -> str:
         kept = str(self._side / str(len(self.made)))
-        with _quietly(self):
-            os.link(path, kept)
+        calls.put(None)
+        os.link(path, kept)
+        calls.put(self)
         return kept
 
     # ---- the cut
@@ -112,19 +182,6 @@ class PowerLoss(Layer):
         part = more[: self._chance.randint(0, len(more))]
         ways = (before, now, before + part, before + bytes(len(more)), before + part + bytes(len(more) - len(part)))
         return before if self._seed < 2 else self._chance.choice(ways)
-
-
-class _quietly:  # noqa: N801 - it reads as a statement
-    """Work on files without being told of it."""
-
-    def __init__(self, layer: Layer) -> None:
-        self._layer = layer
-
-    def __enter__(self) -> None:
-        calls.put(None)
-
-    def __exit__(self, *_: object) -> None:
-        calls.put(self._layer)
 
 
 def side(root: str) -> str:

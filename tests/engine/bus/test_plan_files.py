@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.engine.bus.plan_text import PlanFile, fingerprint
+from prloom.engine.bus.plan_files import PlanFile, text_digest
 from prloom.model.decision import Decision, PlanText, Todo
 from prloom.storage.safe_dir import SafeDir
 
@@ -19,7 +19,7 @@ def local(tmp_path: Path) -> Iterator[SafeDir]:
 
 
 def rewriting(before: str, after: str) -> Decision:
-    return Decision(seq=1, stage="beforeTriage", by="p", plan=PlanText(base=fingerprint(before), text=after))
+    return Decision(seq=1, stage="beforeTriage", by="p", plan=PlanText(base=text_digest(before), text=after))
 
 
 def asking(*titles: str) -> Decision:

@@ -1,13 +1,18 @@
-"""The plan's text, `plan.md`: read by hooks and agents, and brought up to the decision log."""
+"""Read and write the files of a plan: `plan.md`, the status in `state.json`, and the folder as extensions see it."""
 
 from __future__ import annotations
 
 import stat
+import time
+from collections.abc import Callable
 from hashlib import sha256
+
+from msgspec.structs import replace
 
 from prloom.core import plan_file
 from prloom.core.plan_file import PlanTodo
 from prloom.model.decision import Decision, PlanText
+from prloom.model.plan import Plan
 from prloom.storage import file_stamp, paths, quarantine
 from prloom.storage.file_stamp import FileStamp
 from prloom.storage.safe_dir import FILE_MODE, SafeDir
@@ -62,13 +67,64 @@ class PlanFile:
         Somebody edited it between the decision and this write: theirs stays, and the hook's is kept beside it.
         """
         text = content.decode("utf-8", "replace")
-        if fingerprint(text) == plan.base:
+        if text_digest(text) == plan.base:
             return plan.text.encode("utf-8", "replace").decode("utf-8")
         if text != plan.text:
             quarantine.copy(self._local, paths.PLAN_TEXT, "hook", [plan.text.encode("utf-8", "replace")])
         return content.decode("utf-8", _EXACTLY)
 
 
-def fingerprint(text: str) -> str:
+def text_digest(text: str) -> str:
     """Return what tells one text of a plan from another."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+Edit = Callable[[Callable[[Plan], Plan]], object]
+"""Changes what `state.json` holds, if that is a change."""
+
+
+class PlanState:
+    """Writes what decisions say of the plan itself; what else stands in `state.json` is left alone."""
+
+    def __init__(self, edit: Edit) -> None:
+        self._edit = edit
+
+    def apply(self, decision: Decision) -> None:
+        """Note that the pull request was closed, merged or reopened."""
+        status = decision.plan_status
+        if status is not None:
+            self._edit(lambda plan: replace(plan, status=status))
+
+
+class PlanFolder:
+    """Implements `prloom.api.Files` over `<worktree>/prloom/.local`."""
+
+    def __init__(self, folder: SafeDir, clock: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        self._clock = clock
+
+    def read_text(self, name: str) -> str | None:
+        """Return the text of a file, or None if there is none; bytes that are not UTF-8 are shown as U+FFFD."""
+        content = self._folder.read_bytes(name)
+        if content is None:
+            return None
+        return content.decode("utf-8", "replace")
+
+    def replace_text(self, name: str, text: str) -> None:
+        """Write a file whole, or leave it as it was; its permissions are kept, for people edit it too."""
+        found = self._folder.stat(name)
+        if found is None:
+            mode = FILE_MODE
+        else:
+            mode = stat.S_IMODE(found.st_mode)
+        self._folder.replace(name, text.encode("utf-8", "replace"), mode=mode)
+
+    def stamp(self, name: str) -> str | None:
+        """Return a text that differs whenever the file has changed; None where that was too lately to tell."""
+        found = self._folder.stat(name)
+        if found is None:
+            return "missing"
+        if not file_stamp.is_settled(max(found.st_mtime, found.st_ctime), self._clock()):
+            return None
+        _device, *stamp = file_stamp.of(found)
+        return "-".join(map(str, stamp))

@@ -1,0 +1,394 @@
+"""What careless changes would make of the functions that keep the order of writes and the gates of trust.
+
+Each weakening replaces one function, which it names, and a test must notice. Nothing of prloom is imported before its
+function is called, because the functions are replaced while prloom is imported.
+"""
+
+# ruff: noqa: PLC0415 - nothing of prloom may be imported before it is weakened
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import wraps
+from inspect import iscoroutinefunction
+from types import ModuleType
+from typing import Any, NamedTuple
+
+Weak = Callable[..., Any]
+"""Called with the real function, and with the arguments of the call."""
+
+
+class Weakening(NamedTuple):
+    """One careless change, and the test that must fail: a file of tests/ and a `-k`, or a part of the crash matrix."""
+
+    guarantee: str
+    target: str
+    weak: Weak
+    test: str = ""
+    select: str = ""
+    matrix: tuple[str, ...] = ()
+
+    @property
+    def module(self) -> str:
+        """The module that has the function."""
+        return self.target.partition(":")[0]
+
+
+class NoSuchNameError(LookupError):
+    """What is to be weakened does not exist: it was renamed or removed."""
+
+
+def weaken(weakening: Weakening, module: ModuleType, called: Callable[[], None]) -> None:
+    """Replace the function in its module; `called` is told of each call."""
+    owner, name, real = find(weakening, module)
+    static = isinstance(owner.__dict__.get(name), staticmethod)
+
+    @wraps(real)
+    def weak(*args: Any, **more: Any) -> Any:
+        called()
+        return weakening.weak(real, *args, **more)
+
+    @wraps(real)
+    async def weak_coroutine(*args: Any, **more: Any) -> Any:
+        called()
+        return await weakening.weak(real, *args, **more)
+
+    made = weak_coroutine if iscoroutinefunction(real) else weak
+    setattr(owner, name, staticmethod(made) if static else made)
+
+
+def find(weakening: Weakening, module: ModuleType) -> tuple[Any, str, Any]:
+    """Return where the function is, its name there, and itself."""
+    owner: Any = module
+    *path, name = weakening.target.partition(":")[2].split(".")
+    try:
+        for each in path:
+            owner = getattr(owner, each)
+        return owner, name, getattr(owner, name)
+    except AttributeError as error:
+        raise NoSuchNameError(
+            f"{weakening.target} does not exist, so {weakening.guarantee!r} cannot be weakened: "
+            "give its new name in tests/weakened/weakenings.py"
+        ) from error
+
+
+def named(guarantee: str) -> Weakening:
+    """Return the weakening of a guarantee."""
+    return next(each for each in WEAKENINGS if each.guarantee == guarantee)
+
+
+# ---- what a careless change makes of a function
+
+
+def nothing(real: Weak, *args: Any, **more: Any) -> None:
+    return None
+
+
+def false(real: Weak, *args: Any, **more: Any) -> bool:
+    return False
+
+
+def empty(real: Weak, *args: Any, **more: Any) -> tuple[Any, ...]:
+    return ()
+
+
+def first_argument(real: Weak, first: Any, *args: Any, **more: Any) -> Any:
+    return first
+
+
+async def nothing_at_all(real: Weak, *args: Any, **more: Any) -> None:
+    return None
+
+
+def cursor_before_events(real: Weak, poller: Any, polled: Any, *args: Any) -> Any:
+    poller._cursor.save({"state": polled.state})
+    return real(poller, polled, *args)
+
+
+def effects_before_decision(real: Weak, event_store: Any, stage: str, by: str, **parts: Any) -> Any:
+    from prloom.model.decision import Decision
+
+    event_store._bring_up(Decision(seq=event_store.state.seq + 1, stage=stage, by=by, **parts))
+    return real(event_store, stage, by, **parts)
+
+
+async def as_if_certain(real: Weak, *args: Any) -> Any:
+    return await real(*(replace(each, uncertain=False) if hasattr(each, "uncertain") else each for each in args))
+
+
+def save_unchanged(real: Weak, event_store: Any) -> None:
+    event_store._saved = None
+    real(event_store)
+
+
+def deadline_from_now(real: Weak, event: Any, *args: Any, **more: Any) -> Any:
+    from msgspec.structs import replace as changed
+
+    return real(changed(event, first_deferred_at=None), *args, **more)
+
+
+def interruption_counts(real: Weak, *args: Any) -> None:
+    given = (replace(each, status="failed") if getattr(each, "status", "") == "interrupted" else each for each in args)
+    real(*given)
+
+
+def for_every_event(real: Weak, breaker: Any, now: Any, event: str) -> bool:
+    return breaker.off_until is not None and now < breaker.off_until
+
+
+def trusts_everybody(real: Weak, *args: Any) -> Any:
+    from prloom.core.trust import Trusted
+
+    return Trusted()
+
+
+def whatever_the_text(real: Weak, request: Any, state: Any) -> Any:
+    return real(replace(request, digests=None), state)
+
+
+def by_id_alone(real: Weak, found: Any, opened: Any) -> bool:
+    return found is not None and found.id == opened.id
+
+
+def came_before(real: Weak, event: Any, command: Any, place: Any) -> bool:
+    return place is not None and event.position < place
+
+
+def anywhere(real: Weak, event: Any) -> Any:
+    from msgspec.structs import replace as changed
+
+    return real(changed(event, body=event.body[max(event.body.find("/prloom"), 0) :]))
+
+
+def quoted_too(real: Weak, body: str) -> Iterator[str]:
+    from prloom.core import outbox
+
+    return (each for line in body.splitlines() for each in outbox.marked(line)[:1])
+
+
+def no_flush_of_files(real: Weak, disk: Any, fd: int) -> None:
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        real(disk, fd)
+
+
+@contextmanager
+def no_lock(real: Weak, *args: Any, **more: Any) -> Iterator[None]:
+    yield
+
+
+WEAKENINGS = (
+    # ---- the order of writes
+    Weakening(
+        "the order of writes swapped: a bridge's cursor before its events",
+        "prloom.engine.polling.poll:BridgeReader._note_forge",
+        cursor_before_events,
+        matrix=("once", "--story", "life", "--protocol", "append a batch", "--fault", "kill"),
+    ),
+    Weakening(
+        "the order of writes swapped: the effects of a decision before the decision",
+        "prloom.engine.bus.event_store:EventStore.commit",
+        effects_before_decision,
+        matrix=("once", "--story", "life", "--protocol", "plugin state", "--fault", "kill", "--each", "6"),
+    ),
+    Weakening(
+        "a flush left out: of the lines that were appended to a journal",
+        "prloom.storage.disk:Disk.fdatasync",
+        nothing,
+        matrix=("power", "--story", "life", "--protocol", "cursor", "--fault", "cut 0"),
+    ),
+    Weakening(
+        "a flush left out: of a new file before it takes the place of the old one",
+        "prloom.storage.disk:Disk.fsync",
+        no_flush_of_files,
+        matrix=("power", "--story", "life", "--protocol", "plan and status", "--fault", "cut 1", "--each", "12"),
+    ),
+    Weakening(
+        "a flush left out: of the name that a new journal has in its folder",
+        "prloom.storage.safe_dir:SafeDir.sync",
+        nothing,
+        matrix=("power", "--story", "life", "--protocol", "decision", "--fault", "cut 0", "--each", "6"),
+    ),
+    Weakening(
+        "the look-up of markers off: what may have been posted is posted again",
+        "prloom.engine.plan.delivery:_send",
+        as_if_certain,
+        matrix=("once", "--story", "life", "--protocol", "receipt", "--fault", "kill"),
+    ),
+    Weakening(
+        "the repair of torn lines turned off",
+        "prloom.storage.torn_tail:heal",
+        nothing,
+        matrix=("once", "--story", "life", "--protocol", "decision", "--fault", "torn", "--each", "6"),
+    ),
+    Weakening(
+        "the lock of a folder off: two writers at once",
+        "prloom.storage.locks:held",
+        no_lock,
+        matrix=("once", "--protocol", "locks"),
+    ),
+    Weakening(
+        "the lock of a repository off: two dispatchers at once",
+        "prloom.storage.lock_owner:DispatcherLock.acquire",
+        nothing,
+        matrix=("once", "--protocol", "locks"),
+    ),
+    # ---- P1 to P5
+    Weakening(
+        "P1: an event store that failed writes nothing past what it does not know",
+        "prloom.engine.bus.event_store:EventStore.close",
+        nothing,
+        "engine/bus/test_event_store.py",
+        "after_an_error",
+    ),
+    Weakening(
+        "P1: an id is known however long ago it came in",
+        "prloom.engine.bus.seen_ids:SeenIds.__contains__",
+        false,
+        "engine/plan/test_admission.py",
+        "beyond_memory",
+    ),
+    Weakening(
+        "P1: a run of an earlier dispatcher is found again",
+        "prloom.engine.plan.reconcile:_recover_runs",
+        false,
+        "engine/test_dispatcher.py",
+        "earlier_dispatcher_began",
+    ),
+    Weakening(
+        "P2: a hook whose state another writer changed meanwhile runs again",
+        "prloom.engine.plan.hooks:_overtaken",
+        false,
+        "engine/plan/test_hooks.py",
+        "overtaken",
+    ),
+    Weakening(
+        "P3: the receipt is written before the decision",
+        "prloom.core.outbox:receipted",
+        first_argument,
+        "engine/plan/test_delivery.py",
+        "has_a_receipt",
+    ),
+    Weakening(
+        "P3: where a comment may be on GitHub already, the bridge looks for its marker",
+        "bridges.github.posting:Posting._earlier",
+        nothing_at_all,
+        matrix=("once", "--story", "github", "--fault", "kill"),
+    ),
+    Weakening(
+        "P4: one event that a plugin always fails on does not switch it off for others",
+        "prloom.core.breaker:off",
+        for_every_event,
+        "engine/plan/test_hooks.py",
+        "never_switches_the_plugin_off",
+    ),
+    Weakening(
+        "P5: the deadline counts from the first deferral, whoever put the event off",
+        "prloom.core.deferral:defer",
+        deadline_from_now,
+        "engine/test_promises.py",
+        "take_turns",
+    ),
+    Weakening(
+        "P5: a run that prloom's own end cut short counts as no attempt",
+        "prloom.engine.plan.triage_results:TriageRun.settle",
+        interruption_counts,
+        "engine/plan/test_agents.py",
+        "own_end_cut_short",
+    ),
+    # ---- P6 to P10
+    Weakening(
+        "P6: prloom knows its own posts by their marker where the receipt was lost",
+        "prloom.core.admission:posted_action",
+        nothing,
+        "engine/test_promises.py",
+        "its_own_posts",
+    ),
+    Weakening(
+        "P6: a marker counts where prloom puts it, and not where it is quoted",
+        "prloom.core.admission:_marker_lines",
+        quoted_too,
+        "hostile/test_people.py",
+        "spoofed_marker and quoted",
+    ),
+    Weakening(
+        "P7: a stranger's text is held before any hook sees it",
+        "prloom.core.trust:judge",
+        trusts_everybody,
+        "engine/test_promises.py",
+        "p7_a_strangers_text",
+    ),
+    Weakening(
+        "P7: a permission that does not exist is none",
+        "prloom.core.trust:rank",
+        trusts_everybody,
+        "hostile/test_people.py",
+        "does_not_exist",
+    ),
+    Weakening(
+        "P7: an approval is for the text that was seen",
+        "prloom.core.requests:changes",
+        whatever_the_text,
+        "engine/operator/test_control.py",
+        "void_for_another_text",
+    ),
+    Weakening(
+        "P7: what was edited after the approval was written is not approved",
+        "prloom.core.commands:_was_readable_before",
+        came_before,
+        "hostile/test_people.py",
+        "between_reading_and_approving",
+    ),
+    Weakening(
+        "P7: what is shown is the text that came in, to the letter",
+        "prloom.engine.bus.entries:_is",
+        by_id_alone,
+        "engine/plan/test_admission.py",
+        "changed_in_the_journal",
+    ),
+    Weakening(
+        "P7: a command is the first word, and nothing that is quoted",
+        "prloom.core.commands:parse",
+        anywhere,
+        "hostile/test_people.py",
+        "only_looks_like_a_command",
+    ),
+    Weakening(
+        "P7: what stands around a text from outside does not occur in it",
+        "prloom.core.prompt:_unbroken",
+        first_argument,
+        "core/test_prompt.py",
+        "token_that_stands_in_a_text",
+    ),
+    Weakening(
+        "P8: in a worktree too, the configuration is that of the operator's checkout",
+        "prloom.workspace.root:_of_repository",
+        first_argument,
+        "cli/test_options.py",
+        "in_a_plans_worktree",
+    ),
+    Weakening(
+        "P8: what a branch commits does not pass for prloom's own files",
+        "prloom.engine.bus.worktree_guard:WorktreeGuard.problem",
+        nothing,
+        "engine/bus/test_worktree_guard.py",
+        "is_seen_when_it_comes",
+    ),
+    Weakening(
+        "P10: what has not changed is not saved",
+        "prloom.engine.bus.event_store:EventStore.save",
+        save_unchanged,
+        "engine/test_promises.py",
+        "p10 and writes",
+    ),
+    Weakening(
+        "P14: an action that contains a secret is withheld",
+        "prloom.core.secret_scan:in_action",
+        empty,
+        "engine/plan/test_withheld.py",
+        "is_not_sent",
+    ),
+)
