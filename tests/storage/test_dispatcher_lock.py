@@ -218,8 +218,9 @@ def test_seeing_who_has_the_repository_imports_nothing_heavy(folder: SafeDir) ->
     code = (
         "import sys; from prloom.storage.safe_dir import SafeDir;"
         "from prloom.storage import document, envelope, journal, dispatcher_files;"
-        "dispatcher_files.owner(SafeDir.open(sys.argv[1])); print([m for m in ('filelock', 'asyncio', 'pydantic', 'logging',"
-        " 'pathlib', 'secrets', 'subprocess', 'json') if m in sys.modules])"
+        "dispatcher_files.owner(SafeDir.open(sys.argv[1]));"
+        "print([m for m in ('filelock', 'asyncio', 'pydantic', 'logging', 'pathlib',"
+        " 'secrets', 'subprocess', 'json') if m in sys.modules])"
     )
 
     seen = subprocess.run(
