@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
-from logging import Logger
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # for `logging` takes longer to import than what a state command needs
+    from logging import Logger
 
 
 class PrloomError(Exception):

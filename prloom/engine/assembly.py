@@ -26,7 +26,7 @@ from prloom.extensions.host.inline import InlineHost
 from prloom.extensions.host.interface import PluginHost
 from prloom.extensions.host.process import ProcessHost
 from prloom.model.record import Json
-from prloom.storage import fd_limit
+from prloom.storage import disk
 from prloom.storage.disk import SHARED
 from prloom.workspace import repository
 
@@ -45,7 +45,7 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
     """
     general = rules(config)
     loaded = load_bridges(root, config)
-    fd_limit.allow_many()
+    disk.allow_many_files()
     board = PlanRegistry(plans.locate(root, config.worktrees_dir), general, clock, disk=SHARED)
     return Dispatcher(
         board,

@@ -22,9 +22,9 @@ from prloom.engine.publisher import Publisher, Status
 from prloom.errors import ConfigError, FolderRemovedError, PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
-from prloom.storage import fd_limit, paths, quarantine
+from prloom.storage import disk, paths, repair
 from prloom.storage.disk import REAL, Disk
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
@@ -72,7 +72,7 @@ class PlanRegistry:
         self._lock = DispatcherLock(self.local)
         self._lock.acquire()
         try:
-            quarantine.tidy(self.local, (paths.PLUGIN_STATE_GLOBAL,), (paths.ADOPTED,))
+            repair.tidy(self.local, (paths.PLUGIN_STATE_GLOBAL,), (paths.ADOPTED,))
             everywhere = partial(plugin_stores.global_writes, repository, self._guard)
             self._shared = PluginStores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
             plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
@@ -223,7 +223,7 @@ class PlanRegistry:
         local = SafeDir.open(worktree, *paths.LOCAL, disk=self._disk)
         if local is None:
             raise PrloomError(f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt its branch or pull request again")
-        if fd_limit.scarce(local.fd):  # those that are open keep what they need to be worked on
+        if disk.is_scarce(local.fd):  # those that are open keep what they need to be worked on
             raise PrloomError("there are too many plans for the limit of open files; raise it (`ulimit -n`)")
         plan = plans.load(local)
         if plan.id != plan_id:

@@ -11,8 +11,8 @@ from prloom import errors
 from prloom.errors import FolderRemovedError, PrloomError, StorageError
 from prloom.model import record
 from prloom.storage import paths
+from prloom.storage.dispatcher_files import HealthFile
 from prloom.storage.document import Document
-from prloom.storage.health_file import HealthFile
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger("prloom.engine.dispatcher")

@@ -1,7 +1,11 @@
-"""Be the one door through which every change to a file goes, so that a test can end the world before any of them."""
+"""Be the one door through which every change to a file goes, so that tests can make any of them fail."""
+
+from __future__ import annotations
 
 import errno
 import os
+import resource
+from contextlib import suppress
 
 # macOS has no fdatasync; its fsync does the same and a little more.
 _flush_content = getattr(os, "fdatasync", os.fsync)
@@ -74,3 +78,27 @@ def write_all(disk: Disk, fd: int, block: bytes) -> None:
         if count == 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         rest = rest[count:]
+
+
+MANY = 16_384
+"""Open files that a dispatcher asks the system for, as far as it may: a plan has a handful of folders open."""
+_RESERVE = 64
+"""Descriptors that are left for the work on the plans that are open: journals, hooks, agents, connections."""
+
+
+def allow_many_files() -> None:
+    """Raise this process's own limit, as far as it may without asking anybody."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        wanted = MANY
+    else:
+        wanted = min(hard, MANY)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def is_scarce(fd: int) -> bool:
+    """Whether a descriptor that was just given out says that few are left: the system gives out the lowest number."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return soft != resource.RLIM_INFINITY and fd >= soft - min(_RESERVE, soft // 2)

@@ -6,7 +6,7 @@ from binascii import crc32
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prloom.errors import StorageError
-from prloom.storage import json_codec, locks, quarantine
+from prloom.storage import json_codec, locks, repair
 from prloom.storage.envelope import SCHEMA_VERSION
 from prloom.storage.safe_dir import READ_LIMIT
 
@@ -112,7 +112,7 @@ class Document:
         found = self.peek()
         if found.reason is None:
             return found
-        aside = quarantine.move(self.folder, self.name, LABEL)
+        aside = repair.quarantine(self.folder, self.name, LABEL)
         return found._replace(aside=self.folder.where(aside))
 
     def _encode(self, value: Mapping[str, Any]) -> bytes:

@@ -7,7 +7,7 @@ import re
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from prloom.errors import StorageError
-from prloom.storage import document, envelope, lines, torn_tail
+from prloom.storage import document, envelope, lines, repair
 from prloom.storage.document import Document
 from prloom.storage.json_codec import Unreadable
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     Check = Callable[[bytes], str | None]
 
 FINDINGS = 50  # a file; the rest is counted in one last finding
-_ASIDE = re.compile(rf"\.({document.LABEL}|{torn_tail.LABEL})-\d{{8}}T\d{{6}}Z(-\d+)?\Z")
+_ASIDE = re.compile(rf"\.({document.LABEL}|{repair.TORN})-\d{{8}}T\d{{6}}Z(-\d+)?\Z")
 
 _SET_ASIDE = {
     document.LABEL: "a state file that could not be read was set aside here",
-    torn_tail.LABEL: "the unfinished last line of a process that was killed was set aside here",
+    repair.TORN: "the unfinished last line of a process that was killed was set aside here",
 }
 UNFINISHED = "the last line is unfinished"
 """The reason of a finding that mends itself."""

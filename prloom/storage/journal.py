@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prloom.errors import StorageError
 from prloom.model.position import Position
 from prloom.storage import disk as disks
-from prloom.storage import lines, locks, os_errors, torn_tail
+from prloom.storage import lines, locks, os_errors, repair
 from prloom.storage.reader import JournalReader
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Journal(JournalReader):
         """Append lines that are one block already, each with its newline, as envelope.encode_lines makes them."""
         _check(block)
         with self._writing() as fd:
-            torn_tail.heal(self.folder, self.name, fd)
+            repair.heal(self.folder, self.name, fd)
             found = os.fstat(fd)
             number = self._segments.number(found)
             return Position(number, self._write(fd, block, found.st_size) if block else found.st_size)
@@ -53,7 +53,7 @@ class Journal(JournalReader):
         if not self.folder.exists(self.name):
             return None
         with self._writing() as fd:
-            return torn_tail.heal(self.folder, self.name, fd)
+            return repair.heal(self.folder, self.name, fd)
 
     def rotate(self, first: Sequence[bytes] = ()) -> Position:
         """Close the live segment and begin a new one with the lines given; return where those stand.
@@ -62,7 +62,7 @@ class Journal(JournalReader):
         """
         block = _block(first)
         with self._writing() as fd:
-            torn_tail.heal(self.folder, self.name, fd)
+            repair.heal(self.folder, self.name, fd)
             self.folder.disk.fdatasync(fd)
             number = self._segments.number(os.fstat(fd))
             archive = self._segments.archive(number)

@@ -1,13 +1,16 @@
-"""The one place that knows where prloom's files are."""
+"""The one place that knows where prloom's files are, and which of them are private to their owner."""
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prloom.core import naming
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 LOCAL = ("prloom", ".local")
 """The folder of all that prloom writes, below a checkout, by its components."""
@@ -109,3 +112,46 @@ def bridge_deliveries(bridge: str) -> str:
 def bridge_limits(bridge: str) -> str:
     """Return the name of the file of what is known of the limits of a bridge's server."""
     return f"bridge.{bridge}.limits.json"
+
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+_OTHERS = 0o077
+_WORKTREES = "worktrees"
+_EDITED = frozenset({PLAN_TEXT, REVIEW})  # by people too; they keep the mode that they are given
+
+
+def make_folder_private(fd: int, path: str) -> int:
+    """Take the rights of others off an open folder if it is prloom's own, and return the descriptor."""
+    if is_private_folder(path) and os.fstat(fd).st_mode & _OTHERS:
+        with suppress(OSError):  # it is another user's
+            os.fchmod(fd, FOLDER_MODE)
+    return fd
+
+
+def make_file_private(fd: int, mode: int, folder: str, name: str) -> None:
+    """Take the rights of others off an open file of that mode if it is prloom's own."""
+    if mode & _OTHERS and name not in _EDITED and has_private_files(folder):
+        with suppress(OSError):  # likewise
+            os.fchmod(fd, FILE_MODE)
+
+
+def is_private_folder(path: str) -> bool:
+    """Whether a folder is prloom's own: all in a local folder, but of the worktrees in it no more than their roots."""
+    below = _below_local(path)
+    return below is not None and (below[:1] != [_WORKTREES] or len(below) <= len([_WORKTREES, "<plan>"]))
+
+
+def has_private_files(path: str) -> bool:
+    """Whether the files in a folder are prloom's own."""
+    below = _below_local(path)
+    return below is not None and below[:1] != [_WORKTREES]
+
+
+def _below_local(path: str) -> list[str] | None:
+    """Return the components below the innermost local folder of a path; None if the path is in none."""
+    local = "/".join(("", *LOCAL, ""))
+    _, found, below = f"{path}/".rpartition(local)
+    if found:
+        return [part for part in below.split("/") if part]
+    return None

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Self
 
 from prloom.errors import StorageError, UnsafePathError
 from prloom.storage import disk as disks
-from prloom.storage import modes, os_errors
+from prloom.storage import os_errors, paths
 from prloom.storage.disk import REAL, Disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FILE_MODE = modes.FILE
+FILE_MODE = paths.FILE_MODE
 READ_LIMIT = 64 * 1024 * 1024
 TEMPORARY = ".tmp"
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -104,7 +104,7 @@ class SafeDir:
             raise
         except OSError as error:
             raise os_errors.failed("open the folder", path, error) from error
-        return cls(modes.close_folder(fd, path), path, disk)
+        return cls(paths.make_folder_private(fd, path), path, disk)
 
     def _descend(self, parts: tuple[str, ...], *, make: bool) -> Self | None:
         cls = type(self)
@@ -119,7 +119,7 @@ class SafeDir:
                 here.close()
             if fd is None:
                 return None
-            here = cls(modes.close_folder(fd, path), path, self.disk)
+            here = cls(paths.make_folder_private(fd, path), path, self.disk)
         return here
 
     def _step(self, part: str, *, make: bool) -> int | None:
@@ -130,7 +130,7 @@ class SafeDir:
             return None
         with os_errors.telling("make the folder", self, part):
             with suppress(FileExistsError):
-                self.disk.mkdir(part, self.fd, modes.FOLDER)
+                self.disk.mkdir(part, self.fd, paths.FOLDER_MODE)
             self.disk.fsync(self.fd)
             return os.open(part, _OPEN_FOLDER, dir_fd=self.fd)
 
@@ -293,4 +293,4 @@ class SafeDir:
         mode = os.fstat(fd).st_mode
         if not stat.S_ISREG(mode):
             raise os_errors.unsafe(self, name)
-        modes.close_file(fd, mode, self.path, name)
+        paths.make_file_private(fd, mode, self.path, name)

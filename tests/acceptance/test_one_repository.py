@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from prloom.cli import main
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 

@@ -8,7 +8,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, Refused, Target
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 EVE = Author("eve", "none")

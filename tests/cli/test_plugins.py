@@ -12,7 +12,7 @@ from stage import Stage
 
 from prloom.api import PluginContext
 from prloom.cli import plugins
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 EVIL = "\x1b[2J\u202e"

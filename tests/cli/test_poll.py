@@ -6,7 +6,7 @@ from typing import Any
 
 from stage import Stage
 
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 Prloom = Callable[..., Any]

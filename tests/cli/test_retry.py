@@ -7,7 +7,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 Prloom = Callable[..., Any]

@@ -22,7 +22,7 @@ from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.cli import config_check
 from prloom.cli.options import Options
 from prloom.model import record
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red][bold]\nDispatcher running"

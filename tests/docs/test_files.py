@@ -20,7 +20,7 @@ from prloom.model.kinds import DONE, OPEN
 from prloom.model.plan import Plan
 from prloom.model.record import Record
 from prloom.model.state import DeliveryState, DispatchState, Receipt
-from prloom.storage import document, lines, lock_owner, paths, quarantine, torn_tail
+from prloom.storage import dispatcher_files, document, lines, paths, repair
 from prloom.transport.limits_store import Allowance, StoredLimits
 
 PAGE = "docs/files.md"
@@ -48,10 +48,10 @@ def test_the_names_that_are_made_of_others_are_in_the_page(named: Callable[[str]
     assert paths.bridge_limits("<bridge>") in text
     assert paths.plugin_file("<plugin>") in text
     assert paths.plugin_file("image/openai") in text
-    assert lock_owner.OWNER in text
+    assert dispatcher_files.OWNER in text
     assert f"<name>.{document.LABEL}-<UTC time>" in text
-    assert f"<name>.{torn_tail.LABEL}-<UTC time>" in text
-    assert callable(quarantine.move)
+    assert f"<name>.{repair.TORN}-<UTC time>" in text
+    assert callable(repair.quarantine)
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)

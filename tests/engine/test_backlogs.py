@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from faulty_disks import NotingDisk
 from stage import ListBridge, Stage, said
 
 from prloom.api import Action, BridgeContext, Delivered, Event, HookContext, PluginContext, Refused, TriageContext
@@ -16,7 +17,6 @@ from prloom.core.requests import OperatorRequest
 from prloom.engine.operator import control
 from prloom.engine.plan import admission, delivery, reconcile, scheduler
 from prloom.model.event import Author
-from prloom.storage.faulty import NotingDisk
 
 MANY = 1500
 

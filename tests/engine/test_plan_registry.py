@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty_disks import FullDisk, NotingDisk
 from stage import Stage, said
 
 from prloom.api import Author
 from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import AlreadyRunningError, PrloomError, StorageError
-from prloom.storage.faulty import FullDisk, NotingDisk
 from prloom.storage.safe_dir import TEMPORARY
 
 

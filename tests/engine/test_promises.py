@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty_disks import WatchedDisk
 from stage import ListBridge, Stage, said, until
 
 from prloom.api import Author, PluginContext, Refused, TriageContext, marker
 from prloom.engine.dispatcher import Dispatcher
 from prloom.errors import AlreadyRunningError
-from prloom.storage.faulty import WatchedDisk
 
 
 def by(login: str, trust: str | None = None, **fields: Any) -> Author:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
+from faulty_disks import WatchedDisk, kill
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -22,7 +23,6 @@ from prloom.api import PluginContext, TriageContext, marked
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import doctor, events, status
 from prloom.model.kinds import DONE
-from prloom.storage.faulty import WatchedDisk, kill
 from prloom.storage.safe_dir import SafeDir
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -20,7 +20,7 @@ from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.views import doctor
 from prloom.errors import AlreadyRunningError, PrloomError
 from prloom.storage import locks
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 

@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from faulty_disks import WatchedDisk
 from real_command import Repository
 from stage import Clock, Stage, said
 from stage import until as until_true
@@ -31,7 +32,6 @@ from prloom.engine.views.status_schema import StatusDocument
 from prloom.model import record
 from prloom.storage import envelope
 from prloom.storage.disk import Disk
-from prloom.storage.faulty import WatchedDisk
 
 MANY = 1_000_000 if os.environ.get("PRLOOM_ALL_MEMORY", "0") not in {"", "0"} else 5_000
 MEMORY = 256 * 1024 * 1024
@@ -297,8 +297,8 @@ def told_of_plans(stage: Stage) -> str:
 
 def test_the_real_command_takes_as_many_open_files_as_it_may(tmp_path: Path):
     script = (
-        "import resource\nfrom prloom.storage import files\n"
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096))\nfiles.allow_many()\n"
+        "import resource\nfrom prloom.storage import disk\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096))\ndisk.allow_many_files()\n"
         "print(resource.getrlimit(resource.RLIMIT_NOFILE))"
     )
 

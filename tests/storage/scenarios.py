@@ -15,11 +15,13 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import faulty_disks as faulty
+from faulty_disks import Crash, CrashingDisk, NotingDisk
+
 from prloom.model.position import START
-from prloom.storage import faulty, quarantine
+from prloom.storage import repair
 from prloom.storage.disk import Disk
 from prloom.storage.document import Document
-from prloom.storage.faulty import Crash, CrashingDisk, NotingDisk
 from prloom.storage.journal import Journal
 from prloom.storage.safe_dir import SafeDir
 
@@ -123,7 +125,7 @@ def check_corrupt(folder: SafeDir) -> None:
 
 def check_swept(folder: SafeDir) -> None:
     """Temporary files of crashes can be told and removed."""
-    quarantine.sweep(folder, older_than=-1)
+    repair.sweep(folder, older_than=-1)
     assert not [name for name in folder.names() if name.endswith(".tmp")]
 
 

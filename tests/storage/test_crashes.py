@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from types import ModuleType
 
+KIT = Path(__file__).parents[1] / "kit"
 WRITES = (
     "append",
     "append to a torn tail",
@@ -36,7 +38,11 @@ def test_every_write_is_among_those_that_are_crashed(scenarios: ModuleType) -> N
 
 def test_a_writer_that_is_killed_for_real_at_any_step_loses_nothing() -> None:
     killed = subprocess.run(
-        [sys.executable, Path(__file__).with_name("scenarios.py")], capture_output=True, text=True, check=False
+        [sys.executable, Path(__file__).with_name("scenarios.py")],
+        env={**os.environ, "PYTHONPATH": str(KIT)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert killed.returncode == 0, killed.stderr

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from faulty_disks import FullDisk
 
 from prloom.errors import StorageError, UnsafePathError
 from prloom.storage import json_codec
 from prloom.storage.document import CHECK, Document, LoadedDocument
-from prloom.storage.faulty import FullDisk
 from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:

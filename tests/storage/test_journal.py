@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from faulty_disks import DribblingDisk, FailingDisk, FullDisk, NotingDisk
 
 from prloom.errors import StorageError, UnsafePathError
 from prloom.model.position import START, Cursor, Position
 from prloom.storage import lines as cutting
-from prloom.storage.faulty import DribblingDisk, FailingDisk, FullDisk, NotingDisk
 from prloom.storage.journal import Journal
 from prloom.storage.reader import JournalEntry, JournalReader
 from prloom.storage.safe_dir import SafeDir

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from faulty_disks import DribblingDisk, FailingDisk, FullDisk, NotingDisk
 
 from prloom.errors import StorageError, UnsafePathError
-from prloom.storage import quarantine
+from prloom.storage import repair
 from prloom.storage.disk import REAL
-from prloom.storage.faulty import DribblingDisk, FailingDisk, FullDisk, NotingDisk
 from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def test_a_name_is_a_single_plain_component(folder: SafeDir, name: str) -> None:
         lambda: folder.rename("a", name),
         lambda: folder.rename(name, "a"),
         lambda: folder.link("a", name),
-        lambda: quarantine.move(folder, name, "corrupt"),
+        lambda: repair.quarantine(folder, name, "corrupt"),
     ]
     for use in uses:
         with pytest.raises(UnsafePathError, match="must be a single plain name"):
@@ -257,8 +257,8 @@ def test_what_is_set_aside_never_replaces_what_was_set_aside_before(folder: Safe
     names = []
     for content in (b"1", b"2", b"3"):
         folder.replace("state.json", content)
-        names.append(quarantine.move(folder, "state.json", "corrupt"))
-        names.append(quarantine.copy(folder, "log", "torn", [content]))
+        names.append(repair.quarantine(folder, "state.json", "corrupt"))
+        names.append(repair.quarantine_copy(folder, "log", "torn", [content]))
 
     assert len(set(names)) == 6
     assert [folder.read_bytes(name) for name in names] == [b"1", b"1", b"2", b"2", b"3", b"3"]
@@ -272,8 +272,8 @@ def test_only_old_temporary_files_are_swept(folder: SafeDir) -> None:
     (Path(folder.path) / ".link.tmp").symlink_to("notes.tmp")
     now = time.time()
 
-    assert quarantine.sweep(folder, now) == ()
-    assert quarantine.sweep(folder, now + 3601) == (leftover,)
+    assert repair.sweep(folder, now) == ()
+    assert repair.sweep(folder, now + 3601) == (leftover,)
     assert folder.names() == (".hidden", ".link.tmp", "notes.tmp")
 
 

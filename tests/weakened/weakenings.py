@@ -220,7 +220,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "the repair of torn lines turned off",
-        "prloom.storage.torn_tail:heal",
+        "prloom.storage.repair:heal",
         nothing,
         matrix=("once", "--story", "life", "--protocol", "decision", "--fault", "torn", "--each", "6"),
     ),
@@ -232,7 +232,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "the lock of a repository off: two dispatchers at once",
-        "prloom.storage.lock_owner:DispatcherLock.acquire",
+        "prloom.storage.dispatcher_files:DispatcherLock.acquire",
         nothing,
         matrix=("once", "--protocol", "locks"),
     ),

@@ -18,7 +18,7 @@ from prloom.errors import PrloomError, StorageError, UnsafePathError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model.plan import Adopted, Plan
 from prloom.model.record import iso, moment
-from prloom.storage import paths, quarantine
+from prloom.storage import paths, repair
 from prloom.storage.document import LABEL
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
@@ -124,7 +124,7 @@ def _keep_from_git_clean(repo: Repository, path: Path, local: SafeDir) -> None:
     with local.make_sub(paths.CLEAN_GUARD) as inner:
         for name in ("objects", "refs"):
             inner.make_sub(name).close()
-        quarantine.tidy(inner)
+        repair.tidy(inner)
         _write(inner, "HEAD", "ref: refs/heads/nothing\n")
         if repository.is_visible(repo, path, paths.LOCAL):
             inner.remove("HEAD")
@@ -181,7 +181,7 @@ def _present(where: RepositoryPaths, plan_id: str) -> Plan | None:
     except UnsafePathError:
         raise
     except StorageError:
-        quarantine.move(local, paths.PLAN_STATE, LABEL)
+        repair.quarantine(local, paths.PLAN_STATE, LABEL)
         return None
 
 

@@ -19,7 +19,7 @@ from prloom.errors import AlreadyRunningError, PrloomError, StorageError
 from prloom.model.plan import Adopted, Plan
 from prloom.model.state import OpenEvent
 from prloom.storage import paths
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import worktree

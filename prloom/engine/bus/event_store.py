@@ -22,7 +22,7 @@ from prloom.model.action import Action
 from prloom.model.decision import Decision, DecisionParts
 from prloom.model.position import Cursor, Position
 from prloom.model.state import DispatchState
-from prloom.storage import envelope, lines, paths, quarantine
+from prloom.storage import envelope, lines, paths, repair
 from prloom.storage.document import LABEL, Document
 from prloom.storage.journal import Journal
 from prloom.storage.safe_dir import SafeDir
@@ -173,7 +173,7 @@ class EventStore:
         try:
             return record.from_wire(DispatchState, loaded.value)
         except msgspec.ValidationError:
-            quarantine.move(self._document.folder, paths.DISPATCHER, LABEL)
+            repair.quarantine(self._document.folder, paths.DISPATCHER, LABEL)
             return None
 
     def _catch_up(self) -> None:

@@ -13,7 +13,7 @@ from prloom.core import plan_file
 from prloom.core.plan_file import PlanTodo
 from prloom.model.decision import Decision, PlanText
 from prloom.model.plan import Plan
-from prloom.storage import file_stamp, paths, quarantine
+from prloom.storage import file_stamp, paths, repair
 from prloom.storage.file_stamp import FileStamp
 from prloom.storage.safe_dir import FILE_MODE, SafeDir
 
@@ -70,7 +70,7 @@ class PlanFile:
         if text_digest(text) == plan.base:
             return plan.text.encode("utf-8", "replace").decode("utf-8")
         if text != plan.text:
-            quarantine.copy(self._local, paths.PLAN_TEXT, "hook", [plan.text.encode("utf-8", "replace")])
+            repair.quarantine_copy(self._local, paths.PLAN_TEXT, "hook", [plan.text.encode("utf-8", "replace")])
         return content.decode("utf-8", _EXACTLY)
 
 

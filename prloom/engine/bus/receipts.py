@@ -10,7 +10,7 @@ import msgspec
 
 from prloom.model import record
 from prloom.model.state import Attempt, DeliveryState, QueuedAction, Receipt
-from prloom.storage import paths, quarantine
+from prloom.storage import paths, repair
 from prloom.storage.document import LABEL, Document
 from prloom.storage.safe_dir import SafeDir
 
@@ -38,7 +38,7 @@ def load(local: SafeDir, bridge: str, now: datetime) -> DeliveryState:
         if found.value is not None:
             return record.from_wire(DeliveryState, found.value)
     except msgspec.ValidationError:
-        quarantine.move(file.folder, file.name, LABEL)
+        repair.quarantine(file.folder, file.name, LABEL)
     else:
         if found.reason is None:
             return DeliveryState()

@@ -21,7 +21,7 @@ from prloom.engine.views import snapshot
 from prloom.engine.views.snapshot import REPOSITORY, Snapshot
 from prloom.errors import AlreadyRunningError, PrloomError
 from prloom.storage import paths
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 

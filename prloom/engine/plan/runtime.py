@@ -33,7 +33,7 @@ from prloom.model.event import Target
 from prloom.model.plan import Plan
 from prloom.model.position import Cursor
 from prloom.model.state import DispatchState
-from prloom.storage import paths, quarantine
+from prloom.storage import paths, repair
 from prloom.storage.file_stamp import FileStamp
 from prloom.storage.safe_dir import SafeDir
 
@@ -184,7 +184,7 @@ class PlanRuntime:
         self.unreported_error: str | None = None
         self._rotate_at = rotate_at
         self._must_reopen = False
-        quarantine.tidy(folders.local, (paths.BUS,), (paths.BUS, paths.BUS_STATE), (paths.PLUGIN_STATE,))
+        repair.tidy(folders.local, (paths.BUS,), (paths.BUS, paths.BUS_STATE), (paths.PLUGIN_STATE,))
         self._open()
 
     def _open(self) -> None:

@@ -20,7 +20,7 @@ from prloom.model.decision import Decision
 from prloom.model.event import Event
 from prloom.model.record import Record
 from prloom.model.state import IssuedPost, IssuedTodo
-from prloom.storage import envelope, fsck, lock_owner, paths
+from prloom.storage import dispatcher_files, envelope, fsck, paths
 from prloom.storage.json_codec import Unreadable
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import TEMPORARY, SafeDir
@@ -193,7 +193,7 @@ def _lock(local: SafeDir, now: datetime) -> Iterator[Finding]:
     where = local.where(paths.LOCK)
     try:
         local.stat(paths.LOCK)
-        found = lock_owner.owner(local)
+        found = dispatcher_files.owner(local)
     except StorageError as error:
         yield _unsafe(error, where)
         return

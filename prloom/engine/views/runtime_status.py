@@ -14,7 +14,7 @@ from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
 from prloom.model.record import Json, Record
-from prloom.storage import health_file, lock_owner, paths
+from prloom.storage import dispatcher_files, paths
 from prloom.storage.document import Document
 from prloom.storage.safe_dir import SafeDir
 
@@ -24,7 +24,7 @@ R = TypeVar("R", bound=Record)
 def dispatcher(local: SafeDir) -> DispatcherStatus:
     """Return what is known of the dispatcher without asking it."""
     try:
-        found = lock_owner.owner(local)
+        found = dispatcher_files.owner(local)
     except StorageError:  # something else stands in the file's place: `prloom doctor` tells what
         return DispatcherStatus()
     if found is None:
@@ -43,10 +43,10 @@ def dispatcher(local: SafeDir) -> DispatcherStatus:
 def _trouble(local: SafeDir) -> str | UnsetType:
     """Return what the dispatcher says it is kept from its work by; where it cannot even say, the file system does."""
     try:
-        told = health_file.read(local)
+        told = dispatcher_files.read_health(local)
     except StorageError:  # likewise
         told = None
-    return told or health_file.of_file_system(local) or UNSET
+    return told or dispatcher_files.file_system_error(local) or UNSET
 
 
 def of(local: SafeDir, name: str, key: str, shape: type[R]) -> tuple[R, ...]:

@@ -13,7 +13,7 @@ from stage import Stage, said, until
 from prloom.engine.adoption import forget
 from prloom.engine.views import status
 from prloom.errors import PrloomError, WorkspaceError
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import repository
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty_disks import Crash, CrashingDisk, FailingDisk, NotingDisk
 from stage import NOON, said
 
 from prloom.api import Action, Comment, Target
@@ -20,7 +21,6 @@ from prloom.engine.bus.event_store import Effect, EventStore, TooLongError
 from prloom.errors import StorageError
 from prloom.model.decision import Change, Decision, DeliveryChange
 from prloom.storage.disk import REAL, Disk
-from prloom.storage.faulty import Crash, CrashingDisk, FailingDisk, NotingDisk
 from prloom.storage.safe_dir import SafeDir
 
 MANY = 40

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from faulty_disks import FailingDisk
 from stage import Stage, said
 
 from prloom.api import PluginContext, TriageContext
@@ -14,7 +15,6 @@ from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.errors import StorageError
 from prloom.model.decision import Decision, Scope, StateWrite
 from prloom.storage.document import CHECK
-from prloom.storage.faulty import FailingDisk
 from prloom.storage.safe_dir import SafeDir
 
 

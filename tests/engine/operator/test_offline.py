@@ -13,8 +13,8 @@ from prloom.engine.bus.event_store import EventStore
 from prloom.engine.operator import control, offline
 from prloom.model import record
 from prloom.model.decision import Change, Deferral
-from prloom.storage import lock_owner
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage import dispatcher_files
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 
@@ -99,11 +99,11 @@ async def test_a_request_about_an_event_that_has_yet_to_be_taken_in_is_left_to_t
 async def test_nobody_passes_for_a_dispatcher(stage: Stage) -> None:
     await a_deferred_event(stage)
     with SafeDir.make(stage.root, "prloom", ".local") as local:
-        before = lock_owner.owner(local)
+        before = dispatcher_files.owner(local)
 
         ask(stage, "retry", "e")
 
-        assert lock_owner.owner(local) == before
+        assert dispatcher_files.owner(local) == before
 
 
 async def test_requests_that_were_left_before_are_carried_out_too_and_in_their_order(stage: Stage) -> None:

@@ -9,13 +9,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from faulty_disks import WatchedDisk
 from stage import Stage, said
 
 from prloom.api import PluginContext, TriageContext
 from prloom.engine.plan.runtime import PlanRuntime, rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import StorageError
-from prloom.storage.faulty import WatchedDisk
 
 
 class BrokenDisk(WatchedDisk):

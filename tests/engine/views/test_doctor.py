@@ -12,7 +12,7 @@ from stage import Stage, said
 from prloom.engine.views import doctor
 from prloom.engine.views.doctor import Finding
 from prloom.errors import PrloomError
-from prloom.storage.lock_owner import OWNER, DispatcherLock
+from prloom.storage.dispatcher_files import OWNER, DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 

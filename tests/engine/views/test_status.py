@@ -18,7 +18,7 @@ from prloom.engine.views import status
 from prloom.model import record
 from prloom.model.plan import Plan
 from prloom.storage import locks
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 STRANGER = Author("mallory", "none")

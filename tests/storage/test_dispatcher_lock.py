@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from faulty_disks import FailingDisk
 
 from prloom.errors import AlreadyRunningError, StorageError, UnsafePathError
-from prloom.storage import lock_owner as owners
-from prloom.storage.faulty import FailingDisk
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage import dispatcher_files
+from prloom.storage.dispatcher_files import DispatcherLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 HOLD = """
 import sys
-from prloom.storage.safe_dir import Folder
-from prloom.storage.lock_owner import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
+from prloom.storage.dispatcher_files import DispatcherLock
 
-with Folder.make(sys.argv[1]) as folder, DispatcherLock(folder):
+with SafeDir.make(sys.argv[1]) as folder, DispatcherLock(folder):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -46,12 +46,12 @@ def other(folder: SafeDir) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_nobody_ever_had_a_new_repository(folder: SafeDir) -> None:
-    assert owners.owner(folder) is None
+    assert dispatcher_files.owner(folder) is None
 
 
 def test_who_has_the_repository_can_be_seen_without_a_lock(folder: SafeDir) -> None:
     with DispatcherLock(folder):
-        found = owners.owner(folder)
+        found = dispatcher_files.owner(folder)
 
         assert found is not None
         assert (found.pid, found.alive) == (os.getpid(), True)
@@ -61,9 +61,9 @@ def test_who_has_the_repository_can_be_seen_without_a_lock(folder: SafeDir) -> N
 
 def test_after_release_the_last_tick_is_still_known_but_nobody_is_alive(folder: SafeDir) -> None:
     with DispatcherLock(folder):
-        os.utime(Path(folder.path) / owners.OWNER, (1_000_000_000, 1_000_000_000))
-        before = owners.owner(folder)
-    after = owners.owner(folder)
+        os.utime(Path(folder.path) / dispatcher_files.OWNER, (1_000_000_000, 1_000_000_000))
+        before = dispatcher_files.owner(folder)
+    after = dispatcher_files.owner(folder)
 
     assert before is not None
     assert after == before._replace(alive=False)
@@ -72,7 +72,7 @@ def test_after_release_the_last_tick_is_still_known_but_nobody_is_alive(folder: 
 def test_a_second_dispatcher_is_told_who_has_the_repository_since_when_and_what_now(
     folder: SafeDir, other: subprocess.Popen[str]
 ) -> None:
-    found = owners.owner(folder)
+    found = dispatcher_files.owner(folder)
     assert found is not None
 
     for _ in range(2):
@@ -82,7 +82,7 @@ def test_a_second_dispatcher_is_told_who_has_the_repository_since_when_and_what_
             f"a dispatcher already runs here: process {other.pid}, since {found.started_at}; "
             f"see what it does with `prloom status`, or end it with `kill {other.pid}`"
         )
-    assert owners.owner(folder) == found
+    assert dispatcher_files.owner(folder) == found
 
 
 def test_two_dispatchers_in_one_process_are_still_two(folder: SafeDir) -> None:
@@ -96,11 +96,11 @@ def test_a_dispatcher_that_was_killed_is_not_alive_and_its_successor_takes_over(
     os.kill(other.pid, signal.SIGKILL)
     other.wait()
 
-    before = owners.owner(folder)
+    before = dispatcher_files.owner(folder)
     assert before is not None
     assert (before.pid, before.alive) == (other.pid, False)
     with DispatcherLock(folder):
-        after = owners.owner(folder)
+        after = dispatcher_files.owner(folder)
     assert after is not None
     assert after.pid == os.getpid()
 
@@ -109,27 +109,27 @@ def test_a_dead_process_that_nobody_waited_for_is_not_alive(folder: SafeDir, oth
     os.kill(other.pid, signal.SIGKILL)
     os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
 
-    assert owners.started(other.pid) is None
-    found = owners.owner(folder)
+    assert dispatcher_files.started(other.pid) is None
+    found = dispatcher_files.owner(folder)
     assert found is not None
     assert not found.alive
 
 
 def test_a_pid_that_was_given_out_again_is_not_the_dispatcher(folder: SafeDir) -> None:
     with DispatcherLock(folder):
-        path = Path(folder.path) / owners.OWNER
+        path = Path(folder.path) / dispatcher_files.OWNER
         about = json.loads(path.read_text())
         about["startTime"] -= 1
         path.write_text(json.dumps(about))
 
-        found = owners.owner(folder)
+        found = dispatcher_files.owner(folder)
         assert found is not None
         assert not found.alive
 
 
 def test_a_holder_that_cannot_be_named_is_still_respected(folder: SafeDir) -> None:
     with DispatcherLock(folder):
-        folder.remove(owners.OWNER)
+        folder.remove(dispatcher_files.OWNER)
 
         with pytest.raises(AlreadyRunningError, match=r"another process holds .*dispatcher\.lock; wait for it to end"):
             DispatcherLock(folder).acquire()
@@ -137,28 +137,28 @@ def test_a_holder_that_cannot_be_named_is_still_respected(folder: SafeDir) -> No
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": "1"}', '{"pid": -1}', '{"pid": 1, "startTime": 1}'])
 def test_an_owner_file_that_says_nothing_is_no_owner(folder: SafeDir, content: str) -> None:
-    folder.replace(owners.OWNER, content.encode())
+    folder.replace(dispatcher_files.OWNER, content.encode())
 
-    assert owners.owner(folder) is None
+    assert dispatcher_files.owner(folder) is None
 
 
 @pytest.mark.parametrize("pid", [0, -1, -(2**31), 2**22 + 1, 2**70])
 def test_no_pid_whatever_harms_or_is_alive(folder: SafeDir, pid: int) -> None:
     about = {"pid": pid, "startTime": 0, "startedAt": "2026-01-01T00:00:00Z", "stopped": False}
-    folder.replace(owners.OWNER, json.dumps(about).encode())
+    folder.replace(dispatcher_files.OWNER, json.dumps(about).encode())
 
-    found = owners.owner(folder)
+    found = dispatcher_files.owner(folder)
 
     assert found is None or not found.alive
 
 
 def test_each_tick_is_the_owner_files_time_of_change(folder: SafeDir) -> None:
     with DispatcherLock(folder) as lock:
-        path = Path(folder.path) / owners.OWNER
+        path = Path(folder.path) / dispatcher_files.OWNER
         os.utime(path, (1_000_000_000, 1_000_000_000))
-        early = owners.owner(folder)
+        early = dispatcher_files.owner(folder)
         lock.touch()
-        late = owners.owner(folder)
+        late = dispatcher_files.owner(folder)
 
     assert early is not None
     assert early.last_tick_at == "2001-09-09T01:46:40.000Z"
@@ -168,10 +168,10 @@ def test_each_tick_is_the_owner_files_time_of_change(folder: SafeDir) -> None:
 
 def test_a_tick_brings_back_an_owner_file_that_was_removed(folder: SafeDir) -> None:
     with DispatcherLock(folder) as lock:
-        folder.remove(owners.OWNER)
+        folder.remove(dispatcher_files.OWNER)
         lock.touch()
 
-        found = owners.owner(folder)
+        found = dispatcher_files.owner(folder)
         assert found is not None
         assert found.alive
 
@@ -179,7 +179,7 @@ def test_a_tick_brings_back_an_owner_file_that_was_removed(folder: SafeDir) -> N
 def test_a_lock_in_whose_place_stands_something_else_is_refused(
     folder: SafeDir, intruder: Callable[[Path], str]
 ) -> None:
-    kind = intruder(Path(folder.path) / owners.LOCK)
+    kind = intruder(Path(folder.path) / dispatcher_files.LOCK)
 
     with pytest.raises(UnsafePathError, match=f"dispatcher.lock is {kind}"):
         DispatcherLock(folder).acquire()
@@ -192,7 +192,7 @@ def test_who_cannot_say_that_it_has_the_repository_does_not_have_it(folder: Safe
         unlucky.acquire()
 
     with DispatcherLock(folder):
-        assert owners.owner(folder) is not None
+        assert dispatcher_files.owner(folder) is not None
 
 
 def test_who_cannot_say_that_it_has_ended_gives_the_lock_back_all_the_same(folder: SafeDir) -> None:
@@ -203,7 +203,7 @@ def test_who_cannot_say_that_it_has_ended_gives_the_lock_back_all_the_same(folde
     lock.release()
 
     with DispatcherLock(folder):
-        assert owners.owner(folder) is not None
+        assert dispatcher_files.owner(folder) is not None
 
 
 def test_a_lock_can_be_taken_again_and_releasing_twice_is_fine(folder: SafeDir) -> None:
@@ -216,10 +216,11 @@ def test_a_lock_can_be_taken_again_and_releasing_twice_is_fine(folder: SafeDir) 
 
 def test_seeing_who_has_the_repository_imports_nothing_heavy(folder: SafeDir) -> None:
     code = (
-        "import sys; from prloom.storage.safe_dir import Folder;"
-        "from prloom.storage import document, envelope, journal, owner;"
-        "owner.owner(Folder.open(sys.argv[1])); print([m for m in ('filelock', 'asyncio', 'pydantic', 'logging',"
-        " 'pathlib', 'secrets', 'subprocess', 'json') if m in sys.modules])"
+        "import sys; from prloom.storage.safe_dir import SafeDir;"
+        "from prloom.storage import document, envelope, journal, dispatcher_files;"
+        "dispatcher_files.owner(SafeDir.open(sys.argv[1]));"
+        "print([m for m in ('filelock', 'asyncio', 'pydantic', 'logging', 'pathlib',"
+        " 'secrets', 'subprocess', 'json') if m in sys.modules])"
     )
 
     seen = subprocess.run(
@@ -234,21 +235,21 @@ def test_seeing_who_has_the_repository_imports_nothing_heavy(folder: SafeDir) ->
 
 def test_a_quiet_holder_keeps_dispatchers_away_and_is_none(folder: SafeDir) -> None:
     with DispatcherLock(folder, quiet=True):
-        assert owners.owner(folder) is None
+        assert dispatcher_files.owner(folder) is None
         with pytest.raises(AlreadyRunningError, match=r"another process holds .*dispatcher\.lock"):
             DispatcherLock(folder).acquire()
 
-    assert owners.owner(folder) is None
+    assert dispatcher_files.owner(folder) is None
 
 
 def test_a_quiet_holder_does_not_speak_for_the_dispatcher_before_it(folder: SafeDir) -> None:
     with DispatcherLock(folder):
         pass
-    before = owners.owner(folder)
+    before = dispatcher_files.owner(folder)
 
     with DispatcherLock(folder, quiet=True):
-        assert owners.owner(folder) == before
-    assert owners.owner(folder) == before
+        assert dispatcher_files.owner(folder) == before
+    assert dispatcher_files.owner(folder) == before
 
 
 def test_a_dispatcher_waits_for_a_quiet_holder_but_not_for_another_dispatcher(folder: SafeDir) -> None:
@@ -257,7 +258,7 @@ def test_a_dispatcher_waits_for_a_quiet_holder_but_not_for_another_dispatcher(fo
     threading.Timer(0.05, quiet.release).start()
 
     with DispatcherLock(folder):
-        found = owners.owner(folder)
+        found = dispatcher_files.owner(folder)
 
     assert found is not None
     assert found.alive

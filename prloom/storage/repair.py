@@ -1,23 +1,29 @@
-"""Keep what could not be used for people to look at, and clear away what crashes left."""
+"""Repair torn journals, put what cannot be used into quarantine, and remove what crashes left."""
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from prloom.errors import StorageError
+from prloom.storage import disk as disks
+from prloom.storage import lines
 from prloom.storage.safe_dir import TEMPORARY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from prloom.storage.safe_dir import SafeDir
+
 
 _STALE = 3600.0  # seconds; no write of ours lasts an hour, so an older temporary file is a crash's
 
 
-def copy(folder: SafeDir, name: str, label: str, chunks: Iterable[bytes]) -> str:
+def quarantine_copy(folder: SafeDir, name: str, label: str, chunks: Iterable[bytes]) -> str:
     """Write a piece of `name` into a new file `<name>.<label>-<UTC time>`, flushed, and return its name."""
     aside = _free_name(folder, name, label)
     folder.write_new(aside, chunks)
@@ -25,7 +31,7 @@ def copy(folder: SafeDir, name: str, label: str, chunks: Iterable[bytes]) -> str
     return aside
 
 
-def move(folder: SafeDir, name: str, label: str) -> str:
+def quarantine(folder: SafeDir, name: str, label: str) -> str:
     """Rename a file to `<name>.<label>-<UTC time>`, never over another one, and return the new name."""
     aside = _free_name(folder, name, label)
     folder.rename(name, aside)
@@ -68,3 +74,44 @@ def _free_name(folder: SafeDir, name: str, label: str) -> str:
         count += 1
         aside = f"{first}-{count}"
     return aside
+
+
+_CHUNK = 1024 * 1024
+TORN = "torn"
+
+
+def heal(folder: SafeDir, name: str, fd: int) -> str | None:
+    """Make a file end in a newline, under the folder's lock; return the name of the file that holds what was torn.
+
+    A tail that is a whole JSON object only lacks its newline and gets it. Anything else is copied aside and cut off.
+    """
+    size = os.fstat(fd).st_size
+    start = lines.complete(fd, size)
+    if start == size:
+        return None
+    if _is_object(fd, start, size):
+        disks.write_all(folder.disk, fd, b"\n")
+        return None
+    aside = quarantine_copy(folder, name, TORN, _chunks(fd, start, size))
+    # Programs that append without our lock may have written behind the tail meanwhile: then nothing may be cut off,
+    # and the torn line stays as one that cannot be read.
+    if os.fstat(fd).st_size == size:
+        folder.disk.truncate(fd, start)
+    elif lines.complete(fd, grown := os.fstat(fd).st_size) != grown:
+        disks.write_all(folder.disk, fd, b"\n")
+    return aside
+
+
+def _is_object(fd: int, start: int, size: int) -> bool:
+    if size - start > lines.LINE_LIMIT:
+        return False
+    try:
+        return isinstance(msgspec.json.decode(os.pread(fd, size - start, start)), dict)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def _chunks(fd: int, start: int, stop: int) -> Iterator[bytes]:
+    while start < stop and (chunk := os.pread(fd, min(_CHUNK, stop - start), start)):
+        yield chunk
+        start += len(chunk)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.storage import modes
+from prloom.storage import paths
 from prloom.storage.safe_dir import SafeDir
 
 
@@ -43,7 +43,7 @@ def mode(path: Path) -> int:
     ],
 )
 def test_prlooms_own_is_told_from_a_branchs(path: str, folder: bool, files: bool):  # noqa: FBT001
-    assert (modes.is_private_folder(path), modes.has_private_files(path)) == (folder, files)
+    assert (paths.is_private_folder(path), paths.has_private_files(path)) == (folder, files)
 
 
 @pytest.mark.usefixtures("_umask")

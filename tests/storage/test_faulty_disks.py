@@ -6,9 +6,9 @@ from inspect import getmembers, isfunction
 from typing import TYPE_CHECKING
 
 import pytest
+from faulty_disks import Crash, CrashingDisk, FailingDisk, NotingDisk, WatchedDisk
 
 from prloom.storage.disk import Disk
-from prloom.storage.faulty import Crash, CrashingDisk, FailingDisk, NotingDisk, WatchedDisk
 from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
