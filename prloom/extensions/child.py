@@ -23,7 +23,7 @@ from prloom.extensions.plugin_log import LineCutter, PluginLog
 from prloom.model.record import Json
 
 _ARGV = (sys.executable, "-P", "-m", "prloom.extensions.host.main")  # -P: no module is taken from the repository
-_LAST_WORDS = 0.2  # seconds for a process that closed its connection to end, and for its output to be read
+_EXIT_WAIT = 0.2  # seconds for a process that closed its connection to end, and for its output to be read
 _CHUNK = 16 * 1024
 
 
@@ -42,7 +42,7 @@ class Child:
         self._log = log
         self._mark = mark
         self._reason: str | None = None
-        self._told: Callable[[Child], None] = lambda _: None
+        self._on_end: Callable[[Child], None] = lambda _: None
         self._ended = asyncio.Event()
         self._life = asyncio.create_task(self._live(), name=f"plugin process {self._pid}")
 
@@ -50,9 +50,9 @@ class Child:
         """Ask the plugin; raises as LoopPeer.request does."""
         return await self._peer.request(method, params)
 
-    def on_end(self, told: Callable[[Child], None]) -> None:
-        """Name the one to be told when the process is gone."""
-        self._told = told
+    def on_end(self, callback: Callable[[Child], None]) -> None:
+        """Call the function when the process is gone."""
+        self._on_end = callback
 
     async def end(self, reason: str, *, spared: bool = False) -> None:
         """Kill the process and all its descendants, and wait until they are gone; the reason is what `how` says.
@@ -74,10 +74,10 @@ class Child:
                 ended = group.create_task(self._ended.wait())
                 await asyncio.wait((reading, exited, ended), return_when=asyncio.FIRST_COMPLETED)
                 if reading.done() and reading.result() is None and not ended.done():
-                    await asyncio.wait((exited, ended), timeout=_LAST_WORDS, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait((exited, ended), timeout=_EXIT_WAIT, return_when=asyncio.FIRST_COMPLETED)
                 await self._kill()
                 await exited
-                await asyncio.wait((reading, listening), timeout=_LAST_WORDS)
+                await asyncio.wait((reading, listening), timeout=_EXIT_WAIT)
                 broken = None
                 if reading.done():
                     broken = reading.result()
@@ -86,16 +86,16 @@ class Child:
             self.how = self._reason or broken or _exit(self._transport.get_returncode())
         finally:
             self.how = self.how or "it was given up"
-            self._told(self)
+            self._on_end(self)
             self._peer.lose(self.how)
             if not self._pipes.exited.is_set():  # the loop is being torn down
-                kill(self._pid, self._mark, exited=False)
+                kill_all(self._pid, self._mark, exited=False)
             self._transport.close()
             self._log.settle()
 
     async def _kill(self) -> None:
         exited = self._pipes.exited.is_set()
-        await asyncio.to_thread(kill, self._pid, self._mark, exited=exited)
+        await asyncio.to_thread(kill_all, self._pid, self._mark, exited=exited)
 
     async def _listen(self) -> None:
         """Log what the process prints."""
@@ -161,31 +161,30 @@ _PATIENCE = 10.0  # seconds for the reaper to end all that is below it
 _PAUSE = 0.01
 
 
-def kill(pid: int, mark: str, *, exited: bool) -> None:
-    """Have the reaper `pid` end all that is below it; then see to what it may have missed because it was killed itself.
+def kill_all(pid: int, mark: str, *, exited: bool) -> None:
+    """Have the reaper `pid` end all that is below it; then kill what it may have missed because it was killed itself.
 
     That is its process group, the processes below it, and those that carry the mark in their environment. Of a reaper
     that has exited, the group may live on. Its number is given to no other process before the group is empty; so where
     there is such a process, there is no such group, and nothing but the mark counts.
     """
-    exited = exited or _reaped(pid)
-    if exited:
-        below = []
-    else:
-        below = _below(pid)
+    exited = exited or _end_reaper(pid)
+    below = []
+    if not exited:
+        below = processes.below(pid)
     if not (exited and psutil.pid_exists(pid)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
-    _kill(below)
+    processes.kill(below)
     for _ in range(_ROUNDS):
-        strays = _marked(mark)
+        strays = processes.tagged(MARK, mark)
         if not strays:
             return
-        _kill(strays)
+        processes.kill(strays)
 
 
-def _reaped(pid: int) -> bool:
-    """Ask the reaper to end all and itself, and wait for it; return whether it has."""
+def _end_reaper(pid: int) -> bool:
+    """Have the reaper end all that is below it and itself, and wait for it; return whether it has ended."""
     reaper = processes.identity(pid)
     if reaper is None:
         return True
@@ -197,26 +196,3 @@ def _reaped(pid: int) -> bool:
             return False
         time.sleep(_PAUSE)
     return True
-
-
-def _below(pid: int) -> list[psutil.Process]:
-    try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.Error:
-        return []
-
-
-def _marked(mark: str) -> list[psutil.Process]:
-    found = []
-    for pid in psutil.pids():
-        with contextlib.suppress(psutil.Error, OSError):  # gone, or somebody else's
-            process = psutil.Process(pid)
-            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
-
-
-def _kill(processes: list[psutil.Process]) -> None:
-    for process in processes:
-        with contextlib.suppress(psutil.Error):
-            process.kill()
