@@ -102,7 +102,7 @@ def _living(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
     return kept
 
 
-def ask_to_end(processes: Iterable[psutil.Process]) -> None:
+def terminate(processes: Iterable[psutil.Process]) -> None:
     """Send SIGTERM to each that is still the same process."""
     _each(processes, psutil.Process.terminate)
 
@@ -145,7 +145,7 @@ class Termination:
         if now >= self._kill_at:
             kill(left)
             return
-        ask_to_end(process for process in left if process.pid not in self._terminated)
+        terminate(process for process in left if process.pid not in self._terminated)
         self._terminated |= {process.pid for process in left}
 
     def given_up(self, now: float) -> bool:

@@ -184,12 +184,12 @@ def _spawn(folder: Path, env: Mapping[str, str]) -> int:
 async def wait(run: AgentRun) -> RunFinished | RunInterrupted | RunLost:
     """Wait until the run is over. Cancelling the wait leaves the run alone; waiting again is allowed."""
     while isinstance(now := run_folder.inspect(run.folder), RunInProgress):
-        await _news(run, now)
+        await _wait_for_end(run, now)
     await asyncio.to_thread(_end, run, finished=isinstance(now, RunFinished))
     return now
 
 
-async def _news(run: AgentRun, running: RunInProgress) -> None:
+async def _wait_for_end(run: AgentRun, running: RunInProgress) -> None:
     """Wait until the supervisor has probably ended; a moment is enough where the system cannot tell us."""
     pid = run.child or (running.supervisor.pid if running.supervisor else None)
     opened = None

@@ -72,7 +72,7 @@ class Supervised:
         self.left_over = 0
         self.out = Capped(run_folder.open_new(folder, run_folder.OUTPUT), spec.limits.output_bytes)
         self.err = Capped(run_folder.open_new(folder, run_folder.STDERR), spec.limits.stderr_bytes)
-        self.refusals = _refusals(spec)
+        self.refusals = _limit_detector(spec)
         self.selector = selectors.DefaultSelector()
         self.wake = _wakeup()
         self.selector.register(self.wake, selectors.EVENT_READ)
@@ -167,7 +167,7 @@ class Supervised:
         return False
 
 
-def _refusals(spec: RunSpec) -> LimitDetector:
+def _limit_detector(spec: RunSpec) -> LimitDetector:
     agent = registry.AGENTS.get(spec.agent, command)
     return LimitDetector(agent.refusal, patience=spec.limits.refused_seconds)
 

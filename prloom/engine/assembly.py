@@ -91,11 +91,11 @@ def _table(section: BridgeSection) -> dict[str, object]:
 
 def select(root: Path, config: Config, environ: Mapping[str, str]) -> PluginSelection:
     """Return which plugins run, and why the others do not; no code of any is run by that."""
-    found = discovery.discover(discovery.places(root, environ))
-    return filters.select(found, wishes(config), environ)
+    found = discovery.discover(discovery.plugin_paths(root, environ))
+    return filters.select(found, plugin_options(config), environ)
 
 
-def wishes(config: Config) -> PluginOptions:
+def plugin_options(config: Config) -> PluginOptions:
     """Return what the configuration says of plugins."""
     plugins = config.plugins
     return PluginOptions(
@@ -117,7 +117,7 @@ def plugin_set(root: Path, config: Config, environ: Mapping[str, str]) -> Plugin
         RunningPlugin(
             found.key,
             found.source,
-            _host(found, filters.settings_of(found.key, wishes(config), known), root, config, environ),
+            _host(found, filters.settings_of(found.key, plugin_options(config), known), root, config, environ),
             config.plugins.settings_of(found.key).on_error,
         )
         for found in selection.chosen

@@ -66,7 +66,10 @@ async def decisions(
         await dispatcher.once()
         refused |= board.unreadable
         would_not = [f"{plan_id}: prloom would not work on it: {why}" for plan_id, why in refused.items()]
-        return (*would_not, *(line for plan_id, since in begun.items() for line in _told(copied, plan_id, since)))
+        return (
+            *would_not,
+            *(line for plan_id, since in begun.items() for line in _decision_lines(copied, plan_id, since)),
+        )
 
 
 class Silent:
@@ -211,7 +214,7 @@ def _last(where: RepositoryPaths, plan_id: str) -> Cursor:
     return log.end()
 
 
-def _told(where: RepositoryPaths, plan_id: str, since: Cursor) -> Iterator[str]:
+def _decision_lines(where: RepositoryPaths, plan_id: str, since: Cursor) -> Iterator[str]:
     log = _log(where, plan_id)
     if log is None:
         batch = None

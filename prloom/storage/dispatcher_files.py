@@ -66,15 +66,15 @@ def started(pid: int) -> int | None:
             # proc_pid_stat(5): the second field is the program's name and may hold anything, so count behind its end.
             fields = file.read().rpartition(b")")[2].split()
     except FileNotFoundError:
-        return None if os.path.exists("/proc/self/stat") else _asked(pid)  # noqa: PTH110 (likewise)
+        return None if os.path.exists("/proc/self/stat") else _probe(pid)  # noqa: PTH110 (likewise)
     except OSError:
-        return _asked(pid)
+        return _probe(pid)
     if fields[0] in {b"Z", b"X"}:
         return None
     return int(fields[19])
 
 
-def _asked(pid: int) -> int | None:
+def _probe(pid: int) -> int | None:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -122,7 +122,7 @@ class DispatcherLock:
         if self.quiet:
             return
         try:
-            self._tell(stopped=False)
+            self._publish(stopped=False)
         except StorageError:
             self.release()
             raise
@@ -132,7 +132,7 @@ class DispatcherLock:
         try:
             self.folder.disk.touch(OWNER, self.folder.fd)
         except FileNotFoundError:
-            self._tell(stopped=False)
+            self._publish(stopped=False)
         except OSError as error:
             raise os_errors.failed("touch", self.folder.where(OWNER), error) from error
 
@@ -158,10 +158,10 @@ class DispatcherLock:
     def _stop(self) -> None:
         found = self.folder.stat(OWNER)
         if found is not None:
-            self._tell(stopped=True)
+            self._publish(stopped=True)
             self.folder.disk.touch(OWNER, self.folder.fd, found.st_mtime)
 
-    def _tell(self, *, stopped: bool) -> None:
+    def _publish(self, *, stopped: bool) -> None:
         pid = os.getpid()
         about = {"pid": pid, "startTime": started(pid) or 0, "startedAt": self._since, "stopped": stopped}
         self.folder.replace(OWNER, json_codec.encode(about, pretty=True))

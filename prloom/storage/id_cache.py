@@ -145,7 +145,7 @@ def delete(folder: SafeDir, name: str) -> None:
             folder.remove(each)
 
 
-def sweep_old_tables(folder: SafeDir) -> None:
+def remove_old_caches(folder: SafeDir) -> None:
     """Remove the tables of ids that an earlier version kept beside the journal."""
     for name in folder.names():
         if _OLD_TABLE.fullmatch(name):

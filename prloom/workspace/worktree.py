@@ -161,7 +161,7 @@ def _is_there(repo: Repository, path: Path, branch: str) -> bool:
     if found is not None and checkout.locked(found) == _MAKING:
         _discard(repo, path)
     elif found is not None and (path / ".git").exists():
-        if checkout.holds(found, branch):
+        if checkout.has_branch(found, branch):
             return True
         there = checkout.branch(found)
         if there:
@@ -179,7 +179,7 @@ def _is_there(repo: Repository, path: Path, branch: str) -> bool:
 def _refuse_if_held(repo: Repository, path: Path, branch: str) -> None:
     """Raise where another checkout holds the branch; forget one beside ours whose folder is gone."""
     for other in (repository.main_checkout(repo), *checkout.linked(repo.git_dir)):
-        if not checkout.holds(other, branch):
+        if not checkout.has_branch(other, branch):
             continue
         where = printable(str(other.path))
         if other.linked and not other.path.exists() and other.path.parent == path.parent:

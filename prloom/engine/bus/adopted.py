@@ -34,7 +34,7 @@ _SUFFIX = ".json"
 log = logging.getLogger(__name__)
 
 
-class _Ledger(Protocol):
+class _HasState(Protocol):
     @property
     def state(self) -> DispatchState: ...
 
@@ -60,7 +60,7 @@ class _Worked(Protocol):
     @property
     def id(self) -> str: ...
     @property
-    def event_store(self) -> _Ledger: ...
+    def event_store(self) -> _HasState: ...
     @property
     def text(self) -> _Text: ...
 

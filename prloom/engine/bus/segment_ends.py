@@ -68,9 +68,9 @@ class SegmentEnds:
             looked_at = ended
         else:
             looked_at = [ended[self._turn % len(ended)]]
-        return next(filter(None, map(self._look, looked_at)), None)
+        return next(filter(None, map(self._late_lines, looked_at)), None)
 
-    def _look(self, number: int) -> Late | None:
+    def _late_lines(self, number: int) -> Late | None:
         size, end = self._journal.size(number) or 0, self._recorded().get(number, 0)
         if size <= end or self._seen.get(number) == size:
             return None

@@ -51,12 +51,12 @@ class WorktreeGuard:
         self._seen.pop(worktree, None)
         files = _about(self._repository, worktree)
         stamps = _stamps(files)  # before the look: what changes meanwhile is looked at again
-        problem = self._look(self._repository, worktree)
+        problem = self._check(self._repository, worktree)
         if files:
             self._seen[worktree] = CommitStamp(files, stamps, problem)
         return problem
 
-    def _look(self, repo: Repository, worktree: Path) -> str | None:
+    def _check(self, repo: Repository, worktree: Path) -> str | None:
         found = checkout.registered(repo.git_dir, worktree)
         if found is None:
             return f"{worktree} is no longer a worktree of this repository; adopt the branch again"

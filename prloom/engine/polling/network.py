@@ -89,7 +89,7 @@ class Network:
         """
         if bridge in self._clients:
             with suppress(PrloomError):  # the bridge tells of a token that cannot be used
-                await self._clients[bridge].look_for_token()
+                await self._clients[bridge].find_token()
         tokens = {f"the token of {name}": client.token for name, client in self._clients.items()}
         known = self._secrets
         return known | {what: token for what, token in tokens.items() if token and token not in known.values()}
@@ -160,7 +160,7 @@ class _OnDemand:
             return None
         return self._token.text
 
-    async def look_for_token(self) -> None:
+    async def find_token(self) -> None:
         await self._client()
 
     async def _client(self) -> Client:
@@ -168,7 +168,7 @@ class _OnDemand:
             if self._made is None:
                 self._token = await self._found()
                 self._made = self._connect(self._needs, self.token, clock=self._clock, store=self._kept)
-            elif self._refused_at is not None and not await self._look(self._made):
+            elif self._refused_at is not None and not await self._refresh_token(self._made):
                 if self._clock() - self._refused_at < SHOWN_AGAIN:
                     text = f"the token of {self._source} was not accepted at {self._refused_at:%H:%M:%S} UTC (401)"
                     raise HttpError(f"nothing was sent: {text}", trouble="unauthorized", status=401)
@@ -181,14 +181,14 @@ class _OnDemand:
             if self._token != shown:
                 return True  # somebody else looked meanwhile
             self._refused_at, self._looked_at = self._clock(), None
-            if await self._look(client):
+            if await self._refresh_token(client):
                 return True
             log.debug(
                 "bridge %s: the token of %s is not accepted (401)", self._name, self._source
             )  # who asked tells it
             return False
 
-    async def _look(self, client: Client) -> bool:
+    async def _refresh_token(self, client: Client) -> bool:
         """Look for a token again; return whether it is another one."""
         found = await self._found()
         if found is None or found == self._token:
