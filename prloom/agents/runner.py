@@ -7,7 +7,6 @@ run to go on: the dispatcher may be killed at any moment, and the next one asks 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import signal
@@ -21,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from prloom import processes
+from prloom import flock, processes
 from prloom.agents import environment, registry, run_folder
 from prloom.agents.agent import Agent, Ending, RunRequest, RunResult, Status
 from prloom.agents.run_folder import (
@@ -162,7 +161,7 @@ def _spawn(folder: Path, env: Mapping[str, str]) -> int:
     """Start the supervisor, which inherits the run's lock: there is no moment in which it runs and does not hold it."""
     lock = run_folder.open_new(folder, run_folder.LOCK)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # at most the moment that an `inspect` takes
+        flock.wait_and_lock(lock)  # at most the moment that an `inspect` takes
         log = run_folder.open_new(folder, run_folder.SUPERVISOR_LOG)
         try:
             actions = [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from time import monotonic, sleep
+from itertools import repeat
 from typing import TYPE_CHECKING
 
+from prloom import flock
 from prloom.core.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, checks, git, repository, root
@@ -143,16 +143,8 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _lock(opened: int, folder: Path) -> None:
-    end = monotonic() + CHECKOUT_LIMIT.total_seconds()
-    while True:
-        try:
-            return fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if monotonic() > end:
-                raise WorkspaceError(
-                    f"another prloom is working in {printable(str(folder))}; try again later"
-                ) from error
-            sleep(_PAUSE)
+    if not flock.lock_within(opened, CHECKOUT_LIMIT.total_seconds(), pauses=repeat(_PAUSE)):
+        raise WorkspaceError(f"another prloom is working in {printable(str(folder))}; try again later")
 
 
 def _is_there(repo: Repository, path: Path, branch: str) -> bool:
