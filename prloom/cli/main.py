@@ -147,7 +147,7 @@ def _report_error(error: BaseException, *, verbose: bool) -> int:
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # click 8.2 and later
         click.echo(str(error), err=True)
         return _USAGE
-    if isinstance(error, BrokenPipeError) and _nobody_reads_stdout():
+    if isinstance(error, BrokenPipeError) and _stdout_is_closed():
         _spill()  # the reader has seen enough
         return 1
     told = _for_people(error)
@@ -231,7 +231,7 @@ def _usage(error: click.UsageError) -> str:
     return f"{message}{stop}{hint}"
 
 
-def _nobody_reads_stdout() -> bool:
+def _stdout_is_closed() -> bool:
     """Whether it was our stdout that broke, and not a pipe to some other process."""
     from select import POLLERR, POLLHUP, poll  # noqa: PLC0415 - only a broken pipe needs it
 

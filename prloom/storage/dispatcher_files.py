@@ -199,7 +199,7 @@ class HealthFile:
         self._fd = os.open(HEALTH, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.fd)
         self._told: str | None = None
 
-    def tell(self, trouble: str | None) -> None:
+    def report(self, trouble: str | None) -> None:
         """Let others read this trouble, or that there is none; costs nothing where that is no news."""
         if trouble != self._told:
             with suppress(OSError):
@@ -208,7 +208,7 @@ class HealthFile:
 
     def close(self) -> None:
         """Take back what was told."""
-        self.tell(None)
+        self.report(None)
         os.close(self._fd)
 
 

@@ -85,7 +85,7 @@ class IdCache:
             with suppress(sqlite3.Error):
                 self._db.close()
 
-    def places(self, event_id: str) -> list[Position]:
+    def positions(self, event_id: str) -> list[Position]:
         """Return the places at which an id may be, those in the latest segments first."""
         with _as_cache_error():
             rows = self._db.execute("SELECT place FROM ids WHERE key = ?", (_key(event_id),)).fetchall()

@@ -127,7 +127,7 @@ class JournalReader:
                 return None
             return file_stamp.checksum(fd, size)
 
-    def stands(self, cursor: Cursor, fingerprint: int | None = None) -> bool:
+    def is_unchanged(self, cursor: Cursor, fingerprint: int | None = None) -> bool:
         """Whether what was read up to a cursor is there as it was; False where the file was cut or replaced.
 
         The fingerprint is that of the read that came to the cursor. Without one, lines of one length look alike from

@@ -17,7 +17,7 @@ def folder(tmp_path: Path) -> SafeDir:
 def test_what_is_told_can_be_read_until_it_is_taken_back(folder: SafeDir) -> None:
     told = HealthFile(folder)
     before = dispatcher_files.read_health(folder)
-    told.tell("the disk is full")
+    told.report("the disk is full")
     during = dispatcher_files.read_health(folder)
     told.close()
 
@@ -27,7 +27,7 @@ def test_what_is_told_can_be_read_until_it_is_taken_back(folder: SafeDir) -> Non
 def test_a_trouble_takes_no_more_room_than_there_was_from_the_start(folder: SafeDir, tmp_path: Path) -> None:
     told = HealthFile(folder)
     before = (tmp_path / dispatcher_files.HEALTH).stat()
-    told.tell("\x01\N{SNOWMAN}" * 5000)
+    told.report("\x01\N{SNOWMAN}" * 5000)
     after = (tmp_path / dispatcher_files.HEALTH).stat()
     read = dispatcher_files.read_health(folder)
     told.close()
@@ -39,8 +39,8 @@ def test_a_trouble_takes_no_more_room_than_there_was_from_the_start(folder: Safe
 
 def test_a_shorter_trouble_leaves_nothing_of_a_longer_one(folder: SafeDir) -> None:
     told = HealthFile(folder)
-    told.tell("x" * 500)
-    told.tell("short")
+    told.report("x" * 500)
+    told.report("short")
     read = dispatcher_files.read_health(folder)
     told.close()
 

@@ -114,9 +114,9 @@ class SeenIds:
 
     def _cached_positions(self, event_id: str) -> list[Position]:
         try:
-            return self._open().places(event_id)
+            return self._open().positions(event_id)
         except StorageError as error:
-            return self._make_again(error).places(event_id)
+            return self._make_again(error).positions(event_id)
 
     def _open(self) -> IdCache:
         """Return the cache, which has all that was read of the journal."""

@@ -70,7 +70,7 @@ def take_in(runtime: PlanRuntime, sign: Sign, observers: Observers | None = None
     batch = runtime.event_store.events.read(state.cursor, limit_lines=LINES)
     _heal_torn_line(runtime, batch)
     rereading = state.rereading
-    replaced = batch.gap or not runtime.event_store.events.stands(state.cursor, state.fingerprint)
+    replaced = batch.gap or not runtime.event_store.events.is_unchanged(state.cursor, state.fingerprint)
     if replaced:
         rereading = runtime.event_store.events.end()
         log.warning("plan %s: %s", runtime.id, REPLACED)
@@ -103,13 +103,13 @@ def _take_in_late(runtime: PlanRuntime, sign: Sign, observers: Observers | None)
     # Their ids may be in the table of that segment, which is made of the whole file. So they are looked up in the log.
     taken = dict(replay.taken_in(runtime.event_store.events.folder))
 
-    def known(event: Event, position: Position) -> bool:
+    def came_before(event: Event, position: Position) -> bool:
         place = runtime.seen_ids.position(event.id)
         return event.id in taken or (place is not None and place != position)
 
     log.warning("plan %s: %s", runtime.id, LATE)
     batch = JournalBatch(late.entries, runtime.event_store.state.cursor)
-    _commit(runtime.event_store, _changes(runtime, batch, sign, observers, known), note=LATE)
+    _commit(runtime.event_store, _changes(runtime, batch, sign, observers, came_before), note=LATE)
     runtime.event_store.ends.note([(late.segment, late.end)])
     return True
 
