@@ -158,7 +158,7 @@ class PlanRegistry:
                 self._work(), plugins, bridges, {**self.unreadable, **self._own_error()}, record.iso(now)
             )
         finally:
-            self._adopted.note(self.ready, now)
+            self._adopted.save(self.ready, now)
 
     def read_plan(self, plan_id: str) -> str:
         """Return the text of a plan; raises PrloomError where there is none of that id."""
@@ -172,7 +172,7 @@ class PlanRegistry:
         try:
             for runtime in self.all():
                 self._save(runtime.event_store)
-                self._adopted.note((runtime,), self.clock(), last=True)
+                self._adopted.save((runtime,), self.clock(), last=True)
                 runtime.event_store.close("prloom has ended")
             for runtime in self.runtimes.values():
                 runtime.close()

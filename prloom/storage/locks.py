@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def held(folder: SafeDir, *, exclusive: bool = True, timeout: float | None = None) -> Iterator[None]:
-    """Hold a folder's lock, waiting at most `timeout` seconds; taking too long is a StorageError that names the holder.
+def locked(folder: SafeDir, *, exclusive: bool = True, timeout: float | None = None) -> Iterator[None]:
+    """Lock a folder, waiting at most `timeout` seconds; taking too long is a StorageError that names the holder.
 
     Without a time, the patience is that of the folder's disk.
 

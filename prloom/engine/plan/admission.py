@@ -91,7 +91,7 @@ def take_in(runtime: PlanRuntime, sign: Sign, observers: Observers | None = None
     )
     runtime.seen_ids.advance(batch.cursor)
     if batch.left:
-        runtime.event_store.ends.note(batch.left)
+        runtime.event_store.ends.record(batch.left)
     return True
 
 
@@ -110,7 +110,7 @@ def _take_in_late(runtime: PlanRuntime, sign: Sign, observers: Observers | None)
     log.warning("plan %s: %s", runtime.id, LATE)
     batch = JournalBatch(late.entries, runtime.event_store.state.cursor)
     _commit(runtime.event_store, _changes(runtime, batch, sign, observers, came_before), note=LATE)
-    runtime.event_store.ends.note([(late.segment, late.end)])
+    runtime.event_store.ends.record([(late.segment, late.end)])
     return True
 
 
@@ -218,7 +218,7 @@ def _changes(
         if change.state == "pending" and observers is not None and observers.miss(event, paused=store.state.paused):
             change = _handled(event, UNOBSERVED, came_in)
         else:
-            store.texts.keep(event)
+            store.texts.add(event)
             coming.add(event.id)
         changes.append(change)
     few = acknowledgements.limit_waiting(list(signs.values()), store.state.queue.values())

@@ -109,7 +109,7 @@ class AgentTriager:
         """Run the triage agent on these events, and commit its answer."""
         store = runtime.event_store
         opened = [store.state.open[event_id] for event_id in step.event_ids if event_id in store.state.open]
-        texts = [store.texts.of(event) for event in opened]
+        texts = [store.texts.get(event) for event in opened]
         batch = tuple(text for text in texts if text is not None)
         if not batch:
             return

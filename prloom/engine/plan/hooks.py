@@ -151,7 +151,7 @@ async def _gate_passed(plugin: RunningPlugin, *, closed: bool) -> AsyncIterator[
 def _still_pending(store: EventStore, event_ids: Iterable[str]) -> tuple[Event, ...]:
     """Return those of the events that still wait for a hook."""
     opened = [store.state.open.get(event_id) for event_id in event_ids]
-    events = [store.texts.of(event) for event in opened if event is not None and event.state == "pending"]
+    events = [store.texts.get(event) for event in opened if event is not None and event.state == "pending"]
     return tuple(event for event in events if event is not None)
 
 

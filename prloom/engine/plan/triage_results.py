@@ -83,7 +83,7 @@ class TriageRun:
 
     def _settle_answer(self, result: RunResult, answer: Json) -> None:
         opened = self.store.state.open
-        texts = {event.id: self.store.texts.of(event) for event in opened.values() if event.run == self.id}
+        texts = {event.id: self.store.texts.get(event) for event in opened.values() if event.run == self.id}
         batch = tuple(text for text in texts.values() if text is not None)
         settled = triage.settle(
             triage.read_answer(answer, tuple(event.id for event in batch)),

@@ -141,7 +141,7 @@ def _folders(local: SafeDir, more: Iterable[str], now: datetime) -> Iterator[Fin
 
 def _late_lines(bus: SafeDir) -> Iterator[Finding]:
     """Name the segments that a program went on appending to: it kept `events.jsonl` open over two rotations."""
-    for name, count in segment_ends.lost(bus):
+    for name, count in segment_ends.missed_events(bus):
         if count == 1:
             events = "1 event was"
         else:
