@@ -151,12 +151,9 @@ class JournalReader:
         wanted: list[tuple[int, int]] = []
         live, size = self._segments.live()
         for number in reversed(self.segments()):
-            if number == live:
-                size_of_segment = size
-            else:
-                size_of_segment = self._segments.size(number) or 0
-            wanted.append((number, min(room, size_of_segment)))
-            room -= size_of_segment
+            length = size if number == live else self._segments.size(number) or 0
+            wanted.append((number, min(room, length)))
+            room -= length
             if room <= 0:
                 break
         for number, share in reversed(wanted):
