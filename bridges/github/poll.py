@@ -53,7 +53,7 @@ async def poll(
     tracked = {plan.pr: f"{plan.id}@{plan.adopted or ''}" for plan in ctx.plans if plan.pr is not None}
     remembered = cursor.load(stored)
     remembered.keep_only(tracked)
-    remembered.request_merges(number for number in missed if number in remembered.pull_requests)
+    remembered.mark_mergeability_due(number for number in missed if number in remembered.pull_requests)
     configured = reader.repository.full_name
     reader, latest = await _read_latest(ctx, reader, remembered)
     name = reader.repository.full_name
@@ -63,9 +63,9 @@ async def poll(
         ctx = dataclasses.replace(ctx, now=now)
     changes = Changes(remembered, tracked)
     end = time.monotonic() + _LONGEST
-    state = PollContext(ctx, reader, remembered, changes, TokenAccess(ctx, remembered), frozenset(remembered.missing))
-    await _read_lists(state, latest)
-    await _read_single(state, tracked, end)
+    context = PollContext(ctx, reader, remembered, changes, TokenAccess(ctx, remembered), frozenset(remembered.missing))
+    await _read_lists(context, latest)
+    await _read_single(context, tracked, end)
     heads = {number: each.head for number, each in remembered.pull_requests.items() if each.head}
     warnings = []
     if name != configured:
@@ -163,7 +163,7 @@ def _store(poll: PollContext, now: PullRequestSummary, state: PullRequestState) 
     has_new_head = state.head != now.head
     is_reopened = state.state != "open" and now.state == "open"
     if has_new_head or state.base != now.base or is_reopened:
-        poll.cursor.request_merges([now.number])
+        poll.cursor.mark_mergeability_due([now.number])
     if has_new_head:
         state.checks = ChecksState()
         state.checks.begin(poll.ctx.now)
@@ -196,7 +196,7 @@ def _steps(poll: PollContext, tracked: Tracked) -> tuple[Step, ...]:
         Step(lambda: reviews_due, lambda number: pull_requests.read_reviews(poll, number)),
         Step(lambda: (0,), lambda _: pull_requests.follow_bases(poll)),
         Step(
-            lambda: pull_requests.merges_due(poll),
+            lambda: pull_requests.mergeability_due(poll),
             lambda number: pull_requests.read_mergeability(poll, number),
         ),
         Step(lambda: (0,), lambda _: _read_scheduled(poll)),

@@ -17,7 +17,7 @@ from .sansio.cursor import PullRequestState
 from .sansio.posts import Post
 from .sansio.pulls import PullRequestSummary
 
-_MERGES = 10
+_MERGEABILITY_READS = 10
 """Pull requests that are read for conflicts in one poll; a push to the base concerns all of them."""
 _TRIES = 20
 """How often a pull request is read while GitHub has not computed whether it conflicts."""
@@ -117,12 +117,12 @@ async def _reviews(poll: PollContext, number: int, state: PullRequestState) -> l
 # ---- conflicts with the base
 
 
-def merges_due(poll: PollContext) -> Sequence[int]:
+def mergeability_due(poll: PollContext) -> Sequence[int]:
     """Return the pull requests to read for conflicts: also those that changed while no event explains the change."""
-    due = poll.cursor.merges_due
-    poll.cursor.request_merges(number for number in poll.changes.unexplained if number not in due)
+    due = poll.cursor.mergeability_due
+    poll.cursor.mark_mergeability_due(number for number in poll.changes.unexplained if number not in due)
     poll.changes.unexplained.clear()
-    return list(poll.cursor.merges_due)[:_MERGES]
+    return list(poll.cursor.mergeability_due)[:_MERGEABILITY_READS]
 
 
 async def follow_bases(poll: PollContext) -> None:
@@ -135,7 +135,7 @@ async def follow_bases(poll: PollContext) -> None:
         return
     opened = cursor.open_pull_requests
     moved = {base for base in {state.base for state in opened.values()} if await _has_moved(poll, base)}
-    cursor.request_merges(number for number, state in opened.items() if state.base in moved)
+    cursor.mark_mergeability_due(number for number, state in opened.items() if state.base in moved)
     cursor.push_pending = False
 
 
@@ -165,7 +165,7 @@ async def read_mergeability(poll: PollContext, number: int) -> None:
     except HttpError as error:
         if error.trouble != "gone":
             raise
-        cursor.merges_due.pop(number, None)
+        cursor.mergeability_due.pop(number, None)
         mark_missing(poll, number)
         return
     cursor.remove_missing(number)
@@ -185,7 +185,7 @@ def _note_conflict(poll: PollContext, item: Json, now: PullRequestSummary) -> No
     """Note whether a pull request, shown alone, conflicts with its base."""
     cursor = poll.cursor
     if now.state != "open":
-        cursor.merges_due.pop(now.number, None)
+        cursor.mergeability_due.pop(now.number, None)
         return
     state = cursor.pull_requests[now.number]
     before, state.conflict = state.conflict, pulls.conflict(item)
@@ -196,9 +196,9 @@ def _note_conflict(poll: PollContext, item: Json, now: PullRequestSummary) -> No
 
 def _retry_unknown(poll: PollContext, number: int) -> None:
     """Read a pull request again, for a while, if GitHub has not computed the conflict; at the end of the queue."""
-    tries = poll.cursor.merges_due.pop(number, 0)
+    tries = poll.cursor.mergeability_due.pop(number, 0)
     if poll.cursor.pull_requests[number].conflict is None and tries < _TRIES:
-        poll.cursor.merges_due[number] = tries + 1
+        poll.cursor.mergeability_due[number] = tries + 1
 
 
 # ---- deleted comments

@@ -115,7 +115,7 @@ def conclude(reading: ParsedOutput, ending: Ending) -> RunResult:
     Success is: ended by itself with exit code 0, and a closing result, and no error, and a final message. Every one of
     these alone was seen to hold in runs that had failed.
     """
-    trouble, error = _trouble(reading, ending)
+    trouble, error = _error_kind(reading, ending)
     retry_at = None
     if trouble == "usage_limit":
         retry_at = _retry_at(reading, ending, error)
@@ -145,7 +145,7 @@ def _status(trouble: Trouble | None) -> Status:
     return "failed"
 
 
-def _trouble(reading: ParsedOutput, ending: Ending) -> tuple[Trouble | None, str | None]:
+def _error_kind(reading: ParsedOutput, ending: Ending) -> tuple[Trouble | None, str | None]:
     """Return what went wrong and how to say it, the most telling reason first."""
     complaint = _complaint(reading, ending)
     match ending.ended_by:

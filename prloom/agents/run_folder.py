@@ -7,7 +7,6 @@ symbolic link, nothing but an ordinary file is read, and never more than a limit
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import secrets
 import stat
@@ -20,6 +19,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from prloom import flock
 from prloom.agents.agent import EndedBy, LimitReport, RunResult, RunValue
 from prloom.errors import AgentError
 from prloom.model import record
@@ -288,11 +288,8 @@ def _held(folder: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not flock.try_lock(fd, shared=True)
     except OSError:  # the disk, or a file system without locks
         return False
     finally:
         os.close(fd)
-    return False

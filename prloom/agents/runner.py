@@ -7,7 +7,6 @@ run to go on: the dispatcher may be killed at any moment, and the next one asks 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import signal
@@ -21,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from prloom import processes
+from prloom import flock, processes
 from prloom.agents import environment, registry, run_folder
 from prloom.agents.agent import Agent, Ending, RunRequest, RunResult, Status
 from prloom.agents.run_folder import (
@@ -162,7 +161,7 @@ def _spawn(folder: Path, env: Mapping[str, str]) -> int:
     """Start the supervisor, which inherits the run's lock: there is no moment in which it runs and does not hold it."""
     lock = run_folder.open_new(folder, run_folder.LOCK)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # at most the moment that an `inspect` takes
+        flock.wait_and_lock(lock)  # at most the moment that an `inspect` takes
         log = run_folder.open_new(folder, run_folder.SUPERVISOR_LOG)
         try:
             actions = [
@@ -184,12 +183,12 @@ def _spawn(folder: Path, env: Mapping[str, str]) -> int:
 async def wait(run: AgentRun) -> RunFinished | RunInterrupted | RunLost:
     """Wait until the run is over. Cancelling the wait leaves the run alone; waiting again is allowed."""
     while isinstance(now := run_folder.inspect(run.folder), RunInProgress):
-        await _news(run, now)
+        await _wait_for_end(run, now)
     await asyncio.to_thread(_end, run, finished=isinstance(now, RunFinished))
     return now
 
 
-async def _news(run: AgentRun, running: RunInProgress) -> None:
+async def _wait_for_end(run: AgentRun, running: RunInProgress) -> None:
     """Wait until the supervisor has probably ended; a moment is enough where the system cannot tell us."""
     pid = run.child or (running.supervisor.pid if running.supervisor else None)
     opened = None

@@ -8,7 +8,7 @@ that no key is written to disk. SIGTERM ends the run; whatever the run had start
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
 import selectors
 import signal
@@ -22,7 +22,7 @@ from typing import IO, Final
 
 import msgspec
 
-from prloom import children, processes
+from prloom import children, flock, processes
 from prloom.agents import command, registry, run_folder
 from prloom.agents.agent import EndedBy
 from prloom.agents.environment import RUN_VARIABLE
@@ -72,7 +72,7 @@ class Supervised:
         self.left_over = 0
         self.out = Capped(run_folder.open_new(folder, run_folder.OUTPUT), spec.limits.output_bytes)
         self.err = Capped(run_folder.open_new(folder, run_folder.STDERR), spec.limits.stderr_bytes)
-        self.refusals = _refusals(spec)
+        self.refusals = _limit_detector(spec)
         self.selector = selectors.DefaultSelector()
         self.wake = _wakeup()
         self.selector.register(self.wake, selectors.EVENT_READ)
@@ -167,7 +167,7 @@ class Supervised:
         return False
 
 
-def _refusals(spec: RunSpec) -> LimitDetector:
+def _limit_detector(spec: RunSpec) -> LimitDetector:
     agent = registry.AGENTS.get(spec.agent, command)
     return LimitDetector(agent.refusal, patience=spec.limits.refused_seconds)
 
@@ -241,7 +241,8 @@ def _hold_lock(folder: Path, inherited: int | None) -> None:
     """Hold the run's lock until this process ends: the dispatcher's descriptor, or our own when started by hand."""
     if inherited is None:
         inherited = os.open(folder / run_folder.LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        fcntl.flock(inherited, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not flock.try_lock(inherited):
+            raise BlockingIOError(errno.EWOULDBLOCK, os.strerror(errno.EWOULDBLOCK))
     os.set_inheritable(inherited, False)  # noqa: FBT003 - the only form it has
 
 

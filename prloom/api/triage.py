@@ -59,7 +59,7 @@ class TriageContext(HookContext):
 
     def deferral(self, event_id: str) -> Deferral | None:
         """Return how the event was deferred before, by this or another plugin, or None if it never was."""
-        self._known("deferral", event_id)
+        self._check_event_id("deferral", event_id)
         return deepcopy(self._call.deferrals.get(event_id))
 
     def outcome(self, plan: str | None = None) -> Outcome:
@@ -67,7 +67,7 @@ class TriageContext(HookContext):
         return msgspec.structs.replace(super().outcome(plan), marks=tuple(self._marks.values()))
 
     def _mark(self, name: str, mark: Mark) -> None:
-        self._known(name, mark.event_id)
+        self._check_event_id(name, mark.event_id)
         if mark.reason is not None and not isinstance(mark.reason, str):
             raise self._mistake(name, f"the reason is {store.type_name(mark.reason)}; give a text")
         if mark.event_id in self._marks:
@@ -75,7 +75,7 @@ class TriageContext(HookContext):
             return
         self._marks[mark.event_id] = mark
 
-    def _known(self, name: str, event_id: str) -> None:
+    def _check_event_id(self, name: str, event_id: str) -> None:
         if not isinstance(event_id, str) or event_id not in self._ids:
             raise self._mistake(name, f"event {event_id!r} is not in this batch; use an id of `triage.events`")
 

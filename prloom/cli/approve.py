@@ -43,12 +43,12 @@ def command(given: Options, events: tuple[str, ...], *, plan: str | None, yes: b
     if withheld and not release:
         raise PrloomError(_still_withheld(withheld))
     if not yes:
-        _ask_about_authors(events, held)
+        _confirm_authors(events, held)
     if held:
         digests = {target.id: target.event.digest for target in held if target.event is not None}
-        submit.hand_in(where, "approve", held, done="Approved", digests=digests)
+        submit.submit_request(where, "approve", held, done="Approved", digests=digests)
     if withheld:
-        submit.hand_in(where, "approve", withheld, done="Released")
+        submit.submit_request(where, "approve", withheld, done="Released")
 
 
 def _found(where: RepositoryPaths, names: tuple[str, ...], plan: str | None) -> list[RequestTarget]:
@@ -78,7 +78,7 @@ def _show_all(where: RepositoryPaths, held: list[RequestTarget], withheld: list[
         _show_action(search.target_action(where, target), target.plan)
 
 
-def _ask_about_authors(names: tuple[str, ...], held: list[RequestTarget]) -> None:
+def _confirm_authors(names: tuple[str, ...], held: list[RequestTarget]) -> None:
     """Ask before more than one event is approved that was not named itself; raises PrloomError where nobody can be."""
     unnamed = [target for target in held if target.id not in names]
     if len(unnamed) <= 1:

@@ -52,10 +52,10 @@ def _what(bridge: BridgeLine, now: datetime) -> str:
     else:
         state = terminal.paint("enabled", "good")
     targets = ", ".join(map(terminal.clean, bridge.targets)) or "no targets"
-    return "  ".join(part for part in (state, terminal.clean(bridge.source), targets, _asked(bridge, now)) if part)
+    return "  ".join(part for part in (state, terminal.clean(bridge.source), targets, _poll_text(bridge, now)) if part)
 
 
-def _asked(bridge: BridgeLine, now: datetime) -> str:
+def _poll_text(bridge: BridgeLine, now: datetime) -> str:
     if bridge.idle:
         return f"not asked: {terminal.clean(bridge.idle)}"
     if bridge.last_poll_at is None:

@@ -24,11 +24,12 @@ def report(error: BaseException, *, on_screen: bool) -> int:
         remedy = f"please report it with the traceback in {_keep(text)} ({VARIABLE}=1 shows it here)"
     cause = next(leaves(error), error)
     what = terminal.clean(f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__)
-    click.echo(f"prloom: this is a bug in prloom, not a mistake of yours: {what} ({_place(cause)}); {remedy}", err=True)
+    origin = _origin(cause)
+    click.echo(f"prloom: this is a bug in prloom, not a mistake of yours: {what} ({origin}); {remedy}", err=True)
     return 1
 
 
-def _place(error: BaseException) -> str:
+def _origin(error: BaseException) -> str:
     """Return where the error came from: the innermost line that is prloom's."""
     import traceback  # noqa: PLC0415
 

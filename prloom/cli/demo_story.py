@@ -78,13 +78,13 @@ def configure(root: Path) -> None:
     config.write_text(f"{text}\n[agents.command]\nargv = {json.dumps(agent)}\n")
 
 
-def ask(root: Path) -> None:
+def write_question(root: Path) -> None:
     """Write a question into the plan's file of feedback, as a reviewer would in an editor."""
     review = root / "prloom/.local/worktrees" / BRANCH / "prloom/.local/review.md"
     review.write_text(f"{review.read_text()}- [ ] {QUESTION}\n  file: greet.py\n  line: 2\n")
 
 
-def asked(root: Path) -> str:
+def event_of_question(root: Path) -> str:
     """Return the id of the event that the question became."""
     events = root / "prloom/.local/worktrees" / BRANCH / "prloom/.local/bus/events.jsonl"
     records = [json.loads(line)["data"] for line in events.read_text().splitlines()]
@@ -93,7 +93,7 @@ def asked(root: Path) -> str:
 
 def filled_in(args: Sequence[str], root: Path) -> tuple[str, ...]:
     """Return the arguments with the question's id in its place."""
-    return tuple(asked(root) if arg == QUESTION else arg for arg in args)
+    return tuple(event_of_question(root) if arg == QUESTION else arg for arg in args)
 
 
 def spelled(args: Sequence[str]) -> str:
@@ -112,7 +112,7 @@ STORY: tuple[DemoStep, ...] = (
         ("adopt", "--branch", BRANCH),
         configure,
     ),
-    DemoStep(f"A reviewer writes a question into review.md: {QUESTION}", prepare=ask),
+    DemoStep(f"A reviewer writes a question into review.md: {QUESTION}", prepare=write_question),
     DemoStep("A colleague says thank you.", _comment("c-1", "ann", "write", "Thank you for looking into this!")),
     DemoStep(
         "Another colleague is not finished yet.", _comment("c-2", "bob", "write", "WIP: I think the loop is wrong, but")

@@ -24,4 +24,4 @@ def command(given: Options, events: tuple[str, ...], reason: str) -> None:
     for target in found:
         if target.action is not None:
             raise PrloomError(f"{target.id} is done, or is an action; only open events can be dropped")
-    submit.hand_in(where, "drop", found, done="Dropped", reason=reason)
+    submit.submit_request(where, "drop", found, done="Dropped", reason=reason)

@@ -128,7 +128,7 @@ def run(command: click.Command, args: Sequence[str]) -> int:
         code = _invoke(command, args)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - the one place that tells people about any failure
-        return _tell(error, verbose=not {"-v", "--verbose"}.isdisjoint(args))
+        return _report_error(error, verbose=not {"-v", "--verbose"}.isdisjoint(args))
     return code
 
 
@@ -142,12 +142,12 @@ def _invoke(command: click.Command, args: Sequence[str]) -> int:
     return 0
 
 
-def _tell(error: BaseException, *, verbose: bool) -> int:
+def _report_error(error: BaseException, *, verbose: bool) -> int:
     """Say on stderr what happened and return the exit code."""
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # click 8.2 and later
         click.echo(str(error), err=True)
         return _USAGE
-    if isinstance(error, BrokenPipeError) and _nobody_reads_stdout():
+    if isinstance(error, BrokenPipeError) and _stdout_is_closed():
         _spill()  # the reader has seen enough
         return 1
     told = _for_people(error)
@@ -231,7 +231,7 @@ def _usage(error: click.UsageError) -> str:
     return f"{message}{stop}{hint}"
 
 
-def _nobody_reads_stdout() -> bool:
+def _stdout_is_closed() -> bool:
     """Whether it was our stdout that broke, and not a pipe to some other process."""
     from select import POLLERR, POLLHUP, poll  # noqa: PLC0415 - only a broken pipe needs it
 

@@ -24,7 +24,7 @@ def switch(
         raise click.UsageError("name plans or use --all, not both", click.get_current_context())
     where = context.repository(given)
     plan_ids = [context.plan_id(where, plan) for plan in named] if named else _every(where)
-    submit.hand_in_ids(where, verb, plan_ids, done=done)
+    submit.submit_ids(where, verb, plan_ids, done=done)
 
 
 def _every(where: RepositoryPaths) -> Sequence[str]:

@@ -33,7 +33,7 @@ def switch(given: Options, names: Sequence[str], verb: Verb) -> None:
     from prloom.extensions import keys  # noqa: PLC0415
 
     path = options.repo_root(given) / FILE_NAME
-    known = _known(given)
+    known = _all_plugins(given)
     chosen = [_key(name, {plugin.name for plugin in known}) for name in names]
     if path.exists():
         before = text = path.read_bytes().decode("utf-8-sig")
@@ -48,12 +48,12 @@ def switch(given: Options, names: Sequence[str], verb: Verb) -> None:
     changed = text != before
     if changed:
         _write(path, text)
-    _tell(chosen, _known(given), verb, changed=changed)
+    _report(chosen, _all_plugins(given), verb, changed=changed)
     if changed and _dispatcher_runs(given):
         click.echo("The running dispatcher does not notice this change; restart it.")
 
 
-def _known(given: Options) -> tuple[PluginLine, ...]:
+def _all_plugins(given: Options) -> tuple[PluginLine, ...]:
     from prloom.engine import catalog  # noqa: PLC0415 - see switch
 
     return catalog.plugins(context.repository(given), options.config(given), os.environ).plugins
@@ -93,7 +93,7 @@ def _write(path: Path, text: str) -> None:
         folder.replace(path.name, text.encode(), mode=mode)
 
 
-def _tell(keys: Sequence[str], now: Sequence[PluginLine], verb: Verb, *, changed: bool) -> None:
+def _report(keys: Sequence[str], now: Sequence[PluginLine], verb: Verb, *, changed: bool) -> None:
     for key in keys:
         lines = [plugin for plugin in now if plugin.name == key]
         runs = any(plugin.state == "enabled" for plugin in lines)

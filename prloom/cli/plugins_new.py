@@ -110,7 +110,7 @@ def command(given: Options, name: str, directory: str | None) -> None:
         where = folder.relative_to(Path.cwd())
     else:
         where = folder
-    _tell(name, where, files, searched=own is not None)
+    _report_created(name, where, files, searched=own is not None)
     if replaced:
         click.echo(f"prloom comes with a plugin {replaced}; when yours is enabled, it replaces that one.")
 
@@ -184,7 +184,7 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
         raise
 
 
-def _tell(name: str, where: Path, files: Mapping[str, str], *, searched: bool) -> None:
+def _report_created(name: str, where: Path, files: Mapping[str, str], *, searched: bool) -> None:
     """Say what was made, and what next."""
     from importlib.util import find_spec  # noqa: PLC0415 - see command
 

@@ -110,10 +110,10 @@ def _found(given: Options, named: str) -> DiscoveredPlugin:
     """Return the plugin of this name, whichever filters it would not pass, or the one at this path."""
     from pathlib import Path  # noqa: PLC0415 - see command
 
-    from prloom.extensions import discovery, keys  # noqa: PLC0415
+    from prloom.extensions import discovery, keys  # noqa: PLC0415 - see command
     from prloom.testing import runners  # noqa: PLC0415
 
-    known = {each.key: each for each in discovery.discover(discovery.places(_root(given), os.environ))}
+    known = {each.key: each for each in discovery.discover(discovery.plugin_paths(_root(given), os.environ))}
     key = keys.resolve(named, known)
     if key is not None:
         return known[key]

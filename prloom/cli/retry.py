@@ -37,7 +37,7 @@ def command(given: Options, events: tuple[str, ...], *, deferred: bool, parked: 
         found = list(search.targets_named(where, events))
         _check(found)
     if found:
-        submit.hand_in(where, "retry", found, done="Due now")
+        submit.submit_request(where, "retry", found, done="Due now")
     else:
         click.echo(f"Nothing is {' or '.join(states)}.")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prloom.storage.paths import RepositoryPaths
 
 
-def hand_in(
+def submit_request(
     where: RepositoryPaths,
     verb: Verb,
     targets: Iterable[RequestTarget],
@@ -26,10 +26,10 @@ def hand_in(
     digests: Mapping[str, str] | None = None,
 ) -> None:
     """Write the request down, have it carried out, and say what became of it; `done` says it in the past tense."""
-    hand_in_ids(where, verb, [target.id for target in targets], done=done, reason=reason, digests=digests)
+    submit_ids(where, verb, [target.id for target in targets], done=done, reason=reason, digests=digests)
 
 
-def hand_in_ids(
+def submit_ids(
     where: RepositoryPaths,
     verb: Verb,
     named: Iterable[str],

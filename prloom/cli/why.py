@@ -53,7 +53,7 @@ def _lines(life: EventLife) -> Iterator[str]:
     came = f"came in from {terminal.clean(life.event.source)}"
     yield from layout.item(layout.clock(life.came_at), came, room=_TIME)
     for happened in life.happened:
-        yield from layout.item(layout.clock(happened.ts), *_told(happened), room=_TIME)
+        yield from layout.item(layout.clock(happened.ts), *_step_lines(happened), room=_TIME)
     yield ""
     yield from _now(life)
 
@@ -88,7 +88,7 @@ def _about(life: EventLife) -> Iterator[str]:
         yield f"{layout.INDENT}earlier versions: {', '.join(map(terminal.clean, life.earlier))}"
 
 
-def _told(happened: HistoryStep) -> Iterator[str]:
+def _step_lines(happened: HistoryStep) -> Iterator[str]:
     """Yield what happened, and below it what it led to."""
     who = terminal.paint(terminal.clean(happened.by), "name")
     if happened.duration_ms is None:

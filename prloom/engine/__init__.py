@@ -1,1 +1,1 @@
-"""Read, ask the core, act, save."""
+"""Read, let the core decide, act, save."""

@@ -46,13 +46,13 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
     general = rules(config)
     loaded = load_bridges(root, config)
     disk.allow_many_files()
-    board = PlanRegistry(plans.locate(root, config.worktrees_dir), general, clock, disk=SHARED)
+    registry = PlanRegistry(plans.locate(root, config.worktrees_dir), general, clock, disk=SHARED)
     return Dispatcher(
-        board,
+        registry,
         plugin_set=plugin_set(root, config, environ),
         bridges=loaded,
         triager=AgentTriager(
-            root=root, environ=environ, parallel=config.dispatcher.max_parallel_plans, read_plan=board.read_plan
+            root=root, environ=environ, parallel=config.dispatcher.max_parallel_plans, read_plan=registry.read_plan
         ),
         rules=general,
         clock=clock,
@@ -61,7 +61,7 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
 
 
 def load_bridges(root: Path, config: Config) -> LoadedBridges:
-    """Return the bridges that the configuration asks for."""
+    """Return the bridges that the configuration names."""
     tables = {name: _table(section) for name, section in config.bridges.named().items()}
     if "github" in tables and not tables["github"].get("repo"):
         tables["github"]["repo"] = _repository_at_origin(root, config.bridges.github.api_url)
@@ -69,7 +69,7 @@ def load_bridges(root: Path, config: Config) -> LoadedBridges:
 
 
 def _repository_at_origin(root: Path, api_url: str) -> str:
-    """Return `owner/name` of the repository where origin is on GitHub, else an empty text: the bridge asks nothing."""
+    """Return `owner/name` of the repository if origin is on GitHub, else an empty text: the bridge is idle."""
     try:
         url = repository.origin_url(repository.find(root))
     except WorkspaceError:
@@ -80,7 +80,7 @@ def _repository_at_origin(root: Path, api_url: str) -> str:
 
 
 def _table(section: BridgeSection) -> dict[str, object]:
-    """Return a bridge's table; a poll interval that nobody chose is left out, so that the bridge's own counts."""
+    """Return a bridge's table; a poll interval that is not configured is left out, so that the bridge's own counts."""
     table: dict[str, object] = {"enabled": section.enabled, **section.settings}
     if "poll_interval" in section.model_fields_set:
         table["poll_interval"] = section.poll_interval
@@ -91,11 +91,11 @@ def _table(section: BridgeSection) -> dict[str, object]:
 
 def select(root: Path, config: Config, environ: Mapping[str, str]) -> PluginSelection:
     """Return which plugins run, and why the others do not; no code of any is run by that."""
-    found = discovery.discover(discovery.places(root, environ))
-    return filters.select(found, wishes(config), environ)
+    found = discovery.discover(discovery.plugin_paths(root, environ))
+    return filters.select(found, plugin_options(config), environ)
 
 
-def wishes(config: Config) -> PluginOptions:
+def plugin_options(config: Config) -> PluginOptions:
     """Return what the configuration says of plugins."""
     plugins = config.plugins
     return PluginOptions(
@@ -110,14 +110,14 @@ def plugin_set(root: Path, config: Config, environ: Mapping[str, str]) -> Plugin
     """Return the plugins that run, each with its host; nothing of them has run yet."""
     selection = select(root, config, environ)
     for warning in selection.warnings:
-        if warning not in selection.missing.values():  # which the crew tells as failures
+        if warning not in selection.missing.values():  # which the plugin set reports as failures
             log.warning("%s", warning)
     known = [found.key for found in selection.chosen]
     plugins = [
         RunningPlugin(
             found.key,
             found.source,
-            _host(found, filters.settings_of(found.key, wishes(config), known), root, config, environ),
+            _host(found, filters.settings_of(found.key, plugin_options(config), known), root, config, environ),
             config.plugins.settings_of(found.key).on_error,
         )
         for found in selection.chosen

@@ -43,7 +43,7 @@ class PluginLine(Record, frozen=True, kw_only=True):
 
 
 class Offered(Record, frozen=True, kw_only=True):
-    """What the dispatcher last told of a plugin; one that was not `chosen` could not even be loaded."""
+    """What the dispatcher last published of a plugin; one that was not `chosen` could not even be loaded."""
 
     name: str
     chosen: bool = True
@@ -85,17 +85,17 @@ class PluginList(Record, frozen=True, kw_only=True):
 def plugins(repository: RepositoryPaths, config: Config, environ: Mapping[str, str]) -> PluginList:
     """Return all plugins of the repository, the user and the machine."""
     offered = _published(repository, paths.PLUGINS, "plugins", Offered)
-    told = {plugin.name: plugin for plugin in offered if plugin.chosen}
-    loaded = {name: _loaded(plugin) for name, plugin in told.items() if plugin.loaded or plugin.error}
+    published = {plugin.name: plugin for plugin in offered if plugin.chosen}
+    loaded = {name: _loaded(plugin) for name, plugin in published.items() if plugin.loaded or plugin.error}
     selection = assembly.select(repository.root, config, environ)
-    lines = tuple(_plugin(entry, told.get(entry.name)) for entry in registry.entries(selection, loaded))
+    lines = tuple(_plugin(entry, published.get(entry.name)) for entry in registry.entries(selection, loaded))
     return PluginList(plugins=lines, warnings=selection.warnings)
 
 
 def bridges(repository: RepositoryPaths, config: Config) -> tuple[BridgeLine, ...]:
     """Return all bridges: those that are used, those that cannot be loaded, and those that are disabled.
 
-    They are loaded for this, as `prloom start` does, but not asked for anything. Raises ExtensionError where two claim
+    They are loaded for this, as `prloom start` does, but not polled. Raises ExtensionError where two claim
     one target.
     """
     polls = {bridge.name: bridge for bridge in _published(repository, paths.BRIDGES, "bridges", BridgeStatus)}
@@ -139,7 +139,7 @@ def _loaded(plugin: Offered) -> Registered | str:
     )
 
 
-def _plugin(entry: PluginEntry, told: Offered | None) -> PluginLine:
+def _plugin(entry: PluginEntry, published: Offered | None) -> PluginLine:
     return PluginLine(
         name=entry.name,
         source=entry.source,
@@ -149,7 +149,7 @@ def _plugin(entry: PluginEntry, told: Offered | None) -> PluginLine:
         version=entry.version,
         description=entry.description,
         path=entry.place,
-        loaded=told is not None and told.loaded and entry.state == "on",
+        loaded=published is not None and published.loaded and entry.state == "on",
         hooks=entry.hooks,
         commands=entry.commands,
         tools=entry.tools,

@@ -1,4 +1,4 @@
-"""The dispatcher: polls the bridges, works through the plans, and carries out what other commands ask for."""
+"""Run the dispatcher: poll the bridges, reconcile the plans, and carry out the requests of other commands."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Dispatcher:
     """Everything at work on one repository. `run` goes on for ever, `once` does exactly one full tick.
 
     A tick is over at once: what takes time is spawned, and when it is done, or when something is appended to a plan's
-    bus, that plan is woken and worked through again without a tick.
+    bus, that plan is reconciled without a tick.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Dispatcher:
             await self._stop()
 
     def poll(self) -> None:
-        """Have every bridge asked, whatever its interval says; one that is just being asked is asked once more."""
+        """Have every bridge polled, whatever its interval says; one that is being polled is polled once more."""
         self._pollers.request_all()
 
     def tick(self) -> None:
@@ -195,7 +195,7 @@ class Dispatcher:
                 each.shift(by)
 
     def _run_requests(self) -> None:
-        """Carry out what other commands ask for."""
+        """Carry out the requests of other commands."""
         take_in = partial(admission.take_in, sign=self.bridges.acknowledgement)
         if control.carry_out_all(self._control, self.board, take_in):
             self.poll()
@@ -204,7 +204,7 @@ class Dispatcher:
         self._pollers.begin(partial(self._tasks.spawn, None), lambda plan_ids: self._queue.add(*plan_ids))
 
     def _bound_reading(self) -> None:
-        """Once all bridges have been asked, take in what stands on the buses by now, and nothing that comes later."""
+        """Once all bridges were polled, take in what is on the buses by now, and nothing that comes later."""
         if self._pollers:
             return
         for runtime in self.board.all():
@@ -220,7 +220,7 @@ class Dispatcher:
             self._advance(runtime)
 
     def _work_through(self, plan_ids: Iterable[str]) -> None:
-        """Work through plans once; where that has changed something, they are woken to be worked through again."""
+        """Reconcile plans once, and queue those again in which something changed."""
         for plan_id in plan_ids:
             runtime = self.board.check(plan_id)
             if runtime is not None:
@@ -254,7 +254,7 @@ class Dispatcher:
     # ---- work beside everything else
 
     async def _work_until_next_tick(self, tick: timedelta) -> None:
-        """Work through the plans that are woken until the time of the next tick has come, or somebody asks for one."""
+        """Reconcile the plans in the queue until the time of the next tick has come, or one is requested."""
         loop = asyncio.get_running_loop()
         end = loop.time() + tick.total_seconds()
         while not self._queue.tick_wanted and loop.time() < end:

@@ -57,19 +57,22 @@ async def decisions(
         dispatcher = Dispatcher(
             board,
             plugin_set=assembly.plugin_set(root, config, environ),
-            bridges=replace(loaded, loaded=tuple(replace(b, bridge=Silent(b.bridge)) for b in loaded.loaded)),
-            triager=Abstainer(config, board),
+            bridges=replace(loaded, loaded=tuple(replace(b, bridge=DryBridge(b.bridge)) for b in loaded.loaded)),
+            triager=DryTriager(config, board),
             rules=general,
             clock=clock,
             environ=environ,
         )
         await dispatcher.once()
         refused |= board.unreadable
-        would_not = [f"{plan_id}: prloom would not work on it: {why}" for plan_id, why in refused.items()]
-        return (*would_not, *(line for plan_id, since in begun.items() for line in _told(copied, plan_id, since)))
+        lines = [f"{plan_id}: prloom would not work on it: {why}" for plan_id, why in refused.items()]
+        return (
+            *lines,
+            *(line for plan_id, since in begun.items() for line in _decision_lines(copied, plan_id, since)),
+        )
 
 
-class Silent:
+class DryBridge:
     """A bridge that listens but does not speak; over HTTP, if that is how it listens."""
 
     http: HttpNeeds
@@ -96,14 +99,14 @@ class Silent:
         return None
 
     async def permission(self, ctx: BridgeContext, login: str) -> str:
-        """Ask the real bridge, if it can tell."""
+        """Look it up through the real bridge, if it can."""
         if not isinstance(self._bridge, Permissions):
             raise LookupError(f"the bridge {self.name} cannot look it up")  # noqa: TRY004 - it is the answer that is missing
         return await self._bridge.permission(ctx, login)
 
 
-class Abstainer:
-    """A triager that says which agent would be asked."""
+class DryTriager:
+    """A triager that says which agent would run."""
 
     def __init__(self, config: Config, board: PlanRegistry) -> None:
         self._agent = stages.stage(config, "triage").agent
@@ -123,10 +126,10 @@ class Abstainer:
     async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:
         """Put the events aside in the copy."""
         if self._agent == "auto":
-            who = "the first installed agent"
+            agent = "the first installed agent"
         else:
-            who = self._agent
-        changes = tuple(hook_results.park(event_id, f"would be triaged by {who}") for event_id in step.event_ids)
+            agent = self._agent
+        changes = tuple(hook_results.park(event_id, f"would be triaged by {agent}") for event_id in step.event_ids)
         runtime.event_store.commit(TRIAGE, self._agent, changes=changes)
 
     async def recover(self, runtime: PlanRuntime, run: str, event_ids: tuple[str, ...]) -> None:
@@ -197,7 +200,7 @@ def _log(where: RepositoryPaths, plan_id: str) -> JournalReader | None:
         worktree = where.root
     try:
         bus = SafeDir.open(worktree, *paths.LOCAL, paths.BUS)
-    except PrloomError:  # the plan is not worked on, and that is told
+    except PrloomError:  # the plan is not worked on, and that is reported
         return None
     if bus is None:
         return None
@@ -211,7 +214,7 @@ def _last(where: RepositoryPaths, plan_id: str) -> Cursor:
     return log.end()
 
 
-def _told(where: RepositoryPaths, plan_id: str, since: Cursor) -> Iterator[str]:
+def _decision_lines(where: RepositoryPaths, plan_id: str, since: Cursor) -> Iterator[str]:
     log = _log(where, plan_id)
     if log is None:
         batch = None

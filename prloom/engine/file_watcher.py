@@ -55,7 +55,7 @@ class FileWatcher:
         """Watch exactly these folders from now on; one that cannot be watched is found by the tick."""
         if self._inotify is None:
             return
-        named = [os.fspath(folder) for folder in folders]  # hundreds, and a Path costs more than the look at it
+        named = [os.fspath(folder) for folder in folders]  # hundreds, and a Path costs more than the stat call
         wanted = {folder: folder_id for folder in named if (folder_id := _folder_id(folder)) is not None}
         for folder, (folder_id, _) in list(self._watches.items()):
             if wanted.get(folder) != folder_id:
@@ -64,7 +64,7 @@ class FileWatcher:
             self._add(folder, wanted[folder])
 
     async def changes(self) -> AsyncIterator[tuple[Path | None, str]]:
-        """Yield the folder and the file name of each change, for ever; None where there were too many to be told."""
+        """Yield the folder and the file name of each change, for ever; None where there were too many to report."""
         while self._inotify is None:
             await asyncio.sleep(self._retry_after)
             self._inotify, self._followed = self._open(), None
@@ -105,7 +105,7 @@ class FileWatcher:
     def _add(self, folder: str, folder_id: FolderId) -> None:
         from asyncinotify import Mask  # noqa: PLC0415 - Linux only
 
-        assert self._inotify is not None  # noqa: S101 - the caller has looked
+        assert self._inotify is not None  # noqa: S101 - the caller has checked
         try:
             watch = self._inotify.add_watch(folder, Mask.MODIFY | Mask.MOVED_TO | Mask.CREATE | Mask.ONLYDIR)
         except OSError as error:

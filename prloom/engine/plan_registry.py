@@ -12,7 +12,7 @@ from prloom import errors
 from prloom.core.activity import RunningWork
 from prloom.engine.bus import plans, plugin_stores
 from prloom.engine.bus.adopted import AdoptedPlans
-from prloom.engine.bus.event_store import ROTATE_AT, Clock
+from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
 from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
@@ -31,7 +31,7 @@ from prloom.storage.safe_dir import SafeDir
 log = logging.getLogger(__name__)
 
 REPOSITORY = ""
-"""The id under which the repository-wide bus stands among the plans."""
+"""The id of the repository-wide bus among the plans."""
 
 
 class PlanRegistry:
@@ -96,7 +96,7 @@ class PlanRegistry:
             self.unreadable = {plan_id: why for plan_id, why in self.unreadable.items() if plan_id in present}
             self._present = present
         changed = self.idle_plans.changed((REPOSITORY, *self.runtimes), self.clock())
-        ready = [self.check(plan_id) for plan_id in sorted(changed)]  # git is not asked about those at rest
+        ready = [self.check(plan_id) for plan_id in sorted(changed)]  # git is not run for the idle ones
         if len(self.runtimes) < len(present):
             missing = [plan_id for plan_id in present if plan_id not in self.runtimes]
             for plan_id in missing:
@@ -158,7 +158,7 @@ class PlanRegistry:
                 self._work(), plugins, bridges, {**self.unreadable, **self._own_error()}, record.iso(now)
             )
         finally:
-            self._adopted.note(self.ready, now)
+            self._adopted.save(self.ready, now)
 
     def read_plan(self, plan_id: str) -> str:
         """Return the text of a plan; raises PrloomError where there is none of that id."""
@@ -168,11 +168,11 @@ class PlanRegistry:
         return runtime.text.read()
 
     def close(self) -> None:
-        """Save where each plan stands and let go of everything, the lock last."""
+        """Save the state of each plan and close everything, the lock last."""
         try:
             for runtime in self.all():
-                self._save(runtime)
-                self._adopted.note((runtime,), self.clock(), last=True)
+                self._save(runtime.event_store)
+                self._adopted.save((runtime,), self.clock(), last=True)
                 runtime.event_store.close("prloom has ended")
             for runtime in self.runtimes.values():
                 runtime.close()
@@ -262,11 +262,11 @@ class PlanRegistry:
             return {}
         return {REPOSITORY: error}
 
-    def _save(self, runtime: PlanRuntime) -> None:
+    def _save(self, store: EventStore) -> None:
         try:
-            runtime.event_store.save()
+            store.save()
         except StorageError as error:  # the decision log has it all
-            log.warning("plan %s: %s", runtime.id, error)
+            log.warning("plan %s: %s", store.plan_id, error)
 
 
 def _for_preset(plan: Plan, general: Rules) -> Rules:

@@ -106,7 +106,7 @@ class Health:
             slow = f"the last tick took {seconds:.0f} s; check what slows down the disk or the machine"
         problems = (*self._errors.values(), *others, slow)
         if self._file is not None:
-            self._file.tell(next(filter(None, problems), None))
+            self._file.report(next(filter(None, problems), None))
 
     def close(self) -> None:
         """Take back what was published."""

@@ -123,15 +123,16 @@ class MemoryStore:
         with self._lock:
             claim = self._claims.get(claim_id)
             if claim is not None and claim.status != "active" and rules.same(claim, settlement):
-                reply = self._replies.get(claim_id)
-                return Settled(
-                    claim=claim,
-                    reply=None if reply is None else self._messages[reply],
-                    retry_at=self._deliveries[claim.message_id].available_at,
-                )
+                retry_at = self._deliveries[claim.message_id].available_at
+                return Settled(claim=claim, reply=self._reply_to(claim_id), retry_at=retry_at)
             claim = self._active(claim_id)
             verdict = rules.settled(settlement, self._deliveries[claim.message_id], self.now(), self._backoff)
             return self._end(claim, verdict)
+
+    def _reply_to(self, claim_id: str) -> Message | None:
+        if claim_id not in self._replies:
+            return None
+        return self._messages[self._replies[claim_id]]
 
     def _active(self, claim_id: str) -> Claim:
         claim = self._claims.get(claim_id)

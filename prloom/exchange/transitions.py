@@ -58,11 +58,14 @@ def message(draft: Draft, inherited: str | None, now: datetime) -> Message:
 
 def delivery(draft: Draft, now: datetime) -> Delivery:
     """Return the delivery of a message that was just published."""
+    available_at = None
+    if draft.delay is not None:
+        available_at = now + draft.delay
     return Delivery(
         message_id=draft.id,
         topic=draft.topic,
         state="ready",
-        available_at=None if draft.delay is None else now + draft.delay,
+        available_at=available_at,
         max_attempts=draft.max_attempts,
         key=draft.key,
         concurrency_key=draft.concurrency_key,
@@ -183,6 +186,9 @@ def stats(topic: str, entries: Sequence[MessageEntry], now: datetime) -> TopicSt
     """Return the statistics of a topic, from all its messages."""
     count = Counter(_counted_as(entry.delivery, now) for entry in entries)
     ready = [entry for entry in entries if _counted_as(entry.delivery, now) == "ready"]
+    oldest_age = None
+    if ready:
+        oldest_age = now - ready[0].message.created_at
     since = now - RATE_WINDOW
     published = sum(entry.message.created_at > since for entry in entries)
     ended = sum(entry.delivery.ended_at is not None and entry.delivery.ended_at > since for entry in entries)
@@ -193,7 +199,7 @@ def stats(topic: str, entries: Sequence[MessageEntry], now: datetime) -> TopicSt
         leased=count["leased"],
         done=count["done"],
         dead=count["dead"],
-        oldest_ready_age=now - ready[0].message.created_at if ready else None,
+        oldest_ready_age=oldest_age,
         published_per_minute=per_minute(published),
         ended_per_minute=per_minute(ended),
     )

@@ -103,11 +103,14 @@ def claim_request(
     failure_topic: str | None = None,
 ) -> ClaimRequest:
     """Return a worker's request for a message, or raise ExchangeError for what is impossible; see `ClaimOptions`."""
-    several = (topics,) if isinstance(topics, str) else tuple(topics)
+    if isinstance(topics, str):
+        topics = (topics,)
     for topic in (success_topic, failure_topic):
         if topic is not None:
             checked_topic(topic)
-    return _checked_request(several, group, new_instance() if instance is None else instance, lease, max_attempts)
+    if instance is None:
+        instance = new_instance()
+    return _checked_request(tuple(topics), group, instance, lease, max_attempts)
 
 
 @functools.lru_cache(maxsize=64)  # a worker repeats its request
@@ -141,10 +144,12 @@ def checked_topic(topic: str) -> str:
 
 def checked_topics(topics: str | Iterable[str]) -> tuple[str, ...]:
     """Return one or several topics as a tuple, each once."""
-    several = (topics,) if isinstance(topics, str) else tuple(dict.fromkeys(topics))
-    if not several:
+    if isinstance(topics, str):
+        topics = (topics,)
+    distinct = tuple(dict.fromkeys(topics))
+    if not distinct:
         raise ExchangeError("no topic was given; give at least one")
-    return tuple(checked_topic(topic) for topic in several)
+    return tuple(checked_topic(topic) for topic in distinct)
 
 
 def checked_text(what: str, text: str) -> str:

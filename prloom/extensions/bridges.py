@@ -214,10 +214,10 @@ def _guarded(what: str, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - what 
     except (KeyboardInterrupt, ExtensionError):
         raise
     except BaseException as error:
-        raise ExtensionError(f"{what} raised {loading.describe_error(error)}{_place(error)}") from error
+        raise ExtensionError(f"{what} raised {loading.describe_error(error)}{_origin(error)}") from error
 
 
-def _place(error: BaseException) -> str:
+def _origin(error: BaseException) -> str:
     own = [
         f" ({Path(frame.f_code.co_filename).name}, line {line})"
         for frame, line in traceback.walk_tb(error.__traceback__)

@@ -62,7 +62,7 @@ class PluginPaths:
     installed: bool = True
 
 
-def places(repo_root: Path, environ: Mapping[str, str]) -> PluginPaths:
+def plugin_paths(repo_root: Path, environ: Mapping[str, str]) -> PluginPaths:
     """Return where plugins are looked for when prloom is started in this repository."""
     return PluginPaths(
         bundled=bundled("plugins"), user=home(environ) / "plugins", project=repo_root / "prloom" / "plugins"
@@ -90,18 +90,18 @@ def bundled(kind: Literal["plugins", "bridges"]) -> Path | None:
     return None
 
 
-def discover(places: PluginPaths) -> tuple[DiscoveredPlugin, ...]:
+def discover(paths: PluginPaths) -> tuple[DiscoveredPlugin, ...]:
     """Return every plugin of every source, in the order of the sources and of the keys; a key may come twice."""
     found: list[DiscoveredPlugin] = []
     folders: tuple[tuple[Source, Path | None], ...] = (
-        ("bundled", places.bundled),
-        ("user", places.user),
-        ("project", places.project),
+        ("bundled", paths.bundled),
+        ("user", paths.user),
+        ("project", paths.project),
     )
     for source, folder in folders:
         if folder is not None:
             found += sorted(_scan(folder, source, (), frozenset()), key=lambda plugin: (plugin.key, plugin.path))
-    if places.installed:
+    if paths.installed:
         found += sorted(_installed(), key=lambda plugin: plugin.key)
     return tuple(found)
 

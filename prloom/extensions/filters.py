@@ -70,12 +70,12 @@ def select(found: Sequence[DiscoveredPlugin], wishes: PluginOptions, environ: Ma
     wanted = _resolved(wishes, known)
     left: list[SkippedPlugin] = []
     able = _sorted_out(found, lambda plugin: _unwanted(plugin, wanted), left)
-    able = _sorted_out(able, _of_another_kind, left, failed=_asked_for(wanted, known))
+    able = _sorted_out(able, _of_another_kind, left, failed=_is_requested(wanted, known))
     able = _sorted_out(able, lambda plugin: _not_enabled(plugin, wanted), left)
     able = _sorted_out(able, _replaced(able), left)
     able = _sorted_out(able, lambda plugin: plugin.error, left, failed=_always)
     able = _sorted_out(able, _clashes(able), left, failed=_always)
-    able = _sorted_out(able, lambda plugin: _lacking(plugin, environ), left, failed=_asked_for(wanted, known))
+    able = _sorted_out(able, lambda plugin: _lacking(plugin, environ), left, failed=_is_requested(wanted, known))
     return PluginSelection(
         _ordered(able, wanted.order),
         tuple(left),
@@ -110,14 +110,14 @@ def _always(_: DiscoveredPlugin) -> bool:
     return True
 
 
-def _asked_for(wishes: PluginOptions, known: Collection[str]) -> Callable[[DiscoveredPlugin], bool]:
+def _is_requested(wishes: PluginOptions, known: Collection[str]) -> Callable[[DiscoveredPlugin], bool]:
     """Tell whether the operator asked for a plugin; bundled ones are on, and are missed once they are configured."""
     configured = {keys.resolve(name, known) for name in wishes.settings}
 
-    def asked_for(plugin: DiscoveredPlugin) -> bool:
+    def is_requested(plugin: DiscoveredPlugin) -> bool:
         return plugin.key in wishes.enabled or (plugin.source == "bundled" and plugin.key in configured)
 
-    return asked_for
+    return is_requested
 
 
 def _sorted_out(

@@ -48,7 +48,7 @@ class Deadline:
         """Let the limit stand still for as long as this lasts; pauses may overlap."""
         self._pauses += 1
         if self._pauses == 1:
-            self._hold()
+            self._pause_timeout()
         try:
             yield
         finally:
@@ -56,7 +56,7 @@ class Deadline:
             if self._pauses == 0:
                 self._go_on()
 
-    def _hold(self) -> None:
+    def _pause_timeout(self) -> None:
         due = self._timeout.when()
         if self._running() and due is not None:
             self._left = due - asyncio.get_running_loop().time()

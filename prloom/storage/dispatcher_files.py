@@ -66,15 +66,15 @@ def started(pid: int) -> int | None:
             # proc_pid_stat(5): the second field is the program's name and may hold anything, so count behind its end.
             fields = file.read().rpartition(b")")[2].split()
     except FileNotFoundError:
-        return None if os.path.exists("/proc/self/stat") else _asked(pid)  # noqa: PTH110 (likewise)
+        return None if os.path.exists("/proc/self/stat") else _probe(pid)  # noqa: PTH110 (likewise)
     except OSError:
-        return _asked(pid)
+        return _probe(pid)
     if fields[0] in {b"Z", b"X"}:
         return None
     return int(fields[19])
 
 
-def _asked(pid: int) -> int | None:
+def _probe(pid: int) -> int | None:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -114,7 +114,7 @@ class DispatcherLock:
                 holder = owner(self.folder)
                 lock.acquire(timeout=0 if holder is not None and holder.alive else _MOMENT)
         except Timeout:
-            raise AlreadyRunningError(self._held(path)) from None
+            raise AlreadyRunningError(self._already_held(path)) from None
         except OSError as error:
             raise os_errors.failed("lock", path, error) from error
         self._lock = lock
@@ -122,7 +122,7 @@ class DispatcherLock:
         if self.quiet:
             return
         try:
-            self._tell(stopped=False)
+            self._publish(stopped=False)
         except StorageError:
             self.release()
             raise
@@ -132,7 +132,7 @@ class DispatcherLock:
         try:
             self.folder.disk.touch(OWNER, self.folder.fd)
         except FileNotFoundError:
-            self._tell(stopped=False)
+            self._publish(stopped=False)
         except OSError as error:
             raise os_errors.failed("touch", self.folder.where(OWNER), error) from error
 
@@ -158,15 +158,15 @@ class DispatcherLock:
     def _stop(self) -> None:
         found = self.folder.stat(OWNER)
         if found is not None:
-            self._tell(stopped=True)
+            self._publish(stopped=True)
             self.folder.disk.touch(OWNER, self.folder.fd, found.st_mtime)
 
-    def _tell(self, *, stopped: bool) -> None:
+    def _publish(self, *, stopped: bool) -> None:
         pid = os.getpid()
         about = {"pid": pid, "startTime": started(pid) or 0, "startedAt": self._since, "stopped": stopped}
         self.folder.replace(OWNER, json_codec.encode(about, pretty=True))
 
-    def _held(self, path: str) -> str:
+    def _already_held(self, path: str) -> str:
         holder = owner(self.folder)
         if holder is None or not holder.alive:
             return f"another process holds {path}; wait for it to end, or find it with `fuser {path}`"
@@ -186,7 +186,7 @@ _LONGEST = 3000  # characters of a text; escaped they may need more room than th
 
 
 class HealthFile:
-    """What troubles a dispatcher as a whole, for other commands to read while it runs.
+    """The error of a dispatcher as a whole, for other commands to read while it runs.
 
     The file gets its room when this is made, and is written over in place: that needs no space on a full disk, no quota
     and no free descriptor. It is not flushed, for it means nothing once the dispatcher is gone. Where even that cannot
@@ -197,23 +197,23 @@ class HealthFile:
         """Make the file; raises StorageError."""
         folder.replace(HEALTH, _block(None), lasting=False)
         self._fd = os.open(HEALTH, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.fd)
-        self._told: str | None = None
+        self._written: str | None = None
 
-    def tell(self, trouble: str | None) -> None:
-        """Let others read this trouble, or that there is none; costs nothing where that is no news."""
-        if trouble != self._told:
+    def report(self, error: str | None) -> None:
+        """Report the error for other commands to read, or that there is none; an unchanged one costs nothing."""
+        if error != self._written:
             with suppress(OSError):
-                os.pwrite(self._fd, _block(trouble), 0)
-                self._told = trouble
+                os.pwrite(self._fd, _block(error), 0)
+                self._written = error
 
     def close(self) -> None:
-        """Take back what was told."""
-        self.tell(None)
+        """Write that there is no error."""
+        self.report(None)
         os.close(self._fd)
 
 
 def read_health(folder: SafeDir) -> str | None:
-    """Return what was told last; None where that is nothing, or cannot be read just now. Raises StorageError."""
+    """Return the error that was written last; None if there is none, or it is unreadable. Raises StorageError."""
     content = folder.read_bytes(HEALTH)
     match None if content is None else json_codec.decode(content):
         case {"trouble": str(trouble)}:
@@ -234,13 +234,13 @@ def file_system_error(folder: SafeDir) -> str | None:
     return None
 
 
-def _block(trouble: str | None) -> bytes:
-    if trouble is None:
-        told = None
+def _block(error: str | None) -> bytes:
+    if error is None:
+        text = None
     else:
-        told = trouble[:_LONGEST]
-    block = json_codec.encode({"trouble": told})
+        text = error[:_LONGEST]
+    block = json_codec.encode({"trouble": text})
     while len(block) > _ROOM:
-        told = (told or "")[: len(told or "") // 2]
-        block = json_codec.encode({"trouble": told})
+        text = (text or "")[: len(text or "") // 2]
+        block = json_codec.encode({"trouble": text})
     return block.ljust(_ROOM)

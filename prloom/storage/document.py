@@ -74,13 +74,13 @@ class Document:
         found = self.peek()
         if found.reason is None:
             return found
-        with locks.held(self.folder):
+        with locks.locked(self.folder):
             return self._load()
 
     def save(self, value: Mapping[str, Any]) -> None:
         """Write the document whole: after a crash at any point it is the old one or the new one."""
         content = self._encode(value)
-        with locks.held(self.folder):
+        with locks.locked(self.folder):
             self.folder.replace(self.name, content, lasting=self.lasting)
 
     def update(self, change: Callable[[LoadedDocument], Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -88,7 +88,7 @@ class Document:
 
         `change` must not use other documents or journals of the same folder: they wait for the same lock.
         """
-        with locks.held(self.folder):
+        with locks.locked(self.folder):
             value = change(self._load())
             self.folder.replace(self.name, self._encode(value), lasting=self.lasting)
         return value

@@ -54,11 +54,11 @@ def decode(line: bytes) -> Envelope | Unreadable:
     try:
         found = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _second_look(line)
-    return _known(found)
+        return _lenient_envelope(line)
+    return _supported(found)
 
 
-def _second_look(line: bytes) -> Envelope | Unreadable:
+def _lenient_envelope(line: bytes) -> Envelope | Unreadable:
     value = json_codec.decode(line)
     if isinstance(value, Unreadable):
         return value
@@ -66,12 +66,12 @@ def _second_look(line: bytes) -> Envelope | Unreadable:
     if isinstance(version, int) and version > SCHEMA_VERSION:
         return _newer(version)
     try:
-        return _known(msgspec.convert(value, Envelope))
+        return _supported(msgspec.convert(value, Envelope))
     except msgspec.ValidationError as error:
         return Unreadable(f"it is not an envelope with ts, kind, schemaVersion and data: {error}")
 
 
-def _known(found: Envelope) -> Envelope | Unreadable:
+def _supported(found: Envelope) -> Envelope | Unreadable:
     if found.schema_version > SCHEMA_VERSION:
         return _newer(found.schema_version)
     if found.schema_version < 1:

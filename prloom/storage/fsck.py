@@ -53,10 +53,10 @@ def findings(folder: SafeDir, *, check: Check = unreadable, limit: int = FINDING
 
     `check` says what is wrong with a journal's line, or None.
     """
-    return tuple(finding for name in folder.names() for finding in _look(folder, name, check, limit))
+    return tuple(finding for name in folder.names() for finding in _check_file(folder, name, check, limit))
 
 
-def _look(folder: SafeDir, name: str, check: Check, limit: int) -> Iterator[FileFinding]:
+def _check_file(folder: SafeDir, name: str, check: Check, limit: int) -> Iterator[FileFinding]:
     path = folder.where(name)
     if (aside := _ASIDE.search(name)) is not None:
         yield FileFinding(path, None, _SET_ASIDE[aside[1]], "read it, then remove it")
@@ -99,7 +99,7 @@ def _journal(folder: SafeDir, name: str, check: Check) -> Iterator[FileFinding]:
         while piece := file.readline(lines.LINE_LIMIT + 1):
             number += 1
             if not piece.endswith(b"\n"):
-                whole = _rest(file)
+                whole = _read_to_line_end(file)
                 if len(piece) > lines.LINE_LIMIT:
                     yield FileFinding(path, number, f"it is longer than {lines.LINE_LIMIT} bytes", _SKIPPED)
                 if not whole:
@@ -108,7 +108,7 @@ def _journal(folder: SafeDir, name: str, check: Check) -> Iterator[FileFinding]:
                 yield FileFinding(path, number, reason, _SKIPPED)
 
 
-def _rest(file: IO[bytes]) -> bool:
+def _read_to_line_end(file: IO[bytes]) -> bool:
     """Read to the end of the line; tell whether it has one."""
     while piece := file.readline(lines.LINE_LIMIT):
         if piece.endswith(b"\n"):

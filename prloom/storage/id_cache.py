@@ -85,7 +85,7 @@ class IdCache:
             with suppress(sqlite3.Error):
                 self._db.close()
 
-    def places(self, event_id: str) -> list[Position]:
+    def positions(self, event_id: str) -> list[Position]:
         """Return the places at which an id may be, those in the latest segments first."""
         with _as_cache_error():
             rows = self._db.execute("SELECT place FROM ids WHERE key = ?", (_key(event_id),)).fetchall()
@@ -145,7 +145,7 @@ def delete(folder: SafeDir, name: str) -> None:
             folder.remove(each)
 
 
-def sweep_old_tables(folder: SafeDir) -> None:
+def remove_old_caches(folder: SafeDir) -> None:
     """Remove the tables of ids that an earlier version kept beside the journal."""
     for name in folder.names():
         if _OLD_TABLE.fullmatch(name):

@@ -84,7 +84,7 @@ class Journal(JournalReader):
     def _writing(self) -> Iterator[int]:
         if self._broken:
             raise StorageError(f"{self.path} could not be flushed earlier; check the disk, then start prloom again")
-        with locks.held(self.folder):
+        with locks.locked(self.folder):
             fd = self.folder.open_to_append(self.name)
             try:
                 yield fd

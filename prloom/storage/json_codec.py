@@ -23,7 +23,7 @@ def encode(value: object, *, pretty: bool = False) -> bytes:
     try:
         text = _encoder.encode(value)
     except UnicodeEncodeError:
-        text = _encoder.encode(_mended(msgspec.to_builtins(value)))
+        text = _encoder.encode(_without_lone_surrogates(msgspec.to_builtins(value)))
     if pretty:
         return msgspec.json.format(text, indent=2) + b"\n"
     return text
@@ -54,17 +54,17 @@ def parse(content: bytes) -> Any | Unreadable:  # noqa: ANN401 (any JSON value)
     except UnicodeDecodeError:
         return Unreadable("it is not UTF-8")
     except msgspec.DecodeError as error:
-        return _second_look(content, str(error))
+        return _lenient_decode(content, str(error))
 
 
-def _second_look(content: bytes, reason: str) -> Any | Unreadable:  # noqa: ANN401 (any JSON value)
+def _lenient_decode(content: bytes, reason: str) -> Any | Unreadable:  # noqa: ANN401 (any JSON value)
     r"""Read what the strict decoder refuses though the grammar (RFC 8259) allows it: `\ud83d` without its partner."""
     if b"\\ud" not in content.lower():
         return Unreadable(reason)
     import json  # noqa: PLC0415 (hardly ever needed, and status starts without it)
 
     try:
-        return _mended(json.loads(content, parse_constant=_refuse))
+        return _without_lone_surrogates(json.loads(content, parse_constant=_refuse))
     except (ValueError, RecursionError):
         return Unreadable(reason)
 
@@ -73,13 +73,13 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _mended(value: object) -> object:
+def _without_lone_surrogates(value: object) -> object:
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {_mended(key): _mended(item) for key, item in value.items()}
+            return {_without_lone_surrogates(key): _without_lone_surrogates(item) for key, item in value.items()}
         case list() | tuple():
-            return [_mended(item) for item in value]
+            return [_without_lone_surrogates(item) for item in value]
         case _:
             return value

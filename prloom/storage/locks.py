@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from prloom import flock
 from prloom.errors import StorageError
 from prloom.storage import os_errors
 
@@ -16,13 +15,10 @@ if TYPE_CHECKING:
 
     from prloom.storage.safe_dir import SafeDir
 
-_FIRST_PAUSE = 0.0005
-_LONGEST_PAUSE = 0.01
-
 
 @contextmanager
-def held(folder: SafeDir, *, exclusive: bool = True, timeout: float | None = None) -> Iterator[None]:
-    """Hold a folder's lock, waiting at most `timeout` seconds; taking too long is a StorageError that names the holder.
+def locked(folder: SafeDir, *, exclusive: bool = True, timeout: float | None = None) -> Iterator[None]:
+    """Lock a folder, waiting at most `timeout` seconds; taking too long is a StorageError that names the holder.
 
     Without a time, the patience is that of the folder's disk.
 
@@ -41,24 +37,12 @@ def held(folder: SafeDir, *, exclusive: bool = True, timeout: float | None = Non
 
 
 def _wait(fd: int, path: str, *, exclusive: bool, timeout: float) -> None:
-    if exclusive:
-        kind = fcntl.LOCK_EX
-    else:
-        kind = fcntl.LOCK_SH
-    end = time.monotonic() + timeout
-    pause = _FIRST_PAUSE
-    while True:
-        try:
-            fcntl.flock(fd, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= end:
-                raise _busy(fd, path, timeout) from None
-        except OSError as error:
-            raise os_errors.failed("lock", path, error) from error
-        else:
-            return
-        time.sleep(pause)
-        pause = min(pause * 2, _LONGEST_PAUSE)
+    try:
+        is_locked = flock.lock_within(fd, timeout, shared=not exclusive)
+    except OSError as error:
+        raise os_errors.failed("lock", path, error) from error
+    if not is_locked:
+        raise _busy(fd, path, timeout)
 
 
 def _busy(fd: int, path: str, timeout: float) -> StorageError:

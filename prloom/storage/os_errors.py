@@ -77,7 +77,7 @@ def unsafe(folder: Opened, name: str) -> UnsafePathError:
 
 
 @contextmanager
-def telling(doing: str, folder: Opened, name: str | None = None, *, missing_too: bool = True) -> Iterator[None]:
+def translated(doing: str, folder: Opened, name: str | None = None, *, missing_too: bool = True) -> Iterator[None]:
     """Turn the system's errors into ours; without `missing_too`, FileNotFoundError stays for those who expect it."""
     try:
         yield

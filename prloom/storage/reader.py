@@ -84,10 +84,8 @@ class JournalReader:
             cursor = cursor._replace(late=self._take(Position(cursor.segment - 1, cursor.late), None, taken))
         left: list[tuple[int, int]] = []
         while not taken.full():
-            known = None
-            if cursor.segment == live:
-                known = size
-            cursor = cursor._replace(offset=self._take(Position(cursor.segment, cursor.offset), known, taken))
+            known_size = size if cursor.segment == live else None
+            cursor = cursor._replace(offset=self._take(Position(cursor.segment, cursor.offset), known_size, taken))
             if cursor.segment == live or taken.full():
                 break
             following = self._following(cursor.segment, live)
@@ -127,7 +125,7 @@ class JournalReader:
                 return None
             return file_stamp.checksum(fd, size)
 
-    def stands(self, cursor: Cursor, fingerprint: int | None = None) -> bool:
+    def is_unchanged(self, cursor: Cursor, fingerprint: int | None = None) -> bool:
         """Whether what was read up to a cursor is there as it was; False where the file was cut or replaced.
 
         The fingerprint is that of the read that came to the cursor. Without one, lines of one length look alike from
@@ -153,12 +151,9 @@ class JournalReader:
         wanted: list[tuple[int, int]] = []
         live, size = self._segments.live()
         for number in reversed(self.segments()):
-            if number == live:
-                held = size
-            else:
-                held = self._segments.size(number) or 0
-            wanted.append((number, min(room, held)))
-            room -= held
+            length = size if number == live else self._segments.size(number) or 0
+            wanted.append((number, min(room, length)))
+            room -= length
             if room <= 0:
                 break
         for number, share in reversed(wanted):
@@ -173,9 +168,7 @@ class JournalReader:
             if since is not None and number == since.segment:
                 start = since.offset
             if since is None or number >= since.segment:
-                with self._open(number) as fd:
-                    if fd is not None:
-                        yield from _entries(number, lines.each(fd, start))
+                yield from self._lines(number, start)
 
     def after(self, cursor: Cursor) -> Iterator[JournalEntry]:
         """Yield all lines behind a cursor, up to the present end."""
@@ -196,12 +189,10 @@ class JournalReader:
 
     def part(self, number: int, start: int, stop: int) -> Iterator[JournalEntry]:
         """Yield the lines of one segment that begin from an offset on and before another one."""
-        with self._open(number) as fd:
-            if fd is not None:
-                for entry in _entries(number, lines.each(fd, start)):
-                    if entry.position.offset >= stop:
-                        return
-                    yield entry
+        for entry in self._lines(number, start):
+            if entry.position.offset >= stop:
+                return
+            yield entry
 
     def containing(self, needle: bytes, before: Position | None = None) -> Iterator[JournalEntry]:
         """Yield the lines that contain the bytes, oldest first; `before` ends the search. Nothing else is parsed."""
@@ -257,13 +248,16 @@ class JournalReader:
             self._unfinished = (at.segment, end, size)
         return end
 
+    def _lines(self, number: int, start: int) -> Iterator[JournalEntry]:
+        with self._open(number) as fd:
+            if fd is not None:
+                yield from _entries(number, lines.each(fd, start))
+
     def _complete(self, number: int, size: int) -> int:
         if not size:
             return 0
         with self._open(number) as fd:
-            if fd is None:
-                return 0
-            return lines.complete(fd, size)
+            return 0 if fd is None else lines.complete(fd, size)
 
     @contextmanager
     def _open(self, number: int) -> Iterator[int | None]:

@@ -109,7 +109,7 @@ class SafeDir:
     def _descend(self, parts: tuple[str, ...], *, make: bool) -> Self | None:
         cls = type(self)
         if not parts:
-            with os_errors.telling("open the folder", self):
+            with os_errors.translated("open the folder", self):
                 return cls(os.open(".", _OPEN_FOLDER, dir_fd=self.fd), self.path, self.disk)
         here = self
         for part in parts:
@@ -124,11 +124,11 @@ class SafeDir:
 
     def _step(self, part: str, *, make: bool) -> int | None:
         self._check(part)
-        with suppress(FileNotFoundError), os_errors.telling("open the folder", self, part, missing_too=False):
+        with suppress(FileNotFoundError), os_errors.translated("open the folder", self, part, missing_too=False):
             return os.open(part, _OPEN_FOLDER, dir_fd=self.fd)
         if not make:
             return None
-        with os_errors.telling("make the folder", self, part):
+        with os_errors.translated("make the folder", self, part):
             with suppress(FileExistsError):
                 self.disk.mkdir(part, self.fd, paths.FOLDER_MODE)
             self.disk.fsync(self.fd)
@@ -138,7 +138,7 @@ class SafeDir:
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all that is in here, sorted."""
-        with os_errors.telling("list", self):
+        with os_errors.translated("list", self):
             return tuple(sorted(os.listdir(self.fd)))  # noqa: PTH208 (by descriptor, which pathlib cannot)
 
     def stat(self, name: str) -> os.stat_result | None:
@@ -189,7 +189,7 @@ class SafeDir:
             return self._open(name, flags)
         except FileNotFoundError:
             pass
-        with os_errors.telling("make", self, name):
+        with os_errors.translated("make", self, name):
             fd = self.disk.create(name, self.fd, flags | _OPEN_FILE, FILE_MODE)
         try:
             self._require_file(fd, name)
@@ -230,7 +230,7 @@ class SafeDir:
         Errors speak of the file that it is to become, where it is `of` one.
         """
         self._check(name)
-        with os_errors.telling("write", self, of or name):
+        with os_errors.translated("write", self, of or name):
             fd = self.disk.create(name, self.fd, os.O_WRONLY | os.O_EXCL | _OPEN_FILE, mode)
             try:
                 for chunk in chunks:
@@ -246,20 +246,20 @@ class SafeDir:
         """Give a file another name, replacing what has that name; durable after `sync`."""
         self._check(old)
         self._check(new)
-        with os_errors.telling("replace", self, new):
+        with os_errors.translated("replace", self, new):
             self.disk.rename(old, new, self.fd)
 
     def link(self, old: str, new: str) -> None:
         """Give a file a second name, which must be free; durable after `sync`."""
         self._check(old)
         self._check(new)
-        with os_errors.telling("link", self, new):
+        with os_errors.translated("link", self, new):
             self.disk.link(old, new, self.fd)
 
     def remove(self, name: str) -> None:
         """Take a file away; a missing one is fine."""
         self._check(name)
-        with suppress(FileNotFoundError), os_errors.telling("remove", self, name, missing_too=False):
+        with suppress(FileNotFoundError), os_errors.translated("remove", self, name, missing_too=False):
             self.disk.unlink(name, self.fd)
 
     def drop(self, name: str) -> None:
@@ -269,14 +269,14 @@ class SafeDir:
 
     def sync(self) -> None:
         """Wait until the folder's names are on the disk."""
-        with os_errors.telling("flush", self):
+        with os_errors.translated("flush", self):
             self.disk.fsync(self.fd)
 
     # ---- inside
 
     def _open(self, name: str, flags: int) -> int:
         self._check(name)
-        with os_errors.telling("open", self, name, missing_too=False):
+        with os_errors.translated("open", self, name, missing_too=False):
             fd = os.open(name, flags | _OPEN_FILE, dir_fd=self.fd)
         try:
             self._require_file(fd, name)

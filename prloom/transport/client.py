@@ -212,7 +212,7 @@ class Client:
         text = self._without_token(answer.content[:_BODY].decode("utf-8", "replace"))
         raise HttpError(
             f"{method} {_path(answer.url)}: {answer.status}",
-            trouble="limited" if hit else _trouble(answer.status),
+            trouble="limited" if hit else _error_kind(answer.status),
             status=answer.status,
             body=text,
             retry_at=until if until > now else None,
@@ -237,7 +237,7 @@ def _checked_token(token: str | None) -> str | None:
     return token or None
 
 
-def _trouble(status: int) -> Trouble:
+def _error_kind(status: int) -> Trouble:
     match status:
         case 401:
             return "unauthorized"

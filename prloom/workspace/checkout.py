@@ -77,7 +77,7 @@ def registered(common: Path, path: Path) -> Checkout | None:
     """
     wanted = path.resolve()
     hint = at(wanted)
-    if hint is not None and hint.git_dir.parent == common / "worktrees" and _place(hint.git_dir) == wanted:
+    if hint is not None and hint.git_dir.parent == common / "worktrees" and _worktree_folder(hint.git_dir) == wanted:
         return Checkout(wanted, hint.git_dir, common)
     return next((each for each in linked(common) if each.path == wanted), None)
 
@@ -93,7 +93,7 @@ def linked(common: Path) -> tuple[Checkout, ...]:
 
 def of_git_dir(git_dir: Path, common: Path) -> Checkout | None:
     """Return the worktree of which this is the repository's own folder, whether or not the worktree is still there."""
-    place = _place(git_dir)
+    place = _worktree_folder(git_dir)
     if place is None:
         return None
     return Checkout(place, git_dir, common)
@@ -108,7 +108,7 @@ def head(checkout: Checkout) -> str:
         sha = ref
     if _SHA.fullmatch(sha):
         return sha
-    answer = _asked(checkout, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    answer = _git_output(checkout, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if not answer:
         from prloom.core.naming import printable  # noqa: PLC0415 -- only an error needs it
 
@@ -120,14 +120,14 @@ def branch(checkout: Checkout) -> str | None:
     """Return the branch that is checked out; None on a commit that no branch leads (a detached HEAD)."""
     ref = read(checkout.git_dir / "HEAD") or ""
     if ref == f"ref: {_BRANCHES}{_UNKNOWN}":
-        ref = "ref: " + _asked(checkout, "symbolic-ref", "--quiet", "HEAD")
+        ref = "ref: " + _git_output(checkout, "symbolic-ref", "--quiet", "HEAD")
     prefix = f"ref: {_BRANCHES}"
     if ref.startswith(prefix):
         return ref.removeprefix(prefix)
     return None
 
 
-def holds(checkout: Checkout, name: str) -> bool:
+def has_branch(checkout: Checkout, name: str) -> bool:
     """Whether the branch is checked out here, or is what an unfinished rebase or bisection here will return to."""
     borrowed = (read(checkout.git_dir / each) for each in _BORROWED)
     return branch(checkout) == name or any(each in {name, _BRANCHES + name} for each in borrowed)
@@ -155,14 +155,14 @@ def _common(git_dir: Path) -> Path:
     return (git_dir / common).resolve()
 
 
-def _asked(checkout: Checkout, *argv: str) -> str:
+def _git_output(checkout: Checkout, *argv: str) -> str:
     """Ask git what its files do not say."""
     from prloom.workspace import git  # noqa: PLC0415 -- what only reads files need not pay for it
 
     return git.run(argv, cwd=checkout.path, git_dir=checkout.git_dir, codes=(0, 1)).out.strip()
 
 
-def _place(git_dir: Path) -> Path | None:
+def _worktree_folder(git_dir: Path) -> Path | None:
     """Return the top folder of the worktree whose git directory this is; git may have noted it relative to that."""
     link = read(git_dir / "gitdir")
     if link:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from prloom import flock
 from prloom.core.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, git, root
@@ -142,7 +142,7 @@ def _add_line(file: Path, line: bytes) -> None:
     """Add a line to a file that is always whole: half of ours would exclude what people want to keep."""
     folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
+        flock.wait_and_lock(folder)
         for left in file.parent.glob(f".{file.name}.*{_TEMPORARY}"):  # nobody alive writes it while we have the lock
             left.unlink()
         text = b""

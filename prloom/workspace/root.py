@@ -7,12 +7,12 @@ the checkout in which it was used first. A plan's worktree is never the answer: 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from prloom import flock
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout
 
@@ -96,7 +96,7 @@ def claim(found: Checkout) -> None:
         return
     opened = os.open(found.common, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX)
+        flock.wait_and_lock(opened)
         noted = _noted(found.common)
         if noted is None:
             _write(found.common / _NOTE, os.fsencode(found.path) + b"\n")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from time import monotonic, sleep
+from itertools import repeat
 from typing import TYPE_CHECKING
 
+from prloom import flock
 from prloom.core.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, checks, git, repository, root
@@ -143,16 +143,8 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _lock(opened: int, folder: Path) -> None:
-    end = monotonic() + CHECKOUT_LIMIT.total_seconds()
-    while True:
-        try:
-            return fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if monotonic() > end:
-                raise WorkspaceError(
-                    f"another prloom is working in {printable(str(folder))}; try again later"
-                ) from error
-            sleep(_PAUSE)
+    if not flock.lock_within(opened, CHECKOUT_LIMIT.total_seconds(), pauses=repeat(_PAUSE)):
+        raise WorkspaceError(f"another prloom is working in {printable(str(folder))}; try again later")
 
 
 def _is_there(repo: Repository, path: Path, branch: str) -> bool:
@@ -161,7 +153,7 @@ def _is_there(repo: Repository, path: Path, branch: str) -> bool:
     if found is not None and checkout.locked(found) == _MAKING:
         _discard(repo, path)
     elif found is not None and (path / ".git").exists():
-        if checkout.holds(found, branch):
+        if checkout.has_branch(found, branch):
             return True
         there = checkout.branch(found)
         if there:
@@ -179,7 +171,7 @@ def _is_there(repo: Repository, path: Path, branch: str) -> bool:
 def _refuse_if_held(repo: Repository, path: Path, branch: str) -> None:
     """Raise where another checkout holds the branch; forget one beside ours whose folder is gone."""
     for other in (repository.main_checkout(repo), *checkout.linked(repo.git_dir)):
-        if not checkout.holds(other, branch):
+        if not checkout.has_branch(other, branch):
             continue
         where = printable(str(other.path))
         if other.linked and not other.path.exists() and other.path.parent == path.parent:

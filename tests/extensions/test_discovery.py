@@ -147,14 +147,14 @@ def test_an_installed_package_offers_plugins_by_entry_points_and_is_not_imported
 
 
 def test_the_user_folder_is_prloom_home_or_the_platforms(tmp_path: Path) -> None:
-    assert discovery.places(tmp_path, {"PRLOOM_HOME": "/h"}).user == Path("/h/plugins")
-    usual = discovery.places(tmp_path, {"PRLOOM_HOME": ""}).user
+    assert discovery.plugin_paths(tmp_path, {"PRLOOM_HOME": "/h"}).user == Path("/h/plugins")
+    usual = discovery.plugin_paths(tmp_path, {"PRLOOM_HOME": ""}).user
     assert usual is not None
     assert usual.parts[-2:] == ("prloom", "plugins")
 
 
 def test_project_plugins_are_those_of_the_checkout_that_prloom_was_started_in(tmp_path: Path) -> None:
-    assert discovery.places(tmp_path, {}).project == tmp_path / "prloom" / "plugins"
+    assert discovery.plugin_paths(tmp_path, {}).project == tmp_path / "prloom" / "plugins"
 
 
 def test_bundled_plugins_are_found_beside_the_package() -> None:

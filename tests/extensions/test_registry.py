@@ -39,7 +39,7 @@ def test_a_plugin_that_is_not_enabled_is_listed_but_not_chosen_and_none_of_its_c
 ) -> None:
     spy = folder("prloom/plugins/spy", SPY, manifest)
 
-    selection = registry.look(tmp_path, wishes, environ)
+    selection = registry.select_plugins(tmp_path, wishes, environ)
 
     assert [entry.place for entry in registry.entries(selection) if entry.name == "spy"] == [str(spy)]
     assert "spy" not in [found.key for found in selection.chosen]
@@ -54,7 +54,7 @@ async def test_the_code_of_a_plugin_that_is_enabled_runs_when_its_host_starts_an
 ) -> None:
     spy = folder("prloom/plugins/spy", SPY)
 
-    selection = registry.look(tmp_path, PluginOptions(enabled=["spy"]), environ)
+    selection = registry.select_plugins(tmp_path, PluginOptions(enabled=["spy"]), environ)
     (found,) = [found for found in selection.chosen if found.key == "spy"]
     host = process_host(found)
     assert not (spy / "executed").exists()
@@ -64,7 +64,7 @@ async def test_the_code_of_a_plugin_that_is_enabled_runs_when_its_host_starts_an
 
 
 def test_bundled_plugins_are_on_by_themselves(tmp_path: Path, environ: Mapping[str, str]) -> None:
-    selection = registry.look(tmp_path, PluginOptions(), environ)
+    selection = registry.select_plugins(tmp_path, PluginOptions(), environ)
 
     assert {found.source for found in selection.chosen} <= {"bundled"}
 

@@ -221,7 +221,7 @@ class ScriptedTriager:
     def _settle(self, runtime: PlanRuntime, ids: tuple[str, ...]) -> None:
         opened = runtime.event_store.state.open
         batch = tuple(
-            event for i in ids if i in opened and (event := runtime.event_store.texts.of(opened[i])) is not None
+            event for i in ids if i in opened and (event := runtime.event_store.texts.get(opened[i])) is not None
         )
         settled = triage.settle(
             triage.read_answer(self.answer(batch), ids),

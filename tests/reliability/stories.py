@@ -85,9 +85,9 @@ def _wrong_lock(root: Path) -> list[str]:
     with SafeDir.make(root, "prloom", ".local") as local, DispatcherLock(local), refused:
         PlanRegistry(where, rules(CONFIG), lambda: START)
         found.append("P9: a second dispatcher has the repository")
-    with SafeDir.make(local_of(root), "bus") as bus, locks.held(bus):
+    with SafeDir.make(local_of(root), "bus") as bus, locks.locked(bus):
         try:
-            with locks.held(bus, timeout=0.01):
+            with locks.locked(bus, timeout=0.01):
                 found.append("two writers have one folder's lock")
         except PrloomError:
             pass

@@ -14,35 +14,35 @@ def folder(tmp_path: Path) -> SafeDir:
     return SafeDir.make(tmp_path)
 
 
-def test_what_is_told_can_be_read_until_it_is_taken_back(folder: SafeDir) -> None:
-    told = HealthFile(folder)
+def test_a_reported_error_can_be_read_until_it_is_taken_back(folder: SafeDir) -> None:
+    health = HealthFile(folder)
     before = dispatcher_files.read_health(folder)
-    told.tell("the disk is full")
+    health.report("the disk is full")
     during = dispatcher_files.read_health(folder)
-    told.close()
+    health.close()
 
     assert (before, during, dispatcher_files.read_health(folder)) == (None, "the disk is full", None)
 
 
-def test_a_trouble_takes_no_more_room_than_there_was_from_the_start(folder: SafeDir, tmp_path: Path) -> None:
-    told = HealthFile(folder)
+def test_an_error_takes_no_more_room_than_there_was_from_the_start(folder: SafeDir, tmp_path: Path) -> None:
+    health = HealthFile(folder)
     before = (tmp_path / dispatcher_files.HEALTH).stat()
-    told.tell("\x01\N{SNOWMAN}" * 5000)
+    health.report("\x01\N{SNOWMAN}" * 5000)
     after = (tmp_path / dispatcher_files.HEALTH).stat()
     read = dispatcher_files.read_health(folder)
-    told.close()
+    health.close()
 
     assert (before.st_ino, before.st_size) == (after.st_ino, after.st_size)
     assert read
     assert ("\x01\N{SNOWMAN}" * 5000).startswith(read)
 
 
-def test_a_shorter_trouble_leaves_nothing_of_a_longer_one(folder: SafeDir) -> None:
-    told = HealthFile(folder)
-    told.tell("x" * 500)
-    told.tell("short")
+def test_a_shorter_error_leaves_nothing_of_a_longer_one(folder: SafeDir) -> None:
+    health = HealthFile(folder)
+    health.report("x" * 500)
+    health.report("short")
     read = dispatcher_files.read_health(folder)
-    told.close()
+    health.close()
 
     assert read == "short"
 

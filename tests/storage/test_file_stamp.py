@@ -82,12 +82,12 @@ def test_a_place_stands_until_what_is_before_it_changes(journal: Journal, tmp_pa
     batch = journal.read(START)
     journal.append([b'{"id":"c"}'])
 
-    assert journal.stands(batch.cursor, batch.fingerprint)
+    assert journal.is_unchanged(batch.cursor, batch.fingerprint)
     rewritten(tmp_path / "bus" / NAME, b'"c"', b'"z"')
-    assert journal.stands(batch.cursor, batch.fingerprint)
+    assert journal.is_unchanged(batch.cursor, batch.fingerprint)
     rewritten(tmp_path / "bus" / NAME, b'"b"', b'"y"')
-    assert not journal.stands(batch.cursor, batch.fingerprint)
-    assert not Journal(journal.folder, NAME).stands(batch.cursor, batch.fingerprint)
+    assert not journal.is_unchanged(batch.cursor, batch.fingerprint)
+    assert not Journal(journal.folder, NAME).is_unchanged(batch.cursor, batch.fingerprint)
 
 
 def test_a_read_tells_the_fingerprint_of_the_place_that_it_came_to(journal: Journal):
@@ -97,8 +97,8 @@ def test_a_read_tells_the_fingerprint_of_the_place_that_it_came_to(journal: Jour
 
     assert first.fingerprint not in {None, rest.fingerprint}
     for batch in (first, rest):
-        assert journal.stands(batch.cursor, batch.fingerprint)
-    assert not journal.stands(first.cursor, rest.fingerprint)
+        assert journal.is_unchanged(batch.cursor, batch.fingerprint)
+    assert not journal.is_unchanged(first.cursor, rest.fingerprint)
     assert journal.read(rest.cursor).fingerprint is None
 
 
@@ -107,11 +107,11 @@ def test_a_place_stands_also_once_its_segment_was_closed(journal: Journal):
     batch = journal.read(START)
     journal.rotate([b'{"id":"b"}'])
 
-    assert journal.stands(batch.cursor, batch.fingerprint)
+    assert journal.is_unchanged(batch.cursor, batch.fingerprint)
     following = journal.read(batch.cursor)
     assert following.cursor.segment == 2
-    assert journal.stands(following.cursor, following.fingerprint)
-    assert not journal.stands(following.cursor, batch.fingerprint)
+    assert journal.is_unchanged(following.cursor, following.fingerprint)
+    assert not journal.is_unchanged(following.cursor, batch.fingerprint)
 
 
 @pytest.mark.parametrize("limit", [1, 10])

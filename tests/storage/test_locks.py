@@ -19,35 +19,35 @@ if TYPE_CHECKING:
 
 
 def _hold(path: str, ready: Connection) -> None:
-    with SafeDir.make(path) as folder, locks.held(folder):
+    with SafeDir.make(path) as folder, locks.locked(folder):
         ready.send("held")
         ready.recv()
 
 
 def test_a_second_holder_waits_for_a_bounded_time_and_is_told_who_holds_it(folder: SafeDir) -> None:
     with (
-        locks.held(folder),
+        locks.locked(folder),
         pytest.raises(
             StorageError, match=f"bus has been locked by .*{os.getpid()} for more than 0.05 s; check what it does"
         ),
-        locks.held(folder, timeout=0.05),
+        locks.locked(folder, timeout=0.05),
     ):
         pytest.fail("held twice")
 
 
 def test_a_lock_can_be_taken_again_after_it_was_given_back(folder: SafeDir) -> None:
     for _ in range(2):
-        with pytest.raises(KeyError), locks.held(folder, timeout=0):
+        with pytest.raises(KeyError), locks.locked(folder, timeout=0):
             raise KeyError
     assert folder.names() == ()
 
 
 def test_readers_share_and_writers_do_not(folder: SafeDir) -> None:
     with (
-        locks.held(folder, exclusive=False),
-        locks.held(folder, exclusive=False, timeout=0),
+        locks.locked(folder, exclusive=False),
+        locks.locked(folder, exclusive=False, timeout=0),
         pytest.raises(StorageError, match="has been locked by"),
-        locks.held(folder, timeout=0),
+        locks.locked(folder, timeout=0),
     ):
         pytest.fail("a writer among readers")
 
@@ -58,11 +58,14 @@ def test_a_waiter_gets_the_lock_as_soon_as_its_holder_is_killed(folder: SafeDir)
     holder = spawn.Process(target=_hold, args=(folder.path, theirs))
     holder.start()
     assert ours.recv() == "held"
-    with pytest.raises(StorageError, match=f"has been locked by process {holder.pid} "), locks.held(folder, timeout=0):
+    with (
+        pytest.raises(StorageError, match=f"has been locked by process {holder.pid} "),
+        locks.locked(folder, timeout=0),
+    ):
         pytest.fail("held twice")
 
     os.kill(holder.pid or 0, signal.SIGKILL)
-    with locks.held(folder, timeout=30):
+    with locks.locked(folder, timeout=30):
         holder.join(30)
 
     assert holder.exitcode == -signal.SIGKILL
@@ -73,7 +76,7 @@ def test_threads_exclude_one_another_through_the_same_folder(folder: SafeDir) ->
 
     def work(name: str) -> None:
         for _ in range(20):
-            with locks.held(folder):
+            with locks.locked(folder):
                 inside.append(name)
                 time.sleep(0)
                 inside.append(name)
@@ -89,7 +92,7 @@ def test_threads_exclude_one_another_through_the_same_folder(folder: SafeDir) ->
 
 
 def test_a_program_started_meanwhile_does_not_inherit_the_lock(folder: SafeDir) -> None:
-    with locks.held(folder):
+    with locks.locked(folder):
         inheritable = [int(fd.name) for fd in Path("/dev/fd").iterdir() if _inheritable(int(fd.name))]
 
     assert not [fd for fd in inheritable if fd > 2 and _is(fd, folder.path)]

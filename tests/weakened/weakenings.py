@@ -226,7 +226,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "the lock of a folder off: two writers at once",
-        "prloom.storage.locks:held",
+        "prloom.storage.locks:locked",
         no_lock,
         matrix=("once", "--protocol", "locks"),
     ),

@@ -135,9 +135,9 @@ def test_a_worktree_may_be_registered_by_a_relative_path(project: Project, other
 
 
 def test_a_branch_is_held_where_it_is_checked_out(project: Project, other: Checkout) -> None:
-    assert checkout.holds(other, "feature")
-    assert not checkout.holds(other, "main")
-    assert checkout.holds(main_of(project), "main")
+    assert checkout.has_branch(other, "feature")
+    assert not checkout.has_branch(other, "main")
+    assert checkout.has_branch(main_of(project), "main")
 
 
 def test_a_branch_is_held_while_it_is_rebased_or_bisected(project: Project, other: Checkout) -> None:
@@ -147,12 +147,12 @@ def test_a_branch_is_held_while_it_is_rebased_or_bisected(project: Project, othe
 
     project.git("bisect", "start", "feature", "main", cwd=other.path)
     assert checkout.branch(other) is None
-    assert checkout.holds(other, "feature")
+    assert checkout.has_branch(other, "feature")
     project.git("bisect", "reset", cwd=other.path)
 
     project.git("-c", "sequence.editor=sed -i s/pick/edit/", "rebase", "--quiet", "-i", "--root", cwd=other.path)
     assert checkout.branch(other) is None
-    assert checkout.holds(other, "feature")
+    assert checkout.has_branch(other, "feature")
 
 
 def test_a_lock_is_read_with_its_reason(project: Project, other: Checkout) -> None:

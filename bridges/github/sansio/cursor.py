@@ -43,6 +43,7 @@ _STORED_NAMES = {
     "etags": "tags",
     "fingerprints": "prints",
     "last_read": "looked",
+    "mergeability_due": "mergesDue",
     "own_etag": "alone",
     "poll_number": "turn",
     "push_pending": "pushSeen",
@@ -137,9 +138,10 @@ class GithubCursor(_Part):
     """All that the bridge remembers.
 
     `pushed` is when the repository was pushed to last, `push_pending` that it was since its `bases` (their commits, by
-    name) were read. `reviews_due`, `merges_due` and `checks_due` are pull requests that are still to be read; that of
-    merges counts how often GitHub had not computed it. `deletions_due` are those that have fewer comments of a kind
-    than they had. `used` is what the repository was found to have: "actions", "checks" of other apps, "status".
+    name) were read. `reviews_due`, `mergeability_due` and `checks_due` are pull requests that are still to be read;
+    that of mergeability counts how often GitHub had not computed it. `deletions_due` are those that have fewer comments
+    of a kind than they had. `used` is what the repository was found to have: "actions", "checks" of other apps,
+    "status".
     `denied_until` says until when the bridge does not request what the token may not read. `missing` are pull requests
     that GitHub did not find. `read_for` are those that are read anew for the plan that has read them before. `renamed`
     maps a name of the repository to its present one.
@@ -156,7 +158,7 @@ class GithubCursor(_Part):
     pull_requests: dict[int, PullRequestState] = {}
     posts: dict[str, StoredPost] = {}
     reviews_due: list[int] = []
-    merges_due: dict[int, int] = {}
+    mergeability_due: dict[int, int] = {}
     checks_due: list[int] = []
     deletions_due: dict[int, list[str]] = {}
     used: list[str] = []
@@ -199,16 +201,16 @@ class GithubCursor(_Part):
         if there and what not in self.used:
             self.used.append(what)
 
-    def request_merges(self, numbers: Iterable[int]) -> None:
-        """Make pull requests due to be read, each alone."""
-        self.merges_due |= dict.fromkeys(numbers, 0)
+    def mark_mergeability_due(self, numbers: Iterable[int]) -> None:
+        """Make pull requests due to be read alone, which shows whether they can be merged."""
+        self.mergeability_due |= dict.fromkeys(numbers, 0)
 
     def add_missing(self, number: int) -> None:
         """Note that GitHub did not find a pull request, and make it due again."""
         if number not in self.missing:
             self.missing.append(number)
         if number in self.pull_requests:
-            self.request_merges([number])
+            self.mark_mergeability_due([number])
 
     def remove_missing(self, number: int) -> None:
         """Note that GitHub found a pull request, or that it need not be read any more."""
@@ -220,7 +222,7 @@ class GithubCursor(_Part):
         self.pull_requests = kept
         self.missing = [number for number in self.missing if number in tracked]
         self.reviews_due = [number for number in self.reviews_due if number in kept]
-        self.merges_due = {number: tries for number, tries in self.merges_due.items() if number in kept}
+        self.mergeability_due = {number: tries for number, tries in self.mergeability_due.items() if number in kept}
         self.checks_due = [number for number in self.checks_due if number in kept]
         self.deletions_due = {number: kinds for number, kinds in self.deletions_due.items() if number in kept}
         self.read_for = {number: plan for number, plan in self.read_for.items() if tracked.get(number) == plan}
@@ -278,5 +280,5 @@ def _rarity(cursor: GithubCursor, kind: str) -> float:
 
 def _is_due_anyway(cursor: GithubCursor, number: int, kind: str, now: datetime) -> bool:
     if kind == "merge":
-        return number in cursor.merges_due
+        return number in cursor.mergeability_due
     return number in cursor.checks_due or kind in cursor.pull_requests[number].checks.active_kinds(now)

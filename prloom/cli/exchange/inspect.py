@@ -43,13 +43,14 @@ def command(
 
 def _lines(entry: MessageEntry, now: datetime) -> Iterator[str]:
     message = entry.message
-    yield f"{terminal.paint(message.id, 'strong')}  {terminal.paint(message.topic, 'name')}  {_stands(entry.delivery)}"
+    name, topic = terminal.paint(message.id, "strong"), terminal.paint(message.topic, "name")
+    yield f"{name}  {topic}  {_state_text(entry.delivery)}"
     yield from (f"  {line}" for line in terminal.table([[terminal.paint(k, "dim"), v] for k, v in _about(entry, now)]))
     for claim in entry.claims:
         yield f"  {_claim(claim, now)}"
 
 
-def _stands(delivery: Delivery) -> str:
+def _state_text(delivery: Delivery) -> str:
     state = delivery.ending or delivery.state
     return terminal.paint(state.replace("_", " "), exit_codes.ROLES.get(state, "warn"))
 

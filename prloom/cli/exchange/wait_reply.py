@@ -26,12 +26,12 @@ def wait(
     topics = {success, failure} - {None}
 
     def find_reply() -> Message | None:
-        return exchange.find_reply(request.id) or _by_hand(exchange, request, topics)
+        return exchange.find_reply(request.id) or _poll_for_reply(exchange, request, topics)
 
     return exchange.wait_for(find_reply, patience=patience)
 
 
-def _by_hand(exchange: Exchange, request: Message, topics: set[str | None]) -> Message | None:
+def _poll_for_reply(exchange: Exchange, request: Message, topics: set[str | None]) -> Message | None:
     if not topics:
         return None
     after = exchange.store.read(MessageFilter(conversation_id=request.conversation_id, since=request.id))

@@ -34,7 +34,7 @@ _SUFFIX = ".json"
 log = logging.getLogger(__name__)
 
 
-class _Ledger(Protocol):
+class _HasState(Protocol):
     @property
     def state(self) -> DispatchState: ...
 
@@ -50,7 +50,7 @@ class _Folders(Protocol):
     def local(self) -> SafeDir: ...
 
 
-class _Worked(Protocol):
+class _RunningPlan(Protocol):
     """A plan that a dispatcher works on; the repository as a whole has an empty id."""
 
     plan: Plan
@@ -60,7 +60,7 @@ class _Worked(Protocol):
     @property
     def id(self) -> str: ...
     @property
-    def event_store(self) -> _Ledger: ...
+    def event_store(self) -> _HasState: ...
     @property
     def text(self) -> _Text: ...
 
@@ -70,25 +70,25 @@ class AdoptedPlans:
 
     def __init__(self, top: SafeDir) -> None:
         self._top = top
-        self._noted: dict[str, tuple[int, datetime]] = {}
+        self._saved: dict[str, tuple[int, datetime]] = {}
 
-    def note(self, worked: Iterable[_Worked], now: datetime, *, last: bool = False) -> None:
-        """Write down where plans stand, if a decision has changed that; not often, unless it is the last time.
+    def save(self, running: Iterable[_RunningPlan], now: datetime, *, last: bool = False) -> None:
+        """Save the counts of plans, if a decision has changed them; not often, unless it is the last time.
 
         A plan that was adopted by an earlier version, which remembered none, is remembered from then on.
         """
-        for each in worked:
-            seq, at = self._noted.get(each.id, (None, now - PAUSE))
+        for each in running:
+            seq, at = self._saved.get(each.id, (None, now - PAUSE))
             is_early = not last and timedelta(0) <= now - at < PAUSE
             if not each.id or is_early or seq == each.event_store.state.seq or each.folders.local.gone():
                 continue
-            self._noted[each.id] = each.event_store.state.seq, now
+            self._saved[each.id] = each.event_store.state.seq, now
             try:
                 self._write(each, now)
             except StorageError as error:  # it is only for the case that the worktree is lost
                 log.warning("plan %s: %s", each.id, error)
 
-    def _write(self, of: _Worked, now: datetime) -> None:
+    def _write(self, of: _RunningPlan, now: datetime) -> None:
         found, counted = read(self._top, of.id), counts(of.event_store.state, of.text.read())
         noted = Adopted(plan=of.plan, worktree=str(of.folders.worktree), counts=counted, counted_at=record.iso(now))
         if found is None or (found.plan, found.worktree, found.counts) != (noted.plan, noted.worktree, noted.counts):

@@ -118,32 +118,32 @@ class EventCache:
 
     def __init__(self, events: Journal) -> None:
         self._events = events
-        self._kept: dict[str, Event] = {}
+        self._cached: dict[str, Event] = {}
 
-    def of(self, opened: OpenEvent) -> Event | None:
+    def get(self, opened: OpenEvent) -> Event | None:
         """Return an open event with its text; None if the journal no longer holds the text that was admitted."""
-        kept = self._kept.get(opened.id)
-        if kept is not None:
-            return kept
+        cached = self._cached.get(opened.id)
+        if cached is not None:
+            return cached
         found = find(self._events, opened)
         if found is not None:
-            self._kept[opened.id] = found
+            self._cached[opened.id] = found
         return found
 
-    def keep(self, event: Event) -> None:
-        """Keep the text of an event that is just being taken in, for it is asked for next."""
-        self._kept[event.id] = event
+    def add(self, event: Event) -> None:
+        """Add an event that is just being taken in: its text is needed next."""
+        self._cached[event.id] = event
 
-    def let_go(self, changes: Iterable[Change], state: DispatchState) -> None:
-        """Forget the texts of events that are not pending any more; `state` is the one that the changes led to."""
+    def drop_done(self, changes: Iterable[Change], state: DispatchState) -> None:
+        """Drop the texts of events that are not pending any more; `state` is the one that the changes led to."""
         for change in changes:
             opened = state.open.get(change.event_id)
             if opened is None or opened.state != "pending":
-                self._kept.pop(change.event_id, None)
+                self._cached.pop(change.event_id, None)
 
-    def forget(self) -> None:
-        """Forget all: what is asked for is read anew."""
-        self._kept.clear()
+    def clear(self) -> None:
+        """Drop all texts: they are read again when they are needed."""
+        self._cached.clear()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._kept)
+        return iter(self._cached)

@@ -54,8 +54,8 @@ class EventStore:
     """The journals of one bus and the state they amount to.
 
     `commit` is the only way to change anything: the append of one decision is the commit point, and all other files
-    follow from it. What a crash leaves undone is done by the next `open`. After an error the ledger writes nothing any
-    more, for it does not know what came to be: open a new one, which reads that.
+    follow from it. What a crash leaves undone is done by the next `open`. After an error the store writes nothing any
+    more, for it does not know what took effect: open a new one, which reads that.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class EventStore:
         return decision
 
     def close(self, reason: str) -> None:
-        """Write nothing any more; whoever still works with this ledger is told the first reason."""
+        """Write nothing any more; a later `commit` raises an error with the first reason."""
         self._closed = self._closed or reason
 
     @property
@@ -136,7 +136,7 @@ class EventStore:
         made_at = record.iso(at)
         positions, outbox_end = self._queue({}, self.state, decision, made_at)
         self.state = projection.fold(self.state, decision, at=made_at, end=end, outbox=positions, tail=outbox_end)
-        self.texts.let_go(decision.changes, self.state)
+        self.texts.drop_done(decision.changes, self.state)
         self._bring_up(decision)
 
     def _bring_up(self, decision: Decision) -> None:

@@ -68,7 +68,7 @@ def replay(log: JournalReader, saved: DispatchState | None, queue: Queue = witho
         replaced = False
     else:
         state = saved
-        replaced = not log.stands(state.log)
+        replaced = not log.is_unchanged(state.log)
     if replaced:  # the decisions made before remain valid; those that the file contains come again
         start = Cursor(log.segments()[0])
     else:

@@ -55,7 +55,7 @@ class SeenIds:
         found = self._recent.get(event_id) or self._recalled.get(event_id)
         if found is not None or self._is_short:
             return found
-        for place in self._cached_places(event_id):
+        for place in self._cached_positions(event_id):
             event = entries.event(self._journal.read_at(place))
             if event is not None and event.id == event_id:
                 return place
@@ -112,18 +112,18 @@ class SeenIds:
             self._make_again(error)
         self._recent = {}
 
-    def _cached_places(self, event_id: str) -> list[Position]:
+    def _cached_positions(self, event_id: str) -> list[Position]:
         try:
-            return self._open().places(event_id)
+            return self._open().positions(event_id)
         except StorageError as error:
-            return self._make_again(error).places(event_id)
+            return self._make_again(error).positions(event_id)
 
     def _open(self) -> IdCache:
         """Return the cache, which has all that was read of the journal."""
         if self._cache is None:
             with self._journal.folder.make_sub(paths.BUS_STATE) as state:
                 if not self._covered:
-                    id_cache.sweep_old_tables(state)
+                    id_cache.remove_old_caches(state)
                 self._cache = IdCache(state, paths.SEEN_IDS)
             if not self._covered or self._cache.covered() != self._covered:
                 self._complete(self._cache)

@@ -37,18 +37,18 @@ class SegmentEnds:
         self._journal = journal
         self._document = Document(state, paths.SEGMENT_ENDS, lasting=False)
         self._ends: dict[int, int] | None = None
-        self._seen: dict[int, int] = {}  # the size with which a segment was looked at last
-        self._turn = 0
+        self._checked_sizes: dict[int, int] = {}  # the size that a segment had when it was last checked
+        self._calls = 0
 
-    def note(self, ends: Iterable[tuple[int, int]]) -> None:
+    def record(self, ends: Iterable[tuple[int, int]]) -> None:
         """Record where the reading of segments ended; a record that cannot be written is written the next time."""
         new = dict(ends)
         if not new:
             return
-        known = self._recorded()
-        known.update(new)
+        recorded = self._recorded()
+        recorded.update(new)
         with suppress(StorageError):
-            self._document.save({_KEY: {str(number): known[number] for number in sorted(known)}})
+            self._document.save({_KEY: {str(number): recorded[number] for number in sorted(recorded)}})
 
     def late(self, cursor: Cursor) -> Late | None:
         """Return what was appended to one of the segments before the newest closed one, if anything was.
@@ -60,23 +60,23 @@ class SegmentEnds:
         ended = [number for number in self._journal.segments() if number < cursor.segment - 1]
         if not ended:
             return None
-        known = self._recorded()
+        recorded = self._recorded()
         # An earlier version recorded nothing: what stands there now was read, as far as can be known.
-        self.note((number, self._journal.size(number) or 0) for number in ended if number not in known)
-        self._turn += 1
-        if self._turn == 1:
-            looked_at = ended
+        self.record((number, self._journal.size(number) or 0) for number in ended if number not in recorded)
+        self._calls += 1
+        if self._calls == 1:
+            to_check = ended
         else:
-            looked_at = [ended[self._turn % len(ended)]]
-        return next(filter(None, map(self._look, looked_at)), None)
+            to_check = [ended[self._calls % len(ended)]]
+        return next(filter(None, map(self._late_lines, to_check)), None)
 
-    def _look(self, number: int) -> Late | None:
+    def _late_lines(self, number: int) -> Late | None:
         size, end = self._journal.size(number) or 0, self._recorded().get(number, 0)
-        if size <= end or self._seen.get(number) == size:
+        if size <= end or self._checked_sizes.get(number) == size:
             return None
         found = tuple(self._journal.part(number, end, size))
         if not found:  # a line that is not complete yet
-            self._seen[number] = size
+            self._checked_sizes[number] = size
             return None
         last = found[-1]
         return Late(number, last.position.offset + len(last.line) + 1, found)
@@ -87,7 +87,7 @@ class SegmentEnds:
         return self._ends
 
 
-def lost(bus: SafeDir) -> Iterator[tuple[str, int]]:
+def missed_events(bus: SafeDir) -> Iterator[tuple[str, int]]:
     """Yield the name of each closed segment with events behind its recorded end, and their number; only reads."""
     with suppress(StorageError):
         state = bus.sub(paths.BUS_STATE)

@@ -24,7 +24,7 @@ class CommitStamp(NamedTuple):
 
 
 class WorktreeGuard:
-    """Looks at what a worktree's commit has where prloom keeps its files, whenever the worktree's HEAD has moved.
+    """Checks a worktree's commit for files where prloom keeps its own, whenever the worktree's HEAD has moved.
 
     git overwrites ignored files without a word, so a commit may bring a `prloom/.local` of its own at any time. Without
     a repository there is nothing to guard against.
@@ -35,45 +35,45 @@ class WorktreeGuard:
             self._repository = None
         else:
             self._repository = _find(root)
-        self._seen: dict[Path, CommitStamp] = {}
+        self._checked: dict[Path, CommitStamp] = {}
         self._commits: dict[Path, tuple[str, str | None]] = {}
 
     def problem(self, worktree: Path) -> str | None:
-        """Return why the worktree's files must not be read or written, or None; costs a look at five files as a rule.
+        """Return why the worktree's files must not be read or written, or None; as a rule it costs five stat calls.
 
         Raises WorkspaceError where git does not tell.
         """
         if self._repository is None:
             return None
-        seen = self._seen.get(worktree)
-        if seen is not None and _stamps(seen.files) == seen.stamps:
-            return seen.problem
-        self._seen.pop(worktree, None)
-        files = _about(self._repository, worktree)
-        stamps = _stamps(files)  # before the look: what changes meanwhile is looked at again
-        problem = self._look(self._repository, worktree)
+        checked = self._checked.get(worktree)
+        if checked is not None and _stamps(checked.files) == checked.stamps:
+            return checked.problem
+        self._checked.pop(worktree, None)
+        files = _git_files(self._repository, worktree)
+        stamps = _stamps(files)  # before the check: what changes meanwhile is checked again
+        problem = self._check(self._repository, worktree)
         if files:
-            self._seen[worktree] = CommitStamp(files, stamps, problem)
+            self._checked[worktree] = CommitStamp(files, stamps, problem)
         return problem
 
-    def _look(self, repo: Repository, worktree: Path) -> str | None:
+    def _check(self, repo: Repository, worktree: Path) -> str | None:
         found = checkout.registered(repo.git_dir, worktree)
         if found is None:
             return f"{worktree} is no longer a worktree of this repository; adopt the branch again"
         head = checkout.head(found)
         if self._commits.get(worktree, ("", None))[0] != head:
-            self._commits[worktree] = head, _brought(repo, found, head)
+            self._commits[worktree] = head, _committed_problem(repo, found, head)
         return self._commits[worktree][1]
 
 
-def _brought(repo: Repository, found: Checkout, head: str) -> str | None:
+def _committed_problem(repo: Repository, found: Checkout, head: str) -> str | None:
     committed = checks.committed_state(repo, head)
     if committed is None:
         return None
     return f"commit {head[:12]} of {found.path.name} contains {committed}; remove it from the branch, then adopt again"
 
 
-def _about(repo: Repository, worktree: Path) -> tuple[str, ...]:
+def _git_files(repo: Repository, worktree: Path) -> tuple[str, ...]:
     """Return git's files that say what is checked out in a worktree; none where others do, as in a table of refs."""
     found = checkout.registered(repo.git_dir, worktree)
     head = None

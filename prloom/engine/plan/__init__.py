@@ -1,1 +1,1 @@
-"""One plan at work: its desk, and the steps that its events take."""
+"""Work on one plan: its runtime, and the steps that its events take."""

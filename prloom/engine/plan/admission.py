@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 LINES = 1000
 """Lines that are taken in by one decision."""
 MOST = 2000
-"""Pending events from which on no more are taken in, until some of these are dealt with; the journal keeps the rest."""
+"""Pending events from which on no more are taken in, until some of these have ended; the journal keeps the others."""
 PATIENCE = timedelta(seconds=5)
 """How long a last line may be without its newline before it is taken for one whose writer was killed."""
 UNOBSERVED = "no plugin handles it, and no agent sees it"
@@ -41,7 +41,7 @@ REPLACED = "events.jsonl was cut or replaced; prloom reads it again from its beg
 LATE = "a program kept events.jsonl open while it was rotated twice; prloom takes in the lines that it appended then"
 
 Sign = Callable[[Event], React | None]
-"""Tells the sign by which an event is acknowledged, if it is to be."""
+"""Returns the reaction that acknowledges an event, if there is one."""
 Known = Callable[[Event, Position], bool]
 """Whether the event of a line was taken in before."""
 
@@ -70,10 +70,13 @@ def take_in(runtime: PlanRuntime, sign: Sign, observers: Observers | None = None
     batch = runtime.event_store.events.read(state.cursor, limit_lines=LINES)
     _heal_torn_line(runtime, batch)
     rereading = state.rereading
-    replaced = batch.gap or not runtime.event_store.events.stands(state.cursor, state.fingerprint)
+    replaced = batch.gap or not runtime.event_store.events.is_unchanged(state.cursor, state.fingerprint)
     if replaced:
         rereading = runtime.event_store.events.end()
-        batch = _anew(runtime, rereading)
+        log.warning("plan %s: %s", runtime.id, REPLACED)
+        start = rereading._replace(offset=0)
+        runtime.load_seen_ids(start, rereading)  # the log knows what was taken in before
+        batch = runtime.event_store.events.read(start, limit_lines=LINES)
     elif batch.cursor == state.cursor:
         return _take_in_late(runtime, sign, observers)
     if batch.skipped:
@@ -88,7 +91,7 @@ def take_in(runtime: PlanRuntime, sign: Sign, observers: Observers | None = None
     )
     runtime.seen_ids.advance(batch.cursor)
     if batch.left:
-        runtime.event_store.ends.note(batch.left)
+        runtime.event_store.ends.record(batch.left)
     return True
 
 
@@ -97,17 +100,17 @@ def _take_in_late(runtime: PlanRuntime, sign: Sign, observers: Observers | None)
     late = runtime.event_store.ends.late(runtime.event_store.state.cursor)
     if late is None:
         return False
-    # Their ids may be in the table of that segment, which is made of the whole file. So the log is asked.
+    # Their ids may be in the table of that segment, which is made of the whole file. So they are looked up in the log.
     taken = dict(replay.taken_in(runtime.event_store.events.folder))
 
-    def known(event: Event, position: Position) -> bool:
+    def came_before(event: Event, position: Position) -> bool:
         place = runtime.seen_ids.position(event.id)
         return event.id in taken or (place is not None and place != position)
 
     log.warning("plan %s: %s", runtime.id, LATE)
     batch = JournalBatch(late.entries, runtime.event_store.state.cursor)
-    _commit(runtime.event_store, _changes(runtime, batch, sign, observers, known), note=LATE)
-    runtime.event_store.ends.note([(late.segment, late.end)])
+    _commit(runtime.event_store, _changes(runtime, batch, sign, observers, came_before), note=LATE)
+    runtime.event_store.ends.record([(late.segment, late.end)])
     return True
 
 
@@ -139,14 +142,6 @@ def _commit(
         rereading=rereading,
         note=note,
     )
-
-
-def _anew(runtime: PlanRuntime, end: Cursor) -> JournalBatch:
-    """Read a journal that was cut or replaced from its beginning; what was taken in before is known by the log."""
-    log.warning("plan %s: %s", runtime.id, REPLACED)
-    start = end._replace(offset=0)
-    runtime.load_seen_ids(start, end)
-    return runtime.event_store.events.read(start, limit_lines=LINES)
 
 
 def full(state: DispatchState) -> bool:
@@ -208,7 +203,9 @@ def _changes(
             changes.append(_handled(event, answer, came_in))
             continue
         since = recent_at.get(event.source, recent)
-        acknowledgement = _acknowledgement(runtime, event, came_in, coming, sign, recent=since)
+        acknowledgement = _acknowledgement(
+            store.state.open, runtime.seen_ids, event, came_in, sign, coming=coming, recent=since
+        )
         older = admission.superseded(event, store.state.open, coming)
         if older is not None:
             changes.append(older)
@@ -221,7 +218,7 @@ def _changes(
         if change.state == "pending" and observers is not None and observers.miss(event, paused=store.state.paused):
             change = _handled(event, UNOBSERVED, came_in)
         else:
-            store.texts.keep(event)
+            store.texts.add(event)
             coming.add(event.id)
         changes.append(change)
     few = acknowledgements.limit_waiting(list(signs.values()), store.state.queue.values())
@@ -240,11 +237,17 @@ def _handled(event: Event, reason: str, came_in: Intake) -> Change:
 
 
 def _acknowledgement(
-    runtime: PlanRuntime, event: Event, came_in: Intake, coming: Collection[str], sign: Sign, *, recent: Recent
+    opened: Mapping[str, OpenEvent],
+    seen_ids: SeenIds,
+    event: Event,
+    came_in: Intake,
+    sign: Sign,
+    *,
+    coming: Collection[str],
+    recent: Recent,
 ) -> Action | None:
     """Return the action by which a recent event is acknowledged when it is admitted, or None for none."""
-    opened = runtime.event_store.state.open
-    known = event.supersedes is not None and event.supersedes in runtime.seen_ids
+    known = event.supersedes is not None and event.supersedes in seen_ids
     if not acknowledgements.is_wanted(event, came_in.written_at, recent, opened, coming, known=known):
         return None
     reaction = sign(event)

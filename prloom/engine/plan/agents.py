@@ -26,6 +26,7 @@ from prloom.errors import AgentError, StorageError
 from prloom.model import record
 from prloom.model.decision import Change
 from prloom.model.event import Event
+from prloom.model.plan import Plan
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 
@@ -34,7 +35,7 @@ log = logging.getLogger(__name__)
 STAGE = "triage"
 
 LATEST = 50
-"""Runs of a plan among which those are looked for that go on although nobody waits for them."""
+"""The number of a plan's latest runs among which those are stopped that no job waits for."""
 
 
 class AgentTriager:
@@ -84,7 +85,7 @@ class AgentTriager:
                 runner.stop(runner.find(folders.runs / name))
 
     def services(self, runtime: PlanRuntime) -> Services:
-        """Return what a hook of this plan may ask for."""
+        """Return what a hook of this plan may call."""
         return HookServices(runtime, run=self.run, read_plan=self._read_plan)
 
     async def run(self, runtime: PlanRuntime, stage: str, text: str, model: str | None) -> str:
@@ -95,8 +96,8 @@ class AgentTriager:
             if limit is not None and breaker.limit_applies(limit, (), runtime.clock()):
                 raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
             run_id = run_folder.new_id(runtime.clock(), stage)
-            request = self._request(runtime, stage, text, chosen, run_id)
-            run = self._prepare(runtime, agent, run_id, request).start()
+            request = self._request(runtime.folders, runtime.rules.config, stage, text, chosen, run_id=run_id)
+            run = self._prepare(runtime.folders, runtime.rules.config, agent, run_id, request).start()
             log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
             result = await _wait_for(run, agent, runtime.id)
             self._note_limit(agent, run, result, runtime.clock())
@@ -108,7 +109,7 @@ class AgentTriager:
         """Run the triage agent on these events, and commit its answer."""
         store = runtime.event_store
         opened = [store.state.open[event_id] for event_id in step.event_ids if event_id in store.state.open]
-        texts = [store.texts.of(event) for event in opened]
+        texts = [store.texts.get(event) for event in opened]
         batch = tuple(text for text in texts if text is not None)
         if not batch:
             return
@@ -119,14 +120,16 @@ class AgentTriager:
             _triage_run(runtime, run_id, "prloom").fail(batch, str(error))
             return
         results = _triage_run(runtime, run_id, agent.name)
+        folders = runtime.folders
         limit = self._limits.get(agent.name)
         if limit is not None and breaker.limit_applies(limit, opened, runtime.clock()):
             results.wait_for_limit(batch, limit)
             return
         # The folder is made first: that it is missing means from then on that something removed it.
         try:
-            request = self._request(runtime, STAGE, self._prompt(runtime, batch, run_id), model, run_id)
-            prepared = self._prepare(runtime, agent, run_id, request)
+            text = self._prompt(runtime.plan, runtime.text.read(), batch, folders.runs / run_id / run_folder.ANSWER)
+            request = self._request(folders, runtime.rules.config, STAGE, text, model, run_id=run_id)
+            prepared = self._prepare(runtime.folders, runtime.rules.config, agent, run_id, request)
         except AgentError as error:
             results.fail(batch, str(error))
             return
@@ -153,41 +156,45 @@ class AgentTriager:
         elif result.status == "ok":
             self._limits.pop(agent.name, None)
 
-    def _prompt(self, runtime: PlanRuntime, batch: tuple[Event, ...], run_id: str) -> str:
+    def _prompt(self, plan: Plan, plan_text: str, batch: tuple[Event, ...], answer: Path) -> str:
         return prompt.triage_prompt(
-            plan=runtime.plan,
-            plan_text=runtime.text.read(),
+            plan=plan,
+            plan_text=plan_text,
             events=batch,
-            answer_path=str(runtime.folders.runs / run_id / run_folder.ANSWER),
+            answer_path=str(answer),
             fence=secrets.token_hex(12),
             repository_context=_context(self._root),
         )
 
-    def _request(self, runtime: PlanRuntime, stage: str, text: str, model: str | None, run_id: str) -> RunRequest:
+    def _request(
+        self, folders: PlanFolders, config: Config, stage: str, text: str, model: str | None, *, run_id: str
+    ) -> RunRequest:
         return RunRequest(
             prompt=text,
             stage=stage,
-            cwd=runtime.folders.worktree,
+            cwd=folders.worktree,
             root=self._root,
             model=model,
             read_only=stage == STAGE,
-            answer_path=runtime.folders.runs / run_id / run_folder.ANSWER,
-            argv=runtime.rules.config.agents.command.argv,
+            answer_path=folders.runs / run_id / run_folder.ANSWER,
+            argv=config.agents.command.argv,
         )
 
-    def _prepare(self, runtime: PlanRuntime, agent: Agent, run_id: str, request: RunRequest) -> runner.Prepared:
+    def _prepare(
+        self, folders: PlanFolders, config: Config, agent: Agent, run_id: str, request: RunRequest
+    ) -> runner.Prepared:
         try:
-            runtime.folders.local.make_sub(paths.RUNS).close()
+            folders.local.make_sub(paths.RUNS).close()
         except StorageError as error:  # something else is in its place: the run fails, and not the plan
             raise AgentError(f"run {run_id} could not be started: {error}") from error
-        agents = runtime.rules.config.agents
+        agents = config.agents
         limits = RunLimits(
             wall_seconds=agents.timeout.total_seconds(),
             silence_seconds=agents.silence.total_seconds(),
             output_bytes=agents.max_output,
         )
         allowing = AgentWithVariables(agent, agents.env)
-        folder = runtime.folders.runs / run_id
+        folder = folders.runs / run_id
         return runner.prepare(folder, allowing, request, environ=self._environ, limits=limits)
 
 

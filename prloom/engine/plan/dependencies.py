@@ -48,10 +48,10 @@ class Triager(Protocol):
         """Settle a run that an earlier dispatcher began, or one whose job has failed."""
 
     def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
-        """End the runs that an earlier dispatcher began for hooks: nobody waits for them any more."""
+        """End the runs that an earlier dispatcher began for hooks: no job waits for them."""
 
     def services(self, runtime: PlanRuntime) -> Services:
-        """Return what a hook of this plan may ask for."""
+        """Return what a hook of this plan may call."""
 
 
 class DeliveryLimiter:
@@ -188,7 +188,7 @@ class BridgeAccess:
 class PlanDependencies:
     """What the work on a plan uses.
 
-    Without agents, events are done with once every plugin has seen them. What is due later than `horizon` is left to
+    Without agents, events are done with once every plugin got them. What is due later than `horizon` is left to
     another time; without one, whatever is due is done.
     """
 

@@ -97,7 +97,7 @@ async def _run(
                 pause = _pause(failure, others=plugin.inside if closed else 0, again=again)
                 log.info("plugin %s: %s runs again: %s", plugin.key, step.hook, plugin.without_name(failure))
             else:
-                if not _overtaken(runtime, plugin, call, outcome):
+                if not _overtaken(runtime.stores_by_scope, plugin.key, runtime.text.read(), call, outcome):
                     _commit(runtime, plugin, call, outcome, duration_ms=_ms(started))
                     return
         again += 1
@@ -151,7 +151,7 @@ async def _gate_passed(plugin: RunningPlugin, *, closed: bool) -> AsyncIterator[
 def _still_pending(store: EventStore, event_ids: Iterable[str]) -> tuple[Event, ...]:
     """Return those of the events that still wait for a hook."""
     opened = [store.state.open.get(event_id) for event_id in event_ids]
-    events = [store.texts.of(event) for event in opened if event is not None and event.state == "pending"]
+    events = [store.texts.get(event) for event in opened if event is not None and event.state == "pending"]
     return tuple(event for event in events if event is not None)
 
 
@@ -183,12 +183,14 @@ def _change_request(plan: Plan) -> str | None:
     return f"#{plan.pr}"
 
 
-def _overtaken(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome: Outcome) -> bool:
+def _overtaken(
+    stores: Mapping[str, PluginStores], plugin: str, plan_text: str, call: HookCall, outcome: Outcome
+) -> bool:
     """Whether another writer changed meanwhile what the hook has read, so that committing would lose that change."""
-    now = {"plan": runtime.stores.get(plugin.key).values, "global": runtime.shared_stores.get(plugin.key).values}
+    now = {scope: store.get(plugin).values for scope, store in stores.items()}
     if hook_results.has_conflict(outcome.writes, call, now):
         return True
-    return outcome.plan is not None and runtime.text.read() != call.plan
+    return outcome.plan is not None and plan_text != call.plan
 
 
 def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome: Outcome, *, duration_ms: int) -> None:
@@ -211,7 +213,7 @@ def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome
             plugin.key,
             changes=settled.changes,
             actions=settled.actions,
-            writes=_writes({"plan": runtime.stores, "global": runtime.shared_stores}, plugin.key, outcome),
+            writes=_writes(runtime.stores_by_scope, plugin.key, outcome),
             plan=plan,
             duration_ms=duration_ms,
         )

@@ -147,10 +147,11 @@ class FailureBackoff:
 class PlanRuntime:
     """A plan that the dispatcher works on.
 
-    `orphans_stopped` says that runs of an earlier dispatcher have been looked for. `unreported_error` is an error that
-    could not be written to the plan's state. `read_to` bounds what is taken in: events behind it are left to the next
-    tick. `head` is the commit at the head of the pull request, and `forge_ahead` how far the forge's clock is ahead of
-    ours, as the last poll had it. `torn_line` is where a last line without its newline ends, and when it was found.
+    `orphans_stopped` says that the runs of an earlier dispatcher that no job waits for were stopped. `unreported_error`
+    is an error that could not be written to the plan's state. `read_to` bounds what is taken in: events behind it are
+    left to the next tick. `head` is the commit at the head of the pull request, and `forge_ahead` how far the forge's
+    clock is ahead of ours, as of the last poll. `torn_line` is where a last line without its newline ends, and when it
+    was found.
     """
 
     def __init__(
@@ -173,6 +174,7 @@ class PlanRuntime:
         self.text = PlanFile(folders.local)
         own = partial(plugin_stores.writes, folders.local.make_sub(paths.BUS), "plan")
         self.stores = PluginStores(folders.local.make_sub(paths.PLUGIN_STATE), "plan", own)
+        self.stores_by_scope = {"plan": self.stores, "global": shared}
         self.in_flight = InFlight()
         self.failure = FailureBackoff()
         self.orphans_stopped = False
@@ -262,7 +264,7 @@ class PlanRuntime:
             self.unreported_error = None
 
     def edit(self, change: Callable[[Plan], Plan]) -> None:
-        """Change the plan's `state.json`; the repository itself has none, and must not look like a plan's worktree."""
+        """Change the plan's `state.json`; the repository has none, or it would look like a plan's worktree."""
         if self.id:
             self.plan = plans.change(self.folders.local, self.plan, change)
         else:

@@ -57,7 +57,7 @@ def schedule(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanD
 def _pending(store: EventStore, in_flight: InFlight) -> list[tuple[OpenEvent, Event | None]]:
     """Return the pending events that nothing works on; None for one whose line in the journal has changed."""
     return [
-        (event, store.texts.of(event))
+        (event, store.texts.get(event))
         for event in store.state.open.values()
         if event.state == "pending" and event.run is None and event.id not in in_flight.event_ids
     ]
@@ -152,7 +152,7 @@ class CommandReply:
 def _run_command(runtime: PlanRuntime, event_id: str, plugin_commands: Mapping[str, str]) -> None:
     """Carry out the built-in command of a comment; park the comment if that fails."""
     store = runtime.event_store
-    event = store.texts.of(store.state.open[event_id])
+    event = store.texts.get(store.state.open[event_id])
     if event is None:
         return
     command = commands.parse(event)

@@ -21,7 +21,7 @@ _SILENT: tuple[Trouble, ...] = ("empty", "no_result")
 _BY_TEXT: tuple[Trouble, ...] = ("turns", "timeout", "silence", "output", "empty", "no_result", "error", "lost")
 """What a text may bring about (an agent may remove its run's folder, or kill its supervisor).
 
-Of the rest, it is certain that it has nothing to do with it.
+The other kinds certainly have nothing to do with the text.
 """
 
 _CHANGED = "its text in events.jsonl has changed since prloom read it"
@@ -83,7 +83,7 @@ class TriageRun:
 
     def _settle_answer(self, result: RunResult, answer: Json) -> None:
         opened = self.store.state.open
-        texts = {event.id: self.store.texts.of(event) for event in opened.values() if event.run == self.id}
+        texts = {event.id: self.store.texts.get(event) for event in opened.values() if event.run == self.id}
         batch = tuple(text for text in texts.values() if text is not None)
         settled = triage.settle(
             triage.read_answer(answer, tuple(event.id for event in batch)),

@@ -1,1 +1,1 @@
-"""Ask the bridges for news."""
+"""Poll the bridges for events."""

@@ -30,9 +30,9 @@ log = logging.getLogger(__name__)
 
 Connect = Callable[..., "Client"]
 """How a client is made: as `Client` is, for what a bridge needs and with its token."""
-LOOKED_AGAIN = timedelta(seconds=5)
+FOUND_AGAIN_AFTER = timedelta(seconds=5)
 """After which a token is looked for again that is missing or was not accepted: that may start a program."""
-SHOWN_AGAIN = timedelta(minutes=1)
+RESENT_AFTER = timedelta(minutes=1)
 """After which a token is shown to the server again that it did not accept."""
 
 
@@ -44,7 +44,7 @@ def new_client(needs: HttpNeeds, token: str | None, *, clock: Clock, store: Limi
 
 
 class Network:
-    """The clients of all bridges, by their names. None of them looks for a token before it is needed.
+    """The clients of all bridges, by their names. None of them reads a token before it is needed.
 
     `state` is the folder in which is kept what is known of each server's limits; without it, it ends with us.
     """
@@ -60,13 +60,13 @@ class Network:
     ) -> None:
         self._secrets = secret_scan.environment_secrets(environ)
         self._clients = {
-            each.name: _OnDemand(each, environ, clock, _Kept(state, each.name), connect)
+            each.name: _LazyClient(each, environ, clock, _SavedLimits(state, each.name), connect)
             for each in bridges.loaded
             if _speaks_http(each)
         }
 
     def client(self, bridge: str) -> Http | None:
-        """Return a bridge's client, or None where the bridge asks for none."""
+        """Return a bridge's client, or None where the bridge needs none."""
         return self._clients.get(bridge)
 
     def requests(self, bridge: str) -> Mapping[str, Json]:
@@ -88,8 +88,8 @@ class Network:
         They are those of the environment, and the tokens of the bridges, of which this one's is looked for if need be.
         """
         if bridge in self._clients:
-            with suppress(PrloomError):  # the bridge tells of a token that cannot be used
-                await self._clients[bridge].look_for_token()
+            with suppress(PrloomError):  # the bridge reports a token that cannot be used
+                await self._clients[bridge].find_token()
         tokens = {f"the token of {name}": client.token for name, client in self._clients.items()}
         known = self._secrets
         return known | {what: token for what, token in tokens.items() if token and token not in known.values()}
@@ -100,28 +100,28 @@ class Network:
             await client.close()
 
 
-class _OnDemand:
-    """A client that is made for its first request: a bridge that is never asked starts no program for a token.
+class _LazyClient:
+    """A client that is made for its first request: a bridge that sends none starts no program for a token.
 
     A token that its server does not accept any more (they expire) is looked for again. The same one is not shown again
-    before a while: GitHub locks out who insists.
+    before a while: GitHub locks out a client that insists.
     """
 
     def __init__(
-        self, bridge: LoadedBridge, environ: Mapping[str, str], clock: Clock, kept: _Kept, connect: Connect
+        self, bridge: LoadedBridge, environ: Mapping[str, str], clock: Clock, limits: _SavedLimits, connect: Connect
     ) -> None:
         self._name = bridge.name
         self._bridge = bridge.bridge
         self._environ = environ
         self._clock = clock
-        self._kept = kept
+        self._limits = limits
         self._connect = connect
         self._made: Client | None = None
         self._token: Token | None = None
         self._missing: str | None = None
-        self._looked_at: datetime | None = None
+        self._found_at: datetime | None = None
         self._refused_at: datetime | None = None
-        self._looking = asyncio.Lock()
+        self._finding = asyncio.Lock()
 
     @property
     def usage(self) -> RequestUsage:
@@ -160,16 +160,16 @@ class _OnDemand:
             return None
         return self._token.text
 
-    async def look_for_token(self) -> None:
+    async def find_token(self) -> None:
         await self._client()
 
     async def _client(self) -> Client:
-        async with self._looking:
+        async with self._finding:
             if self._made is None:
                 self._token = await self._found()
-                self._made = self._connect(self._needs, self.token, clock=self._clock, store=self._kept)
-            elif self._refused_at is not None and not await self._look(self._made):
-                if self._clock() - self._refused_at < SHOWN_AGAIN:
+                self._made = self._connect(self._needs, self.token, clock=self._clock, store=self._limits)
+            elif self._refused_at is not None and not await self._refresh_token(self._made):
+                if self._clock() - self._refused_at < RESENT_AFTER:
                     text = f"the token of {self._source} was not accepted at {self._refused_at:%H:%M:%S} UTC (401)"
                     raise HttpError(f"nothing was sent: {text}", trouble="unauthorized", status=401)
                 self._refused_at = None
@@ -177,18 +177,18 @@ class _OnDemand:
 
     async def _renewed(self, client: Client, shown: Token) -> bool:
         """Whether there is another token now than the one that was shown and not accepted."""
-        async with self._looking:
+        async with self._finding:
             if self._token != shown:
-                return True  # somebody else looked meanwhile
-            self._refused_at, self._looked_at = self._clock(), None
-            if await self._look(client):
+                return True  # another request found it meanwhile
+            self._refused_at, self._found_at = self._clock(), None
+            if await self._refresh_token(client):
                 return True
             log.debug(
                 "bridge %s: the token of %s is not accepted (401)", self._name, self._source
-            )  # who asked tells it
+            )  # the caller reports it
             return False
 
-    async def _look(self, client: Client) -> bool:
+    async def _refresh_token(self, client: Client) -> bool:
         """Look for a token again; return whether it is another one."""
         found = await self._found()
         if found is None or found == self._token:
@@ -199,15 +199,15 @@ class _OnDemand:
         return True
 
     async def _found(self) -> Token | None:
-        """Return the bridge's token; None where it asks for none. Raises NoTokenError where there is none."""
+        """Return the bridge's token; None where it needs none. Raises NoTokenError where there is none."""
         needs, now = self._needs, self._clock()
         if not needs.token_variables and not needs.token_command:
             return None
-        if self._looked_at is not None and now - self._looked_at < LOOKED_AGAIN:
+        if self._found_at is not None and now - self._found_at < FOUND_AGAIN_AFTER:
             if self._missing is not None:
                 raise NoTokenError(self._missing)
             return self._token
-        self._looked_at, self._missing = now, None
+        self._found_at, self._missing = now, None
         try:
             return await asyncio.to_thread(token.find, needs.token_variables, needs.token_command, self._environ)
         except NoTokenError as error:
@@ -226,7 +226,7 @@ class _OnDemand:
         return self._token.source
 
 
-class _Kept:
+class _SavedLimits:
     """What is known of a server's limits, in its file; what cannot be read or written there is forgotten at the end."""
 
     def __init__(self, state: SafeDir | None, bridge: str) -> None:

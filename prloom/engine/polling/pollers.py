@@ -89,7 +89,7 @@ class Poller:
         now = context.now
         self.polls.last_poll_at = now
         try:
-            polled, woken = await self.reader.read(runtimes, repository, context)
+            polled, plan_ids = await self.reader.read(runtimes, repository, context)
             self._note(polled, now)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bridge is a stranger's code, and the others go on
             text = bounds.cut(errors.describe(error))
@@ -105,7 +105,7 @@ class Poller:
             again = self.polls.retry_at.astimezone().strftime("%H:%M:%S")
             log.log(level, "bridge %s: %s; next poll at %s", self.bridge.name, text, again)
             return set()
-        return woken
+        return plan_ids
 
     def _note(self, polled: Polled, now: datetime) -> None:
         """Remember how a poll went that did not fail; one with nothing to request made no request."""

@@ -49,7 +49,7 @@ class Finding(Record, frozen=True, kw_only=True):
     fix: str
 
 
-class _ToldOfPlugin(Record, frozen=True, kw_only=True):
+class _PluginStatus(Record, frozen=True, kw_only=True):
     """What the dispatcher last told of a plugin; one that was not `chosen` could not even be loaded."""
 
     name: str
@@ -103,7 +103,7 @@ def _beside_the_configuration(repository: RepositoryPaths, now: datetime) -> Ite
     root = SafeDir.open(repository.root)
     if root is not None:
         with root:
-            yield from _leftovers(root, now, of=f".{repository.config.name}.")
+            yield from _temporary_files(root, now, of=f".{repository.config.name}.")
 
 
 def _runs(local: SafeDir, now: datetime) -> Iterator[Finding]:
@@ -120,7 +120,7 @@ def _runs(local: SafeDir, now: datetime) -> Iterator[Finding]:
                 run = runs.sub(name)
             if run is not None:
                 with run:
-                    yield from _leftovers(run, now)
+                    yield from _temporary_files(run, now)
 
 
 def _folders(local: SafeDir, more: Iterable[str], now: datetime) -> Iterator[Finding]:
@@ -135,13 +135,13 @@ def _folders(local: SafeDir, more: Iterable[str], now: datetime) -> Iterator[Fin
             with folder:
                 found = fsck.findings(folder, check=unreadable)
                 yield from (_damaged(each) for each in found if each.file != local.where(paths.PLAN_STATE))
-                yield from _leftovers(folder, now)
+                yield from _temporary_files(folder, now)
                 yield from _late_lines(folder) if parts == (paths.BUS,) else ()
 
 
 def _late_lines(bus: SafeDir) -> Iterator[Finding]:
     """Name the segments that a program went on appending to: it kept `events.jsonl` open over two rotations."""
-    for name, count in segment_ends.lost(bus):
+    for name, count in segment_ends.missed_events(bus):
         if count == 1:
             events = "1 event was"
         else:
@@ -176,7 +176,7 @@ def _damaged(found: fsck.FileFinding) -> Finding:
     )
 
 
-def _leftovers(folder: SafeDir, now: datetime, *, of: str = ".") -> Iterator[Finding]:
+def _temporary_files(folder: SafeDir, now: datetime, *, of: str = ".") -> Iterator[Finding]:
     """Name the temporary files of writers that were killed; a young one may be a writer's that lives."""
     for name in folder.names():
         if name.startswith(of) and name.endswith(TEMPORARY):
@@ -208,7 +208,7 @@ def _lock(local: SafeDir, now: datetime) -> Iterator[Finding]:
 def _published(local: SafeDir) -> Iterator[Finding]:
     """Name what the dispatcher could not use when it last ran; only what it failed to load needs a restart."""
     running = runtime_status.dispatcher(local).running
-    for plugin in runtime_status.of(local, paths.PLUGINS, "plugins", _ToldOfPlugin):
+    for plugin in runtime_status.of(local, paths.PLUGINS, "plugins", _PluginStatus):
         where, disable = f"plugin {plugin.name}", f"`prloom plugins disable {plugin.name}`"
         if plugin.error and plugin.chosen:  # the others are looked for in the configuration as it is now
             yield _error(plugin.error, where, f"{_to_fix(running=running, loaded=plugin.loaded)}, or {disable}")

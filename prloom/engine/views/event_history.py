@@ -84,7 +84,7 @@ def _followed(bus: SafeDir, trail: _Trail, read_to: Cursor) -> EventHistory:
         event = came.event
     else:
         event = _without_text(trail)
-    return EventHistory(event, came.ts if came is not None else "", trail.state or "pending", trail.told())
+    return EventHistory(event, came.ts if came is not None else "", trail.state or "pending", trail.steps())
 
 
 def _without_text(trail: _Trail) -> Event:
@@ -138,7 +138,7 @@ class _Trail:
         told += [self._delivered(each, said) for each in decision.deliveries if each.action_id in self.actions]
         self.happened += told
 
-    def told(self) -> tuple[HistoryStep, ...]:
+    def steps(self) -> tuple[HistoryStep, ...]:
         """Return all that happened; actions show what became of them by now where they were queued."""
         return tuple(each if each.attempts is not None else self._with_actions_now(each) for each in self.happened)
 

@@ -34,13 +34,13 @@ def dispatcher(local: SafeDir) -> DispatcherStatus:
     else:
         pid = None
     if found.alive:
-        trouble = _trouble(local)
+        trouble = _published_error(local)
     else:
         trouble = UNSET
     return DispatcherStatus(running=found.alive, pid=pid, last_tick_at=found.last_tick_at, trouble=trouble)
 
 
-def _trouble(local: SafeDir) -> str | UnsetType:
+def _published_error(local: SafeDir) -> str | UnsetType:
     """Return what the dispatcher says it is kept from its work by; where it cannot even say, the file system does."""
     try:
         told = dispatcher_files.read_health(local)
@@ -51,7 +51,7 @@ def _trouble(local: SafeDir) -> str | UnsetType:
 
 def of(local: SafeDir, name: str, key: str, shape: type[R]) -> tuple[R, ...]:
     """Return what the dispatcher last told of its bridges or plugins; nothing where none ever ran."""
-    listed = _told(local, name).get(key)
+    listed = _published_state(local, name).get(key)
     try:
         return tuple(record.from_wire(shape, each) for each in listed) if isinstance(listed, list) else ()
     except msgspec.ValidationError:
@@ -61,7 +61,7 @@ def of(local: SafeDir, name: str, key: str, shape: type[R]) -> tuple[R, ...]:
 def work(local: SafeDir) -> RunningWork:
     """Return what the dispatcher last said that it was doing."""
     try:
-        return record.from_wire(RunningWork, _told(local, paths.WORK))
+        return record.from_wire(RunningWork, _published_state(local, paths.WORK))
     except msgspec.ValidationError:
         return RunningWork()
 
@@ -71,7 +71,7 @@ def unopened(local: SafeDir, plans: Iterable[Plan]) -> Mapping[str, str]:
 
     What it told of one that was adopted since, or again, is over.
     """
-    told = _told(local, paths.PLANS)
+    told = _published_state(local, paths.PLANS)
     refused, at = told.get("unreadable"), told.get("at")
     if not isinstance(refused, dict):
         return {}
@@ -80,7 +80,7 @@ def unopened(local: SafeDir, plans: Iterable[Plan]) -> Mapping[str, str]:
     return {name: why for name, why in refused.items() if isinstance(why, str) and name not in over}
 
 
-def _told(local: SafeDir, name: str) -> Mapping[str, Json]:
+def _published_state(local: SafeDir, name: str) -> Mapping[str, Json]:
     try:
         state = local.sub(paths.BUS, paths.BUS_STATE)
         if state is None:

@@ -60,7 +60,7 @@ class PostgresListener:
     def _run(self, first: psycopg.Connection, stop: int) -> None:
         db: psycopg.Connection | None = first
         pause = _FIRST_PAUSE
-        while not _readable(stop, None if db is None else db.fileno(), None if db is not None else pause):
+        while not _stopped(stop, db, pause):
             try:
                 if db is None:
                     db = self._connect()
@@ -92,13 +92,16 @@ class PostgresListener:
         db.execute(f"LISTEN {self._address.channel}".encode())
 
 
-def _readable(stop: int, fd: int | None, seconds: float | None) -> bool:
-    """Wait for the session, or as long as is given where there is none; return whether to stop."""
+def _stopped(stop: int, db: psycopg.Connection | None, pause: float) -> bool:
+    """Wait for the session, or for the pause where there is none; return whether to stop."""
     poll = select.poll()
     poll.register(stop, select.POLLIN)
-    if fd is not None:
-        poll.register(fd, select.POLLIN)
-    return any(each == stop for each, _ in poll.poll(None if seconds is None else seconds * 1000))
+    if db is None:
+        readable = poll.poll(pause * 1000)
+    else:
+        poll.register(db.fileno(), select.POLLIN)
+        readable = poll.poll()
+    return any(fd == stop for fd, _ in readable)
 
 
 def _notified(db: psycopg.Connection) -> bool:

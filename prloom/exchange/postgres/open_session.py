@@ -115,7 +115,10 @@ def open_session(
         reached = reached or failure.kind not in {"unreachable", "impossible"}
         limit = patience_for(failure, previous, reached=reached, patience=patience)
         if timedelta(seconds=time.monotonic() - begun) >= limit:
-            raise _error(address, cause, tried=limit if reached and limit else None) from cause
+            tried = None
+            if reached and limit:
+                tried = limit
+            raise _error(address, cause, tried=tried) from cause
         if failure.kind != "answered" and limit > INSTANT and not announced:
             announced = True
             log.warning("%s; trying for %g s to connect", session.store_error(address, cause), limit.total_seconds())

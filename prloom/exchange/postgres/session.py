@@ -110,7 +110,7 @@ def read_url(url: str) -> Address:
     if parameters:
         head = f"{head}?{parameters}"
     given = _parameters(head)
-    schema = _checked(schemas[-1] if schemas else SCHEMA)
+    schema = _checked([SCHEMA, *schemas][-1])
     return Address(
         parameters={**_DEFAULTS, **given, "client_encoding": "utf8"}, schema=schema, shown=_shown(given, schema)
     )

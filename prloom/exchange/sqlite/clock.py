@@ -101,7 +101,9 @@ class SteadyClock:
 
     def now(self, db: sqlite3.Connection) -> datetime:
         """Return the database's time."""
-        return self.at(self._started(db) if self.boot else None)
+        if not self.boot:
+            return self.at(None)
+        return self.at(self._started(db))
 
     def _started(self, db: sqlite3.Connection) -> int | None:
         row: tuple[int | None] = db.execute(f"SELECT {STARTED}", (self.boot,)).fetchone()

@@ -158,6 +158,9 @@ def stats(db: sqlite3.Connection, now: datetime) -> tuple[TopicStats, ...]:
 
 def _topic_stats(row: Row, now: datetime, *, leased: int, published: int, ended: int) -> TopicStats:
     topic, messages, done, dead, delayed, oldest = row
+    oldest_age = None
+    if oldest is not None:
+        oldest_age = now - moment(oldest)
     return TopicStats(
         topic=topic,
         ready=messages - done - dead - delayed - leased,
@@ -165,7 +168,7 @@ def _topic_stats(row: Row, now: datetime, *, leased: int, published: int, ended:
         leased=leased,
         done=done,
         dead=dead,
-        oldest_ready_age=None if oldest is None else now - moment(oldest),
+        oldest_ready_age=oldest_age,
         published_per_minute=transitions.per_minute(published),
         ended_per_minute=transitions.per_minute(ended),
     )

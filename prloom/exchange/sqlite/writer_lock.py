@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import sys
-import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
+from prloom import flock
 from prloom.exchange.errors import StoreBusyError
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class WriterLock:
 
     def release(self) -> None:
         """Release the lock."""
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
+        flock.unlock(self._fd)
 
     def notify(self) -> None:
         """Wake all listeners, by writing a byte to the file."""
@@ -60,23 +59,13 @@ class WriterLock:
 
     def acquire(self) -> None:
         """Wait for the lock, and hold it until `release`; raises StoreBusyError, as `locked` does."""
-        end = None
-        pause = _FIRST_PAUSE
-        while True:
-            try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                end = end or time.monotonic() + self._patience
-            else:
-                return
-            if time.monotonic() >= end:
-                raise StoreBusyError(
-                    f"{self.path} has been locked by another process for {self._patience:g} s; "
-                    "find out which one, and try again"
-                )
-            time.sleep(pause)
-            # A writer that waits longer tries more often, so none is overtaken for long.
-            pause = max(pause * 0.8, _SHORTEST_PAUSE)
+        # A writer that waits longer tries more often, so none is overtaken for long.
+        pauses = flock.shrinking_pauses(_FIRST_PAUSE, 0.8, _SHORTEST_PAUSE)
+        if not flock.lock_within(self._fd, self._patience, pauses=pauses):
+            raise StoreBusyError(
+                f"{self.path} has been locked by another process for {self._patience:g} s; "
+                "find out which one, and try again"
+            )
 
 
 class FileListener:

@@ -67,9 +67,12 @@ class SignalPipe:
             self._leash = None
             self.stops += 1
 
-    def wait(self, seconds: float, *others: int) -> None:
-        """Wait until something comes, here or at the other descriptors, at most for so many seconds."""
-        _readable((*self.descriptors, *others), seconds)
+    def wait(self, seconds: float, other: int | None = None) -> None:
+        """Wait until something comes, here or at another descriptor, at most for so many seconds."""
+        descriptors = self.descriptors
+        if other is not None:
+            descriptors += (other,)
+        _readable(descriptors, seconds)
         self.drain()
 
 

@@ -186,8 +186,7 @@ class Worker:
 
     def _wait(self, wait: Wait) -> None:
         descriptor = wait.listener.fileno()
-        others = () if descriptor is None else (descriptor,)
-        self._signals.wait(wait.limit.total_seconds(), *others)
+        self._signals.wait(wait.limit.total_seconds(), descriptor)
         wait.listener.drain()
 
     def _pause_after(self, error: StoreError) -> None:
@@ -231,7 +230,10 @@ class Worker:
 
 def _settled_progress(lease: Lease, settled: Settled) -> Progress:
     claim, reply = settled.claim, settled.reply
-    progress = _progress(_outcome(settled), lease, why=claim.error or "", reply=None if reply is None else reply.topic)
+    reply_topic = None
+    if reply is not None:
+        reply_topic = reply.topic
+    progress = _progress(_outcome(settled), lease, why=claim.error or "", reply=reply_topic)
     if settled.retry_at is None or claim.completed_at is None:
         return progress
     pause = settled.retry_at - claim.completed_at  # both are the exchange's own time

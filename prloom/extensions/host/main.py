@@ -91,15 +91,15 @@ class _Remote:
         else:
             wanted = tuple(types)
         asked = interface.ReadEvents(number=self._number, types=wanted, since_id=since_id, limit=limit)
-        result = self._ask("read_events", interface.READ_EVENTS, asked)
+        result = self._request("read_events", interface.READ_EVENTS, asked)
         read = record.from_wire(interface.EventsRead, result)
         return read.events, read.last_id
 
     def read_plan(self, plan_id: str) -> str:
         asked = interface.ReadPlan(number=self._number, plan_id=plan_id)
-        return str(self._ask("read_plan", interface.READ_PLAN, asked))
+        return str(self._request("read_plan", interface.READ_PLAN, asked))
 
-    def _ask(self, name: str, method: str, params: Json) -> Json:
+    def _request(self, name: str, method: str, params: Json) -> Json:
         try:
             return self._peer.request(method, params).result()
         except (RpcError, ConnectionLostError) as error:

@@ -320,11 +320,61 @@ def test_the_end_of_a_log_is_plain_text_up_to_its_last_error() -> None:
 
 def test_a_cursor_survives_the_disk() -> None:
     known = GithubCursor(
-        pushed="x", poll_number=3, merges_due={7: 2}, pull_requests={7: PullRequestState(head="abc", conflict=None)}
+        pushed="x",
+        poll_number=3,
+        mergeability_due={7: 2},
+        pull_requests={7: PullRequestState(head="abc", conflict=None)},
     )
     known.remember("issuecomment-1", StoredPost("github:issuecomment-1", "d", 7))
 
     assert cursor.load(json.loads(json.dumps(cursor.dump(known)))) == known
+
+
+def test_a_stored_cursor_keeps_the_names_that_earlier_versions_gave_it() -> None:
+    checks_state = {
+        "tags": {"checks": "e"},
+        "prints": {"checks": "f"},
+        "running": {"checks": 1},
+        "told": ["check-1@x"],
+        "at": "x",
+        "moved": "x",
+    }
+    pull = {
+        "plan": "pr-7@x",
+        "head": "a",
+        "base": "main",
+        "state": "closed",
+        "updated": "x",
+        "conflict": True,
+        "fork": True,
+        "owner": "ann",
+        "reviews": "e",
+        "alone": "e",
+        "checks": checks_state,
+        "counts": {"inline": 1},
+        "looked": {"merge": 3},
+    }
+    feed = {"since": "x", "etag": "e"}
+    stored = {
+        **dict.fromkeys(("comments", "inline", "pulls", "actions"), feed),
+        "pushed": "x",
+        "pushSeen": True,
+        "bases": {"main": "a"},
+        "turn": 3,
+        "pullRequests": {"7": pull},
+        "posts": {"issuecomment-1": ["github:issuecomment-1", "d", 7]},
+        "reviewsDue": [7],
+        "mergesDue": {"7": 2},
+        "checksDue": [7],
+        "deletionsDue": {"7": ["inline"]},
+        "used": ["actions"],
+        "closedEyes": {"checks": "x"},
+        "missing": [7],
+        "heardBefore": {"7": "pr-7@x"},
+        "renamed": {"a/b": "a/c"},
+    }
+
+    assert json.loads(json.dumps(cursor.dump(cursor.load(stored)))) == stored
 
 
 def test_a_cursor_is_bounded() -> None:

@@ -83,7 +83,7 @@ def test_what_is_read_in_each_poll_anyway_is_not_scheduled() -> None:
     state.poll_number = 1
 
     assert cursor.next_read(state, SCHEDULED_KINDS, NOON) == (1, "merge")
-    state.merges_due = {1: 0}
+    state.mergeability_due = {1: 0}
     assert cursor.next_read(state, SCHEDULED_KINDS, NOON) is None
 
 

@@ -50,11 +50,11 @@ def alter(tmp_path: Path) -> None:
 
 def test_a_text_that_was_asked_for_is_not_read_again(journal: Journal, tmp_path: Path):
     texts, opened = EventCache(journal), admitted(journal, "the text")
-    first = texts.of(opened)
+    first = texts.get(opened)
     alter(tmp_path)
 
     assert first is not None
-    assert texts.of(opened) is first
+    assert texts.get(opened) is first
 
 
 def test_a_text_that_is_being_taken_in_is_not_read_at_all(journal: Journal, tmp_path: Path):
@@ -62,19 +62,19 @@ def test_a_text_that_is_being_taken_in_is_not_read_at_all(journal: Journal, tmp_
     event = said("e", "the text")
     alter(tmp_path)
 
-    texts.keep(event)
+    texts.add(event)
 
-    assert texts.of(opened) is event
+    assert texts.get(opened) is event
 
 
 def test_a_text_that_is_forgotten_is_read_anew_and_held_to_what_came_in(journal: Journal, tmp_path: Path):
     texts, opened = EventCache(journal), admitted(journal, "the text")
-    texts.keep(said("e", "the text"))
+    texts.add(said("e", "the text"))
     alter(tmp_path)
 
-    texts.forget()
+    texts.clear()
 
-    assert texts.of(opened) is None
+    assert texts.get(opened) is None
 
 
 @pytest.mark.parametrize(("state", "kept"), [("pending", ["e"]), ("parked", []), ("deferred", [])])
@@ -82,9 +82,9 @@ def test_the_text_of_an_event_that_is_not_pending_any_more_is_let_go(
     journal: Journal, state: OpenState, kept: list[str]
 ):
     texts, opened = EventCache(journal), admitted(journal, "the text")
-    texts.of(opened)
+    texts.get(opened)
 
-    texts.let_go(
+    texts.drop_done(
         [Change(event_id="e", verdict="deferred", state=state)], DispatchState(open={"e": replace(opened, state=state)})
     )
 
@@ -93,8 +93,8 @@ def test_the_text_of_an_event_that_is_not_pending_any_more_is_let_go(
 
 def test_the_text_of_an_event_that_ended_is_let_go(journal: Journal):
     texts, opened = EventCache(journal), admitted(journal, "the text")
-    texts.of(opened)
+    texts.get(opened)
 
-    texts.let_go([Change(event_id="e", verdict="handled", state="handled")], DispatchState())
+    texts.drop_done([Change(event_id="e", verdict="handled", state="handled")], DispatchState())
 
     assert list(texts) == []

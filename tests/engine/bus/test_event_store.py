@@ -190,7 +190,7 @@ def test_an_events_text_is_read_where_it_stands(bus: SafeDir):
     event_store = opened(bus)
     admit(event_store, "e", "the text")
 
-    event = event_store.texts.of(event_store.state.open["e"])
+    event = event_store.texts.get(event_store.state.open["e"])
 
     assert event is not None
     assert event.body == "the text"
@@ -202,14 +202,14 @@ def test_a_text_that_is_not_the_one_that_came_in_is_none(bus: SafeDir, tmp_path:
     file.write_bytes(file.read_bytes().replace(b"the text", b"another!"))
     event_store = opened(bus)
 
-    assert event_store.texts.of(event_store.state.open["e"]) is None
+    assert event_store.texts.get(event_store.state.open["e"]) is None
 
 
 def test_only_the_texts_of_pending_events_are_kept_in_memory(bus: SafeDir):
     event_store = opened(bus)
     for number in range(3):
         admit(event_store, f"e{number}")
-        event_store.texts.of(event_store.state.open[f"e{number}"])
+        event_store.texts.get(event_store.state.open[f"e{number}"])
 
     park = Change(event_id="e0", verdict="parked", state="parked", reason="no")
     event_store.commit("intake", "prloom", changes=(park,))

@@ -237,7 +237,7 @@ async def test_an_event_whose_text_is_lost_during_the_run_needs_a_person(bench: 
         await stage.until(begun.exists)
         journal = stage.local() / "bus/events.jsonl"
         journal.write_bytes(journal.read_bytes().replace(b"second", b"SECOND"))
-        dispatcher.board.runtimes["pr-7"].event_store.texts.forget()
+        dispatcher.board.runtimes["pr-7"].event_store.texts.clear()
         go.touch()
 
         await stage.until(lambda: stage.open().get("b", {}).get("state") == "parked")

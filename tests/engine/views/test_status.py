@@ -332,8 +332,8 @@ async def test_a_held_lock_keeps_nobody_from_looking(stage: Stage) -> None:
     with (
         SafeDir.make(stage.local() / "bus") as bus,
         SafeDir.make(stage.local() / "bus/state") as state,
-        locks.held(bus),
-        locks.held(state),
+        locks.locked(bus),
+        locks.locked(state),
     ):
         assert read(stage)["totals"]["pending"] == 1
 
