@@ -114,7 +114,7 @@ class DispatcherLock:
                 holder = owner(self.folder)
                 lock.acquire(timeout=0 if holder is not None and holder.alive else _MOMENT)
         except Timeout:
-            raise AlreadyRunningError(self._already_held(path)) from None
+            raise AlreadyRunningError(self._in_use_message(path)) from None
         except OSError as error:
             raise os_errors.failed("lock", path, error) from error
         self._lock = lock
@@ -166,7 +166,7 @@ class DispatcherLock:
         about = {"pid": pid, "startTime": started(pid) or 0, "startedAt": self._since, "stopped": stopped}
         self.folder.replace(OWNER, json_codec.encode(about, pretty=True))
 
-    def _already_held(self, path: str) -> str:
+    def _in_use_message(self, path: str) -> str:
         holder = owner(self.folder)
         if holder is None or not holder.alive:
             return f"another process holds {path}; wait for it to end, or find it with `fuser {path}`"

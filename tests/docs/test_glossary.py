@@ -30,13 +30,13 @@ RETIRED = frozenset(
 """Words that mean too many things, or that only this code used; docs/glossary.md has the words of the field."""
 
 PLAIN = {
-    "held": "the state of an event, and of a lock",
     "Held": "the judgement that leads to the state",
     "HeldEvent": "an event in the state, in `prloom status`",
-    "_held": "likewise",
+    "_held": "the state of an event, and of a lock",
     "held_before": "the events in the state before an approval",
     "targets_held_by": "likewise",
     "_refuse_if_held": "a lock that another process has",
+    "_already_held": "likewise",
     "_hold_lock": "likewise",
     "_holds": "a text holds a value",
     "holds_forge_token": "likewise",
