@@ -83,7 +83,7 @@ class LoadedBridges:
         if bridge is None or not isinstance(bridge.bridge, Acknowledges):
             return None
         try:
-            sign = _guarded("acknowledgement", partial(bridge.bridge.acknowledgement, event))
+            sign = _run_step("acknowledgement", partial(bridge.bridge.acknowledgement, event))
         except ExtensionError as error:
             log.warning("bridge %s: %s; %s is not acknowledged", bridge.name, error, event.id)
             return None
@@ -116,11 +116,11 @@ def load(tables: Mapping[str, Settings], *, repo_root: Path, bundled: Path | Non
     for candidate in enabled:
         alone = slugs[keys.slug(candidate.name)] == 1
         try:
-            loaded.append(_guarded("loading it", partial(_load, candidate, repo_root, alone=alone)))
+            loaded.append(_run_step("loading it", partial(_load, candidate, repo_root, alone=alone)))
         except ExtensionError as error:
             _forget(_module_name(candidate.name))
             failed.append(FailedBridge(candidate.name, _one_line(f"bridge {_named(candidate)}: {error}")))
-    _refuse_rivals(loaded)
+    _refuse_shared_targets(loaded)
     disabled = tuple(candidate.name for candidate in candidates if candidate not in enabled)
     return LoadedBridges(tuple(loaded), tuple(failed), disabled)
 
@@ -154,13 +154,13 @@ def _load(candidate: _Candidate, repo_root: Path, *, alone: bool) -> LoadedBridg
     if not alone:
         raise ExtensionError("another bridge's name differs only in '-' and '_'; rename one of the two")
     file = _code(candidate, repo_root)
-    module = _guarded("its module", partial(_execute, candidate.name, file))
+    module = _run_step("its module", partial(_execute, candidate.name, file))
     create = getattr(module, "create", None)
     if not callable(create):
         raise ExtensionError(f"{file.name} has no create(config); add one that returns the bridge")
-    config = _guarded("its Config", partial(_config, candidate, module))
-    bridge = _guarded("create(config)", partial(create, config))
-    targets = _guarded("the bridge", partial(bridge_shape.targets, bridge))
+    config = _run_step("its Config", partial(_config, candidate, module))
+    bridge = _run_step("create(config)", partial(create, config))
+    targets = _run_step("the bridge", partial(bridge_shape.targets, bridge))
     interval = _interval(candidate.settings.get("poll_interval"), bridge)
     return LoadedBridge(candidate.name, candidate.source, bridge, targets, interval)
 
@@ -207,7 +207,7 @@ def _forget(module_name: str) -> None:
         del sys.modules[known]
 
 
-def _guarded(what: str, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - what a bridge's code returns is its own
+def _run_step(what: str, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - what a bridge's code returns is its own
     """Run one step of a bridge's own code; all that it raises but a KeyboardInterrupt becomes an ExtensionError."""
     try:
         return step()
@@ -258,7 +258,7 @@ def _interval(configured: Json, bridge: Bridge) -> timedelta:
         raise ExtensionError(f"poll_interval {error.what}; {error.now}") from error
 
 
-def _refuse_rivals(loaded: Sequence[LoadedBridge]) -> None:
+def _refuse_shared_targets(loaded: Sequence[LoadedBridge]) -> None:
     claims: dict[str, LoadedBridge] = {}
     for bridge in loaded:
         for target in bridge.targets:

@@ -37,8 +37,8 @@ def run_hook(key: str, registrations: Registrations, call: HookCall, services: S
     except BaseException as error:
         if loading.is_interrupt(error):
             raise
-        raise ExtensionError(_blame(key, call.hook, error)) from error
-    return _carried(key, call.hook, outcome)
+        raise ExtensionError(_error_message(key, call.hook, error)) from error
+    return _validated(key, call.hook, outcome)
 
 
 def _handlers(key: str, registrations: Registrations, hook: str) -> Sequence[Handler]:
@@ -172,7 +172,7 @@ def _joined_writes(first: Writes, second: Writes) -> Writes:
     )
 
 
-def _carried(key: str, hook: str, outcome: Outcome) -> Outcome:
+def _validated(key: str, hook: str, outcome: Outcome) -> Outcome:
     """Return the outcome as it arrives when it is sent; raises for what was built by hand and is not what it says."""
     try:
         return record.decode(Outcome, msgspec.json.encode(outcome))
@@ -180,7 +180,7 @@ def _carried(key: str, hook: str, outcome: Outcome) -> Outcome:
         raise ExtensionError(f"plugin {key}: {hook}: its result is not valid: {error}") from error
 
 
-def _blame(key: str, hook: str, error: BaseException) -> str:
+def _error_message(key: str, hook: str, error: BaseException) -> str:
     if isinstance(error, ExtensionError) and str(error).startswith(f"plugin {key}: "):
         return str(error)  # the context's own words, which name the plugin and the call
     return f"plugin {key}: {hook} raised {loading.describe_error(error)}"

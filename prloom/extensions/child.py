@@ -18,7 +18,7 @@ import psutil
 from prloom import processes
 from prloom.errors import ExtensionError
 from prloom.extensions import jsonrpc
-from prloom.extensions.jsonrpc.asyncio_peer import Answer, AsyncioPeer, Hear
+from prloom.extensions.jsonrpc.asyncio_peer import Answer, AsyncioPeer, OnNotification
 from prloom.extensions.plugin_log import LineCutter, PluginLog
 from prloom.model.record import Json
 
@@ -47,7 +47,7 @@ class Child:
         self._life = asyncio.create_task(self._live(), name=f"plugin process {self._pid}")
 
     async def request(self, method: str, params: Json) -> Json:
-        """Ask the plugin; raises as LoopPeer.request does."""
+        """Ask the plugin; raises as AsyncioPeer.request does."""
         return await self._peer.request(method, params)
 
     def on_end(self, callback: Callable[[Child], None]) -> None:
@@ -124,7 +124,9 @@ class _Pipes(SubprocessStreamProtocol):
         self.exited.set()
 
 
-async def spawn(*, environ: Mapping[str, str], cwd: Path, log: PluginLog, answer: Answer, hear: Hear) -> Child:
+async def spawn(
+    *, environ: Mapping[str, str], cwd: Path, log: PluginLog, answer: Answer, hear: OnNotification
+) -> Child:
     """Start a plugin's process; raises ExtensionError where the machine refuses."""
     mark = f"{os.getpid()}-{secrets.token_hex(8)}"
     loop = asyncio.get_running_loop()

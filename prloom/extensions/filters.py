@@ -64,42 +64,46 @@ class PluginSelection:
         return tuple(dict.fromkeys(replace(each, reason=bounds.cut(each.reason)) for each in broken))
 
 
-def select(found: Sequence[DiscoveredPlugin], wishes: PluginOptions, environ: Mapping[str, str]) -> PluginSelection:
+def select(found: Sequence[DiscoveredPlugin], options: PluginOptions, environ: Mapping[str, str]) -> PluginSelection:
     """Return which plugins run: not disabled, of a known kind, enabled, the last of their key, and able to."""
     known = {plugin.key for plugin in found}
-    wanted = _resolved(wishes, known)
+    wanted = _resolved(options, known)
     left: list[SkippedPlugin] = []
-    able = _sorted_out(found, lambda plugin: _unwanted(plugin, wanted), left)
-    able = _sorted_out(able, _of_another_kind, left, failed=_is_requested(wanted, known))
+    able = _sorted_out(found, lambda plugin: _disabled(plugin, wanted), left)
+    able = _sorted_out(able, _unsupported_kind, left, failed=_is_requested(wanted, known))
     able = _sorted_out(able, lambda plugin: _not_enabled(plugin, wanted), left)
     able = _sorted_out(able, _replaced(able), left)
     able = _sorted_out(able, lambda plugin: plugin.error, left, failed=_always)
     able = _sorted_out(able, _clashes(able), left, failed=_always)
-    able = _sorted_out(able, lambda plugin: _lacking(plugin, environ), left, failed=_is_requested(wanted, known))
+    able = _sorted_out(
+        able, lambda plugin: _missing_variables(plugin, environ), left, failed=_is_requested(wanted, known)
+    )
     return PluginSelection(
         _ordered(able, wanted.order),
         tuple(left),
-        _unmatched(wishes, known),
-        _missing("plugins.enabled", wishes.enabled, known),
+        _unmatched(options, known),
+        _missing("plugins.enabled", options.enabled, known),
     )
 
 
-def settings_of(key: str, wishes: PluginOptions, known: Iterable[str]) -> Mapping[str, Json]:
+def settings_of(key: str, options: PluginOptions, known: Iterable[str]) -> Mapping[str, Json]:
     """Return the settings of a plugin: the table of its key, or of the only name that means it."""
     keys_known = set(known)
-    for name, table in wishes.settings.items():
+    for name, table in options.settings.items():
         if keys.resolve(name, keys_known) == key:
             return table
     return {}
 
 
-def _resolved(wishes: PluginOptions, known: set[str]) -> PluginOptions:
-    """Return the wishes with each name made the key that it means; what means nothing is left out."""
+def _resolved(options: PluginOptions, known: set[str]) -> PluginOptions:
+    """Return the options with each name made the key that it means; what means nothing is left out."""
 
     def resolved(names: Sequence[str]) -> tuple[str, ...]:
         return tuple(key for name in names if (key := keys.resolve(name, known)) is not None)
 
-    return PluginOptions(resolved(wishes.enabled), resolved(wishes.disabled), resolved(wishes.order), wishes.settings)
+    return PluginOptions(
+        resolved(options.enabled), resolved(options.disabled), resolved(options.order), options.settings
+    )
 
 
 def _never(_: DiscoveredPlugin) -> bool:
@@ -110,12 +114,12 @@ def _always(_: DiscoveredPlugin) -> bool:
     return True
 
 
-def _is_requested(wishes: PluginOptions, known: Collection[str]) -> Callable[[DiscoveredPlugin], bool]:
+def _is_requested(options: PluginOptions, known: Collection[str]) -> Callable[[DiscoveredPlugin], bool]:
     """Tell whether the operator asked for a plugin; bundled ones are on, and are missed once they are configured."""
-    configured = {keys.resolve(name, known) for name in wishes.settings}
+    configured = {keys.resolve(name, known) for name in options.settings}
 
     def is_requested(plugin: DiscoveredPlugin) -> bool:
-        return plugin.key in wishes.enabled or (plugin.source == "bundled" and plugin.key in configured)
+        return plugin.key in options.enabled or (plugin.source == "bundled" and plugin.key in configured)
 
     return is_requested
 
@@ -138,13 +142,13 @@ def _sorted_out(
     return kept
 
 
-def _unwanted(plugin: DiscoveredPlugin, wishes: PluginOptions) -> str | None:
-    if plugin.key in wishes.disabled:
+def _disabled(plugin: DiscoveredPlugin, options: PluginOptions) -> str | None:
+    if plugin.key in options.disabled:
         return "disabled: it is listed in plugins.disabled"
     return None
 
 
-def _of_another_kind(plugin: DiscoveredPlugin) -> str | None:
+def _unsupported_kind(plugin: DiscoveredPlugin) -> str | None:
     if plugin.manifest:
         kind = plugin.manifest.kind
     else:
@@ -154,8 +158,8 @@ def _of_another_kind(plugin: DiscoveredPlugin) -> str | None:
     return f"of kind {kind!r}, which this prloom does not support; it supports {', '.join(KINDS)}"
 
 
-def _not_enabled(plugin: DiscoveredPlugin, wishes: PluginOptions) -> str | None:
-    if plugin.source == "bundled" or plugin.key in wishes.enabled:
+def _not_enabled(plugin: DiscoveredPlugin, options: PluginOptions) -> str | None:
+    if plugin.source == "bundled" or plugin.key in options.enabled:
         return None
     return f"not enabled; `prloom plugins enable {plugin.key}` enables it"
 
@@ -191,7 +195,7 @@ def _clashes(plugins: Sequence[DiscoveredPlugin]) -> Callable[[DiscoveredPlugin]
     return reason
 
 
-def _lacking(plugin: DiscoveredPlugin, environ: Mapping[str, str]) -> str | None:
+def _missing_variables(plugin: DiscoveredPlugin, environ: Mapping[str, str]) -> str | None:
     """Return which variables the plugin asks for and does not get."""
     if plugin.manifest:
         needs = plugin.manifest.requires_env
@@ -215,13 +219,13 @@ def _rank(plugin: DiscoveredPlugin) -> int:
     return SOURCES.index(plugin.source)
 
 
-def _unmatched(wishes: PluginOptions, known: set[str]) -> tuple[str, ...]:
+def _unmatched(options: PluginOptions, known: set[str]) -> tuple[str, ...]:
     """Return a warning for each name in the configuration that means no plugin."""
     named = {
-        "plugins.enabled": wishes.enabled,
-        "plugins.disabled": wishes.disabled,
-        "plugins.order": wishes.order,
-        "plugins.settings": tuple(wishes.settings),
+        "plugins.enabled": options.enabled,
+        "plugins.disabled": options.disabled,
+        "plugins.order": options.order,
+        "plugins.settings": tuple(options.settings),
     }
     return tuple(text for where, names in named.items() for text in _missing(where, names, known).values())
 

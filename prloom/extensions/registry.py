@@ -36,9 +36,9 @@ class PluginEntry:
     warnings: tuple[str, ...] = ()
 
 
-def select_plugins(repo_root: Path, wishes: PluginOptions, environ: Mapping[str, str]) -> PluginSelection:
+def select_plugins(repo_root: Path, options: PluginOptions, environ: Mapping[str, str]) -> PluginSelection:
     """Return which plugins of this repository, user and machine run, and why the others do not; none is executed."""
-    return filters.select(discovery.discover(discovery.plugin_paths(repo_root, environ)), wishes, environ)
+    return filters.select(discovery.discover(discovery.plugin_paths(repo_root, environ)), options, environ)
 
 
 def entries(

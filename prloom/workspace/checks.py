@@ -79,7 +79,7 @@ def unsaved_work(worktree: Checkout, cwd: Path, *, but: str | None = None) -> tu
     kinds = {
         "changed files": [path for code, path in status if code != "??"],
         "untracked files": [path for code, path in status if code == "??"],
-        "files whose changes git ignores": _overlooked(worktree),
+        "files whose changes git ignores": _files_hidden_from_status(worktree),
         "submodules": _submodules(worktree),
         "commits on no other branch": unsaved_commits(cwd, checkout.head(worktree), but=but),
         "unfinished": sorted({name for file, name in _OPERATIONS.items() if (worktree.git_dir / file).exists()}),
@@ -102,7 +102,7 @@ def _status(worktree: Checkout) -> Iterator[tuple[str, str]]:
             yield code, path
 
 
-def _overlooked(worktree: Checkout) -> list[str]:
+def _files_hidden_from_status(worktree: Checkout) -> list[str]:
     """Return the files that are there, but so marked (assume-unchanged, skip-worktree) that status says nothing."""
     entries = [(entry[:1], entry[2:]) for entry in _lines(worktree, ["ls-files", "-v", "-z"])]
     return [path for tag, path in entries if (tag.islower() or tag == "S") and _is_there(worktree, path)]

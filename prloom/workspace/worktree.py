@@ -42,7 +42,7 @@ def create(repo: Repository, path: Path, branch: str) -> str:
     sha = local or repository.remote_sha(repo, branch)
     if sha is None:
         raise WorkspaceError(_not_found(repo, branch))
-    with _alone(path.parent):
+    with _exclusive_lock(path.parent):
         there = _is_there(repo, path, branch)
         if not there:
             _refuse_if_held(repo, path, branch)
@@ -125,7 +125,7 @@ def _at(repo: Repository, path: Path) -> Checkout:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _exclusive_lock(folder: Path) -> Iterator[None]:
     """Let one process at a time make worktrees in a folder, so that a half-made one is known to be abandoned."""
     try:
         for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class InlineHost:
-    """A plugin in this process; the methods do what `hosting.Host` says, but what hangs cannot be ended."""
+    """A plugin in this process; the methods do what `interface.PluginHost` says, but what hangs cannot be ended."""
 
     def __init__(
         self, found: DiscoveredPlugin, settings: Mapping[str, Json], *, start_limit: timedelta = START_LIMIT

@@ -125,7 +125,7 @@ class PluginHost(Protocol):
 
 
 INITIALIZE = "initialize"
-"""To the plugin: load yourself (Initialize); the result is what was registered (hosting.Registered)."""
+"""To the plugin: load yourself (Initialize); the result is what was registered (Registered)."""
 
 HOOK = "hook"
 """To the plugin: run a hook (RunHook); the result is what it asked for (model.hook.Outcome)."""

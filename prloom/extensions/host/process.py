@@ -41,7 +41,7 @@ def restart_delay(deaths: int, key: str) -> timedelta:
 class ProcessHost:
     """A plugin's process and its successors, each of which may have so many bytes of memory (0: as many as it gets).
 
-    The methods do what `hosting.Host` says.
+    The methods do what `interface.PluginHost` says.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ from prloom.model.record import Json
 Answer = Callable[[str, Json], Awaitable[Json]]
 """Return the result of a method with these params; raise RpcError, or any other exception."""
 
-Hear = Callable[[str, Json], None]
+OnNotification = Callable[[str, Json], None]
 """Take note of a notification."""
 
 _MOST_REPLIES = 64  # requests of the other side that are worked on at a time; further ones wait in the pipe
@@ -32,7 +32,9 @@ _MOST_REPLIES = 64  # requests of the other side that are worked on at a time; f
 class AsyncioPeer:
     """One end of a connection, for as long as `serve` runs."""
 
-    def __init__(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, answer: Answer, hear: Hear) -> None:
+    def __init__(
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, answer: Answer, hear: OnNotification
+    ) -> None:
         self._source = source
         self._sink = sink
         self._answer = answer
