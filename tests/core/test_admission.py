@@ -265,4 +265,5 @@ def test_an_edit_ends_what_it_replaces_while_that_is_open(
 
     assert (change is not None) is ends
     if change is not None:
-        assert (change.event_id, change.state, change.reason) == (older, "superseded", "edited: edit")
+        assert (change.event_id, change.verdict, change.state) == (older, "superseded", "superseded")
+        assert change.reason == "edited: edit"

@@ -31,6 +31,10 @@ def test_failures_below_the_threshold_leave_a_plugin_on() -> None:
     assert not breaker.off(failed(THRESHOLD - 1), NOW, "e")
 
 
+def test_a_failure_is_told_before_it_switches_anything_off() -> None:
+    assert failed(1).reason == "failure 0"
+
+
 def test_the_last_failure_of_a_row_switches_a_plugin_off_for_about_a_minute_and_says_why() -> None:
     state = failed(THRESHOLD)
 

@@ -268,3 +268,28 @@ def test_later_attempts_are_about_the_commit_of_the_first_where_the_action_names
     assert outbox.keep_commit(MERGE, A) == Merge("squash", A)
     assert outbox.keep_commit(Merge("squash", B), A) == Merge("squash", B)
     assert outbox.keep_commit(MERGE, None) == MERGE
+
+
+@pytest.mark.parametrize(
+    ("values", "retryable", "state", "error"),
+    [
+        ({}, True, "retrying", "502"),
+        ({}, False, "failed", "502"),
+        ({"courtesy": True}, False, "dropped", "502"),
+        ({"attempts": 4}, True, "failed", "given up after 5 attempts: 502"),
+    ],
+)
+def test_a_refusal_says_of_which_action_it_is_why_and_for_which_commit(
+    a_queued_action: Make, values: dict[str, object], state: str, error: str, *, retryable: bool
+) -> None:
+    change = outbox.refused(
+        a_queued_action("reply", **values),
+        "502",
+        retryable=retryable,
+        retry_after=None,
+        now=NOW,
+        policy=Backoff(max_attempts=5),
+        commit="c0ffee",
+    )
+
+    assert (change.action_id, change.state, change.error, change.commit) == ("reply", state, error, "c0ffee")

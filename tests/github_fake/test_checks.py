@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
 
 def runs(api, pr, **query: str):
     return api.get(f"/commits/{pr.head.sha}/check-runs", **query).json()["check_runs"]
@@ -48,16 +46,6 @@ def test_checks_are_of_a_commit_and_not_of_the_next(api, hub):
     assert runs(api, pr) == []
 
 
-def test_a_check_of_another_app_has_a_summary_and_no_job(api, hub):
-    pr = hub.pull()
-    check = hub.check(pr, "circle", "failure", app="circleci", log="3 tests failed")
-    shown = runs(api, pr)[0]
-
-    assert shown["output"]["summary"] == "3 tests failed"
-    assert shown["app"]["slug"] == "circleci"
-    assert api.get(f"/actions/jobs/{check.id}").status_code == 404
-
-
 def test_a_pull_request_of_a_fork_is_not_named_in_its_checks(api, hub):
     own, fork = hub.pull(), hub.pull(by="zoe", fork=True)
     hub.check(own, "build", "failure")
@@ -65,43 +53,6 @@ def test_a_pull_request_of_a_fork_is_not_named_in_its_checks(api, hub):
 
     assert [pull["number"] for pull in runs(api, own)[0]["pull_requests"]] == [own.number]
     assert runs(api, fork)[0]["pull_requests"] == []
-
-
-def test_suites_runs_and_jobs_tell_the_same(api, hub):
-    pr = hub.pull()
-    check = hub.check(pr, "build", "failure", log="boom")
-    hub.check(pr, "lint", "success")
-    suite = api.get(f"/commits/{pr.head.sha}/check-suites").json()["check_suites"][0]
-    run = api.get("/actions/runs", head_sha=pr.head.sha).json()["workflow_runs"][0]
-    jobs = api.get(f"/actions/runs/{run['id']}/jobs").json()["jobs"]
-
-    assert suite["conclusion"] == run["conclusion"] == "failure"
-    assert run["check_suite_id"] == suite["id"]
-    assert {job["id"] for job in jobs} >= {check.id}
-    assert len(api.get(f"/check-suites/{suite['id']}/check-runs").json()["check_runs"]) == 2
-
-
-@pytest.mark.parametrize(
-    ("said", "state"),
-    [([], "pending"), (["success"], "success"), (["success", "error"], "failure"), (["success", "pending"], "pending")],
-)
-def test_a_commit_has_the_worst_state_of_its_contexts(api, hub, said, state):
-    pr = hub.pull()
-    for number, each in enumerate(said):
-        hub.status(pr, f"ci/{number}", each)
-
-    assert api.get(f"/commits/{pr.head.sha}/status").json()["state"] == state
-
-
-def test_the_last_word_of_a_context_counts_and_all_are_remembered(api, hub):
-    pr = hub.pull()
-    hub.status(pr, "ci", "failure", "3 tests failed")
-    hub.status(pr, "ci", "success")
-    combined = api.get(f"/commits/{pr.head.sha}/status").json()
-
-    assert [(status["context"], status["state"]) for status in combined["statuses"]] == [("ci", "success")]
-    listed = api.get(f"/commits/{pr.head.sha}/statuses").json()
-    assert [status["state"] for status in listed] == ["success", "failure"]
 
 
 def test_a_log_is_kept_on_another_host_that_is_not_to_see_the_token(api, hub):
@@ -150,10 +101,3 @@ def test_a_log_that_was_deleted_is_410_and_one_of_a_running_job_404(api, hub):
 
     assert api.get(f"/actions/jobs/{deleted.id}/logs").status_code == 410
     assert api.get(f"/actions/jobs/{running.id}/logs").status_code == 404
-
-
-def test_a_client_can_speak_of_a_commit(api, hub):
-    pr = hub.pull()
-    said = api.post(f"/statuses/{pr.head.sha}", {"state": "pending", "context": "prloom"})
-
-    assert (said.status_code, said.json()["creator"]["login"]) == (201, "prloom")

@@ -89,11 +89,6 @@ def test_any_operation_may_refuse_with_a_message():
     contract.check_response("GET", NOTES, 403, {"message": "No", "documentation_url": "https://docs.github.com"})
 
 
-def test_a_body_where_none_is_described_is_refused():
-    with pytest.raises(ContractBroken, match="has a body, but none is described"):
-        contract.check_response("DELETE", "/repos/ada/engine/issues/comments/1", 204, {})
-
-
 async def test_what_breaks_the_contract_is_kept_for_a_client_that_swallows_it(clock):
     hub = Hub(clock)
     async with hub.client(hub.token("ada")) as client:

@@ -114,13 +114,6 @@ def test_a_query_that_githubs_schema_does_not_know_breaks_the_contract(api, hub)
     hub.broken.clear()
 
 
-def test_graphql_has_a_budget_of_its_own(api, hub):
-    api.graphql("{ viewer { login } rateLimit { remaining } }")
-    resources = api.get("/rate_limit").json()["resources"]
-
-    assert (resources["graphql"]["used"], resources["core"]["used"]) == (1, 0)
-
-
 def test_a_comment_of_a_draft_is_in_no_thread(api, hub):
     pr = hub.pull()
     hub.review(pr, "ann", "PENDING", comments=[("src/engine.py", 5, "This leaks")])

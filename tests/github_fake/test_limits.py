@@ -32,13 +32,6 @@ def test_every_answer_says_what_remains(api, pr):
     assert headers["x-ratelimit-resource"] == "core"
 
 
-def test_asking_what_remains_costs_nothing(api, pr):
-    api.get("/pulls")
-
-    assert api.get("/rate_limit").json()["rate"] == {"limit": 5000, "remaining": 4999, "reset": 1767272400, "used": 1}
-    assert api.get("/rate_limit").json()["rate"]["used"] == 1
-
-
 @pytest.mark.parametrize("status", [403, 429])
 def test_once_nothing_remains_everything_is_refused_until_the_reset(clock, signed_in, hub, status):
     hub.world.limits.rules = Rules(per_hour=3, status=status)

@@ -151,23 +151,6 @@ def test_a_client_reviews_in_one_request(api, pr):
     assert [comment["body"] for comment in api.get("/pulls/comments").json()] == ["This leaks"]
 
 
-def test_a_client_drafts_and_submits(api, pr):
-    draft = api.post(f"/pulls/{pr.number}/reviews", {"body": "Hm"}).json()
-    again = api.post(f"/pulls/{pr.number}/reviews", {"body": "Hm", "event": "COMMENT"})
-    submitted = api.post(f"/pulls/{pr.number}/reviews/{draft['id']}/events", {"event": "APPROVE"})
-
-    assert draft["state"] == "PENDING"
-    assert again.json()["errors"] == ["User can only have one pending review per pull request"]
-    assert submitted.json()["state"] == "APPROVED"
-
-
-def test_a_client_discards_its_draft(api, hub, pr):
-    draft = hub.review(pr, "prloom", "PENDING", "Hm", comments=[("src/engine.py", 5, "This leaks")])
-
-    assert api.send("DELETE", f"/pulls/{pr.number}/reviews/{draft.id}").status_code == 200
-    assert hub.posts("prloom") == []
-
-
 @pytest.mark.parametrize(
     ("review", "reason"),
     [
@@ -216,15 +199,6 @@ def test_a_line_is_null_once_a_push_took_it_from_the_diff(api, hub, pr):
 
     assert (shown[lost.id]["line"], shown[lost.id]["position"], shown[lost.id]["original_line"]) == (None, None, 30)
     assert (shown[kept.id]["line"], shown[kept.id]["commit_id"]) == (3, head)
-
-
-def test_a_comment_on_a_line_is_edited_and_deleted(api, hub, pr):
-    own = api.post(f"/pulls/{pr.number}/comments", inline(pr)).json()
-
-    assert api.send("PATCH", f"/pulls/comments/{own['id']}", {"body": "How?"}).json()["body"] == "How?"
-    assert api.send("DELETE", f"/pulls/comments/{own['id']}").status_code == 204
-    assert api.get(f"/pulls/comments/{own['id']}").status_code == 404
-    assert api.get("/pulls/comments").json() == []
 
 
 def test_ids_need_more_than_31_bits(hub, pr):

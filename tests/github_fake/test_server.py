@@ -45,11 +45,10 @@ async def test_one_connection_serves_many_requests(served):
     answers = [
         await client.get("/repos/ada/engine/pulls", headers={"if-none-match": tag}),
         await client.post("/repos/ada/engine/issues/1/comments", json={"body": "ü" * 1000}),
-        await client.delete("/repos/ada/engine/issues/1/lock"),
         await client.get("/repos/ada/engine/issues/1/comments"),
     ]
 
-    assert [answer.status_code for answer in answers] == [304, 201, 204, 200]
+    assert [answer.status_code for answer in answers] == [304, 201, 200]
     assert answers[-1].json()[0]["body"] == "ü" * 1000
 
 
@@ -114,8 +113,8 @@ async def test_enterprise_is_served_below_its_base_path(clock):
     hub = Hub(clock, api_url="https://ghe.example.test/api/v3", limits=NONE)
     async with serve(hub) as at, httpx.AsyncClient() as client:
         answer = await client.get(
-            f"{at.api_url}/repos/ada/engine", headers={"authorization": f"token {hub.token('ada')}"}
+            f"{at.api_url}/repos/ada/engine/branches/main", headers={"authorization": f"token {hub.token('ada')}"}
         )
 
     assert at.api_url.endswith("/api/v3")
-    assert answer.json()["url"] == f"{at.api_url}/repos/ada/engine"
+    assert answer.json()["commit"]["url"].startswith(f"{at.api_url}/repos/ada/engine/commits/")

@@ -417,3 +417,17 @@ def test_a_rotation_that_failed_half_way_has_the_ledger_opened_anew(tmp_path: Pa
     admit(again, "b")
 
     assert opened(on(REAL, tmp_path)).state.open.keys() == {"a", "b"}
+
+
+def test_a_snapshot_is_the_decision_after_the_last_one_and_says_whose_it_is(bus: SafeDir, tmp_path: Path):
+    event_store = opened(bus, rotate_at=10)
+    admit(event_store, "a")
+    event_store.save()
+    admit(event_store, "b")
+
+    live = tmp_path / "bus/decisions.jsonl"
+    written = [json.loads(line)["data"] for line in live.read_text().splitlines()]
+    assert [(each["seq"], each["stage"], each["by"]) for each in written] == [
+        (2, "snapshot", "prloom"),
+        (3, "intake", "prloom"),
+    ]

@@ -98,24 +98,11 @@ def list_of_commit(call: Call) -> Listing:
     return Listing(of_commit(call, sha), lambda check: render(call.world, check), wrap="check_runs")
 
 
-def list_of_suite(call: Call) -> Listing:
-    suite = int(call.params["check_suite_id"])
-    shown = [check for check in call.world.checks.values() if check.suite == suite]
-    if not shown:
-        raise gone()
-    return Listing(latest(shown), lambda check: render(call.world, check), wrap="check_runs")
-
-
 def read(call: Call) -> Reply:
     check = call.world.checks.get(int(call.params["check_run_id"]))
     if check is None:
         raise gone()
     return Reply(200, render(call.world, check))
-
-
-def list_annotations(call: Call) -> Listing:
-    read(call)
-    return Listing((), lambda annotation: annotation)
 
 
 def suite(world: World, members: list[CheckRun]) -> Json:
@@ -148,12 +135,3 @@ def suite(world: World, members: list[CheckRun]) -> Json:
         "latest_check_runs_count": len(latest(members)),
         "check_runs_url": f"{url}/check-runs",
     }
-
-
-def list_suites(call: Call) -> Listing:
-    sha = commits.resolve(call.world, call.params["ref"])
-    suites: dict[int, list[CheckRun]] = {}
-    for check in call.world.checks.values():
-        if check.sha == sha:
-            suites.setdefault(check.suite, []).append(check)
-    return Listing(list(suites.values()), lambda members: suite(call.world, members), wrap="check_suites")

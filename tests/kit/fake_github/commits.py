@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import diffs, shapes
+from . import shapes
 from .call import Call
-from .exchange import Json, Listing, Reply, gone, stamp
+from .exchange import Json, Reply, gone, stamp
 from .things import Pull
 from .world import World
 
@@ -51,16 +51,6 @@ def read(call: Call) -> Reply:
     return Reply(200, render(call.world, resolve(call.world, call.params["ref"])))
 
 
-def short_branch(world: World, name: str) -> Json:
-    sha = world.repository.branches[name]
-    commit = {"sha": sha, "url": f"{shapes.repository_url(world)}/commits/{sha}"}
-    return {"name": name, "commit": commit, "protected": False}
-
-
-def list_branches(call: Call) -> Listing:
-    return Listing(sorted(call.world.repository.branches), lambda name: short_branch(call.world, name))
-
-
 def read_branch(call: Call) -> Reply:
     name, world = call.params["branch"], call.world
     if name not in world.repository.branches:
@@ -86,31 +76,3 @@ def read_repository(call: Call) -> Reply:
 def between(world: World, base: str, head: str) -> Pull | None:
     shas = (resolve(world, base), resolve(world, head))
     return next((pull for pull in world.pulls() if (pull.base.sha, pull.head.sha) == shas), None)
-
-
-def compare(call: Call) -> Reply:
-    """Compare two commits; only those of one pull request are known to be apart."""
-    world = call.world
-    base, _, head = call.params["basehead"].partition("...")
-    pull = between(world, base, head)
-    web = f"{shapes.web_url(world)}/compare/{base}...{head}"
-    ahead = [render(world, sha) for sha in pull.commits] if pull else []
-    root = render(world, resolve(world, base))
-    return Reply(
-        200,
-        {
-            "url": f"{shapes.repository_url(world)}/compare/{base}...{head}",
-            "html_url": web,
-            "permalink_url": web,
-            "diff_url": f"{web}.diff",
-            "patch_url": f"{web}.patch",
-            "base_commit": root,
-            "merge_base_commit": root,
-            "status": "ahead" if ahead else "identical",
-            "ahead_by": len(ahead),
-            "behind_by": 0,
-            "total_commits": len(ahead),
-            "commits": ahead,
-            "files": [diffs.render(world, pull, file) for file in pull.files.values()] if pull else [],
-        },
-    )

@@ -220,10 +220,6 @@ class Happenings:
         self.world.changed()
         issue.locked, issue.lock_reason = True, reason
 
-    def unlock(self, issue: Issue) -> None:
-        self.world.changed()
-        issue.locked, issue.lock_reason = False, None
-
     def ready(self, pull: Pull) -> None:
         pull.draft, pull.updated_at = False, self.now
 

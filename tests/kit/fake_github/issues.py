@@ -146,12 +146,6 @@ def lock(call: Call) -> Reply:
     return Reply(204)
 
 
-def unlock(call: Call) -> Reply:
-    call.needs("write")
-    call.issue.locked, call.issue.lock_reason = False, None
-    return Reply(204)
-
-
 def add_assignees(call: Call) -> Reply:
     """Assign those who can be; GitHub leaves the others out and says nothing."""
     call.needs("triage")
@@ -161,14 +155,6 @@ def add_assignees(call: Call) -> Reply:
     del issue.assignees[10:]
     issue.updated_at = call.now
     return Reply(201, render(call.world, issue))
-
-
-def remove_assignees(call: Call) -> Reply:
-    call.needs("triage")
-    names = {name.lower() for name in (call.body or {}).get("assignees", ())}
-    call.issue.assignees = [account for account in call.issue.assignees if account.login.lower() not in names]
-    call.issue.updated_at = call.now
-    return Reply(200, render(call.world, call.issue))
 
 
 def relabel(call: Call, chosen: Sequence[Label]) -> None:
@@ -183,10 +169,6 @@ def asked_for(call: Call) -> list[Label]:
     return [labels.named(call.world, labels.name_of(entry)) for entry in entries]
 
 
-def list_labels(call: Call) -> Listing:
-    return Listing(call.issue.labels, lambda label: shapes.label(call.world, label))
-
-
 def labelled(call: Call) -> Reply:
     return Reply(200, [shapes.label(call.world, label) for label in call.issue.labels])
 
@@ -195,18 +177,6 @@ def add_labels(call: Call) -> Reply:
     call.needs("triage")
     relabel(call, [*call.issue.labels, *asked_for(call)])
     return labelled(call)
-
-
-def set_labels(call: Call) -> Reply:
-    call.needs("triage")
-    relabel(call, asked_for(call))
-    return labelled(call)
-
-
-def clear_labels(call: Call) -> Reply:
-    call.needs("triage")
-    relabel(call, ())
-    return Reply(204)
 
 
 def remove_label(call: Call) -> Reply:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from . import issues
 from .call import Call
-from .exchange import Refusal, Reply, gone
+from .exchange import Refusal, Reply
 from .things import Account, Pull
 from .world import World
 
@@ -67,9 +67,3 @@ def merge(call: Call) -> Reply:
     refuse_unless_mergeable(call, pull)
     merge_now(call.world, pull, by, call.now)
     return Reply(200, {"sha": pull.merge_sha, "merged": True, "message": "Pull Request successfully merged"})
-
-
-def check_merged(call: Call) -> Reply:
-    if call.pull.merged_at is None:
-        raise gone()
-    return Reply(204)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from . import shapes
 from .call import Call
-from .exchange import Json, Listing, Refusal, Reply, gone, stamp
+from .exchange import Json, Refusal, Reply, stamp
 from .things import Account
 from .world import World
 
@@ -38,10 +38,6 @@ def read_viewer(call: Call) -> Reply:
     return Reply(200, profile(call.world, call.writer) | own)
 
 
-def read_user(call: Call) -> Reply:
-    return Reply(200, profile(call.world, call.world.known(call.params["username"])))
-
-
 def read_permission(call: Call) -> Reply:
     """Tell what somebody may do here; only those who may write are told."""
     if not call.writer.may("write"):
@@ -56,14 +52,3 @@ def rights(role: str) -> Json:
     order = {"pull": "read", "triage": "triage", "push": "write", "maintain": "maintain", "admin": "admin"}
     probe = Account(login="", id=0, role=role)
     return {name: probe.may(least) for name, least in order.items()}
-
-
-def list_assignees(call: Call) -> Listing:
-    able = [account for account in call.world.accounts.values() if account.exists and account.may("read")]
-    return Listing(able, lambda account: shapes.user(call.world, account))
-
-
-def check_assignee(call: Call) -> Reply:
-    if not assignable(call.world, [call.params["assignee"]]):
-        raise gone()
-    return Reply(204)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from . import commits, diffs, issues, listing, merging, shapes
+from . import diffs, issues, listing, merging, shapes
 from .call import Call
 from .exchange import Json, Listing, Refusal, Reply, invalid, stamp
 from .things import Account, FileDiff, Pull, Side
@@ -186,15 +186,6 @@ def update(call: Call) -> Reply:
     return Reply(200, full(call.world, pull))
 
 
-def list_files(call: Call) -> Listing:
-    pull = call.pull
-    return Listing(list(pull.files.values()), lambda file: diffs.render(call.world, pull, file))
-
-
-def list_commits(call: Call) -> Listing:
-    return Listing(call.pull.commits, lambda sha: commits.render(call.world, sha))
-
-
 def list_of_commit(call: Call) -> Listing:
     shown = [pull for pull in call.world.pulls() if call.params["commit_sha"] in {pull.head.sha, *pull.commits}]
     return Listing(shown, lambda pull: simple(call.world, pull))
@@ -216,15 +207,3 @@ def request_reviewers(call: Call) -> Reply:
     pull.reviewers += [account for account in asked if account and account not in pull.reviewers]
     pull.updated_at = call.now
     return Reply(201, simple(world, pull))
-
-
-def remove_reviewers(call: Call) -> Reply:
-    call.needs("triage")
-    names = {login.lower() for login in (call.body or {}).get("reviewers", ())}
-    call.pull.reviewers = [account for account in call.pull.reviewers if account.login.lower() not in names]
-    call.pull.updated_at = call.now
-    return Reply(200, simple(call.world, call.pull))
-
-
-def list_reviewers(call: Call) -> Reply:
-    return Reply(200, {"users": [shapes.user(call.world, account) for account in call.pull.reviewers], "teams": []})

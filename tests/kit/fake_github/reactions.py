@@ -7,7 +7,7 @@ from datetime import datetime
 
 from . import comments, review_comments, shapes
 from .call import Call
-from .exchange import Json, Listing, Reply, gone, invalid, stamp
+from .exchange import Json, Reply, gone, invalid, stamp
 from .things import Account, Post, Reaction
 from .world import World
 
@@ -33,15 +33,6 @@ def render(world: World, reaction: Reaction) -> Json:
 
 
 Find = Callable[[Call], Post]
-
-
-def list_of(find: Find) -> Callable[[Call], Listing]:
-    def listed(call: Call) -> Listing:
-        wanted = call.query.get("content")
-        shown = [reaction for reaction in find(call).reactions if wanted in {None, reaction.content}]
-        return Listing(shown, lambda reaction: render(call.world, reaction))
-
-    return listed
 
 
 def create(find: Find) -> Callable[[Call], Reply]:

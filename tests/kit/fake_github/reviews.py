@@ -141,18 +141,6 @@ def create(call: Call) -> Reply:
     return Reply(200, render(world, review))
 
 
-def submit_draft(call: Call) -> Reply:
-    review, body = found(call), call.body or {}
-    if review.state != "PENDING":
-        raise refusal("Could not submit review: it was submitted before")
-    call.unlocked(review.pull)
-    review.body = body.get("body") or review.body
-    own = [comment for comment in call.world.review_comments.values() if comment.review is review]
-    check_event(review.pull, call.writer, body["event"], body=review.body, comments=own)
-    submit(call.world, review, EVENTS[body["event"]], call.now)
-    return Reply(200, render(call.world, review))
-
-
 def update(call: Call) -> Reply:
     """Change the text; no time tells of it."""
     review = found(call)
@@ -169,12 +157,3 @@ def delete(call: Call) -> Reply:
         del world.review_comments[comment.id]
     del world.reviews[review.id]
     return Reply(200, render(world, review))
-
-
-def dismiss_review(call: Call) -> Reply:
-    call.needs("write")
-    review = found(call)
-    if review.state not in {"APPROVED", "CHANGES_REQUESTED"}:
-        raise refusal("Can not dismiss a commented pull request review")
-    dismiss(review, call.now)
-    return Reply(200, render(call.world, review))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from . import commits, pages, shapes
+from . import commits, shapes
 from .call import Call
 from .exchange import Json, Listing, Reply, invalid, stamp
 from .things import Account, Status
@@ -65,34 +65,6 @@ def of_commit(world: World, sha: str) -> list[Status]:
 def list_of_commit(call: Call) -> Listing:
     sha = commits.resolve(call.world, call.params["ref"])
     return Listing(of_commit(call.world, sha), lambda status: render(call.world, status))
-
-
-def read_combined(call: Call) -> Reply:
-    """Tell the last word of each context; with none at all the answer is `pending`."""
-    world = call.world
-    sha = commits.resolve(world, call.params["ref"])
-    latest = {status.context: status for status in reversed(of_commit(world, sha))}
-    states = {status.state for status in latest.values()}
-    url = f"{shapes.repository_url(world)}/commits/{sha}"
-    shown = pages.cut(list(latest.values()), call.query)
-    return Reply(
-        200,
-        {
-            "state": overall(states),
-            "statuses": [simple(world, status) for status in shown],
-            "sha": sha,
-            "total_count": len(latest),
-            "repository": shapes.repository(world, world.repository),
-            "commit_url": url,
-            "url": f"{url}/status",
-        },
-    )
-
-
-def overall(states: set[str]) -> str:
-    if states & {"error", "failure"}:
-        return "failure"
-    return "success" if states == {"success"} else "pending"
 
 
 def create(call: Call) -> Reply:
