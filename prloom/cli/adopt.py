@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from prloom.cli import options, terminal
-from prloom.cli.options import Options, pass_options
+from prloom.cli import context, terminal
+from prloom.cli.context import Options, pass_options
 
 _DIGITS = 12  # more than any forge has counted to
 
@@ -51,7 +51,7 @@ def command(given: Options, pr: int | None, branch: str | None, plan_id: str | N
     from prloom.engine.bus import plans  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
-    repo, config, now = repository.find(options.repo_root(given)), options.config(given), datetime.now(UTC)
+    repo, config, now = repository.find(context.repo_root(given)), context.config(given), datetime.now(UTC)
     config_check.remember_valid(given)
     if branch is not None:
         with terminal.progress(f"creating a worktree for {branch}"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prloom.cli import context, layout, submit, terminal
-from prloom.cli.options import Options, pass_options
+from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:

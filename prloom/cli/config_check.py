@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prloom import __version__
-from prloom.cli import options
+from prloom.cli import context
 from prloom.config import layers
 from prloom.errors import ConfigError, StorageError
 from prloom.storage import paths
@@ -16,7 +16,7 @@ from prloom.storage.document import Document
 from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
-    from prloom.cli.options import Options
+    from prloom.cli.context import Options
     from prloom.config.layers import Layer
 
 _ANY_TEXT = ("base_branch",)
@@ -33,7 +33,7 @@ class ConfigCheck:
 
     def error(self) -> str | None:
         """Return what is wrong with the configuration, one line for each problem; None if it is valid."""
-        root = options.repo_root(self._given)
+        root = context.repo_root(self._given)
         try:
             said = layers.read(root, os.environ, self._given.overrides)
         except ConfigError as error:
@@ -51,8 +51,8 @@ class ConfigCheck:
 
 def remember_valid(given: Options) -> None:
     """Note that the present configuration was checked and is valid, so that `prloom status` need not check it again."""
-    said = layers.read(options.repo_root(given), os.environ, given.overrides)
-    with suppress(StorageError, OSError), SafeDir.make(options.repo_root(given), *paths.LOCAL) as local:
+    said = layers.read(context.repo_root(given), os.environ, given.overrides)
+    with suppress(StorageError, OSError), SafeDir.make(context.repo_root(given), *paths.LOCAL) as local:
         document = Document(local, paths.CONFIG_CHECK, lasting=False)
         value = {"valid": _fingerprint(said)}
         if document.peek().value != value:
@@ -61,7 +61,7 @@ def remember_valid(given: Options) -> None:
 
 def _full_check(given: Options) -> str | None:
     try:
-        options.config(given)
+        context.config(given)
     except ConfigError as error:
         return str(error)
     return None
@@ -69,7 +69,7 @@ def _full_check(given: Options) -> str | None:
 
 def _remembered(given: Options) -> object:
     try:
-        local = SafeDir.open(options.repo_root(given), *paths.LOCAL)
+        local = SafeDir.open(context.repo_root(given), *paths.LOCAL)
         if local is None:
             return None
         with local:

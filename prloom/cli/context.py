@@ -1,24 +1,67 @@
-"""Find what a command is about: the repository's files, and the plan that the user named."""
+"""Read what every command needs from the command line: shared options, and the repository, plan or time they name."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, NamedTuple
 
-from prloom.cli import options
+import click
+
 from prloom.errors import ConfigError
-from prloom.storage.paths import RepositoryPaths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime, timedelta
+    from pathlib import Path
 
-    from prloom.cli.options import Options
+    from prloom.config.models import Config
+    from prloom.storage.paths import RepositoryPaths
 
-NO_PLANS = "no plans yet; adopt one with `prloom adopt --branch BRANCH`"
+
+class Options(NamedTuple):
+    """What stands before the subcommand on the command line."""
+
+    directory: str = "."
+    overrides: tuple[str, ...] = ()
+    verbose: bool = False
+
+
+pass_options = click.make_pass_decorator(Options, ensure=True)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+
+
+def repo_root(options: Options) -> Path:
+    """Return the checkout that prloom works for: the same one from every worktree of a repository, never a plan's.
+
+    Raises WorkspaceError where there is none.
+    """
+    from pathlib import Path  # noqa: PLC0415 - `prloom --help` needs none
+
+    from prloom.workspace import root  # noqa: PLC0415 - likewise
+
+    return root.find(Path(options.directory)).path
+
+
+def config(options: Options, *, preset: str | None = None) -> Config:
+    """Return the configuration, whole and checked; costs the import of pydantic. Raises ConfigError."""
+    from prloom.config import loading  # noqa: PLC0415 - 100 ms that state commands must not pay
+
+    return loading.load(repo_root(options), os.environ, options.overrides, preset)
+
+
+def worktrees_dir(options: Options) -> Path:
+    """Return the absolute folder of the plans' worktrees, fast; raise ConfigError if that one key is unusable."""
+    from prloom.config import layers  # noqa: PLC0415 - only commands that run need it
+
+    return layers.peek_worktrees_dir(repo_root(options), os.environ, options.overrides)
 
 
 def repository(given: Options) -> RepositoryPaths:
     """Return where the repository's files are; raises PrloomError outside a repository."""
-    return RepositoryPaths(options.repo_root(given), options.worktrees_dir(given))
+    from prloom.storage.paths import RepositoryPaths  # noqa: PLC0415 - `prloom --help` needs none
+
+    return RepositoryPaths(repo_root(given), worktrees_dir(given))
 
 
 def repository_to_read(given: Options) -> tuple[RepositoryPaths, str | None]:
@@ -27,11 +70,12 @@ def repository_to_read(given: Options) -> tuple[RepositoryPaths, str | None]:
     A configuration that cannot be read hides no plan: they are looked for in the default folder then.
     """
     from prloom.config import layers  # noqa: PLC0415 - `prloom --help` needs none
+    from prloom.storage.paths import RepositoryPaths  # noqa: PLC0415 - likewise
 
     try:
         return repository(given), None
     except ConfigError as error:
-        root = options.repo_root(given)
+        root = repo_root(given)
         return RepositoryPaths(root, root / layers.DEFAULT_WORKTREES_DIR), str(error)
 
 
@@ -53,3 +97,35 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if close:
         return f"did you mean {close[0]}?"
     return ""
+
+
+def since(text: str, now: datetime) -> datetime:
+    """Return the time that an option's value names: an age such as 2h, or a date or time, local if it has no zone."""
+    from datetime import datetime  # noqa: PLC0415 - `prloom --help` needs none
+
+    from prloom.config import durations  # noqa: PLC0415 - likewise
+    from prloom.config.problems import InvalidValue  # noqa: PLC0415 - likewise
+
+    try:
+        return now - durations.parse(text)
+    except InvalidValue:
+        pass
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        raise click.BadParameter(
+            f"{text!r} is not a time; write an age such as 30m, 2h or 7d, a date such as 2026-11-21, "
+            "or a time such as 2026-11-21T20:16:05Z",
+            param_hint="'--since'",
+        ) from None
+
+
+def duration(value: object) -> timedelta:
+    """Return the duration that a word spells, as the `type` of an option."""
+    from prloom.config import durations  # noqa: PLC0415 - `prloom --help` needs none
+    from prloom.config.problems import InvalidValue  # noqa: PLC0415 - likewise
+
+    try:
+        return durations.parse(value)
+    except InvalidValue as error:
+        raise click.BadParameter(f"it {error}") from None

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, layout, options, terminal
-from prloom.cli.options import Options, json_option, pass_options
+from prloom.cli import context, layout, terminal
+from prloom.cli.context import Options, json_option, pass_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ def _findings(given: Options) -> Iterator[Finding]:
     config = where = None
     try:
         where = context.repository(given)
-        config = options.config(given)
+        config = context.config(given)
     except ConfigError as error:
         yield from doctor.of_error(error, "the configuration")
     except PrloomError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from prloom.cli import context, submit
-from prloom.cli.options import Options, pass_options
+from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from prloom.cli import context, terminal
-from prloom.cli.options import Options, pass_options
+from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 from prloom.model.kinds import TRUST_LEVELS
 

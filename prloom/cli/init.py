@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from prloom.cli import options, terminal
-from prloom.cli.options import Options, pass_options
+from prloom.cli import context, terminal
+from prloom.cli.context import Options, pass_options
 
 TEMPLATE = """# prloom's configuration. docs/configuration.md lists every key with its default.
 base_branch = {base}
@@ -38,11 +38,11 @@ def command(given: Options) -> None:
     from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
-    repo = repository.find(options.repo_root(given))
+    repo = repository.find(context.repo_root(given))
     adopt.prepare(repo)
     path = repo.root / "prloom.toml"
     if os.path.lexists(path):
-        options.config(given)
+        context.config(given)
         click.echo(f"{terminal.clean(str(path))} already exists and is valid; it was not changed.")
     else:
         text = TEMPLATE.format(base=json.dumps(repository.default_branch(repo), ensure_ascii=False))

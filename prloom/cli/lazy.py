@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 class Lazy(NamedTuple):
-    """A command that is not imported yet: its module has it as `command`."""
+    """A command that is not imported yet: its module has it as `attribute`."""
 
     module: str
     help: str
+    attribute: str = "command"
 
 
 class LazyGroup(click.Group):
@@ -36,7 +37,8 @@ class LazyGroup(click.Group):
             return None
         from importlib import import_module  # noqa: PLC0415 - `prloom --help` needs none
 
-        command: click.Command = import_module(self.lazy[cmd_name].module).command
+        lazy = self.lazy[cmd_name]
+        command: click.Command = getattr(import_module(lazy.module), lazy.attribute)
         return command
 
     def resolve_command(

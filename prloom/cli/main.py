@@ -12,8 +12,8 @@ import click
 
 from prloom import __version__, errors
 from prloom.cli import terminal
+from prloom.cli.context import Options
 from prloom.cli.lazy import Lazy, LazyGroup
-from prloom.cli.options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,8 +32,8 @@ COMMANDS: Mapping[str, Lazy] = {
     "drop": Lazy("prloom.cli.drop", "Drop events permanently, with a reason."),
     "forget": Lazy("prloom.cli.forget", "Stop looking after a pull request or branch."),
     "poll": Lazy("prloom.cli.poll", "Poll the sources for feedback now."),
-    "pause": Lazy("prloom.cli.pause", "Stop the work on a plan, or on all."),
-    "resume": Lazy("prloom.cli.resume", "Resume the work on a plan, or on all."),
+    "pause": Lazy("prloom.cli.pause", "Stop the work on a plan, or on all.", "pause"),
+    "resume": Lazy("prloom.cli.pause", "Resume the work on a plan, or on all.", "resume"),
     "plugins": Lazy("prloom.cli.plugins", "List, enable, disable, create and test plugins."),
     "bridges": Lazy("prloom.cli.bridges", "List the bridges."),
     "exchange": Lazy("prloom.cli.exchange", "A durable queue of messages and claims, for any program."),

@@ -1,22 +1,60 @@
-"""`prloom pause`: stop the work on plans."""
+"""`prloom pause` and `prloom resume`: stop the work on plans, and continue it."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal
+
 import click
 
-from prloom.cli.options import Options, pass_options
+from prloom.cli import context, submit
+from prloom.cli.context import Options, pass_options
+from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prloom.cli.context import Options
+    from prloom.storage.paths import RepositoryPaths
 
 
 @click.command("pause")
 @click.argument("plans", metavar="[PLAN]...", nargs=-1)
 @click.option("--all", "all_plans", is_flag=True, help="Pause all plans; the default if no plan is named.")
 @pass_options
-def command(given: Options, plans: tuple[str, ...], *, all_plans: bool) -> None:
+def pause(given: Options, plans: tuple[str, ...], *, all_plans: bool) -> None:
     """Stop the work on plans until `prloom resume`.
 
     New feedback is still taken in and waits, and commands such as `/prloom status` still work. A run of an agent that
     has begun goes on, and replies that are queued are still sent.
     """
-    from prloom.cli import pausing  # noqa: PLC0415 - `prloom pause --help` needs none
+    _switch(given, "pause", plans, all_plans=all_plans, done="Paused")
 
-    pausing.switch(given, "pause", plans, all_plans=all_plans, done="Paused")
+
+@click.command("resume")
+@click.argument("plans", metavar="[PLAN]...", nargs=-1)
+@click.option("--all", "all_plans", is_flag=True, help="Resume all plans; the default if no plan is named.")
+@pass_options
+def resume(given: Options, plans: tuple[str, ...], *, all_plans: bool) -> None:
+    """Resume the work on plans that were paused."""
+    _switch(given, "resume", plans, all_plans=all_plans, done="Resumed")
+
+
+def _switch(
+    given: Options, verb: Literal["pause", "resume"], named: Sequence[str], *, all_plans: bool, done: str
+) -> None:
+    """Hand in the request for the plans that are named, or for all; `done` says it in the past tense."""
+    if named and all_plans:
+        raise click.UsageError("name plans or use --all, not both", click.get_current_context())
+    where = context.repository(given)
+    plan_ids = [context.plan_id(where, plan) for plan in named] if named else _all_plans(where)
+    submit.submit_ids(where, verb, plan_ids, done=done)
+
+
+def _all_plans(where: RepositoryPaths) -> Sequence[str]:
+    from prloom.engine.bus import plans  # noqa: PLC0415 - named plans need none
+    from prloom.engine.views.plan_names import NO_PLANS  # noqa: PLC0415 - likewise
+
+    found = plans.ids(where)
+    if not found:
+        raise PrloomError(f"there are {NO_PLANS}")
+    return found

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import options, terminal
-from prloom.cli.options import Options, pass_options
+from prloom.cli import context, terminal
+from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def command(given: Options, name: str, directory: str | None) -> None:
     _check_name(name)
     own = None
     if directory is None:
-        own = options.repo_root(given) / "prloom" / "plugins"
+        own = context.repo_root(given) / "prloom" / "plugins"
     if own is not None:
         parent = own
     else:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import options, terminal
-from prloom.cli.options import Options, json_option, pass_options
+from prloom.cli import context, terminal
+from prloom.cli.context import Options, json_option, pass_options
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _root(given: Options) -> Path:
     from pathlib import Path  # noqa: PLC0415 - see command
 
     try:
-        return options.repo_root(given)
+        return context.repo_root(given)
     except PrloomError:
         return Path(given.directory).absolute()
 

@@ -1,14 +1,26 @@
-"""`prloom start`: run the dispatcher."""
+"""`prloom start`: run the dispatcher in this process, and let signals end it in order."""
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import options, terminal
-from prloom.cli.options import Options, pass_options
+from prloom.cli import context, terminal
+from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prloom.config.models import Config
+    from prloom.extensions.bridges import FailedBridge
+
+log = logging.getLogger(__name__)
 
 RUNNING = "prloom is running. Press Ctrl-C to stop it; run `prloom status` in another terminal to see what waits."
 
@@ -26,10 +38,10 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
     """
     import asyncio  # noqa: PLC0415 - the dispatcher's imports are its own to pay
 
-    from prloom.cli import config_check, logs, run_dispatcher  # noqa: PLC0415
+    from prloom.cli import config_check, logs  # noqa: PLC0415
     from prloom.workspace import root as roots  # noqa: PLC0415
 
-    found, config = roots.find(Path(given.directory)), options.config(given)
+    found, config = roots.find(Path(given.directory)), context.config(given)
     root = found.path
     if not dry_run:
         roots.claim(found)
@@ -38,17 +50,17 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
         logs.to_stderr("INFO" if not once and not dry_run else "WARNING")
     if dry_run:
         with terminal.progress("deciding"):
-            lines = asyncio.run(run_dispatcher.dry_run(root, config))
+            lines = asyncio.run(_dry_run(root, config))
         for line in lines or ("Nothing would be done.",):
             click.echo(terminal.clean(line))
     elif once:
         with terminal.progress("one round"):
-            failed = asyncio.run(run_dispatcher.once(root, config))
-        click.echo(_outcome(options.worktrees_dir(given), root))
+            failed = asyncio.run(_run_once(root, config))
+        click.echo(_outcome(context.worktrees_dir(given), root))
         if failed:
             raise PrloomError("\n".join(failed))  # the round is done all the same, for the other bridges
     else:
-        asyncio.run(run_dispatcher.for_ever(root, config, lambda: click.echo(RUNNING)))
+        asyncio.run(_run_forever(root, config, lambda: click.echo(RUNNING)))
 
 
 def _outcome(worktrees: Path, root: Path) -> str:
@@ -61,3 +73,64 @@ def _outcome(worktrees: Path, root: Path) -> str:
 
     left = status.read(RepositoryPaths(root, worktrees), datetime.now(UTC))
     return f"{status_text.totals(left)} `prloom status` shows more."
+
+
+async def _run_once(root: Path, config: Config) -> tuple[str, ...]:
+    """Do one full tick; return why bridges could not be loaded, one line for each."""
+    from prloom.engine import assembly  # noqa: PLC0415 - `prloom start --help` needs none
+
+    with _ended_by(signal.SIGTERM):
+        dispatcher = assembly.assemble(root, config)
+        await dispatcher.once()
+        return tuple(_with_remedy(failed) for failed in dispatcher.bridges.failed)
+
+
+async def _run_forever(root: Path, config: Config, begun: Callable[[], None]) -> None:
+    """Run until the process is interrupted or asked to end; `begun` is called as soon as a dispatcher is ready."""
+    from prloom.engine import assembly  # noqa: PLC0415 - `prloom start --help` needs none
+
+    with _ended_by(signal.SIGTERM):
+        dispatcher = assembly.assemble(root, config)
+        for name, error in dispatcher.bridges.failed:
+            log.warning("bridge %s is not used: %s", name, error)
+        begun()
+        await dispatcher.run(config.dispatcher.tick_interval)
+
+
+async def _dry_run(root: Path, config: Config) -> tuple[str, ...]:
+    """Return the decisions that a tick would make."""
+    from prloom.engine import dryrun  # noqa: PLC0415 - `prloom start --help` needs none
+
+    return await dryrun.decisions(root, config)
+
+
+def _with_remedy(failed: FailedBridge) -> str:
+    if "; " in failed.error:
+        return failed.error
+    return f"{failed.error}; fix it, or set enabled = false in [bridges.{failed.name}]"
+
+
+@contextlib.contextmanager
+def _ended_by(number: signal.Signals) -> Iterator[None]:
+    """Let a signal end the dispatcher as Ctrl-C does: it stops its runs, and leaves nothing half done."""
+    import asyncio  # noqa: PLC0415 - `prloom start --help` needs none
+
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    ended = False
+
+    def end() -> None:
+        nonlocal ended
+        ended = True
+        if task is not None:
+            task.cancel()
+
+    loop.add_signal_handler(number, end)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if ended:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        loop.remove_signal_handler(number)

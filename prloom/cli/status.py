@@ -11,7 +11,7 @@ import click
 
 from prloom.cli import context, status_text, terminal
 from prloom.cli.config_check import ConfigCheck
-from prloom.cli.options import Options, json_option, pass_options
+from prloom.cli.context import Options, json_option, pass_options
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from prloom.cli import context, layout, needs, terminal
+from prloom.cli import layout, needs, terminal
 
 if TYPE_CHECKING:
     from prloom.engine.views.status_schema import (
@@ -64,7 +64,9 @@ def totals(status: StatusDocument) -> str:
         count = len(status.lost_plans)
         return f"No plan can be worked on: {count} {'plan is' if count == 1 else 'plans are'} lost."
     if not status.plans:
-        return f"{context.NO_PLANS[0].upper()}{context.NO_PLANS[1:]}."
+        from prloom.engine.views.plan_names import NO_PLANS  # noqa: PLC0415 - only an empty repository needs it
+
+        return f"{NO_PLANS[0].upper()}{NO_PLANS[1:]}."
     plans = f"{totals.plans} {'plan' if totals.plans == 1 else 'plans'}"
     waits = _waits(
         deferred=totals.deferred,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 import click
 
 from prloom.cli import context, layout, terminal
-from prloom.cli.options import Options, json_option, pass_options
+from prloom.cli.context import Options, json_option, pass_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

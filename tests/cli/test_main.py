@@ -9,8 +9,8 @@ import pytest
 
 from prloom import __version__
 from prloom.cli import main
+from prloom.cli.context import Options
 from prloom.cli.lazy import Lazy, LazyGroup
-from prloom.cli.options import Options
 from prloom.errors import ConfigError, PrloomError
 
 PRLOOM = [sys.executable, "-m", "prloom"]
@@ -62,7 +62,7 @@ def test_help_imports_click_and_little_else() -> None:
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    ours = ("lazy", "main", "options", "terminal")
+    ours = ("context", "lazy", "main", "terminal")
     names = ["prloom", "prloom.cli", *(f"prloom.cli.{name}" for name in ours), "prloom.errors"]
     assert done.stderr == f"{names}\n[]\n"
 

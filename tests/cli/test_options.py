@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from prloom.cli import options
-from prloom.cli.options import Options
+from prloom.cli import context
+from prloom.cli.context import Options
 from prloom.errors import ConfigError, PrloomError
 
 Git = Callable[..., None]
@@ -42,15 +42,15 @@ def test_the_repository_is_the_nearest_one_at_or_above(repo: Path) -> None:
     below = repo / "src/deep"
     below.mkdir(parents=True)
 
-    assert options.repo_root(Options(str(repo))) == repo
-    assert options.repo_root(Options(str(below))) == repo
+    assert context.repo_root(Options(str(repo))) == repo
+    assert context.repo_root(Options(str(below))) == repo
 
 
 def test_a_folder_outside_any_repository_is_refused_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(
         PrloomError, match=r"^no git repository at /.* or above; go into one, or name it with `prloom -C"
     ):
-        options.repo_root(Options(str(tmp_path)))
+        context.repo_root(Options(str(tmp_path)))
 
 
 def test_in_a_plans_worktree_the_configuration_is_that_of_its_checkout(repo: Path, git: Git) -> None:
@@ -60,21 +60,21 @@ def test_in_a_plans_worktree_the_configuration_is_that_of_its_checkout(repo: Pat
 
     inside = Options(str(repo / "trees/pr-7"))
 
-    assert options.repo_root(inside) == repo
-    assert options.worktrees_dir(inside) == repo / "trees"
-    assert options.config(inside).base_branch == "main"
+    assert context.repo_root(inside) == repo
+    assert context.worktrees_dir(inside) == repo / "trees"
+    assert context.config(inside).base_branch == "main"
 
 
 def test_a_worktree_that_a_person_made_leads_to_the_same_checkout(repo: Path, git: Git, tmp_path: Path) -> None:
     git(repo, "worktree", "add", "--quiet", str(tmp_path / "mine"))
 
-    assert options.repo_root(Options(str(tmp_path / "mine"))) == repo
+    assert context.repo_root(Options(str(tmp_path / "mine"))) == repo
 
 
 def test_flags_and_presets_reach_the_configuration(repo: Path) -> None:
     (repo / "prloom.toml").write_text('[presets.careful.trust]\nminimum = "admin"')
 
-    chosen = options.config(Options(str(repo), ("base_branch=trunk",)), preset="careful")
+    chosen = context.config(Options(str(repo), ("base_branch=trunk",)), preset="careful")
 
     assert (chosen.base_branch, chosen.trust.minimum) == ("trunk", "admin")
 
@@ -82,9 +82,9 @@ def test_flags_and_presets_reach_the_configuration(repo: Path) -> None:
 def test_the_environment_reaches_the_configuration(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRLOOM_WORKTREES_DIR", "from-environment")
 
-    assert options.worktrees_dir(Options(str(repo))) == repo / "from-environment"
+    assert context.worktrees_dir(Options(str(repo))) == repo / "from-environment"
 
 
 def test_a_mistake_in_the_configuration_comes_through(repo: Path) -> None:
     with pytest.raises(ConfigError, match="unknown key x"):
-        options.config(Options(str(repo), ("x=1",)))
+        context.config(Options(str(repo), ("x=1",)))

@@ -55,7 +55,8 @@ def test_every_command_of_the_group_is_listed(prloom: Prloom) -> None:
 
 @pytest.mark.parametrize("name", ["list", "enable", "disable"])
 def test_each_can_be_run(name: str) -> None:
-    command = import_module(plugins.COMMANDS[name].module).command
+    lazy = plugins.COMMANDS[name]
+    command = getattr(import_module(lazy.module), lazy.attribute)
 
     assert isinstance(command, click.Command)
     assert command.name == name

@@ -20,7 +20,7 @@ from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.cli import config_check
-from prloom.cli.options import Options
+from prloom.cli.context import Options
 from prloom.model import record
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir

@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 COMMANDS: Mapping[str, Lazy] = {
-    "publish": Lazy("prloom.cli.exchange.publish", "Publish a message on a topic."),
+    "publish": Lazy("prloom.cli.exchange.publish", "Publish a message on a topic.", "publish"),
     "run": Lazy("prloom.cli.exchange.run", "Run a command for each message of a topic."),
-    "request": Lazy("prloom.cli.exchange.request", "Publish a message, wait for its reply, and print that."),
+    "request": Lazy("prloom.cli.exchange.publish", "Publish a message, wait for its reply, and print that.", "request"),
     "read": Lazy("prloom.cli.exchange.read", "Print messages, and follow what comes."),
-    "check": Lazy("prloom.cli.exchange.check", "Show the outcome of a conversation."),
-    "inspect": Lazy("prloom.cli.exchange.inspect", "Show a message's state and its claims."),
+    "check": Lazy("prloom.cli.exchange.show", "Show the outcome of a conversation.", "check"),
+    "inspect": Lazy("prloom.cli.exchange.show", "Show a message's state and its claims.", "inspect"),
     "notify": Lazy("prloom.cli.exchange.notify", "Report conversations that have ended."),
-    "cancel": Lazy("prloom.cli.exchange.cancel", "Cancel a message."),
-    "retry": Lazy("prloom.cli.exchange.retry", "Make a message ready again."),
-    "stats": Lazy("prloom.cli.exchange.stats", "Show the messages of each topic by state."),
-    "prune": Lazy("prloom.cli.exchange.prune", "Remove conversations that ended long ago."),
+    "cancel": Lazy("prloom.cli.exchange.manage", "Cancel a message.", "cancel"),
+    "retry": Lazy("prloom.cli.exchange.manage", "Make a message ready again.", "retry"),
+    "stats": Lazy("prloom.cli.exchange.show", "Show the messages of each topic by state.", "stats"),
+    "prune": Lazy("prloom.cli.exchange.manage", "Remove conversations that ended long ago.", "prune"),
 }
 
 command = LazyGroup(

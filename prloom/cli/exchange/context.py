@@ -1,18 +1,21 @@
-"""Find and open the exchange that a command is about."""
+"""Find and open the exchange that a command is about; the options that the commands share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from prloom.cli.context import duration
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from prloom.cli.options import Options
+    from prloom.cli.context import Options
     from prloom.exchange.exchange import Exchange
+
 
 database_option = click.option(
     "--database",
@@ -26,12 +29,12 @@ def open_exchange(given: Options, database: str | None) -> Exchange:
     import os  # noqa: PLC0415 - `prloom exchange --help` needs none
     from pathlib import Path  # noqa: PLC0415
 
-    from prloom.cli import options  # noqa: PLC0415
+    from prloom.cli.context import repo_root  # noqa: PLC0415
     from prloom.exchange import store_url  # noqa: PLC0415
     from prloom.exchange.exchange import Exchange  # noqa: PLC0415
 
     try:
-        start = options.repo_root(given)
+        start = repo_root(given)
     except PrloomError:  # no repository is needed where an exchange is named
         start = Path(given.directory).absolute()
     if not (database or os.environ.get(store_url.VARIABLE) or (start / store_url.IN_REPOSITORY).exists()):
@@ -60,3 +63,33 @@ def name_of(exchange: Exchange, database: str | None) -> str:
 
     path: str | None = getattr(exchange.store, "path", None)
     return path or database or os.environ[VARIABLE]
+
+
+def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    for each in given:
+        if "=" not in each:
+            raise click.BadParameter(f"{each} is not KEY=VALUE", ctx, param)
+    return dict(tuple(each.split("=", 1)) for each in given)  # type: ignore[misc]
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option("--parent", metavar="ID", help="The message that this one follows, in the same conversation."),
+    click.option("--conversation", metavar="ID", help="The conversation that it belongs to."),
+    click.option("--producer", metavar="P", help="Which program publishes it."),
+    click.option(
+        "--meta", "metadata", multiple=True, metavar="K=V", callback=_pairs, help="Metadata; may be repeated."
+    ),
+    click.option("--delay", type=duration, help="How long workers cannot take it yet."),
+    click.option("--key", metavar="K", help="Publish nothing if a message with this key exists."),
+    click.option("--concurrency-key", metavar="K", help="Work on one message with this key at a time."),
+    click.option("--max-attempts", type=click.IntRange(1, 1_000_000), metavar="N", help="How often it may be tried."),
+    click.option("--track/--no-track", default=True, help="Whether `notify` reports its end.  [default: track]"),
+)
+
+
+def message_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command what makes a message: its topic, its body, what more may be said about it, and where it goes."""
+    command = database_option(command)
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return click.argument("topic")(click.argument("body", required=False)(command))

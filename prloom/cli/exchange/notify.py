@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from prloom.cli import terminal
-from prloom.cli.exchange import context, exit_codes
-from prloom.cli.options import Options, pass_options
+from prloom.cli.context import Options, pass_options
+from prloom.cli.exchange import context, output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ def _report_all(exchange: Exchange, argv: Sequence[str], *, once: bool) -> bool:
 def _report(ended: Ended, argv: Sequence[str]) -> bool:
     if argv:
         return _run(ended, argv)
-    how = terminal.paint(ended.outcome.replace("_", " "), exit_codes.ROLES[ended.outcome])
+    how = terminal.paint(ended.outcome.replace("_", " "), output.ROLES[ended.outcome])
     bell = ""
     if sys.stderr.isatty():
         bell = "\a"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from prloom.cli import terminal
-from prloom.cli.exchange import context, message_body
-from prloom.cli.options import Options, json_option, pass_options
+from prloom.cli.context import Options, json_option, pass_options
+from prloom.cli.exchange import context, output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -116,8 +116,8 @@ def _for_people(message: Message) -> None:
     else:
         about += []
     click.echo("  ".join(about))
-    message_body.show(message.body, whole_lines=True)
+    output.print_body(message.body, whole_lines=True)
 
 
 def _body(message: Message) -> None:
-    message_body.show(message.body)
+    output.print_body(message.body)

@@ -1,19 +1,21 @@
-"""`prloom exchange run`: run a command for each message of a topic."""
+"""`prloom exchange run`: run a command for each message of a topic, and log each on stderr."""
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli.exchange import context, exit_codes, worker_log
-from prloom.cli.exchange.durations import duration
-from prloom.cli.options import Options, pass_options
+from prloom.cli import terminal
+from prloom.cli.context import Options, duration, pass_options
+from prloom.cli.exchange import context, output
 
 if TYPE_CHECKING:
-    from datetime import timedelta
+    from prloom.exchange.worker.worker import Progress, WorkerEvent
 
-    from prloom.exchange.worker.worker import Progress
 
 _FAILED = 1
 
@@ -74,7 +76,7 @@ def command(
     config = checked(WorkerConfig(topics=(topic, *more_topics), command=argv, **limits))  # type: ignore[arg-type]
     with context.open_exchange(given, database) as exchange:
         name = context.name_of(exchange, database)
-    pool = WorkerPool(config, lambda: context.open_exchange(given, name), name=name, report=worker_log.show)
+    pool = WorkerPool(config, lambda: context.open_exchange(given, name), name=name, report=show)
     if concurrency > 1:
         pool.work_with(concurrency)
         raise KeyboardInterrupt
@@ -86,4 +88,45 @@ def command(
 
 def _code(progress: Progress) -> int:
     """Return the exit code of `--once`; what is to be tried again, or went to another worker, did not end here."""
-    return exit_codes.CODES.get(exit_codes.of_status(progress.outcome), _FAILED)
+    return output.CODES.get(output.outcome_of_status(progress.outcome), _FAILED)
+
+
+_WORDS = {"retrying": "failed"}  # the line also says when it is tried again
+
+
+def show(event: WorkerEvent) -> None:
+    """Print an event; a stderr that nobody reads ends no work."""
+    from prloom.exchange.worker.worker import Progress  # noqa: PLC0415 - `--help` needs none
+
+    if isinstance(event, Progress) and event.outcome == "began" and not sys.stderr.isatty():
+        return
+    with suppress(OSError):
+        click.echo(f"{terminal.clock(datetime.now(UTC))}  {line(event)}", err=True)
+
+
+def line(event: WorkerEvent) -> str:
+    """Return an event as one line."""
+    from prloom.exchange.worker.worker import Progress  # noqa: PLC0415 - `--help` needs none
+
+    if isinstance(event, Progress):
+        where = f"{terminal.paint(event.topic, 'name')} {event.message_id} attempt {event.attempt}"
+        word = _WORDS.get(event.outcome, event.outcome.replace("_", " "))
+        return f"{where}: {terminal.paint(word, output.ROLES.get(event.outcome, 'dim'))}{_details(event)}"
+    wait = terminal.duration(timedelta(seconds=event.pause))
+    return f"{terminal.paint('error', 'bad')}: {terminal.clean(event.error)}; retrying in {wait}"
+
+
+def _details(progress: Progress) -> str:
+    if progress.outcome == "began":
+        return ""
+    preposition = "after"
+    if progress.outcome == "completed":
+        preposition = "in"
+    details = f" {preposition} {terminal.duration(timedelta(seconds=progress.seconds))}"
+    if progress.pause is not None:
+        details += f"; retrying in {terminal.duration(timedelta(seconds=progress.pause))}"
+    if progress.why:
+        details += f": {terminal.clean(progress.why)}"
+    if progress.reply:
+        details += f" -> {progress.reply}"
+    return details

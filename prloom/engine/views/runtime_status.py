@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from prloom.core.activity import RunningWork
 from prloom.engine.views.status_schema import DispatcherStatus
 from prloom.errors import StorageError
 from prloom.model import record
@@ -17,6 +16,9 @@ from prloom.model.record import Json, Record
 from prloom.storage import dispatcher_files, paths
 from prloom.storage.document import Document
 from prloom.storage.safe_dir import SafeDir
+
+if TYPE_CHECKING:
+    from prloom.core.activity import RunningWork
 
 R = TypeVar("R", bound=Record)
 
@@ -60,6 +62,8 @@ def of(local: SafeDir, name: str, key: str, shape: type[R]) -> tuple[R, ...]:
 
 def work(local: SafeDir) -> RunningWork:
     """Return what the dispatcher last said that it was doing."""
+    from prloom.core.activity import RunningWork  # noqa: PLC0415 - `prloom status` needs none
+
     try:
         return record.from_wire(RunningWork, _published_state(local, paths.WORK))
     except msgspec.ValidationError:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from prloom.cli.exchange import wait_reply
+from prloom.cli.exchange import publish
 from prloom.exchange.claimed_message import ClaimedMessage
 from prloom.exchange.exchange import Exchange
 
@@ -100,9 +100,11 @@ def test_a_wait_that_ends_says_that_the_work_goes_on_and_how_to_look(run: Run, e
 def test_what_says_how_to_look_later_names_the_database_but_no_password(exchange: Exchange):
     asked = exchange.publish("jobs", "question")
 
-    assert f"`prloom exchange check {asked.id} --database 'my jobs.db'`" in wait_reply.later(asked, "my jobs.db")
-    assert "--database URL`" in wait_reply.later(asked, "postgresql://me:secret@host/jobs")
-    assert "secret" not in wait_reply.later(asked, "postgresql://me:secret@host/jobs")
+    assert f"`prloom exchange check {asked.id} --database 'my jobs.db'`" in publish.how_to_check_later(
+        asked, "my jobs.db"
+    )
+    assert "--database URL`" in publish.how_to_check_later(asked, "postgresql://me:secret@host/jobs")
+    assert "secret" not in publish.how_to_check_later(asked, "postgresql://me:secret@host/jobs")
 
 
 def test_an_interrupted_wait_says_so_too(start: Start):

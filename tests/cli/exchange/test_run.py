@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from prloom.cli.exchange import worker_log
+from prloom.cli.exchange import run
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.worker.worker import Progress, WorkerError
 
@@ -55,4 +55,4 @@ def test_what_makes_no_sense_is_told_before_anything_is_claimed(
     ],
 )
 def test_a_worker_reports_in_one_line_what_became_of_a_message(event: Any, line: str):
-    assert click.unstyle(worker_log.line(event)) == line
+    assert click.unstyle(run.line(event)) == line

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from prloom.cli.exchange import worker_log
+from prloom.cli.exchange import run
 from prloom.exchange.claim import ClaimRequest, Settled, Settlement
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError
 from prloom.exchange.exchange import Exchange
@@ -52,7 +52,7 @@ def main(path: str, *args: str) -> Any:
     """Work until stopped."""
     failures, command = list(args[: args.index("--")]), args[args.index("--") + 1 :]
     config = WorkerConfig(topics=("jobs",), command=command)
-    WorkerPool(config, lambda: Exchange(Unsteady(path, failures)), name=path, report=worker_log.show).work()
+    WorkerPool(config, lambda: Exchange(Unsteady(path, failures)), name=path, report=run.show).work()
 
 
 if __name__ == "__main__":

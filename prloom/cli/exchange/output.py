@@ -1,18 +1,50 @@
-"""Take a message's body from the command line or from stdin, and print one."""
+"""Take a message's body from the command line, print one, and turn outcomes into words and exit codes."""
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from prloom.cli import terminal
 from prloom.errors import PrloomError
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prloom.cli.terminal import Role
+
+
+CODES: Mapping[str, int] = {"success": 0, "failure": 3, "timed_out": 4, "pending": 5, "dead": 6, "cancelled": 7}
+"""The exit code of each outcome of a conversation."""
+
+ROLES: Mapping[str, Role] = {
+    "success": "good",
+    "completed": "good",
+    "pending": "warn",
+    "cancelled": "warn",
+    "handed_back": "warn",
+    "retrying": "warn",
+    "failure": "bad",
+    "failed": "bad",
+    "timed_out": "bad",
+    "dead": "bad",
+    "lost": "bad",
+}
+
+_BY_STATUS: Mapping[str, str] = {"completed": "success", "failed": "failure"}
+
+
+def outcome_of_status(status: str) -> str:
+    """Return the outcome that the status of a reply, or of a worker's last message, stands for."""
+    return _BY_STATUS.get(status, status)
+
+
 STDIN = "-"
 
 
-def given(body: str | None, ctx: click.Context) -> str:
+def read_body(body: str | None, ctx: click.Context) -> str:
     """Return the body: the argument, or all of stdin where that is missing or `-`."""
     if body is not None and body != STDIN:
         return body
@@ -29,7 +61,7 @@ def given(body: str | None, ctx: click.Context) -> str:
         ) from None
 
 
-def show(body: str, *, whole_lines: bool = False) -> None:
+def print_body(body: str, *, whole_lines: bool = False) -> None:
     """Print a body alone: byte by byte into a pipe or a file, and as nothing but text on a terminal.
 
     With `whole_lines` a newline follows where the body has none at its end, as is always so on a terminal.

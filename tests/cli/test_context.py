@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from prloom.cli import times
+from prloom.cli import context
 
 NOW = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 
@@ -20,13 +20,13 @@ NOW = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
     ],
 )
 def test_an_age_or_a_time_is_a_point_in_time(text: str, moment: datetime) -> None:
-    assert times.since(text, NOW) == moment
+    assert context.since(text, NOW) == moment
 
 
 def test_a_date_is_its_first_moment_where_the_reader_is() -> None:
-    assert times.since("2026-11-21", NOW) == datetime(2026, 11, 21).astimezone()
+    assert context.since("2026-11-21", NOW) == datetime(2026, 11, 21).astimezone()
 
 
 def test_anything_else_is_refused() -> None:
     with pytest.raises(click.BadParameter, match="'soon' is not a time; write an age such as 30m, 2h or 7d"):
-        times.since("soon", NOW)
+        context.since("soon", NOW)

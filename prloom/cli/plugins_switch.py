@@ -1,4 +1,4 @@
-"""Switch plugins on and off in prloom.toml, whole or not at all."""
+"""`prloom plugins enable` and `disable`: switch plugins on and off in prloom.toml, whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,22 +8,40 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from prloom.cli import context, options, terminal
+from prloom.cli import context, terminal
+from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
-    from prloom.cli.options import Options
+    from prloom.cli.context import Options
     from prloom.engine.catalog import PluginLine
+
+
+@click.command("enable")
+@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@pass_options
+def enable(given: Options, names: tuple[str, ...]) -> None:
+    """Enable plugins in prloom.toml; its comments are kept."""
+    _switch(given, names, "enable")
+
+
+@click.command("disable")
+@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@pass_options
+def disable(given: Options, names: tuple[str, ...]) -> None:
+    """Disable plugins in prloom.toml; its comments are kept."""
+    _switch(given, names, "disable")
+
 
 Verb = Literal["enable", "disable"]
 
 _MODE = 0o644
 
 
-def switch(given: Options, names: Sequence[str], verb: Verb) -> None:
+def _switch(given: Options, names: Sequence[str], verb: Verb) -> None:
     """Edit prloom.toml so that the plugins are on, or off, and say what became of each.
 
     Raises PrloomError, before anything is written, for a name that no plugin has.
@@ -32,7 +50,7 @@ def switch(given: Options, names: Sequence[str], verb: Verb) -> None:
     from prloom.config.layers import FILE_NAME  # noqa: PLC0415
     from prloom.extensions import keys  # noqa: PLC0415
 
-    path = options.repo_root(given) / FILE_NAME
+    path = context.repo_root(given) / FILE_NAME
     known = _all_plugins(given)
     chosen = [_key(name, {plugin.name for plugin in known}) for name in names]
     if path.exists():
@@ -56,7 +74,7 @@ def switch(given: Options, names: Sequence[str], verb: Verb) -> None:
 def _all_plugins(given: Options) -> tuple[PluginLine, ...]:
     from prloom.engine import catalog  # noqa: PLC0415 - see switch
 
-    return catalog.plugins(context.repository(given), options.config(given), os.environ).plugins
+    return catalog.plugins(context.repository(given), context.config(given), os.environ).plugins
 
 
 def _dispatcher_runs(given: Options) -> bool:
