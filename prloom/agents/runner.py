@@ -23,15 +23,7 @@ import msgspec
 from prloom import flock, processes
 from prloom.agents import environment, registry, run_folder
 from prloom.agents.agent import Agent, Ending, RunRequest, RunResult, Status
-from prloom.agents.run_folder import (
-    ProcessExit,
-    RunFinished,
-    RunInProgress,
-    RunInterrupted,
-    RunLimits,
-    RunLost,
-    RunSpec,
-)
+from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunLimits, RunLost, RunSpec
 from prloom.errors import AgentError
 
 log = logging.getLogger(__name__)
@@ -289,7 +281,7 @@ def _output(folder: Path) -> str:
     return (run_folder.read(folder, run_folder.OUTPUT, _OUTPUT_MOST) or b"").decode("utf-8", "replace")
 
 
-def _ending(folder: Path, ended: ProcessExit) -> Ending:
+def _ending(folder: Path, ended: run_folder.ProcessExit) -> Ending:
     stderr = (run_folder.read_end(folder, run_folder.STDERR, _STDERR_END) or b"").decode("utf-8", "replace")
     # Local time: some programs name a reset by the clock on the wall.
     at = ended.ended_at.astimezone()
