@@ -202,7 +202,9 @@ class InTurn(ThreadPoolExecutor):
 class SwiftTriager(AgentTriager):
     """Real runs in real folders; supervisor and agent are a few lines here, for their processes cost too much."""
 
-    def _prepare(self, runtime: PlanRuntime, agent: Agent, run_id: str, request: RunRequest) -> runner.Prepared:
+    def _prepare(
+        self, runtime: PlanRuntime, config: Any, agent: Agent, run_id: str, request: RunRequest
+    ) -> runner.Prepared:
         runtime.folders.local.make_sub("runs").close()
         folder = runtime.folders.runs / run_id
         run_folder.create(folder)
