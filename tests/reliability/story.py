@@ -53,7 +53,7 @@ from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.operator import control
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.runtime import PlanRuntime, rules
+from prloom.engine.plan.runtime import PlanFolders, rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.views import doctor
 from prloom.errors import AgentError, PrloomError
@@ -203,10 +203,10 @@ class SwiftTriager(AgentTriager):
     """Real runs in real folders; supervisor and agent are a few lines here, for their processes cost too much."""
 
     def _prepare(
-        self, runtime: PlanRuntime, config: Any, agent: Agent, run_id: str, request: RunRequest
+        self, folders: PlanFolders, config: Any, agent: Agent, run_id: str, request: RunRequest
     ) -> runner.Prepared:
-        runtime.folders.local.make_sub("runs").close()
-        folder = runtime.folders.runs / run_id
+        folders.local.make_sub("runs").close()
+        folder = folders.runs / run_id
         run_folder.create(folder)
         try:
             run_folder.write_new(folder, run_folder.PROMPT, request.prompt.encode())
