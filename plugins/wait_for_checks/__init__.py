@@ -6,16 +6,14 @@ nothing else (docs/writing-a-plugin.md has the convention). Where nothing is sai
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, replace
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel, ConfigDict
 
-from prloom.api import Duration, Event, HookContext, PluginContext, TriageContext, iso, moment
-
-from . import report
-from .report import Report
+from prloom.api import Duration, Event, HookContext, Json, PluginContext, TriageContext, iso, moment
 
 TRY_INTERVAL = timedelta(seconds=30)
 """Waiting feedback is tried at multiples of this, so that all of it goes on together."""
@@ -52,7 +50,7 @@ class FeedbackGate:
 
     def record(self, event: Event, hook: HookContext) -> None:
         """Record the state of the checks; of two reports that say when they were made, the later one counts."""
-        new = report.read(event)
+        new = read_report(event)
         if new is None:
             return
         before = hook.get_state("checks")
@@ -62,9 +60,9 @@ class FeedbackGate:
     def defer(self, plan: str, triage: TriageContext) -> None:
         """Put off feedback while checks run, but each event not longer than it may wait."""
         for event in triage.events:
-            if event.type == report.REPORT:
+            if event.type == REPORT:
                 triage.mark_event_handled(event.id, "the state of the checks was recorded")
-        feedback = [event for event in triage.events if event.type in self._types and event.type != report.REPORT]
+        feedback = [event for event in triage.events if event.type in self._types and event.type != REPORT]
         stored = triage.get_state("checks")
         if not feedback or stored is None:
             return
@@ -89,3 +87,58 @@ def _next_try(now: datetime) -> datetime:
     """Return the next moment at which all waiting feedback is tried; it is a second away at least."""
     tries = -((_EPOCH - now - _SHORTEST) // TRY_INTERVAL)  # divided downwards, below zero: upwards
     return _EPOCH + tries * TRY_INTERVAL
+
+
+REPORT = "checks_changed"
+"""The type of events that report the state of the checks, and nothing else."""
+
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_SHOWN = 12  # digits of a commit
+_MOST = 10_000  # checks; more is a mistake
+
+
+@dataclass(frozen=True)
+class Report:
+    """How many checks run, of which commit, when the source looked, and when prloom received the report."""
+
+    running: int
+    commit: str = ""
+    at: str = ""
+    heard: str = ""
+
+    def __str__(self) -> str:
+        """Return it as a reason for people."""
+        text = f"{self.running} checks are running"
+        if self.running == 1:
+            text = "1 check is running"
+        if self.commit:
+            text += f" on {self.commit[:_SHOWN]}"
+        return text
+
+
+def read_report(event: Event) -> Report | None:
+    """Return what the event says, or None where it says nothing that can be understood."""
+    checks = event.context.get("checks")
+    running = None
+    if isinstance(checks, Mapping):
+        running = checks.get("running")
+    if not isinstance(running, int) or isinstance(running, bool) or not 0 <= running <= _MOST:
+        return None
+    return Report(running, _commit(checks), _at(checks))
+
+
+def _commit(checks: Json) -> str:
+    commit = checks.get("commit")
+    if isinstance(commit, str) and _COMMIT.fullmatch(commit):
+        return commit
+    return ""
+
+
+def _at(checks: Json) -> str:
+    at = checks.get("at")
+    if not isinstance(at, str):
+        return ""
+    try:
+        return iso(moment(at))
+    except (ValueError, OverflowError):
+        return ""

@@ -6,20 +6,16 @@ import difflib
 import os
 import shutil
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Final, cast, get_args
 
-from prloom.agents import amp, claude, codex, command, gemini, opencode
 from prloom.agents.agent import Agent
 from prloom.errors import AgentError
+from prloom.model.kinds import AgentName
 
 AGENTS: Final[Mapping[str, Agent]] = {
-    "claude": claude,
-    "codex": codex,
-    "opencode": opencode,
-    "gemini": gemini,
-    "amp": amp,
-    "command": command,
+    name: cast("Agent", import_module(f"prloom.agents.{name}")) for name in get_args(AgentName)
 }
 """Every agent, in the order in which `auto` looks for them."""
 

@@ -1,7 +1,7 @@
 """Start agent runs, wait for them, stop them, and find out what became of those that another dispatcher had started.
 
-A run is a folder and, while it lasts, a supervisor process that holds the lock in it. Nothing here is needed for the
-run to go on: the dispatcher may be killed at any moment, and the next one asks `inspect`.
+A run is a folder and, while it lasts, a supervisor process that holds the lock in it. The run goes on without the
+dispatcher: it may be killed at any moment, and the next one calls `inspect`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from prloom.errors import AgentError
 log = logging.getLogger(__name__)
 
 _POLL: Final = 0.1
-_BREATH: Final = 0.002  # were the lock held by somebody else, the dead process must not make us spin
+_BREATH: Final = 0.002  # so that a lock which another process has does not make us spin
 _PATIENCE: Final = 5.0
 _LOCK_FD: Final = 3
 _STDERR_END: Final = 4096
@@ -283,12 +283,10 @@ def _output(folder: Path) -> str:
 
 def _ending(folder: Path, ended: run_folder.ProcessExit) -> Ending:
     stderr = (run_folder.read_end(folder, run_folder.STDERR, _STDERR_END) or b"").decode("utf-8", "replace")
-    # Local time: some programs name a reset by the clock on the wall.
-    at = ended.ended_at.astimezone()
     return Ending(
         code=ended.code,
         ended_by=ended.ended_by,
-        at=at,
+        at=ended.ended_at.astimezone(),  # local time: some programs name a reset by the clock on the wall
         stderr=f"{stderr}\n{ended.error or ''}",
         refusal=ended.refusal,
     )

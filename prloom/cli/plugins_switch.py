@@ -46,7 +46,6 @@ def _switch(given: Options, names: Sequence[str], verb: Verb) -> None:
 
     Raises PrloomError, before anything is written, for a name that no plugin has.
     """
-    from prloom.config import switching  # noqa: PLC0415 - `prloom plugins --help` needs none
     from prloom.config.layers import FILE_NAME  # noqa: PLC0415
     from prloom.extensions import keys  # noqa: PLC0415
 
@@ -60,9 +59,9 @@ def _switch(given: Options, names: Sequence[str], verb: Verb) -> None:
     for key in chosen:
         sources = {plugin.source for plugin in known if keys.slug(plugin.name) == keys.slug(key)}
         if verb == "enable":
-            text = switching.enable(text, key, listed=sources != {"bundled"})
+            text = text_with_enabled(text, key, listed=sources != {"bundled"})
         else:
-            text = switching.disable(text, key, listed="bundled" in sources)
+            text = text_with_disabled(text, key, listed="bundled" in sources)
     changed = text != before
     if changed:
         _write(path, text)
@@ -123,3 +122,35 @@ def _report(keys: Sequence[str], now: Sequence[PluginLine], verb: Verb, *, chang
             click.echo(f"{name} is disabled in prloom.toml, but still enabled by PRLOOM_PLUGINS__… or --set.")
         else:
             click.echo(f"{name} is enabled in prloom.toml, but does not run: {terminal.clean(why or 'see doctor')}.")
+
+
+def text_with_enabled(text: str, key: str, *, listed: bool) -> str:
+    """Return the text with the plugin not in `plugins.disabled`; and, if it must be listed, in `plugins.enabled`."""
+    return _switched(text, key, off="disabled", on="enabled" if listed else None)
+
+
+def text_with_disabled(text: str, key: str, *, listed: bool) -> str:
+    """Return the text with the plugin not in `plugins.enabled`; and, if it must be listed, in `plugins.disabled`."""
+    return _switched(text, key, off="enabled", on="disabled" if listed else None)
+
+
+def _switched(text: str, key: str, *, off: str, on: str | None) -> str:
+    import tomlkit  # noqa: PLC0415 - `prloom plugins --help` needs none
+
+    document = tomlkit.parse(text)
+    plugins = document.get("plugins")
+    if plugins is None and on is None:
+        return text
+    if plugins is None:
+        plugins = document["plugins"] = tomlkit.table()
+    for name in [name for name in plugins.get(off, ()) if _same(name, key)]:
+        plugins[off].remove(name)
+    if on is not None and not any(_same(name, key) for name in plugins.get(on, ())):
+        if on not in plugins:
+            plugins[on] = tomlkit.array()
+        plugins[on].append(key)
+    return tomlkit.dumps(document)
+
+
+def _same(name: str, key: str) -> bool:
+    return name.replace("-", "_") == key.replace("-", "_")

@@ -45,7 +45,7 @@ def command(
 
     from prloom.cli import plugin_test_report  # noqa: PLC0415
     from prloom.cli.plugin_test_report import PluginTestResult  # noqa: PLC0415
-    from prloom.testing import log_capture, trial  # noqa: PLC0415
+    from prloom.testing import runners, trial  # noqa: PLC0415
 
     found = _found(given, plugin)
     settings, limit = _configured(given, found)
@@ -59,9 +59,7 @@ def command(
         out,
         _logs_in_report_only(found.key),
     ):
-        with log_capture.capture(
-            found.key
-        ) as log:  # the process asks at its start which of its records are of interest
+        with runners.capture(found.key) as log:  # the process asks at its start which of its records are of interest
             registered = runner.start()
         trials = list(_watched(trial.each_event(runner, events, root), label))
         skipped = len(events) - len(trials)

@@ -1,4 +1,4 @@
-"""`prloom retry`: make waiting events due now."""
+"""`prloom retry` and `prloom drop`: make waiting events due now, or end them for good."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--deferred", is_flag=True, help="Retry all deferred events, of all plans or of the named plans.")
 @click.option("--parked", is_flag=True, help="Retry all parked events, of all plans or of the named plans.")
 @pass_options
-def command(given: Options, events: tuple[str, ...], *, deferred: bool, parked: bool) -> None:
+def retry(given: Options, events: tuple[str, ...], *, deferred: bool, parked: bool) -> None:
     """Make deferred and parked events due now, and try failed actions again.
 
     EVENT is the id of an event or of an action. With --deferred or --parked, it is a plan instead.
@@ -40,6 +40,24 @@ def command(given: Options, events: tuple[str, ...], *, deferred: bool, parked: 
         submit.submit_request(where, "retry", found, done="Due now")
     else:
         click.echo(f"Nothing is {' or '.join(states)}.")
+
+
+@click.command("drop")
+@click.argument("events", nargs=-1, required=True, metavar="EVENT…")
+@click.option("--reason", required=True, metavar="TEXT", help="The reason; `prloom why` shows it.")
+@pass_options
+def drop(given: Options, events: tuple[str, ...], reason: str) -> None:
+    """Drop open events permanently: plugins and agents do not look at them any more."""
+    from prloom.engine.views import search  # noqa: PLC0415 - `prloom drop --help` needs none
+
+    if not reason.strip():
+        raise click.BadParameter("give a reason, in a few words", param_hint="--reason")
+    where = context.repository(given)
+    found = search.targets_named(where, events)
+    for target in found:
+        if target.action is not None:
+            raise PrloomError(f"{target.id} is done, or is an action; only open events can be dropped")
+    submit.submit_request(where, "drop", found, done="Dropped", reason=reason)
 
 
 def _check(found: list[RequestTarget]) -> None:

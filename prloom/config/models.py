@@ -11,7 +11,6 @@ from prloom.config import layers
 from prloom.config.layers import Layer
 from prloom.config.problems import nearest
 from prloom.config.values import (
-    AgentName,
     Branch,
     Count,
     Duration,
@@ -27,7 +26,7 @@ from prloom.config.values import (
     Variable,
 )
 from prloom.errors import ConfigError
-from prloom.model.kinds import Permission
+from prloom.model.kinds import AgentName, Permission
 
 
 class Section(BaseModel):

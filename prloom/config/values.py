@@ -12,8 +12,8 @@ from pydantic import BeforeValidator, StrictBool, StrictInt
 from prloom.config import durations
 from prloom.config.problems import InvalidValue, quoted
 from prloom.model import kinds
+from prloom.model.kinds import AgentName
 
-AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
 AGENTS: tuple[str, ...] = get_args(AgentName)
 AUTO = "auto"
 """Stands for the first agent that is installed."""

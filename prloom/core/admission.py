@@ -13,8 +13,7 @@ from prloom.model import record
 from prloom.model.decision import Change, Intake
 from prloom.model.event import LONGEST_ID, Event, digest
 from prloom.model.plan import Plan
-from prloom.model.position import Position
-from prloom.model.record import JsonValue
+from prloom.model.record import JsonValue, Position
 from prloom.model.state import OpenEvent, Receipt
 
 DEEPEST = 100

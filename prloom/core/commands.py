@@ -9,7 +9,7 @@ from datetime import datetime
 from prloom.core import markdown, trust
 from prloom.model import record
 from prloom.model.event import Event
-from prloom.model.position import Position
+from prloom.model.record import Position
 from prloom.model.state import DispatchState, OpenEvent
 
 BUILT_IN: Mapping[str, str] = {

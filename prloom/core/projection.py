@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from prloom.model import record
 from prloom.model.decision import Change, Decision, DeliveryChange, Intake, Thread
 from prloom.model.kinds import OpenState
-from prloom.model.position import Cursor, Position
-from prloom.model.record import Json
+from prloom.model.record import Cursor, Json, Position
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
 

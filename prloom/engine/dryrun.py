@@ -31,8 +31,7 @@ from prloom.errors import AgentError, PrloomError
 from prloom.model.action import Action, React
 from prloom.model.decision import Decision
 from prloom.model.event import Event
-from prloom.model.position import Cursor
-from prloom.model.record import Json
+from prloom.model.record import Cursor, Json
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths

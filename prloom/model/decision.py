@@ -10,8 +10,7 @@ from msgspec import field
 from prloom.model.action import Action
 from prloom.model.event import Target
 from prloom.model.kinds import State, Verdict
-from prloom.model.position import Cursor, Position
-from prloom.model.record import Json, Record
+from prloom.model.record import Cursor, Json, Position, Record
 
 OnExpire = Literal["park", "pass", "drop"]
 Scope = Literal["plan", "global"]

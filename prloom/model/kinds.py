@@ -141,3 +141,7 @@ def is_forge_secret(name: str) -> bool:
 def holds_forge_token(value: str) -> bool:
     """Whether a variable's value holds a forge's token, whatever the variable is called."""
     return _FORGE_TOKEN.search(value) is not None
+
+
+AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
+"""The agent programs, in the order in which `auto` looks for them; each has a module of its name in prloom.agents."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from operator import attrgetter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import fields as fields_of
@@ -124,3 +124,25 @@ def rolled_back_by(before: datetime, now: datetime) -> timedelta:
     if before - now > SLACK:
         return before - now
     return timedelta()
+
+
+class Position(NamedTuple):
+    """Where a line stands: the segment's number, from 1, and the offset in bytes. A JSON array of two numbers."""
+
+    segment: int
+    offset: int
+
+
+class Cursor(NamedTuple):
+    """How far a reader has come; a JSON array of three numbers that outlives the process.
+
+    `late` is how far it came in the segment before this one: a program that opened the file before a rotation may
+    still append its line there, and that line is read too.
+    """
+
+    segment: int = 1
+    offset: int = 0
+    late: int = 0
+
+
+START = Cursor()

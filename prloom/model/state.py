@@ -9,8 +9,7 @@ from msgspec import field
 from prloom.model.action import Action
 from prloom.model.decision import Deferral, Thread, Todo
 from prloom.model.kinds import OpenState
-from prloom.model.position import START, Cursor, Position
-from prloom.model.record import Record
+from prloom.model.record import START, Cursor, Position, Record
 
 
 class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):

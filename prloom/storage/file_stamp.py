@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
-from prloom.model.position import Cursor
+from prloom.model.record import Cursor
 
 SETTLED = timedelta(seconds=3)
 """After which a second change shows in a file's times, whatever file system it is on: FAT's go by two seconds."""

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from prloom.errors import StorageError
-from prloom.model.position import Position
+from prloom.model.record import Position
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

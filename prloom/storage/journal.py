@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from prloom.errors import StorageError
-from prloom.model.position import Position
+from prloom.model.record import Position
 from prloom.storage import disk as disks
 from prloom.storage import lines, locks, os_errors, repair
 from prloom.storage.reader import JournalReader

@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from prloom.model.position import Cursor, Position
+from prloom.model.record import Cursor, Position
 from prloom.storage import file_stamp, lines, os_errors
 from prloom.storage.file_stamp import ReadMark
 from prloom.storage.segments import Segments

@@ -14,7 +14,7 @@ from prloom.errors import ExtensionError
 from prloom.model.decision import Change, Decision, DecisionParts, Scope
 from prloom.model.hook import Writes
 from prloom.model.kinds import TRUST_LEVELS, Verdict
-from prloom.model.position import START, Position
+from prloom.model.record import START, Position
 from prloom.model.state import DispatchState, OpenEvent
 
 Answer = Callable[[str], str]

@@ -19,7 +19,7 @@ from prloom.errors import ExtensionError
 from prloom.extensions.host.interface import Registered
 from prloom.model.decision import Change, StateWrite
 from prloom.model.hook import HookCall, Limits, Outcome
-from prloom.testing import log_capture, runners, shown
+from prloom.testing import runners, shown
 from prloom.testing.bus import Answer, FakeServices, InMemoryBus, PluginState
 from prloom.testing.events import NOW, PLAN
 from prloom.testing.runners import Register, Runner
@@ -72,7 +72,7 @@ class Harness:
             self.repo_root = repo_root
         else:
             self.repo_root = _temporary(self)
-        with log_capture.capture(runner.key):  # a process reads at its start which log records it must send
+        with runners.capture(runner.key):  # a process reads at its start which log records it must send
             self.registered: Registered = runner.start()
         self._runner = runner
         self._agent = agent
@@ -136,7 +136,7 @@ class Harness:
         """Do the work, and return what was decided meanwhile."""
         faults: list[Fault] = []
         before = {bus.id: len(bus.decisions) for bus in self._buses.values()}
-        with log_capture.capture(self.key) as log:
+        with runners.capture(self.key) as log:
             work(faults)
         if faults and self._strict:
             raise faults[0].error or ExtensionError(faults[0].message)
@@ -198,7 +198,7 @@ class Harness:
         try:
             outcome = self._outcome(bus, step.hook, events)
         except ExtensionError as error:
-            faults.append(Fault(step.hook, step.event_ids, str(error), log_capture.frames(error), error))
+            faults.append(Fault(step.hook, step.event_ids, str(error), runners.frames(error), error))
             self._settle_failure(bus, step, str(error))
         else:
             self._settle(bus, step.hook, events, outcome)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +23,7 @@ from prloom.extensions import calling, discovery, inputs, loading
 from prloom.extensions.discovery import DiscoveredPlugin, PluginPaths
 from prloom.extensions.host import interface
 from prloom.extensions.host.interface import PluginHost, Registered
+from prloom.extensions.jsonrpc import RpcError
 from prloom.model import record
 from prloom.model.hook import HookCall, Outcome
 
@@ -176,3 +179,51 @@ def _outside_loops(work: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     return results[0]
+
+
+_LOGS = "prloom.plugin."
+
+
+class _CaptureHandler(logging.Handler):
+    """Keeps each record, and passes on those that would have been logged without it."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        super().__init__(logging.DEBUG)
+        self._log = log
+        self._usual = log.getEffectiveLevel()
+        # What comes from a process names the plugin again.
+        self._prefix = f"plugin {log.name.removeprefix(_LOGS)}: "
+        self.lines: list[str] = []
+
+    def emit(self, entry: logging.LogRecord) -> None:
+        self.lines.append(f"{entry.levelname.lower()}: {entry.getMessage().removeprefix(self._prefix)}")
+        if entry.levelno >= self._usual and self._log.parent is not None:
+            self._log.parent.callHandlers(entry)
+
+
+@contextmanager
+def capture(key: str) -> Iterator[list[str]]:
+    """Capture what the plugin of this key logs meanwhile, each record as `level: message`."""
+    log = logging.getLogger(f"{_LOGS}{key}")
+    handler, level, propagate = _CaptureHandler(log), log.level, log.propagate
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
+    log.propagate = False
+    try:
+        yield handler.lines
+    finally:
+        log.propagate = propagate
+        log.setLevel(level)
+        log.removeHandler(handler)
+
+
+def frames(error: BaseException) -> tuple[str, ...]:
+    """Return the last steps through the plugin's own code that led to an error, in whichever process they were."""
+    step: BaseException | None = error
+    while step is not None:
+        if isinstance(step, RpcError) and step.data:
+            return tuple(str(line) for line in step.data)
+        if found := loading.plugin_frames(step):
+            return found
+        step = step.__cause__
+    return ()

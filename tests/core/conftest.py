@@ -14,7 +14,7 @@ from prloom.core import projection
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Decision, Deferral, Intake
 from prloom.model.event import Author, Event, Target
-from prloom.model.position import Cursor, Position
+from prloom.model.record import Cursor, Position
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
 AT = "2026-11-21T12:00:00.000Z"

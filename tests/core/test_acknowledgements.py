@@ -8,7 +8,7 @@ from prloom.core import acknowledgements
 from prloom.core.acknowledgements import IN_A_MINUTE, IN_AN_HOUR, MOST_WAITING
 from prloom.model.action import Action, React
 from prloom.model.event import Target
-from prloom.model.position import Position
+from prloom.model.record import Position
 from prloom.model.state import QueuedAction
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 
 from prloom.core import activity
 from prloom.core.activity import Activity, RunningHook, RunningWork
-from prloom.model.position import Position
+from prloom.model.record import Position
 from prloom.model.state import DispatchState, OpenEvent
 
 SINCE = "2026-01-01T12:00:00.000Z"

@@ -10,7 +10,7 @@ from prloom.core import admission, bounds, outbox
 from prloom.core.admission import OwnPosts
 from prloom.model.event import Author, Event, digest
 from prloom.model.plan import Plan
-from prloom.model.position import Position
+from prloom.model.record import Position
 from prloom.model.state import OpenEvent, Receipt
 
 MakeEvent = Callable[..., Event]

@@ -10,7 +10,7 @@ from prloom.core import admission, commands
 from prloom.core.commands import BUILT_IN, SlashCommand
 from prloom.model.decision import Deferral
 from prloom.model.event import Author, Event
-from prloom.model.position import Position
+from prloom.model.record import Position
 from prloom.model.state import DispatchState, OpenEvent
 
 Make = Callable[..., OpenEvent]

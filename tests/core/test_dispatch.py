@@ -10,7 +10,7 @@ from prloom.core import dispatch
 from prloom.core.commands import SlashCommand
 from prloom.core.dispatch import RunCommand, RunHook, RunTriage, Step, Subscribers
 from prloom.model.event import Event
-from prloom.model.position import Position
+from prloom.model.record import Position
 from prloom.model.state import OpenEvent
 
 Make = Callable[..., OpenEvent]

@@ -15,7 +15,7 @@ from prloom.model.action import Action
 from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, Thread, Todo
 from prloom.model.event import Target
 from prloom.model.kinds import DONE, OPEN, State
-from prloom.model.position import Cursor, Position
+from prloom.model.record import Cursor, Position
 from prloom.model.state import DispatchState, OpenEvent
 
 Fold = Callable[..., DispatchState]

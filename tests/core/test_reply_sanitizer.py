@@ -13,7 +13,7 @@ from prloom.core import triage
 from prloom.core.reply_sanitizer import sanitize
 from prloom.model.action import Comment
 from prloom.model.event import Author, Event, Target
-from prloom.model.position import Position
+from prloom.model.record import Position
 from prloom.model.state import OpenEvent
 
 QUIET = "\u200b"

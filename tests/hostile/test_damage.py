@@ -17,8 +17,9 @@ from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext, marked
 from prloom.core.requests import OperatorRequest
+from prloom.engine.bus import entries
 from prloom.engine.operator import control
-from prloom.engine.views import doctor, events, journals, snapshot, status, why
+from prloom.engine.views import doctor, events, snapshot, status, why
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.kinds import DONE
@@ -187,7 +188,7 @@ def wrong(stage: Stage, waiting: set[str], case: Case, caplog: pytest.LogCapture
     with SafeDir.make(stage.local(), "bus") as bus:
         told_of = {
             change.event_id
-            for said_so in journals.decisions(JournalReader(bus, "decisions.jsonl").scan())
+            for said_so in entries.logged_decisions(JournalReader(bus, "decisions.jsonl").scan())
             for change in said_so.decision.changes
             if change.state in DONE
         }

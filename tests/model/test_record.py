@@ -17,8 +17,7 @@ from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, In
 from prloom.model.event import Author, Event, Target
 from prloom.model.hook import HookCall, Limits, Mark, Outcome, Writes
 from prloom.model.plan import Plan
-from prloom.model.position import START, Cursor, Position
-from prloom.model.record import Record
+from prloom.model.record import START, Cursor, Position, Record
 from prloom.model.state import Attempt, DeliveryState, DispatchState, OpenEvent, QueuedAction, Receipt
 
 AT = "2026-11-21T12:00:00.000Z"

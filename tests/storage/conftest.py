@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prloom.model.position import START, Cursor
+from prloom.model.record import START, Cursor
 from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import faulty_disks as faulty
 from faulty_disks import Crash, CrashingDisk, NotingDisk
 
-from prloom.model.position import START
+from prloom.model.record import START
 from prloom.storage import repair
 from prloom.storage.disk import Disk
 from prloom.storage.document import Document

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.model.position import START, Cursor
+from prloom.model.record import START, Cursor
 from prloom.storage import file_stamp
 from prloom.storage.journal import Journal
 from prloom.storage.safe_dir import SafeDir

@@ -13,7 +13,7 @@ import pytest
 from faulty_disks import DribblingDisk, FailingDisk, FullDisk, NotingDisk
 
 from prloom.errors import StorageError, UnsafePathError
-from prloom.model.position import START, Cursor, Position
+from prloom.model.record import START, Cursor, Position
 from prloom.storage import lines as cutting
 from prloom.storage.journal import Journal
 from prloom.storage.reader import JournalEntry, JournalReader

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from prloom.model.position import START, Position
+from prloom.model.record import START, Position
 from prloom.storage.journal import Journal
 from prloom.storage.reader import JournalEntry, JournalReader
 from prloom.storage.safe_dir import SafeDir

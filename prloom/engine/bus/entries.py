@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,11 +12,12 @@ from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Change, Decision
 from prloom.model.event import Event, digest
+from prloom.model.record import Cursor, Position
 from prloom.model.state import DispatchState, IssuedPost, IssuedTodo, OpenEvent
 from prloom.storage import envelope
 from prloom.storage.journal import Journal
 from prloom.storage.json_codec import Unreadable
-from prloom.storage.reader import JournalReader
+from prloom.storage.reader import JournalEntry, JournalReader
 
 
 def event(line: bytes | None) -> Event | None:
@@ -147,3 +149,51 @@ class EventCache:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._cached)
+
+
+class LoggedDecision(NamedTuple):
+    """A decision, and when it was made."""
+
+    ts: str
+    decision: Decision
+
+
+class ReceivedEvent(NamedTuple):
+    """An event, when its line was written, and the position of that line."""
+
+    ts: str
+    event: Event
+    position: Position
+
+
+def logged_decisions(entries: Iterable[JournalEntry]) -> Iterator[LoggedDecision]:
+    """Yield the decisions among the lines of `decisions.jsonl`."""
+    for entry in entries:
+        found = _record_of(entry, "decision", Decision)
+        if found is not None:
+            yield LoggedDecision(*found)
+
+
+def received_events(entries: Iterable[JournalEntry]) -> Iterator[ReceivedEvent]:
+    """Yield the events among the lines of `events.jsonl`."""
+    for entry in entries:
+        found = _record_of(entry, "event", Event)
+        if found is not None:
+            yield ReceivedEvent(*found, entry.position)
+
+
+def is_behind(position: Position, cursor: Cursor) -> bool:
+    """Return whether a reader with this cursor has yet to read the line at a position."""
+    if position.segment == cursor.segment - 1:
+        return position.offset >= cursor.late
+    return position >= Position(cursor.segment, cursor.offset)
+
+
+def _record_of(entry: JournalEntry, kind: str, shape: type[record.R]) -> tuple[str, record.R] | None:
+    found = envelope.decode(entry.line)
+    if isinstance(found, Unreadable) or found.kind != kind:
+        return None
+    try:
+        return found.ts, record.from_wire(shape, found.data)
+    except msgspec.ValidationError:
+        return None

@@ -20,7 +20,7 @@ from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision, DecisionParts
-from prloom.model.position import Cursor, Position
+from prloom.model.record import Cursor, Position
 from prloom.model.state import DispatchState
 from prloom.storage import envelope, lines, paths, repair
 from prloom.storage.document import LABEL, Document

@@ -13,7 +13,7 @@ from prloom.model import record
 from prloom.model.decision import Decision, Todo
 from prloom.model.event import Event
 from prloom.model.plan import Plan
-from prloom.model.position import START
+from prloom.model.record import START
 from prloom.model.state import IssuedPost, IssuedTodo
 from prloom.storage import envelope, paths
 from prloom.storage.journal import Journal

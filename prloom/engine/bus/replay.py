@@ -15,7 +15,7 @@ from prloom.engine.bus import entries
 from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.decision import Decision
-from prloom.model.position import Cursor, Position
+from prloom.model.record import Cursor, Position
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.reader import JournalReader

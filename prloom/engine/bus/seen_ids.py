@@ -9,7 +9,7 @@ import msgspec
 
 from prloom.engine.bus import entries
 from prloom.errors import StorageError
-from prloom.model.position import Cursor, Position
+from prloom.model.record import Cursor, Position
 from prloom.storage import id_cache, paths
 from prloom.storage.id_cache import Covered, IdCache
 from prloom.storage.journal import Journal

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from prloom.engine.bus import entries
 from prloom.errors import StorageError
-from prloom.model.position import Cursor
+from prloom.model.record import Cursor
 from prloom.storage import paths
 from prloom.storage.document import Document
 from prloom.storage.reader import JournalEntry, JournalReader

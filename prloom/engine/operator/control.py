@@ -17,8 +17,7 @@ from prloom.engine.bus.event_store import ROTATE_AT, EventStore
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.event import Event
-from prloom.model.position import Cursor
-from prloom.model.record import Json
+from prloom.model.record import Cursor, Json
 from prloom.storage import paths
 from prloom.storage.document import Document
 from prloom.storage.journal import Journal

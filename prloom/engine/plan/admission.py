@@ -22,8 +22,7 @@ from prloom.engine.plan.runtime import PlanRuntime, Rules
 from prloom.model.action import Action, React
 from prloom.model.decision import Change, Intake
 from prloom.model.event import Event
-from prloom.model.position import Cursor, Position
-from prloom.model.record import iso
+from prloom.model.record import Cursor, Position, iso
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.storage.reader import JournalBatch
 

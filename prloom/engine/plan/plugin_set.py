@@ -23,8 +23,7 @@ from prloom.extensions.filters import PluginFailure
 from prloom.extensions.host.interface import PluginHost, Registered
 from prloom.model import record
 from prloom.model.event import Event
-from prloom.model.position import Position
-from prloom.model.record import Json
+from prloom.model.record import Json, Position
 
 log = logging.getLogger(__name__)
 

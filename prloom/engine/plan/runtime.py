@@ -31,7 +31,7 @@ from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.event import Target
 from prloom.model.plan import Plan
-from prloom.model.position import Cursor
+from prloom.model.record import Cursor
 from prloom.model.state import DispatchState
 from prloom.storage import paths, repair
 from prloom.storage.file_stamp import FileStamp

@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from prloom.engine.views import journals, search, snapshot
-from prloom.engine.views.journals import LoggedDecision
+from prloom.engine.bus import entries
+from prloom.engine.bus.entries import LoggedDecision
+from prloom.engine.views import search, snapshot
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.decision import Change, Deferral, DeliveryChange, Intake
 from prloom.model.event import Author, Event
 from prloom.model.kinds import DONE, State
-from prloom.model.position import Cursor
+from prloom.model.record import Cursor
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
@@ -69,7 +70,7 @@ def follow(repository: RepositoryPaths, plan_id: str, event_id: str) -> EventHis
         trail = _Trail(event_id)
         for entry in JournalReader(bus, paths.DECISIONS).scan():
             if trail.is_mentioned(entry.line):
-                for said in journals.decisions([entry]):
+                for said in entries.logged_decisions([entry]):
                     trail.add(said)
         return _followed(bus, trail, read_to)
 
@@ -78,7 +79,7 @@ def _followed(bus: SafeDir, trail: _Trail, read_to: Cursor) -> EventHistory:
     came = search.find_event(bus, trail.event_id, trail.intake.position if trail.intake else None)
     if came is None and trail.intake is None:
         raise PrloomError(f"{trail.event_id} was never taken in; `prloom doctor` shows what is wrong with its line")
-    if trail.state is None and came is not None and not journals.is_behind(came.position, read_to):
+    if trail.state is None and came is not None and not entries.is_behind(came.position, read_to):
         raise PrloomError(f"{trail.event_id} was not taken in, because prloom posted it itself, or knew it already")
     if came is not None:
         event = came.event

@@ -10,17 +10,16 @@ from typing import NamedTuple
 import msgspec
 
 from prloom.core import trust
-from prloom.engine.bus import plans
-from prloom.engine.views import journals, snapshot
-from prloom.engine.views.journals import LoggedDecision, ReceivedEvent
+from prloom.engine.bus import entries, plans
+from prloom.engine.bus.entries import LoggedDecision, ReceivedEvent
+from prloom.engine.views import snapshot
 from prloom.engine.views.snapshot import REPOSITORY
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.decision import Change, Intake
 from prloom.model.event import Event
 from prloom.model.kinds import DONE, State
-from prloom.model.position import START, Cursor
-from prloom.model.record import Record
+from prloom.model.record import START, Cursor, Record
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
@@ -128,12 +127,12 @@ def of_plan(repository: RepositoryPaths, plan_id: str) -> tuple[ListedEvent, ...
         return ()
     with bus:
         log = _read_log(JournalReader(bus, paths.DECISIONS))
-        return tuple(_rows(plan_id, log, journals.events(JournalReader(bus, paths.EVENTS).scan())))
+        return tuple(_rows(plan_id, log, entries.received_events(JournalReader(bus, paths.EVENTS).scan())))
 
 
 def _read_log(decisions: JournalReader) -> _Log:
     log = _Log({})
-    for said in journals.decisions(decisions.scan()):
+    for said in entries.logged_decisions(decisions.scan()):
         if said.decision.snapshot is not None:
             _start_from(log, said)
         for change in said.decision.changes:
@@ -194,7 +193,7 @@ def _rows(plan_id: str, log: _Log, came: Iterator[ReceivedEvent]) -> Iterator[Li
         known = each.event.id in log.lives or each.event.id in fresh
         if life is not None:
             yield _row(plan_id, each.event.id, life, each)
-        elif not known and journals.is_behind(each.position, log.cursor):  # else it is a post of prloom's own
+        elif not known and entries.is_behind(each.position, log.cursor):  # else it is a post of prloom's own
             fresh.add(each.event.id)
             yield _untaken(plan_id, each)
     for event_id, life in rest.items():

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from prloom.core import trust
-from prloom.engine.bus import plans
-from prloom.engine.views import events, journals, snapshot
-from prloom.engine.views.journals import ReceivedEvent
+from prloom.engine.bus import entries, plans
+from prloom.engine.bus.entries import ReceivedEvent
+from prloom.engine.views import events, snapshot
 from prloom.engine.views.snapshot import REPOSITORY, Snapshot
 from prloom.errors import PrloomError
 from prloom.model.action import Action
 from prloom.model.event import Event, digest
-from prloom.model.position import Position
+from prloom.model.record import Position
 from prloom.model.state import OpenEvent, QueuedAction
 from prloom.storage import json_codec, paths
 from prloom.storage.paths import RepositoryPaths
@@ -59,10 +59,10 @@ def find_event(bus: SafeDir, event_id: str, position: Position | None) -> Receiv
     if position is not None:
         line = journal.read_at(position)
         if line is None:
-            entries = []
+            lines = []
         else:
-            entries = [JournalEntry(position, line)]
-        taken = next((came for came in journals.events(entries) if came.event.id == event_id), None)
+            lines = [JournalEntry(position, line)]
+        taken = next((came for came in entries.received_events(lines) if came.event.id == event_id), None)
         if taken is not None:
             return taken
     return next((came for came in _events_with(journal, event_id) if came.event.id == event_id), None)
@@ -105,20 +105,20 @@ def _was_taken_in(log: JournalReader, event_id: str) -> bool:
     """Whether the log knows an event of this id, whose line may be gone."""
     return any(
         change.event_id == event_id
-        for said in journals.decisions(log.containing(needle(event_id)))
+        for said in entries.logged_decisions(log.containing(needle(event_id)))
         for change in said.decision.changes
     )
 
 
 def _delivered_to(log: JournalReader, url: str) -> Iterator[str]:
     """Yield the actions that are to be seen at a URL."""
-    for said in journals.decisions(log.containing(needle(url))):
+    for said in entries.logged_decisions(log.containing(needle(url))):
         yield from (delivery.action_id for delivery in said.decision.deliveries if delivery.url == url)
 
 
 def _causes(log: JournalReader, action_id: str) -> Iterator[str]:
     """Yield the event that caused an action."""
-    for said in journals.decisions(log.containing(needle(action_id))):
+    for said in entries.logged_decisions(log.containing(needle(action_id))):
         for action in said.decision.actions:
             if action.id == action_id and action.related_event_id is not None:
                 yield action.related_event_id
@@ -128,7 +128,7 @@ def _events_with(journal: JournalReader, text: str) -> Iterable[ReceivedEvent]:
     """Yield the events whose lines contain a text, as any program may spell it: in UTF-8 or in plain ASCII."""
     spellings = dict.fromkeys((needle(text), json.dumps(text).encode()))
     for spelling in spellings:
-        yield from journals.events(journal.containing(spelling))
+        yield from entries.received_events(journal.containing(spelling))
 
 
 class RequestTarget(NamedTuple):
@@ -197,7 +197,7 @@ def target_action(repository: RepositoryPaths, target: RequestTarget) -> Action:
     found = None
     if bus is not None and target.action is not None:
         with bus:
-            found = journals.action(JournalReader(bus, paths.ACTIONS).read_at(target.action.position))
+            found = entries.action(JournalReader(bus, paths.ACTIONS).read_at(target.action.position))
     if found is None or target.action is None or found.id != target.action.id:
         raise PrloomError(f"the line of {target.id} in actions.jsonl cannot be read; `prloom doctor` names it")
     return found

@@ -12,7 +12,7 @@ from prloom.engine.bus import plans
 from prloom.errors import PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
-from prloom.model.position import Cursor
+from prloom.model.record import Cursor
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.document import Document

@@ -12,7 +12,7 @@ from stage import NOON
 from prloom.engine.bus import entries
 from prloom.model import record
 from prloom.model.event import Author, Event, Target
-from prloom.model.position import START
+from prloom.model.record import START
 from prloom.storage import envelope
 from prloom.storage.journal import Journal
 from prloom.storage.safe_dir import SafeDir

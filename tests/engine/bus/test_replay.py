@@ -8,7 +8,7 @@ from prloom.engine.bus.event_store import EventStore
 from prloom.errors import StorageError
 from prloom.model import decision as decisions
 from prloom.model.decision import Change, Decision, Intake
-from prloom.model.position import Position
+from prloom.model.record import Position
 from prloom.model.state import DispatchState
 from prloom.storage import envelope, paths
 from prloom.storage.journal import Journal

@@ -15,7 +15,7 @@ from stage import NOON, said
 from prloom.engine.bus import entries
 from prloom.engine.bus import seen_ids as memory
 from prloom.engine.bus.seen_ids import SeenIds
-from prloom.model.position import START, Cursor
+from prloom.model.record import START, Cursor
 from prloom.storage.journal import Journal
 from prloom.storage.safe_dir import SafeDir
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prloom.config import switching
+from prloom.cli.plugins_switch import text_with_disabled, text_with_enabled
 
 KEYS = st.sampled_from(["a", "b", "c-d", "image/openai"])
 LAID_OUT = """\
@@ -32,7 +32,7 @@ def plugins(text: str) -> dict[str, list[str]]:
 
 
 def test_nothing_but_the_list_changes() -> None:
-    text = switching.enable(LAID_OUT, "new", listed=True)
+    text = text_with_enabled(LAID_OUT, "new", listed=True)
 
     assert text.splitlines() == [
         *LAID_OUT.splitlines()[:8],
@@ -43,8 +43,11 @@ def test_nothing_but_the_list_changes() -> None:
 
 @pytest.mark.parametrize("spelled", ["b-c", "b_c"])
 def test_a_name_is_the_same_however_its_dashes_are_spelled(spelled: str) -> None:
-    assert switching.enable(LAID_OUT, spelled, listed=True) == LAID_OUT
-    assert plugins(switching.disable(LAID_OUT, spelled, listed=False)) == {"enabled": ["a"], "disabled": []}
+    assert text_with_enabled(LAID_OUT, spelled, listed=True) == LAID_OUT
+    assert plugins(text_with_disabled(LAID_OUT, spelled, listed=False)) == {
+        "enabled": ["a"],
+        "disabled": [],
+    }
 
 
 @pytest.mark.parametrize(
@@ -61,23 +64,26 @@ def test_a_name_is_the_same_however_its_dashes_are_spelled(spelled: str) -> None
     ],
 )
 def test_a_plugin_can_be_switched_on_in_any_file(text: str) -> None:
-    switched = switching.enable(text, "x", listed=True)
+    switched = text_with_enabled(text, "x", listed=True)
 
     assert plugins(switched) == {"enabled": ["x"], "disabled": []}
     rest = {key: value for key, value in tomllib.loads(text).items() if key != "plugins"}
     assert {key: value for key, value in tomllib.loads(switched).items() if key != "plugins"} == rest
-    assert switching.enable(switched, "x", listed=True) == switched
+    assert text_with_enabled(switched, "x", listed=True) == switched
 
 
 def test_a_file_that_says_nothing_of_plugins_stays_as_it_is_where_nothing_has_to_be_said() -> None:
-    assert switching.enable("# c\n", "x", listed=False) == "# c\n"
+    assert text_with_enabled("# c\n", "x", listed=False) == "# c\n"
 
 
 @given(st.lists(KEYS, unique=True), st.lists(KEYS, unique=True), KEYS)
 def test_switching_moves_one_name_and_no_other(enabled: list[str], disabled: list[str], key: str) -> None:
     text = f"[plugins]\nenabled = {enabled}\ndisabled = {disabled}\n"
 
-    on, off = plugins(switching.enable(text, key, listed=True)), plugins(switching.disable(text, key, listed=True))
+    on, off = (
+        plugins(text_with_enabled(text, key, listed=True)),
+        plugins(text_with_disabled(text, key, listed=True)),
+    )
 
     assert set(on["enabled"]) == {*enabled, key}
     assert set(on["disabled"]) == set(disabled) - {key}
