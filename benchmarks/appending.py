@@ -13,9 +13,9 @@ from harness import Figure, Row, Sizes, alternate, blank, compared, timed
 from stage import ListBridge, Stage
 
 from prloom.api import BridgeContext
-from prloom.engine.plan import admission
 from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
+from prloom.engine.polling import poll
 from prloom.engine.polling.pollers import Poller
 from prloom.extensions.bridges import LoadedBridge
 from prloom.storage.disk import Disk
@@ -57,7 +57,7 @@ def append(sizes: Sizes, folder: Path) -> Iterator[Figure]:
 
         def appended() -> None:
             for _ in range(_MANY):
-                admission.append(runtime, page)
+                poll._append(runtime.event_store, page)  # noqa: SLF001 - it is what a poll does with a page
 
         paired = alternate(timed(written), timed(appended), sizes.rounds)  # a rate is the inverse of a time
     os.close(bare)

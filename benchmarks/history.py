@@ -157,7 +157,9 @@ def _saves(sizes: Sizes, many: Path, few: Path) -> Figure:
 def _saving(runtime: PlanRuntime) -> Callable[[], None]:
     def save() -> None:
         for _ in range(_SAVES):
-            runtime.event_store.commit("bench", "bench", changes=(Change(event_id="no", verdict="x", state="handled"),))
+            runtime.event_store.commit(
+                "bench", "bench", changes=(Change(event_id="no", verdict="seen", state="handled"),)
+            )
             runtime.event_store.save()
 
     return save

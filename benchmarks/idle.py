@@ -82,8 +82,8 @@ async def _ticking(dispatcher: Dispatcher) -> float:
     """Tick as `run` does: with the question when something is due next."""
     begun = time.perf_counter()
     for _ in range(_TICKS):
-        dispatcher._tick_on()  # noqa: SLF001
-        dispatcher._next()  # noqa: SLF001
+        dispatcher._run_tick()  # noqa: SLF001
+        dispatcher._seconds_until_due()  # noqa: SLF001
     return time.perf_counter() - begun
 
 
@@ -102,7 +102,7 @@ async def _touched(dispatcher: Dispatcher, disk: CountingDisk) -> tuple[int, int
     sys.addaudithook(lambda event, args: seen.append(args[0]) if listening[0] and event == "open" else None)
     before = disk.flushes
     for _ in range(_TICKS):
-        dispatcher._tick_on()  # noqa: SLF001
+        dispatcher._run_tick()  # noqa: SLF001
     listening[0] = False
     return len(seen), disk.flushes - before
 

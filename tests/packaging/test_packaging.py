@@ -16,7 +16,7 @@ import json
 from pathlib import Path
 from prloom.extensions import bridges, discovery
 from prloom.core import prompt
-found = discovery.discover(discovery.Places(bundled=discovery.bundled("plugins")))
+found = discovery.discover(discovery.PluginPaths(bundled=discovery.bundled("plugins")))
 loaded = bridges.load({}, repo_root=Path("."))
 print(json.dumps({
     "plugins": sorted([p.key, p.source, p.error] for p in found),

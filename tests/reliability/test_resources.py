@@ -310,12 +310,12 @@ def test_the_real_command_takes_as_many_open_files_as_it_may(tmp_path: Path):
 async def test_a_watch_that_the_system_refused_is_said_and_had_as_soon_as_there_is_one(tmp_path: Path):
     FileWatcher().close()  # what is imported once needs no file any more
     with open_files_limited(0):
-        watcher = FileWatcher(again=0.01)
-    told = watcher.trouble
+        watcher = FileWatcher(retry_after=0.01)
+    told = watcher.problem
 
     notices = watcher.notices()
     first = asyncio.ensure_future(anext(notices))
-    await until_true(lambda: watcher.trouble is None)
+    await until_true(lambda: watcher.problem is None)
     watcher.follow([tmp_path])
     (tmp_path / "events.jsonl").write_text("{}\n")
     heard = await first
