@@ -313,7 +313,7 @@ async def test_a_watch_that_the_system_refused_is_said_and_had_as_soon_as_there_
         watcher = FileWatcher(retry_after=0.01)
     told = watcher.problem
 
-    notices = watcher.notices()
+    notices = watcher.changes()
     first = asyncio.ensure_future(anext(notices))
     await until_true(lambda: watcher.problem is None)
     watcher.follow([tmp_path])
