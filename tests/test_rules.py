@@ -7,9 +7,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import environment
 import pytest
+
+from prloom import api
+from prloom.model.action import Payload
+from prloom.testing import bridge_scene
 
 ROOT = Path(__file__).parents[1]
 BUNDLED = sorted([*ROOT.glob("plugins/**/*.py"), *ROOT.glob("bridges/**/*.py")])
@@ -106,6 +111,13 @@ def test_of_a_developers_environment_tests_see_what_finds_programs_and_what_stee
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_CONFIG_NOSYSTEM": "1",
     }
+
+
+def test_each_payload_is_part_of_the_api_and_of_the_contract_of_bridges():
+    payloads = get_args(Payload)
+
+    assert {each.__name__ for each in payloads} <= set(api.__all__)
+    assert {type(each) for each in bridge_scene.PAYLOADS} == set(payloads)
 
 
 def test_whoever_goes_through_the_loaded_modules_goes_through_a_copy():

@@ -12,7 +12,7 @@ from prloom.api import Answer, Author, BridgeContext, Http, HttpError, Json, iso
 from .sansio import answers, endpoints
 from .sansio.cursor import Feed, GithubCursor
 from .sansio.endpoints import PAGE_SIZE, RepositoryUrls
-from .sansio.posts import Changes, Post
+from .sansio.received_posts import Changes, Post
 
 _MOST_PAGES = 300
 _LATE = timedelta(minutes=5)

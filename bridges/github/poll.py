@@ -13,11 +13,11 @@ from prloom.api import Answer, BridgeContext, HttpError, Json, Polled
 
 from . import check_runs, pull_requests
 from .api_reader import ApiReader, PollContext, TokenAccess, server_time, to_seconds
-from .sansio import answers, cursor, posts, pulls
+from .sansio import answers, cursor, pulls, received_posts
 from .sansio.cursor import SCHEDULED_KINDS, ChecksState, GithubCursor, PullRequestState
 from .sansio.endpoints import RepositoryUrls
-from .sansio.posts import Changes
 from .sansio.pulls import PullRequestSummary
+from .sansio.received_posts import Changes
 
 _OVERLAP = timedelta(hours=1)
 """How far before the first poll the feeds begin: some posts appear only a while after the time that they show."""
@@ -112,7 +112,7 @@ async def _read_lists(poll: PollContext, latest: Answer) -> None:
         feed.since = feed.since or start
     comments = await reader.read_feed(remembered.comments, reader.repository.comments_since)
     inline = await reader.read_feed(remembered.inline, reader.repository.inline_since)
-    found = [*map(posts.comment, comments), *map(posts.inline, inline)]
+    found = [*map(received_posts.comment, comments), *map(received_posts.inline, inline)]
     poll.changes.add_posts(await reader.account.mark_own(reader, found))
 
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from prloom.api import HttpError, Json
 
 from .api_reader import PollContext, is_complete
-from .sansio import answers, endpoints, posts, pulls
+from .sansio import answers, endpoints, pulls, received_posts
 from .sansio.cursor import PullRequestState
-from .sansio.posts import Post
 from .sansio.pulls import PullRequestSummary
+from .sansio.received_posts import Post
 
 _MERGEABILITY_READS = 10
 """Pull requests that are read for conflicts in one poll; a push to the base concerns all of them."""
@@ -49,7 +49,9 @@ async def read_new(poll: PollContext, number: int, plan: str) -> None:
     state = PullRequestState(plan=plan, head=now.head, base=now.base, state=now.state, updated=now.updated)
     state.conflict, state.fork, state.owner, state.own_etag = False, now.fork, now.owner, answer.etag
     reviews = await _reviews(poll, number, state)
-    found = await reader.account.mark_own(reader, [*map(posts.comment, comments), *map(posts.inline, inline)])
+    found = await reader.account.mark_own(
+        reader, [*map(received_posts.comment, comments), *map(received_posts.inline, inline)]
+    )
     cursor.pull_requests[number] = state
     poll.changes.add(pulls.changes(None, now))
     poll.changes.add_posts([*found, *reviews], anew=cursor.read_for.pop(number, None) != plan)
@@ -104,7 +106,7 @@ async def _reviews(poll: PollContext, number: int, state: PullRequestState) -> l
     found: list[Json] = []
     if not answer.unchanged:
         found = await reader.items_from(answer)
-    reviews = await reader.account.mark_own(reader, [posts.review(item, number) for item in found])
+    reviews = await reader.account.mark_own(reader, [received_posts.review(item, number) for item in found])
     cursor.reviews_due = [due for due in cursor.reviews_due if due != number]
     if not is_complete(answer, state.updated):
         cursor.reviews_due.append(number)
@@ -225,12 +227,12 @@ async def find_deletions(poll: PollContext, number: int) -> None:
     due = cursor.deletions_due
     for kind in list(due[number]):
         absent = await _absent_from_list(poll, number, kind)
-        requested = [(key, answers.tail_number(key, posts.MARKS[kind])) for key in absent[:_MOST_COMMENTS]]
+        requested = [(key, answers.tail_number(key, received_posts.MARKS[kind])) for key in absent[:_MOST_COMMENTS]]
         # A list may be behind, and lack what was just written.
         gone = [key for key, post in requested if not await reader.exists(reader.repository.post(kind, post))]
         if gone:  # a token that loses access to the pull request meanwhile gets 404 for each of its comments
             await reader.get(reader.repository.pull(number), cursor.pull_requests[number].own_etag)
-        poll.changes.add(posts.deleted_event(key, cursor.posts.pop(key), poll.now) for key in gone)
+        poll.changes.add(received_posts.deleted_event(key, cursor.posts.pop(key), poll.now) for key in gone)
         if len(absent) <= _MOST_COMMENTS:
             due[number].remove(kind)
     if not due[number]:
@@ -242,6 +244,6 @@ async def _absent_from_list(poll: PollContext, number: int, kind: str) -> list[s
     url = poll.reader.repository.comments_of(number)
     if kind == "inline":
         url = poll.reader.repository.inline_of(number)
-    listed = {f"{posts.MARKS[kind]}{answers.number(item, 'id')}" for item in await poll.reader.all(url)}
+    listed = {f"{received_posts.MARKS[kind]}{answers.number(item, 'id')}" for item in await poll.reader.all(url)}
     remembered = (key for key, post in poll.cursor.posts.items() if post.pr == number)
-    return [key for key in remembered if posts.kind(key) == kind and key not in listed]
+    return [key for key in remembered if received_posts.kind(key) == kind and key not in listed]

@@ -11,17 +11,15 @@ import click
 from prloom.cli import context, layout, terminal
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.terminal import Role
+from prloom.model.kinds import DONE, OPEN
 
 if TYPE_CHECKING:
     from prloom.engine.views.events import EventFilter, EventRow, ListedEvent
 
 
-STATES = ("pending", "deferred", "held", "parked", "handled", "triaged", "dropped", "superseded")
-
-
 @click.command("events")
 @click.argument("plan", required=False)
-@click.option("--state", type=click.Choice(STATES), help="List only events in this state.")
+@click.option("--state", type=click.Choice((*OPEN, *DONE)), help="List only events in this state.")
 @click.option("--type", "kind", metavar="TYPE", help="List only events of this type, such as pr_comment.")
 @click.option("--author", metavar="LOGIN", help="List only events by this author.")
 @click.option(

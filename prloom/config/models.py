@@ -128,7 +128,8 @@ class BridgesSection(Section):
 
     def named(self) -> Mapping[str, BridgeSection]:
         """Return every configured bridge by its name, the built-in ones first."""
-        return {"github": self.github, "local": self.local, **self.__pydantic_extra__}
+        built_in = {name: getattr(self, name) for name in type(self).model_fields}
+        return {**built_in, **self.__pydantic_extra__}
 
 
 class PluginSettings(Section):

@@ -1,4 +1,4 @@
-"""Define each set of names once: types of events, states, verdicts, permissions, and secrets in the environment."""
+"""Define each set of names once: types of events, states, verdicts, permissions, agent programs, and secrets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 OpenState = Literal["pending", "deferred", "held", "parked"]
 DoneState = Literal["handled", "triaged", "dropped", "superseded"]
-State = Literal["pending", "deferred", "held", "parked", "handled", "triaged", "dropped", "superseded"]
+State = Literal[OpenState, DoneState]
 OPEN: tuple[OpenState, ...] = get_args(OpenState)
 DONE: tuple[DoneState, ...] = get_args(DoneState)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridges.github.sansio import answers, checks, cursor, endpoints, posts, pulls, requests
+from bridges.github.sansio import answers, checks, cursor, endpoints, pulls, received_posts, requests
 from bridges.github.sansio.cursor import REMEMBERED, GithubCursor, PullRequestState, StoredPost
 from bridges.github.sansio.requests import ReplyTarget
 from prloom.api import HttpError, Refused, marked, marker
@@ -40,8 +40,8 @@ junk = st.recursive(
 def test_nothing_that_github_could_send_is_an_exception(value: Any) -> None:
     item = value if isinstance(value, dict) else {"id": 1, "user": value}
     for read in (
-        posts.comment,
-        posts.inline,
+        received_posts.comment,
+        received_posts.inline,
         pulls.summary,
         pulls.pull_request,
         checks.read_run,
@@ -49,7 +49,7 @@ def test_nothing_that_github_could_send_is_an_exception(value: Any) -> None:
         checks.read_job,
     ):
         read(item)
-    posts.review(item, 7)
+    received_posts.review(item, 7)
     answers.author(value)
     answers.permission(value)
     endpoints.find_thread(value, 1)
@@ -62,9 +62,9 @@ def test_nothing_that_github_could_send_is_an_exception(value: Any) -> None:
 
 @given(st.dictionaries(st.sampled_from(["id", "body", "created_at", "updated_at"]), junk))
 def test_a_comment_of_any_shape_becomes_an_event_or_none(extra: dict[str, Any]) -> None:
-    post = posts.comment({"id": 1, "issue_url": "https://x/issues/7", **extra})
+    post = received_posts.comment({"id": 1, "issue_url": "https://x/issues/7", **extra})
 
-    assert post is None or posts.new_event(post, None) is not None
+    assert post is None or received_posts.new_event(post, None) is not None
 
 
 @pytest.mark.parametrize(
