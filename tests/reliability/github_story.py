@@ -9,6 +9,7 @@ dispatcher. Time passes only when the dispatcher waits.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import pickle
 import signal
@@ -35,6 +36,7 @@ from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
+from prloom.errors import PrloomError
 from prloom.extensions import bridges
 from prloom.extensions.bridges import LoadedBridges
 from prloom.model.plan import Plan
@@ -211,7 +213,10 @@ def _tell(root: Path, telling: int) -> None:
     """Run the dispatcher, and again now and then, until all is quiet."""
     for _ in range(ROUNDS):
         token, now = ask(root, "hello")
-        asyncio.run(_round(root, token, Clock(now + SOON)))
+        try:
+            asyncio.run(_round(root, token, Clock(now + SOON)))
+        except PrloomError as error:  # the disk let no dispatcher start: a person starts it again
+            logging.getLogger(__name__).info("not started: %s", error)
         if _quiet(root):
             return
         ask(root, "hello", now + LATER)
