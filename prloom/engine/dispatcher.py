@@ -13,6 +13,7 @@ from math import inf
 from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.file_watcher import FileWatcher
+from prloom.engine.health import Health
 from prloom.engine.operator import control
 from prloom.engine.operator.control import RequestReader
 from prloom.engine.plan import admission, reconcile
@@ -23,7 +24,6 @@ from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling import network
 from prloom.engine.polling.network import Connect, Network
 from prloom.engine.polling.pollers import Pollers
-from prloom.engine.publisher import Health
 from prloom.engine.work_queue import WorkQueue
 from prloom.errors import FolderRemovedError, PrloomError
 from prloom.extensions.bridges import LoadedBridges

@@ -18,7 +18,7 @@ from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.idle_plans import IdlePlans
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, Rules, is_triaging, rules
-from prloom.engine.publisher import Publisher, Status
+from prloom.engine.status_files import Status, StatusFiles
 from prloom.errors import ConfigError, FolderRemovedError, PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
@@ -77,7 +77,7 @@ class PlanRegistry:
             self._shared = PluginStores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
             plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
             self.repository = self._runtime(plan, self.local, general)
-            self._publisher = Publisher(self.local.make_sub(paths.BUS, paths.BUS_STATE))
+            self._status_files = StatusFiles(self.local.make_sub(paths.BUS, paths.BUS_STATE))
         except BaseException:
             self._lock.release()
             raise
@@ -154,7 +154,7 @@ class PlanRegistry:
         A file that cannot be written keeps no other from being written. Raises StorageError, which names each of them.
         """
         try:
-            self._publisher.publish(
+            self._status_files.write(
                 self._work(), plugins, bridges, {**self.unreadable, **self._own_error()}, record.iso(now)
             )
         finally:

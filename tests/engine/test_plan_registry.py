@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-from faulty_disks import FullDisk, NotingDisk
 from stage import Stage, said
 
 from prloom.api import Author
@@ -28,11 +24,6 @@ def board(stage: Stage) -> Iterator[PlanRegistry]:
 
 def update(stage: Stage, board: PlanRegistry) -> None:
     board.update(rules(stage.config))
-
-
-def bridge(at: str | None = None, error: str | None = None, requests: int = 0) -> dict[str, Any]:
-    count = {"total": requests, "charged": 0}
-    return {"name": "forge", "lastPollAt": at, "lastOkAt": at, "error": error, "requests": count}
 
 
 def test_plans_that_were_adopted_are_taken_up_and_those_given_up_are_let_go_of(stage: Stage, board: PlanRegistry):
@@ -144,74 +135,6 @@ def test_where_its_own_bus_cannot_be_opened_the_repository_is_free_for_another_d
 def test_a_second_board_is_told_who_has_the_first(stage: Stage, board: PlanRegistry):
     with pytest.raises(AlreadyRunningError, match="a dispatcher already runs here"):
         PlanRegistry(stage.paths, rules(stage.config), stage.clock)
-
-
-# ---- what is told
-
-
-def test_a_bridge_that_is_asked_again_and_again_is_told_of_every_few_seconds(stage: Stage):
-    disk = NotingDisk()
-    board = PlanRegistry(stage.paths, rules(stage.config), stage.clock, disk=disk)
-    board.publish([], [bridge("2026-01-01T12:00:00.000Z")], stage.clock())
-    disk.done.clear()
-
-    for second in range(5):
-        board.publish([], [bridge(f"2026-01-01T12:00:{second:02}.000Z", requests=second)], stage.clock())
-    assert disk.done == []
-
-    board.publish([], [bridge("2026-01-01T12:00:05.000Z", requests=5)], stage.clock())
-    told = stage.published("bridges")[0]
-    assert (told["lastPollAt"], told["requests"]["total"]) == ("2026-01-01T12:00:05.000Z", 5)
-    board.close()
-
-
-def test_a_bridges_error_is_told_at_once(stage: Stage, board: PlanRegistry):
-    board.publish([], [bridge("2026-01-01T12:00:00.000Z")], stage.clock())
-
-    board.publish([], [bridge("2026-01-01T12:00:02.000Z", error="no route")], stage.clock())
-
-    assert stage.published("bridges")[0]["error"] == "no route"
-
-
-def test_what_could_not_be_told_is_told_again(stage: Stage, board: PlanRegistry, tmp_path: Path):
-    target = stage.root / "prloom/.local/bus/state/plugins.json"
-    target.mkdir()
-    with pytest.raises(StorageError):
-        board.publish([{"name": "p"}], [], stage.clock())
-    target.rmdir()
-
-    board.publish([{"name": "p"}], [], stage.clock())
-
-    assert json.loads(target.read_text())["plugins"] == [{"name": "p"}]
-
-
-@pytest.mark.parametrize("broken", ["work", "plugins", "bridges", "plans"])
-def test_a_file_that_cannot_be_written_keeps_no_other_from_being_written(
-    stage: Stage, board: PlanRegistry, broken: str
-):
-    folder = stage.root / "prloom/.local/bus/state"
-    (folder / f"{broken}.json").mkdir()
-
-    with pytest.raises(StorageError, match=rf"{broken}\.json"):
-        board.publish([], [], stage.clock())
-
-    told = {"work", "plugins", "bridges", "plans"} - {broken}
-    assert {name for name in told if (folder / f"{name}.json").is_file()} == told
-
-
-def test_each_file_that_cannot_be_written_is_named(stage: Stage):
-    disk = FullDisk(1 << 20)
-    board = PlanRegistry(stage.paths, rules(stage.config), stage.clock, disk=disk)
-    disk.room = 0
-
-    with pytest.raises(StorageError) as refused:
-        board.publish([], [], stage.clock())
-
-    lines = str(refused.value).split("; cannot write ")
-    names = ("work.json", "plugins.json", "bridges.json", "plans.json")
-    assert all(name in line for name, line in zip(names, lines, strict=True))
-    disk.room = 1 << 20
-    board.close()
 
 
 async def test_what_crashes_left_half_written_is_cleared_away_when_a_board_is_opened(stage: Stage):

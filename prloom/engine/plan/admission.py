@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
@@ -177,7 +177,7 @@ def _changes(
     runtime: PlanRuntime, batch: JournalBatch, sign: Sign, observers: Observers | None, known: Known | None = None
 ) -> _Found:
     """Return what becomes of each event of a batch, the acknowledgements, and the notices; remember the events' ids."""
-    store, posts = runtime.event_store, own_posts(runtime)
+    store = runtime.event_store
     begun, now = runtime.plan.created_at, runtime.clock()
     recent = acknowledgements.recent(begun=begun, now=now)
     recent_at = {runtime.plan.forge: acknowledgements.recent(begun=begun, now=now, ahead=runtime.forge_ahead)}
@@ -185,18 +185,7 @@ def _changes(
     signs: dict[str, Action] = {}
     noticed: list[Event] = []
     coming: set[str] = set()
-    for entry in batch.entries:
-        event = entries.event(entry.line)
-        if event is None:
-            log.warning("plan %s: a line of events.jsonl cannot be read; `prloom doctor` names it", runtime.id)
-            continue
-        if _is_known(runtime.seen_ids, known, event, entry.position):  # also where it came in just now
-            runtime.seen_ids.add_again(event.id, entry.position)
-            continue
-        runtime.seen_ids.add(event.id, entry.position)
-        if admission.is_own_post(event, posts):
-            continue
-        came_in = admission.intake(event, entry.position)
+    for event, came_in in _new_events(runtime, batch, known):
         answer = runtime.issued.answer(event)
         if answer is not None:  # prloom answered it before this plan's files began
             changes.append(_handled(event, answer, came_in))
@@ -222,6 +211,22 @@ def _changes(
         changes.append(change)
     few = acknowledgements.limit_waiting(list(signs.values()), store.state.queue.values())
     return tuple(changes), few, tuple(noticed)
+
+
+def _new_events(runtime: PlanRuntime, batch: JournalBatch, known: Known | None) -> Iterator[tuple[Event, Intake]]:
+    """Yield the events of a batch that are new and not prloom's own posts; remember the id of every event."""
+    posts = own_posts(runtime)
+    for entry in batch.entries:
+        event = entries.event(entry.line)
+        if event is None:
+            log.warning("plan %s: a line of events.jsonl cannot be read; `prloom doctor` names it", runtime.id)
+            continue
+        if _is_known(runtime.seen_ids, known, event, entry.position):  # also where it came in just now
+            runtime.seen_ids.add_again(event.id, entry.position)
+            continue
+        runtime.seen_ids.add(event.id, entry.position)
+        if not admission.is_own_post(event, posts):
+            yield event, admission.intake(event, entry.position)
 
 
 def _is_known(seen_ids: SeenIds, known: Known | None, event: Event, position: Position) -> bool:
