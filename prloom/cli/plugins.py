@@ -58,8 +58,9 @@ def list_plugins(given: Options, *, as_json: bool) -> None:
 
 def _lines(found: Sequence[PluginLine]) -> Iterator[str]:
     room = max(terminal.columns_of(terminal.clean(plugin.name)) for plugin in found) + 2
+    widest = max(len(plugin.state) for plugin in found)
     for plugin in found:
-        state = terminal.paint(plugin.state, _ROLES.get(plugin.state, "warn"))
+        state = terminal.paint(plugin.state, _ROLES.get(plugin.state, "warn")) + " " * (widest - len(plugin.state))
         what = terminal.clean(plugin.description)
         yield from layout.item(
             terminal.clean(plugin.name),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from prloom.api import Event, Json
+    from prloom.cli.plugin_test_report import PluginTestResult
     from prloom.extensions.discovery import DiscoveredPlugin
     from prloom.testing.runners import Runner
     from prloom.testing.trial import Trial
@@ -43,7 +44,6 @@ def command(
     from contextlib import nullcontext  # noqa: PLC0415 - `prloom plugins test --help` needs none
     from dataclasses import replace  # noqa: PLC0415
 
-    from prloom.cli import plugin_test_report  # noqa: PLC0415
     from prloom.cli.plugin_test_report import PluginTestResult  # noqa: PLC0415
     from prloom.testing import runners, trial  # noqa: PLC0415
 
@@ -71,13 +71,20 @@ def command(
         if not (said or files or inline or result.faults):
             label("the promises")
             result = replace(result, broken=trial.broken_promises(found, settings, os.environ))
+    _print(result, as_json=as_json)
+    problem = result.problem()
+    if problem is not None:
+        raise PrloomError(problem)
+
+
+def _print(result: PluginTestResult, *, as_json: bool) -> None:
+    """Print the report, as a document or as text."""
+    from prloom.cli import plugin_test_report  # noqa: PLC0415 - see command
+
     if as_json:
         terminal.echo_json(plugin_test_report.document(result))
     else:
         click.echo("\n".join(plugin_test_report.lines(result)))
-    problem = result.problem()
-    if problem is not None:
-        raise PrloomError(problem)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -32,6 +33,32 @@ def a_request(agent: Agent, **more: object) -> RunRequest:
 @every_agent
 def test_an_agent_is_listed_under_its_own_name(agent: Agent) -> None:
     assert registry.get(agent.name) is agent
+
+
+FUNCTIONS = ("settings_files", "invocation", "refusal", "read")
+VALUES = ("name", "program", "variables")
+
+
+def test_the_functions_and_values_that_are_compared_are_all_of_the_protocol() -> None:
+    assert {*FUNCTIONS, *VALUES} == {name for name in vars(Agent) if not name.startswith("_")}
+
+
+# The registry imports the modules by their names, so no type checker compares them with the protocol.
+@every_agent
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_an_agents_function_has_the_signature_of_the_protocol(agent: Agent, function: str) -> None:
+    promised = inspect.signature(getattr(Agent, function), eval_str=True)
+    parameters = [each for each in promised.parameters.values() if each.name != "self"]
+
+    assert inspect.signature(getattr(agent, function), eval_str=True) == promised.replace(parameters=parameters)
+
+
+@every_agent
+def test_an_agents_values_have_the_types_of_the_protocol(agent: Agent) -> None:
+    assert isinstance(agent.name, str)
+    assert agent.program is None or isinstance(agent.program, str)
+    assert isinstance(agent.variables, tuple)
+    assert {type(name) for name in agent.variables} == {str}
 
 
 @every_agent

@@ -78,6 +78,22 @@ def test_a_plugin_is_listed_with_where_it_is_from_what_it_offers_and_why_it_is_o
     assert "not enabled; `prloom plugins enable mine` enables it\n" in text
 
 
+@pytest.mark.usefixtures("mine")
+def test_the_columns_of_the_list_line_up(prloom: Prloom) -> None:
+    prloom("plugins", "enable", "mine")
+    lines = prloom("plugins", "list").out.splitlines()
+
+    sources = [
+        line.index(f"  {listed(prloom, name)['source']}")
+        for name in ("mine", "memory")
+        for line in lines
+        if line.split()[:1] == [name]
+    ]
+
+    assert len(sources) == 2
+    assert len(set(sources)) == 1
+
+
 def test_no_plugins_code_is_run_by_listing_or_switching(prloom: Prloom, mine: Path) -> None:
     prloom("plugins", "list")
     prloom("plugins", "enable", "mine")

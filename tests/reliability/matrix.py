@@ -95,11 +95,17 @@ def _made(story: Story) -> list[Call]:
 
 
 def _rehearse(story: Story) -> None:
-    """Tell a story in this process, so that its forks need not each import and compile what is first met on the way."""
+    """Tell a story in this process, so that its forks need not each import and compile what is first met on the way.
+
+    Raises RuntimeError where it goes wrong although nothing breaks it: what a fault does to it would mean nothing.
+    """
     root, handlers = story.prepare(), logging.root.handlers[:]
-    told(story, root, None, 0)
+    problems = told(story, root, None, 0)
     logging.root.handlers[:] = handlers
+    problems += story.wrong(root)
     story.clear(root)
+    if problems:
+        raise RuntimeError(f"a story goes wrong without any fault: {'; '.join(problems)}")
 
 
 def broken(cell: Cell) -> list[str]:
