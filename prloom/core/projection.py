@@ -12,6 +12,7 @@ from prloom.model.decision import Change, Decision, DeliveryChange, Intake, Thre
 from prloom.model.kinds import OpenState
 from prloom.model.record import Cursor, Json, Position
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
+from prloom.model.work import DoneTodo
 
 
 def fold(
@@ -45,7 +46,40 @@ def fold(
         todos=_todos(state, decision),
         paused=state.paused if decision.paused is None else decision.paused,
         **_rebase(state, decision),
+        **_work(state, decision),
     )
+
+
+def _work(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
+    """Return what a decision changes in the work on TODOs: the fields of the state by name."""
+    block = decision.block or state.block
+    if decision.unblocked:
+        block = decision.block
+    changed: dict[str, Json] = {"block": block}
+    step = decision.work
+    if step is None:
+        return changed
+    match step.verdict:
+        case "granted":
+            changed["granted"] = (*state.granted, step.todo_id)
+            return changed
+        case "reopened":
+            before = state.done_todos.get(step.todo_id, DoneTodo())
+            changed["reopened"] = {**state.reopened, step.todo_id: before.round + 1}
+            changed["done_todos"] = record.without(state.done_todos, step.todo_id)
+            return changed
+        case "corrected":
+            return changed
+        case "finished":
+            return {**changed, "unfinished": False}
+        case "taken":
+            changed["granted"] = tuple(each for each in state.granted if each != step.todo_id)
+        case "done" | "nothing_to_do":
+            was = state.work.round if state.work is not None else 1
+            changed["done_todos"] = {**state.done_todos, step.todo_id: DoneTodo(round=was, commit=step.commit)}
+            changed["reopened"] = record.without(state.reopened, step.todo_id)
+            changed["unfinished"] = True
+    return {**changed, "work": step.work}
 
 
 def _rebase(state: DispatchState, decision: Decision) -> Mapping[str, Json]:

@@ -13,6 +13,7 @@ from prloom.core import naming
 from prloom.engine.bus import plans
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.dispatcher import Dispatcher
+from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.runtime import rules
@@ -47,13 +48,12 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
     loaded = load_bridges(root, config)
     disk.allow_many_files()
     registry = PlanRegistry(plans.locate(root, config.worktrees_dir), general, clock, disk=SHARED)
+    pool = AgentPool(root=root, environ=environ, parallel=config.dispatcher.max_parallel_plans, workers=4)
     return Dispatcher(
         registry,
         plugin_set=plugin_set(root, config, environ),
         bridges=loaded,
-        triager=AgentTriager(
-            root=root, environ=environ, parallel=config.dispatcher.max_parallel_plans, read_plan=registry.read_plan
-        ),
+        triager=AgentTriager(pool, registry.read_plan),
         rules=general,
         clock=clock,
         environ=environ,

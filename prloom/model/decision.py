@@ -11,6 +11,7 @@ from prloom.model.action import Action
 from prloom.model.event import Target
 from prloom.model.kinds import State, Verdict
 from prloom.model.record import Cursor, Json, Position, Record
+from prloom.model.work import Block, WorkStep
 
 OnExpire = Literal["park", "pass", "drop"]
 Scope = Literal["plan", "global"]
@@ -129,8 +130,9 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     `courtesies` are those of its actions that only acknowledge: everything else goes before them, and their failure is
     not reported. `cursor` is how far `events.jsonl` is read once this decision is applied, `fingerprint` a checksum of
     what was read there, and `rereading` how far a file that took another's place is to be read again. `plan_status` is
-    what the plan is from now on. A `snapshot` opens a new segment of the log: the whole state, so that nothing older is
-    needed to rebuild it.
+    what the plan is from now on. `work` is a step of the work on a TODO. A `block` keeps the plan's TODOs from being
+    worked on until a decision that says `unblocked`. A `snapshot` opens a new segment of the log: the whole state, so
+    that nothing older is needed to rebuild it.
     """
 
     seq: int
@@ -154,6 +156,9 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     paused: bool | None = None
     plan_status: str | None = None
     rebase_requested: bool | None = None
+    work: WorkStep | None = None
+    block: Block | None = None
+    unblocked: bool = False
     snapshot: Mapping[str, Json] | None = None
 
 
@@ -178,3 +183,6 @@ class DecisionParts(TypedDict, total=False):
     paused: bool | None
     plan_status: str | None
     rebase_requested: bool | None
+    work: WorkStep | None
+    block: Block | None
+    unblocked: bool

@@ -10,6 +10,7 @@ from prloom.model.action import Action
 from prloom.model.decision import Deferral, Thread, Todo
 from prloom.model.kinds import OpenState
 from prloom.model.record import START, Cursor, Position, Record
+from prloom.model.work import Block, DoneTodo, TodoWork
 
 
 class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -82,7 +83,10 @@ class DispatchState(Record, frozen=True, kw_only=True):
     to `rereading`, `events.jsonl` is read again, for it took another file's place, and what was taken in is known by
     the log. `done` counts the finished events by state, `delivered` the delivered actions that are no mere courtesies.
     `todos` are the TODOs that have not ended, with the conversations that wait for it. `rebase_requested` says that
-    a comment requested a rebase of the branch that is not done, and `rebase_todo` which TODO that is.
+    a comment requested a rebase of the branch that is not done, and `rebase_todo` which TODO that is. `work` is the
+    TODO that is worked on, `block` why none is. `done_todos` are those that prloom did, and `reopened` the rounds of
+    those that were requested again. `granted` are the TODOs that may begin where each has to be allowed. `unfinished`
+    says that a TODO was done since the plan was finished last.
     """
 
     seq: int = 0
@@ -99,6 +103,12 @@ class DispatchState(Record, frozen=True, kw_only=True):
     paused: bool = False
     rebase_requested: bool = False
     rebase_todo: str | None = None
+    work: TodoWork | None = None
+    block: Block | None = None
+    done_todos: Mapping[str, DoneTodo] = field(default_factory=dict)
+    reopened: Mapping[str, int] = field(default_factory=dict)
+    granted: tuple[str, ...] = ()
+    unfinished: bool = False
 
 
 class Attempt(Record, frozen=True):

@@ -30,6 +30,7 @@ from fake_github.transport import Transport  # noqa: E402
 from stage import Stage  # noqa: E402
 
 from prloom.engine.dispatcher import Dispatcher  # noqa: E402
+from prloom.engine.plan.agent_pool import AgentPool  # noqa: E402
 from prloom.engine.plan.agents import AgentTriager  # noqa: E402
 from prloom.engine.plan.plugin_set import PluginSet  # noqa: E402
 from prloom.engine.plan.runtime import rules  # noqa: E402
@@ -74,11 +75,12 @@ class GitHubStage(Stage):
         tables = {"github": {"repo": "ada/engine", "api_url": self.hub.api_url}, "local": {"enabled": False}}
         environ = {"PATH": os.environ["PATH"], "GITHUB_TOKEN": self.hub.token("prloom")}
         general = rules(self.config)
+        pool = AgentPool(root=self.root, environ=environ, parallel=1, workers=1)
         return Dispatcher(
             PlanRegistry(self.paths, general, self.clock),
             plugin_set=PluginSet([]),
             bridges=bridges.load(tables, repo_root=ROOT),
-            triager=AgentTriager(root=self.root, environ=environ, parallel=1, read_plan=lambda plan_id: ""),
+            triager=AgentTriager(pool, lambda plan_id: ""),
             rules=general,
             clock=self.clock,
             environ=environ,

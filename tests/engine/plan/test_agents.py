@@ -20,6 +20,7 @@ from prloom.agents import command, run_folder, runner
 from prloom.agents.agent import RunRequest
 from prloom.agents.run_folder import RunLimits
 from prloom.api import PluginContext, Target, TriageContext
+from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.runtime import rules
 from prloom.engine.views import status, why
@@ -54,7 +55,7 @@ class Bench:
         argv = json.dumps([sys.executable, str(file)])
         self.stage.configure(f'{config}\n[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n')
         self.stage.triager = AgentTriager(  # type: ignore[assignment]
-            root=self.stage.root, environ=self.environ, parallel=parallel, read_plan=lambda plan_id: ""
+            AgentPool(root=self.stage.root, environ=self.environ, parallel=parallel, workers=1), lambda plan_id: ""
         )
 
     @property

@@ -1,0 +1,120 @@
+"""The work on a plan's TODOs: how far it has come, what each step of it came to, and why a plan is blocked."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from prloom.model.record import Record
+
+Phase = Literal[
+    "taken", "prepared", "ready", "running", "changed", "checked", "reviewed", "accepted", "committed", "pushed"
+]
+"""How far the work on a TODO is: each step begins in one phase and ends in the next, or goes back to `ready`.
+
+`taken`: prepare the worktree. `prepared`: run the beforeTodo hooks. `ready`: start a worker. `running`: wait for it and
+inspect its change. `changed`: run the checks. `checked`: have the change reviewed. `reviewed`: run the afterTodo hooks.
+`accepted`: commit. `committed`: push. `pushed`: report.
+"""
+
+WorkVerdict = Literal[
+    "taken",
+    "prepared",
+    "ready",
+    "started",
+    "changed",
+    "checked",
+    "approved",
+    "rejected",
+    "accepted",
+    "committed",
+    "pushed",
+    "done",
+    "nothing_to_do",
+    "failed",
+    "violated",
+    "limited",
+    "delayed",
+    "cut_short",
+    "parked",
+    "reopened",
+    "removed",
+    "granted",
+    "corrected",
+    "finished",
+]
+"""What a step of the work came to; docs/files.md says what each of them means."""
+
+BoxState = Literal["open", "done", "blocked"]
+"""What the box of a TODO in `plan.md` shows after a step."""
+
+
+class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """The work on one TODO between two of its steps.
+
+    `round` counts how often the TODO was requested. `attempt` numbers the present attempt; `failures` and `rejections`
+    count against their limits. `base` is the commit that the change is made on. `run`, `agent` and `session` are those
+    of the worker. `feedback` is what the next attempt is told of the last one, `fingerprint` a digest of what that one
+    produced, and `violated` says that it broke a rule. `tree` is the inspected change, `summary` and `message` the
+    worker's own words about it, `commit` what it became. Nothing is done before `retry_at` (ISO 8601 UTC), because of
+    `waits_for`, which began at `waits_since`.
+    """
+
+    id: str
+    title: str
+    phase: Phase = "taken"
+    round: int = 1
+    attempt: int = 1
+    failures: int = 0
+    rejections: int = 0
+    event_ids: tuple[str, ...] = ()
+    base: str | None = None
+    run: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    feedback: str | None = None
+    fingerprint: str | None = None
+    violated: bool = False
+    tree: str | None = None
+    summary: str | None = None
+    message: str | None = None
+    commit: str | None = None
+    retry_at: str | None = None
+    waits_for: str | None = None
+    waits_since: str | None = None
+
+
+class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """One step of the work on a TODO, as a decision records it.
+
+    `work` is the state after the step; None ends the work on the TODO. `box` is what `plan.md` shows from then on, with
+    the reason where that is `blocked`; `notes` are added to the plan for later TODOs.
+    """
+
+    todo_id: str
+    verdict: WorkVerdict
+    reason: str | None = None
+    work: TodoWork | None = None
+    box: BoxState | None = None
+    commit: str | None = None
+    notes: str | None = None
+
+
+class Block(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """Why no TODO of a plan is worked on, since when, and the command that lets the plan continue.
+
+    A block with a `todo` ends as soon as that TODO is not blocked any more. `cause` tells apart the blocks that prloom
+    itself can lift.
+    """
+
+    reason: str
+    since: str
+    way_on: str
+    todo: str | None = None
+    cause: Literal["todo", "worktree", "branch", "hook", "operator", "limit"] = "operator"
+
+
+class DoneTodo(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """A TODO that was done, in which round, and by which commit; None where there was nothing to do."""
+
+    round: int = 1
+    commit: str | None = None
