@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,16 +26,8 @@ OWNER = "triage"
 
 _REBASE = "the agent requests a rebase of the branch; the plan has a TODO for it"
 
-LONGEST_ANSWER = 1024 * 1024
-"""Characters of an agent's final message that are searched for its answer."""
-
-# What a hostile text may cost: places where an object may begin, and characters that are parsed in vain. A text nested
-# so deep that the parser gives up (it does not say where) counts as _DEEP characters.
-_MOST_TRIES = 5000
-_MOST_WORK = 16 * LONGEST_ANSWER
-_DEEP = LONGEST_ANSWER // 8
-# In a valid answer nothing but an object matches this: in its strings the quotes are escaped.
-_OBJECT = re.compile(r'\{\s*"')
+ANSWER_KEY = "items"
+"""The key by which a triage agent's answer is found in what it says."""
 
 
 class AnswerItem(Record, frozen=True):
@@ -75,28 +64,6 @@ class TriageResult:
     actions: tuple[Action, ...] = ()
     todos: tuple[Todo, ...] = ()
     rebase_requested: bool = False
-
-
-def find_answer(text: str) -> JsonValue:
-    """Return the last JSON object in the text that has `items`, or None; the text may have prose and fences around."""
-    decoder = json.JSONDecoder()
-    text = text[-LONGEST_ANSWER:]
-    found: JsonValue = None
-    end, work = 0, _MOST_WORK
-    for start in deque((match.start() for match in _OBJECT.finditer(text)), maxlen=_MOST_TRIES):
-        if start < end or work < 0:  # a part of the object before, or of a text that nobody can read
-            continue
-        try:  # on a copy of the rest: an error counts all lines before the place that it happened in
-            value, length = decoder.raw_decode(text[start:])
-        except json.JSONDecodeError as error:
-            work -= error.pos
-        except (ValueError, RecursionError):
-            work -= _DEEP
-        else:
-            end = start + length
-            if "items" in value:
-                found = value
-    return found
 
 
 def read_answer(value: JsonValue, batch: tuple[str, ...]) -> TriageAnswer:

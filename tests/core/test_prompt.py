@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from prloom.core import plan_file, prompt, triage
+from prloom.core import answer, plan_file, prompt, triage
 from prloom.core.plan_file import PlanTodo
-from prloom.core.prompt import LONGEST_PROMPT, LONGEST_TEXT, SHORTEST_TEXT
+from prloom.core.prompt_text import LONGEST_PROMPT, LONGEST_TEXT, SHORTEST_TEXT
 from prloom.model.event import Author, Event
 from prloom.model.plan import Plan
 
@@ -335,7 +335,7 @@ def test_without_such_words_there_is_no_such_section(an_event: MakeEvent, contex
 
 def test_the_agent_is_told_the_form_of_the_answer_every_verdict_and_where_to_put_it(an_event: MakeEvent) -> None:
     text = outside(written(an_event()))
-    shape = triage.find_answer(text)
+    shape = answer.find(text, "items")
 
     assert set(shape) == {"items", "todos", "rebaseRequested"}
     assert set(shape["items"][0]) == {"eventId", "verdict", "reply"}
@@ -346,9 +346,9 @@ def test_the_agent_is_told_the_form_of_the_answer_every_verdict_and_where_to_put
 
 
 def test_an_agent_that_repeats_the_prompt_has_answered_nothing(an_event: MakeEvent) -> None:
-    answer = triage.read_answer(triage.find_answer(written(an_event())), ("e1",))
+    read = triage.read_answer(answer.find(written(an_event()), "items"), ("e1",))
 
-    assert (answer.items, answer.todos) == ({}, ())
+    assert (read.items, read.todos) == ({}, ())
 
 
 def test_the_agent_is_told_to_change_nothing_but_the_answer_file(an_event: MakeEvent) -> None:

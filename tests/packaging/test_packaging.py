@@ -15,13 +15,13 @@ LOOK = """
 import json
 from pathlib import Path
 from prloom.extensions import bridges, discovery
-from prloom.core import prompt
+from prloom.core import prompt_text
 found = discovery.discover(discovery.PluginPaths(bundled=discovery.bundled("plugins")))
 loaded = bridges.load({}, repo_root=Path("."))
 print(json.dumps({
     "plugins": sorted([p.key, p.source, p.error] for p in found),
     "bridges": sorted(b.name for b in loaded.loaded), "failed": list(loaded.failed),
-    "prompt": bool(prompt._template()),
+    "prompt": bool(prompt_text._templates().list_templates()),
 }))
 """
 

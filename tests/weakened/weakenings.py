@@ -358,7 +358,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P7: what stands around a text from outside does not occur in it",
-        "prloom.core.prompt:_unbroken",
+        "prloom.core.prompt_text:_unbroken",
         first_argument,
         "core/test_prompt.py",
         "token_that_stands_in_a_text",

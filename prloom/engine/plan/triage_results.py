@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from prloom.agents.agent import RunResult, Trouble
 from prloom.backoff import Backoff
-from prloom.core import breaker, hook_results, triage
+from prloom.core import answer, breaker, hook_results, triage
 from prloom.core.breaker import UsageLimit
 from prloom.engine.bus.event_store import EventStore
 from prloom.model.decision import Change
@@ -61,10 +61,10 @@ class TriageRun:
         """Commit what the run came to for the events that are still in it."""
         found = None
         if answer_file:
-            found = triage.find_answer(answer_file)
+            found = answer.find(answer_file, triage.ANSWER_KEY)
         if result.status == "ok" or (result.trouble in _SILENT and found is not None):
             if found is None:
-                found = triage.find_answer(result.message)
+                found = answer.find(result.message, triage.ANSWER_KEY)
             self._settle_answer(result, found)
             return
         live = [event for event in self.store.state.open.values() if event.run == self.id]
@@ -81,12 +81,12 @@ class TriageRun:
             changes = [triage.run_failed(event, reason, now=now, policy=policy, alone=alone) for event in live]
         self._commit(changes, note=_usage(result))
 
-    def _settle_answer(self, result: RunResult, answer: Json) -> None:
+    def _settle_answer(self, result: RunResult, found: Json) -> None:
         opened = self.store.state.open
         texts = {event.id: self.store.texts.get(event) for event in opened.values() if event.run == self.id}
         batch = tuple(text for text in texts.values() if text is not None)
         settled = triage.settle(
-            triage.read_answer(answer, tuple(event.id for event in batch)),
+            triage.read_answer(found, tuple(event.id for event in batch)),
             batch,
             opened,
             now=self.store.clock(),
