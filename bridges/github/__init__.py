@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,16 +16,19 @@ from prloom.api import (
     Event,
     ExtensionError,
     HttpError,
+    Issue,
     Json,
     Polled,
+    PostedComment,
     PullRequest,
     React,
     Refused,
 )
 
-from . import deliver, poll
+from . import deliver, forge, poll
 from .api_reader import ApiReader, TokenAccount
-from .sansio import answers, endpoints, pulls, requests
+from .open_pull_requests import OpenPullRequests
+from .sansio import answers, endpoints, requests
 
 _BLOCKED = 451
 _NO_REPOSITORY = 'no repository on GitHub is known; set `repo = "owner/name"` in [bridges.github]'
@@ -60,6 +65,7 @@ class GithubBridge:
         self._repository = endpoints.RepositoryUrls(config.repo)
         self._graphql_url = endpoints.graphql_url(config.api_url)
         self._account = TokenAccount()
+        self._open = OpenPullRequests()
         self._missed: set[int] = set()  # a hint for the next poll; if it is lost, a later poll finds the change
 
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
@@ -69,11 +75,9 @@ class GithubBridge:
         if not any(plan.pr for plan in ctx.plans):
             return Polled(idle="no plan has a pull request")
         self._account.expire()
-        try:
-            missed = frozenset(self._missed)
+        missed = frozenset(self._missed)
+        with self._advice():
             polled, self._repository = await poll.poll(ctx, self._configured_reader(ctx), state, missed)
-        except HttpError as error:
-            raise _with_advice(error, self._repo) from error
         self._missed -= missed
         return polled
 
@@ -107,43 +111,66 @@ class GithubBridge:
         self, ctx: BridgeContext, *, branch: str, base: str, title: str, body: str, draft: bool
     ) -> PullRequest:
         """Open a pull request, or return the open one of the branch: also where the answer to an opening was lost."""
-        reader = self._reader(ctx)
-        existing = await _find_open(reader, branch, base)
-        if existing is not None:
-            return existing
-        wanted = {"title": title, "body": body, "head": branch, "base": base, "draft": draft}
-        try:
-            answer = await reader.send("POST", reader.repository.pulls(), wanted)
-        except HttpError as error:
-            if error.trouble in {"refused", "unknown"}:
-                existing = await _find_open(reader, branch, base)
-            if existing is not None:
-                return existing
-            text = f"GitHub did not open a pull request for {branch!r}: {answers.message(error)}"
-            raise error.reworded(text) from error
-        return pulls.pull_request(answer)
+        return await forge.open_pull_request(
+            self._reader(ctx), branch=branch, base=base, title=title, body=body, draft=draft
+        )
 
-    async def describe_pull_request(self, ctx: BridgeContext, number: int, *, title: str, body: str) -> None:
-        """Replace the title and the body."""
-        reader = self._reader(ctx)
-        await reader.http.request("PATCH", reader.repository.pull(number), body={"title": title, "body": body})
+    async def find_pull_request(self, ctx: BridgeContext, branch: str) -> PullRequest | None:
+        """Return the pull request of a branch of the repository: one that is open, else the latest."""
+        with self._advice():
+            return await forge.find(self._reader(ctx), branch, state="all")
+
+    async def describe_pull_request(
+        self, ctx: BridgeContext, number: int, *, body: str, title: str | None = None, expected: str | None = None
+    ) -> str:
+        """Replace the body, and the title where there is one, if the body is the expected one; return it as it is."""
+        return await forge.describe(self._reader(ctx), number, body=body, title=title, expected=expected)
 
     async def mark_ready(self, ctx: BridgeContext, number: int) -> None:
         """Take the pull request out of draft, unless it is no draft."""
-        reader = self._reader(ctx)
-        item = (await reader.get(reader.repository.pull(number))).json()
-        if answers.value_at(item, "draft") is not True:
-            return
-        query = endpoints.ready_mutation(answers.text(item, "node_id"))
-        error = endpoints.graphql_error(await reader.send("POST", self._graphql_url, query))
-        if error is not None:
-            raise ExtensionError(f"GitHub did not mark #{number} as ready: {error[1]}")
+        await forge.mark_ready(self._reader(ctx), self._graphql_url, number)
 
     async def pull_request(self, ctx: BridgeContext, number: int) -> PullRequest | None:
         """Return the pull request, or None where GitHub says that there is none."""
+        with self._advice():
+            return await forge.read(self._reader(ctx), self._graphql_url, number)
+
+    async def open_pull_requests(self, ctx: BridgeContext) -> Sequence[PullRequest]:
+        """Return all open pull requests; where nothing has changed, GitHub charges nothing for it."""
+        with self._advice():
+            return await self._open.read(self._reader(ctx))
+
+    async def read_issue(self, ctx: BridgeContext, number: int) -> Issue | None:
+        """Return the issue, or None where GitHub has none of this number."""
+        with self._advice():
+            return await forge.read_issue(self._reader(ctx), number)
+
+    async def upsert_comment(
+        self,
+        ctx: BridgeContext,
+        number: int,
+        *,
+        marker: str,
+        body: str,
+        remote_id: str | None = None,
+        expected: str | None = None,
+    ) -> PostedComment:
+        """Edit the own comment that begins with this marker, or post it; return it as it is then."""
+        return await forge.upsert_comment(
+            self._reader(ctx), number, marker=marker, body=body, remote_id=remote_id, expected=expected
+        )
+
+    async def own_login(self, ctx: BridgeContext) -> str | None:
+        """Return the login of the token's account; None for that of an App, which GitHub does not say."""
         reader = self._reader(ctx)
+        with self._advice():
+            return (await reader.account.of(reader, ())).login
+
+    @contextmanager
+    def _advice(self) -> Iterator[None]:
+        """Raise the errors of a reading with a text that says what to do."""
         try:
-            return await _read_pull_request(reader, number)
+            yield
         except HttpError as error:
             raise _with_advice(error, self._repo) from error
 
@@ -162,22 +189,6 @@ class GithubBridge:
 def create(config: Config) -> GithubBridge:
     """Return the bridge."""
     return GithubBridge(config)
-
-
-async def _read_pull_request(reader: ApiReader, number: int) -> PullRequest | None:
-    try:
-        return pulls.pull_request((await reader.get(reader.repository.pull(number))).json())
-    except HttpError as error:
-        if error.trouble == "gone" and await reader.sees_repository():
-            return None
-        raise
-
-
-async def _find_open(reader: ApiReader, branch: str, base: str) -> PullRequest | None:
-    found = await reader.all(reader.repository.pulls_of(branch, base))
-    if found:
-        return pulls.pull_request(found[0])
-    return None
 
 
 def _with_advice(error: HttpError, repo: str) -> HttpError:

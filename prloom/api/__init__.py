@@ -8,15 +8,14 @@ from prloom.api.bridge import (
     Delivered,
     DeliversBatches,
     Files,
-    Forge,
     Permissions,
     Polled,
-    PullRequest,
     Refused,
     TrackedPlan,
 )
 from prloom.api.context import HookContext
 from prloom.api.duration import Duration
+from prloom.api.forge import Forge, Issue, PostedComment, PullRequest
 from prloom.api.hooks import HOOKS
 from prloom.api.http import Answer, Http, HttpError, HttpNeeds, UsesHttp
 from prloom.api.plugin import Manifest, PluginContext
@@ -72,6 +71,7 @@ __all__ = [
     "HttpError",
     "HttpNeeds",
     "InlineComment",
+    "Issue",
     "Json",
     "Manifest",
     "Merge",
@@ -79,6 +79,7 @@ __all__ = [
     "Permissions",
     "PluginContext",
     "Polled",
+    "PostedComment",
     "PullRequest",
     "React",
     "Refused",

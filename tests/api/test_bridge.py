@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from prloom import api
-from prloom.api.bridge import Bridge, BridgeContext, Delivered, Forge, Permissions, Polled, PullRequest, Refused
+from prloom.api.bridge import Bridge, BridgeContext, Delivered, Permissions, Polled, Refused
+from prloom.api.forge import Forge, Issue, PostedComment, PullRequest
 from prloom.model.action import Action
 from prloom.model.record import Json
 
@@ -34,12 +35,44 @@ class Hosted(Known):
     ) -> PullRequest:
         return PullRequest(1, title, body, branch, base, "open", "https://x/1", "sha")
 
-    async def describe_pull_request(self, ctx: BridgeContext, number: int, *, title: str, body: str) -> None: ...
+    async def find_pull_request(self, ctx: BridgeContext, branch: str) -> PullRequest | None:
+        return None
+
+    async def describe_pull_request(
+        self, ctx: BridgeContext, number: int, *, body: str, title: str | None = None, expected: str | None = None
+    ) -> str:
+        return body
 
     async def mark_ready(self, ctx: BridgeContext, number: int) -> None: ...
 
     async def pull_request(self, ctx: BridgeContext, number: int) -> PullRequest | None:
         return None
+
+    async def open_pull_requests(self, ctx: BridgeContext) -> Sequence[PullRequest]:
+        return ()
+
+    async def read_issue(self, ctx: BridgeContext, number: int) -> Issue | None:
+        return None
+
+    async def upsert_comment(
+        self,
+        ctx: BridgeContext,
+        number: int,
+        *,
+        marker: str,
+        body: str,
+        remote_id: str | None = None,
+        expected: str | None = None,
+    ) -> PostedComment:
+        return PostedComment("1", None, body)
+
+    async def own_login(self, ctx: BridgeContext) -> str | None:
+        return None
+
+
+def as_a_forge(hosted: Hosted) -> Forge:
+    """Return it as what the type checker must accept it for."""
+    return hosted
 
 
 class Mute:

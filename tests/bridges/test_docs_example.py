@@ -71,7 +71,11 @@ def test_every_payload_and_its_fields_are_in_the_page(payload: type[Record]) -> 
 
 
 @pytest.mark.parametrize(
-    "value", [api.BridgeContext, api.TrackedPlan, api.PullRequest, api.Polled, api.Delivered, api.Refused]
+    "value",
+    [
+        *(api.BridgeContext, api.TrackedPlan, api.Polled, api.Delivered, api.Refused),
+        *(api.PullRequest, api.Issue, api.PostedComment),
+    ],
 )
 def test_every_field_that_a_bridge_meets_is_in_the_page(value: type) -> None:
     assert value.__name__ in TEXT

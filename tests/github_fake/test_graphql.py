@@ -127,3 +127,36 @@ def test_an_outdated_thread_says_so(api, hub):
     hub.push(pr, files=())
 
     assert threads(api, pr)["nodes"][0]["isOutdated"] is True
+
+
+EDITOR = """
+query($id: ID!) {
+  node(id: $id) {
+    ... on PullRequest { body editor { __typename login } lastEditedAt }
+    ... on IssueComment { body editor { __typename login } lastEditedAt }
+  }
+}"""
+
+
+def test_a_text_that_nobody_edited_has_no_editor(api, hub):
+    comment = hub.comment(hub.pull(), "ann", "Hello")
+
+    assert api.graphql(EDITOR, id=f"IC_{comment.id}")["data"]["node"] == {
+        "body": "Hello",
+        "editor": None,
+        "lastEditedAt": None,
+    }
+
+
+def test_the_last_who_edited_a_text_is_its_editor_and_a_bots_login_has_no_end(api, hub):
+    hub.bot("helper[bot]", "write")
+    pr = hub.pull(by="ann", body="Why.")
+    hub.edit(pr, "Because.", by="helper[bot]")
+    by_bot = api.graphql(EDITOR, id=f"PR_{pr.id}")["data"]["node"]
+    api.send("PATCH", f"/pulls/{pr.number}", {"body": "So."})
+    by_client = api.graphql(EDITOR, id=f"PR_{pr.id}")["data"]["node"]
+    api.send("PATCH", f"/pulls/{pr.number}", {"title": "Another title"})
+
+    assert by_bot["editor"] == {"__typename": "Bot", "login": "helper"}
+    assert (by_client["body"], by_client["editor"]["login"]) == ("So.", "prloom")
+    assert api.graphql(EDITOR, id=f"PR_{pr.id}")["data"]["node"] == by_client

@@ -96,6 +96,14 @@ def author(user: Json) -> Author:
     return Author(text(user, "login") or GHOST, bot=text(user, "type") == "Bot")
 
 
+def graphql_login(actor: Json) -> str | None:
+    """Return the login of an actor as REST writes it: GraphQL leaves out the end of a bot's."""
+    login = text(actor, "login")
+    if login and text(actor, "__typename") == "Bot":
+        login = f"{login.removesuffix('[bot]')}[bot]"
+    return login or None
+
+
 def permission(answer: Json) -> str:
     """Map the answer of `/collaborators/{user}/permission` to a permission; an organisation's own role by its rights.
 

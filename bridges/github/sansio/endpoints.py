@@ -1,7 +1,7 @@
 """List every REST address and GraphQL query that the bridge uses.
 
 Addresses are relative to that of the API (https://docs.github.com/rest). GraphQL is used for what REST does not offer:
-to resolve a thread, and to take a pull request out of draft.
+to resolve a thread, to take a pull request out of draft, and to say who edited a text.
 """
 
 from __future__ import annotations
@@ -36,6 +36,11 @@ query($owner: String!, $name: String!, $number: Int!, $after: String) {
 }
 """
 _RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
+_EDITOR = """
+query($id: ID!) {
+  node(id: $id) { ... on PullRequest { body editor { __typename login } } }
+}
+"""
 _READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { pullRequest { isDraft } } }"
 
 
@@ -91,9 +96,13 @@ class RepositoryUrls:
         query = {"state": "all", "sort": "updated", "direction": "desc", "per_page": PULLS_PAGE_SIZE}
         return f"{self.root}/pulls?{urlencode(query)}"
 
-    def pulls_of(self, branch: str, base: str) -> str:
-        """Return the address of the open pull requests of a branch."""
-        query = {"state": "open", "head": f"{self.owner}:{branch}", "base": base}
+    def pulls_open(self) -> str:
+        """All open pull requests."""
+        return f"{self.root}/pulls?state=open&sort=created&direction=asc&per_page={PULLS_PAGE_SIZE}"
+
+    def pulls_of(self, branch: str, state: str) -> str:
+        """Pull requests of a branch that are in a state: "open", "closed" or "all"."""
+        query = {"state": state, "head": f"{self.owner}:{branch}", "per_page": PULLS_PAGE_SIZE}
         return f"{self.root}/pulls?{urlencode(query)}"
 
     def runs(self) -> str:
@@ -194,6 +203,11 @@ def resolve_mutation(thread: str) -> Mapping[str, Json]:
 def ready_mutation(pull_request: str) -> Mapping[str, Json]:
     """Return the mutation that takes a pull request out of draft."""
     return {"query": _READY, "variables": {"id": pull_request}}
+
+
+def editor_query(pull_request: str) -> Mapping[str, Json]:
+    """Return the query for a pull request's body and the last who edited it, which REST does not say."""
+    return {"query": _EDITOR, "variables": {"id": pull_request}}
 
 
 def find_thread(answer: Json, root: int) -> ReviewThread | None:

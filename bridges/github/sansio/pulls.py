@@ -108,14 +108,21 @@ def gone_event(number: int, when: str) -> Event:
     )
 
 
-def pull_request(item: Json) -> PullRequest:
-    """Read a pull request as prloom's own value. Its head can be fetched by a ref of GitHub's own, from forks too."""
+def pull_request(item: Json, *, edited: Json = None) -> PullRequest:
+    """Read a pull request as prloom's own value. Its head can be fetched by a ref of GitHub's own, from forks too.
+
+    `edited` is its body and editor as GraphQL says them together: the editor of any other body is not known.
+    """
+    body = answers.text(item, "body")
+    editor = None
+    if answers.value_at(edited, "body") is not None:
+        body, editor = answers.text(edited, "body"), answers.graphql_login(answers.value_at(edited, "editor"))
     number = answers.number(item, "number") or 0
     short = summary(item)
     return PullRequest(
         number=number,
         title=answers.text(item, "title"),
-        body=answers.text(item, "body"),
+        body=body,
         branch=answers.text(item, "head", "ref"),
         base=answers.text(item, "base", "ref"),
         state=short.state if short else "open",
@@ -125,6 +132,8 @@ def pull_request(item: Json) -> PullRequest:
         ref=f"refs/pull/{number}/head",
         fork=_fork(item),
         author=answers.text(item, "user", "login") or None,
+        labels=tuple(answers.text(each, "name") for each in answers.items(item, "labels")),
+        edited_by=editor,
     )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prloom.api.bridge import BridgeContext, Forge, PullRequest
+from prloom.api.bridge import BridgeContext
+from prloom.api.forge import Forge, PullRequest
 from prloom.config.models import Config
 from prloom.core import bounds, issued, naming, plan_file
 from prloom.engine.bus import adopted, plans

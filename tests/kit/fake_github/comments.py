@@ -21,9 +21,10 @@ def add(world: World, issue: Issue, author: Account, body: str, now: datetime) -
     return comment
 
 
-def edit(post: Post, body: str, now: datetime) -> None:
-    """Change the text of a comment; the pull request's own `updated_at` is not told."""
+def edit(post: Post, body: str, now: datetime, *, by: Account | None = None) -> None:
+    """Change the text of a comment; the pull request's own `updated_at` is not told. `by` None: by its author."""
     post.body = body
+    post.editor, post.edited_at = by or post.author, now
     post.updated_at = now
 
 
@@ -95,7 +96,7 @@ def read(call: Call) -> Reply:
 def update(call: Call) -> Reply:
     comment = found(call)
     call.owns(comment.author)
-    edit(comment, checked_body(call.body, "IssueComment"), call.now)
+    edit(comment, checked_body(call.body, "IssueComment"), call.now, by=call.writer)
     return Reply(200, render(call.world, comment))
 
 

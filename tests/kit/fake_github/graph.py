@@ -1,4 +1,4 @@
-"""GraphQL, in so far as it is needed: threads and their ids, resolving one, and taking a pull request out of draft.
+"""GraphQL, in so far as it is needed: threads, drafts, and who edited a text last.
 
 The schema is a slice of GitHub's own; queries are parsed, checked and carried out by graphql-core.
 """
@@ -17,7 +17,7 @@ from . import shapes
 from .call import Call
 from .contract import ContractBroken
 from .exchange import Json, Refusal, Reply, stamp
-from .things import Account, Pull, Repository, ReviewComment, Thread
+from .things import Account, IssueComment, Post, Pull, Repository, ReviewComment, Thread
 from .world import World
 
 SLICE = Path(__file__).parents[2] / "data/github/schema.graphql"
@@ -134,6 +134,7 @@ def pull_node(world: World, pull: Pull) -> Json:
         "fullDatabaseId": str(pull.id),
         "number": pull.number,
         "title": pull.title,
+        **text_of(world, pull),
         "state": "MERGED" if pull.merged_at else pull.state.upper(),
         "merged": pull.merged_at is not None,
         "isDraft": pull.draft,
@@ -143,6 +144,28 @@ def pull_node(world: World, pull: Pull) -> Json:
         "headRefName": pull.head.ref,
         "headRefOid": pull.head.sha,
         "reviewThreads": connection("reviewThreads", threads, lambda thread: thread_node(world, thread)),
+    }
+
+
+def text_of(world: World, post: Post) -> Json:
+    """Write what somebody wrote and who edited it last: nobody, where it is as it was posted."""
+    editor = post.editor if post.editor and post.editor.exists else None
+    return {
+        "body": post.body,
+        "author": actor(world, post.author) if post.author.exists else None,
+        "editor": actor(world, editor) if editor else None,
+        "lastEditedAt": stamp(post.edited_at),
+    }
+
+
+def issue_comment_node(world: World, comment: IssueComment) -> Json:
+    kind = "pull" if isinstance(comment.issue, Pull) else "issues"
+    return {
+        "__typename": "IssueComment",
+        "id": f"IC_{comment.id}",
+        "fullDatabaseId": str(comment.id),
+        "url": f"{shapes.web_url(world)}/{kind}/{comment.issue.number}#issuecomment-{comment.id}",
+        **text_of(world, comment),
     }
 
 
@@ -225,6 +248,8 @@ def node(world: World, node_id: str) -> Json:
         return thread_node(world, world.threads[key])
     if prefix == "PRRC" and key in world.review_comments:
         return comment_node(world, world.review_comments[key])
+    if prefix == "IC" and key in world.comments:
+        return issue_comment_node(world, world.comments[key])
     if prefix == "R" and key == world.repository.id:
         return repository_node(world, world.repository)
     for pull in world.pulls():

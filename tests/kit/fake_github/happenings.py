@@ -119,13 +119,13 @@ class Happenings:
     def dismiss(self, review: Review) -> None:
         reviews.dismiss(review, self.now)
 
-    def edit(self, post: Post, body: str) -> None:
-        """Change the text of a comment, a review (no time tells of that) or a pull request."""
+    def edit(self, post: Post, body: str, *, by: str | None = None) -> None:
+        """Change the text of a comment, a review (no time tells of that) or a pull request: `by` its author."""
         now = self.now
         if isinstance(post, Review):
             post.body = body
         else:
-            comments.edit(post, body, now)
+            comments.edit(post, body, now, by=self.who(by) if by else None)
 
     def touch(self, post: Post) -> None:
         """Move `updated_at` although nobody edited anything, as GitHub now and then does a second after a posting."""

@@ -131,9 +131,10 @@ def change(call: Call, issue: Issue, changes: Json) -> None:
         issue.labels = [labels.named(world, labels.name_of(entry)) for entry in changes["labels"]]
     if "assignees" in changes:
         issue.assignees = people.assignable(world, changes["assignees"])
-    for field in ("title", "body"):
-        if field in changes:
-            setattr(issue, field, changes[field] or "")
+    if "title" in changes:
+        issue.title = changes["title"] or ""
+    if "body" in changes:
+        issue.body, issue.editor, issue.edited_at = changes["body"] or "", call.writer, call.now
     if "state" in changes:
         set_state(issue, changes["state"], call.writer, call.now)
     if changes:

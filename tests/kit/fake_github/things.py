@@ -83,7 +83,7 @@ class Reaction:
 
 @dataclass(eq=False, kw_only=True)
 class Post:
-    """What somebody wrote."""
+    """What somebody wrote; `editor` is who edited its text last, at `edited_at`."""
 
     id: int
     author: Account
@@ -91,6 +91,8 @@ class Post:
     created_at: datetime
     updated_at: datetime
     reactions: list[Reaction] = field(default_factory=list)
+    editor: Account | None = None
+    edited_at: datetime | None = None
 
 
 @dataclass(eq=False, kw_only=True)

@@ -1,0 +1,175 @@
+"""Open, find, describe and read pull requests as prloom's own values, keep one comment up to date, and read issues."""
+
+from __future__ import annotations
+
+from prloom.api import ExtensionError, HttpError, Issue, Json, PostedComment, PullRequest
+
+from .api_reader import ApiReader
+from .sansio import answers, endpoints, pulls, requests
+
+_RIGHTS = "docs/github.md names the rights that the token needs"
+
+
+async def open_pull_request(
+    reader: ApiReader, *, branch: str, base: str, title: str, body: str, draft: bool
+) -> PullRequest:
+    """Open a pull request, or return the open one of the branch: also where the answer to an opening was lost."""
+    existing = await find(reader, branch, state="open")
+    if existing is not None:
+        return existing
+    wanted = {"title": title, "body": body, "head": branch, "base": base, "draft": draft}
+    try:
+        answer = await reader.send("POST", reader.repository.pulls(), wanted)
+    except HttpError as error:
+        if error.trouble in {"refused", "unknown"}:
+            existing = await find(reader, branch, state="open")
+        if existing is not None:
+            return existing
+        raise advised(error, f"open a pull request for {branch!r}") from error
+    return pulls.pull_request(answer)
+
+
+async def find(reader: ApiReader, branch: str, *, state: str) -> PullRequest | None:
+    """Return the open pull request of a branch of this repository, else the latest in this state."""
+    found = await reader.all(reader.repository.pulls_of(branch, state))
+    # GitHub ignores a `head` that it cannot read; and another repository of the same owner may be a fork.
+    own = [pull for pull in map(pulls.pull_request, found) if pull.branch == branch and not pull.fork]
+    return max(own, key=lambda pull: (pull.state == "open", pull.number), default=None)
+
+
+async def describe(reader: ApiReader, number: int, *, body: str, title: str | None, expected: str | None) -> str:
+    """Replace the body, and the title, where the body is still the expected one; return the body as it is then."""
+    wanted: dict[str, Json] = {"body": body}
+    if title is not None:
+        wanted["title"] = title
+    try:
+        if expected is not None:
+            now = answers.text((await reader.get(reader.repository.pull(number))).json(), "body")
+            if now != expected:
+                return now
+        await reader.send("PATCH", reader.repository.pull(number), wanted)
+    except HttpError as error:
+        raise advised(error, f"describe #{number}") from error
+    return body
+
+
+async def mark_ready(reader: ApiReader, graphql_url: str, number: int) -> None:
+    """Take the pull request out of draft, unless it is no draft."""
+    try:
+        item = (await reader.get(reader.repository.pull(number))).json()
+        if answers.value_at(item, "draft") is not True:
+            return
+        query = endpoints.ready_mutation(answers.text(item, "node_id"))
+        problem = endpoints.graphql_error(await reader.send("POST", graphql_url, query))
+    except HttpError as error:
+        raise advised(error, f"mark #{number} as ready") from error
+    if problem is not None:
+        raise ExtensionError(f"GitHub did not mark #{number} as ready: {problem[1]}; {_RIGHTS}")
+
+
+async def read(reader: ApiReader, graphql_url: str, number: int) -> PullRequest | None:
+    """Return the pull request, or None where GitHub says that there is none."""
+    item = await _read_or_none(reader, reader.repository.pull(number))
+    if item is None:
+        return None
+    found = answers.value_at(
+        await reader.send("POST", graphql_url, endpoints.editor_query(answers.text(item, "node_id"))), "data", "node"
+    )
+    return pulls.pull_request(item, edited=found)
+
+
+async def read_issue(reader: ApiReader, number: int) -> Issue | None:
+    """Return the issue, or None where GitHub has none: a pull request is no issue."""
+    item = await _read_or_none(reader, reader.repository.issue(number))
+    if item is None or answers.value_at(item, "pull_request") is not None:
+        return None
+    return Issue(
+        number=number,
+        title=answers.text(item, "title"),
+        body=answers.text(item, "body"),
+        author=answers.text(item, "user", "login") or None,
+        url=answers.text(item, "html_url"),
+        state=answers.text(item, "state"),
+    )
+
+
+async def _read_or_none(reader: ApiReader, url: str) -> Json:
+    try:
+        return (await reader.get(url)).json()
+    except HttpError as error:
+        if error.trouble == "gone" and await reader.sees_repository():
+            return None
+        raise
+
+
+# ---- the comment that prloom keeps up to date
+
+
+async def upsert_comment(
+    reader: ApiReader, number: int, *, marker: str, body: str, remote_id: str | None, expected: str | None
+) -> PostedComment:
+    """Edit the own comment that begins with the marker, or post it; return it as it is then."""
+    text = f"{marker}\n{body}"
+    try:
+        found = await _own_comment(reader, number, marker, remote_id)
+        if found is None:
+            request = requests.comment(reader.repository, number, text)
+            return _posted(await reader.send(request.method, request.url, request.body), marker)
+        now = _posted(found, marker)
+        if now.body == body or (expected is not None and now.body != expected):
+            return now
+        url = reader.repository.post("comments", answers.number(found, "id"))
+        return _posted(await reader.send("PATCH", url, {"body": text}), marker)
+    except HttpError as error:
+        raise advised(error, f"post or edit prloom's comment on #{number}") from error
+
+
+async def _own_comment(reader: ApiReader, number: int, marker: str, remote_id: str | None) -> Json:
+    """Return the own comment that begins with the marker, by its id or from the conversation; None if none does."""
+    if remote_id is not None:
+        comment = answers.tail_number(remote_id, "-")
+        known = await _read_or_none(reader, reader.repository.post("comments", comment)) if comment else None
+        if _begins(known, marker):
+            return known
+    marked = [each for each in await reader.all(reader.repository.comments_of(number)) if _begins(each, marker)]
+    if not marked:
+        return None
+    authors = [answers.author(answers.value_at(each, "user")) for each in marked]
+    account = await reader.account.of(reader, authors)
+    own = (each for each, author in zip(marked, authors, strict=True) if account.may_be_author(author))
+    return next(own, None)
+
+
+def _begins(comment: Json, marker: str) -> bool:
+    return answers.text(comment, "body").lstrip().startswith(marker)
+
+
+def _posted(comment: Json, marker: str) -> PostedComment:
+    """Return a comment as prloom's own value: without its marker, and with the line ends that were written."""
+    text = answers.text(comment, "body").lstrip().removeprefix(marker)
+    return PostedComment(
+        remote_id=f"issuecomment-{answers.number(comment, 'id')}",
+        url=answers.text(comment, "html_url") or None,
+        body=text.removeprefix("\r").removeprefix("\n"),
+    )
+
+
+# ---- errors
+
+
+def advised(error: HttpError, what: str) -> HttpError:
+    """Return the error of a request with a text that says what GitHub did not do, why, and what to do next."""
+    match error.trouble:
+        case "unauthorized":
+            text = f"{answers.NOT_ACCEPTED} ({error})"
+        case "forbidden":
+            text = f"GitHub does not let the token {what}: {answers.message(error)}; {_RIGHTS}"
+        case "gone":
+            text = f"GitHub did not {what}: it is gone, or the token may not ({answers.describe(error)}); {_RIGHTS}"
+        case "limited":
+            text = f"GitHub did not {what} yet, because of its limit: {error}"
+        case "refused":
+            text = f"GitHub did not {what}: {answers.message(error)}"
+        case _:
+            text = f"it is not known whether GitHub did {what}: {answers.describe(error)}"
+    return error.reworded(text)
