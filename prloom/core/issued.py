@@ -170,10 +170,10 @@ WaitingTodos = Mapping[str, tuple[Thread, ...]]
 
 
 def ended_todos(waiting: WaitingTodos, items: Sequence[TodoItem]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return which of the waiting TODOs are checked in the plan, and which were taken out of it."""
-    written = {item.id: item.done for item in items if item.id}
-    done = tuple(todo_id for todo_id in waiting if written.get(todo_id))
-    return done, tuple(todo_id for todo_id in waiting if todo_id not in written)
+    """Return which of the waiting TODOs are checked in the plan, and which were dropped there or taken out of it."""
+    written = {item.id: item.state for item in items if item.id}
+    done = tuple(todo_id for todo_id in waiting if written.get(todo_id) == "done")
+    return done, tuple(todo_id for todo_id in waiting if written.get(todo_id, "dropped") == "dropped")
 
 
 def unknown_todos(
@@ -182,7 +182,7 @@ def unknown_todos(
     """Return the open TODOs of the plan that are not waited for: those of an older prloom, and those opened again."""
     found = []
     for item in items:
-        if item.id is None or item.done or item.id in waiting:
+        if item.id is None or item.over or item.id in waiting:
             continue
         if item.id in remembered:
             found.append(remembered[item.id].todo)

@@ -15,6 +15,13 @@ _CODE_INDENT = 4
 _SHORTEST_FENCE = 3
 _FENCE_BEGINS = frozenset("`~<")
 _DEEPEST_HEADING = 6
+_LIST_BULLETS = frozenset("-*+")
+_AFTER_NUMBER = frozenset(".)")
+_MOST_DIGITS = 9
+_GAPS = frozenset(("\t", *(" " * count for count in range(1, _CODE_INDENT + 1))))
+"""What may stand between the bullet and the box: one more space would make it code."""
+_BOX_MARKS = " xXbB-"
+_BOXES = frozenset(f"[{mark}]" for mark in _BOX_MARKS)
 
 _LINE_BREAKS = dict.fromkeys(map(ord, "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), "\n")
 _CONTROLS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)])
@@ -68,15 +75,41 @@ def heading(line: str) -> tuple[int, str]:
 
 
 def checkbox(line: str) -> int | None:
-    """Return where in the line of a `- [ ] ` item the mark between the brackets stands; None if it is no such item."""
-    body = line.lstrip(" ")
-    box = body[1:].lstrip(" ")
-    gap = len(body) - 1 - len(box)
-    if body[:1] not in {"-", "*", "+"} or not 1 <= gap <= _CODE_INDENT or len(line) - len(body) >= _CODE_INDENT:
-        return None
-    if box[:3] not in {"[ ]", "[x]", "[X]"} or box[3:4] not in {"", " ", "\t"}:
+    """Return where in the line of a `- [ ] ` item the mark between the brackets stands; None if it is no such item.
+
+    An item may be numbered, as in `1. [ ] ` and `1) [ ] `, and indented as far as one likes.
+    """
+    body = line.lstrip(" \t")
+    marker = _list_marker(body)
+    box = body[marker:].lstrip(" \t")
+    gap = body[marker : len(body) - len(box)]
+    if not marker or gap not in _GAPS or box[:3] not in _BOXES or box[3:4] not in {"", " ", "\t"}:
         return None
     return len(line) - len(box) + 1
+
+
+def indentation(line: str) -> int:
+    """Return the column in which a line's text begins; a tab goes on to the next multiple of four."""
+    column = 0
+    for each in line:
+        if each == "\t":
+            column += _CODE_INDENT - column % _CODE_INDENT
+        elif each == " ":
+            column += 1
+        else:
+            break
+    return column
+
+
+def _list_marker(body: str) -> int:
+    """Return the length of the bullet or the number that begins an item of a list; 0 if there is none."""
+    if body[:1] in _LIST_BULLETS:
+        return len(body[:1])
+    start = body[: _MOST_DIGITS + 1]
+    digits = len(start) - len(start.lstrip("0123456789"))
+    if digits and start[digits : digits + 1] in _AFTER_NUMBER:
+        return digits + len(".")
+    return 0
 
 
 def heading_text(text: str) -> str:
@@ -156,6 +189,6 @@ def unescaped_comments(text: str) -> str:
 
 def _is_structure(body: str) -> bool:
     text = body.lstrip(_BULLETS)
-    box = text[:1] == "[" and text[1:2] in {" ", "x", "X"} and text[2:3] == "]"
+    box = text[:1] == "[" and text[1:2] in _BOX_MARKS and text[2:3] == "]"
     rule = bool(body) and (not body.strip("=") or not body.strip("-"))
     return box or rule or body.startswith("#")

@@ -1,26 +1,25 @@
-"""Read and change the text of a plan: `plan.md`, a Markdown file that people edit too.
+"""Read and change the TODOs of a plan: `plan.md`, a Markdown file that people edit too.
 
-The format: a `# <title>` heading, any text, and a `## TODO` section of `- [ ] title` items with their context indented
-below. An item that prloom wrote carries `<!-- prloom:todo <id> -->` at the end of its first line, and the events that
-it came from in `<!-- prloom:events <id>… -->` as the last line of its context. Lines that are not touched keep every
-byte. The reader looks at each line once, so its work grows with the text and no faster.
+The format: front matter, a `# <title>` heading, any text, and a `## TODO` section of items with their context indented
+below. `[ ]` is open, `[x]` done, `[b]` blocked, `[-]` dropped. An item that prloom knows carries
+`<!-- prloom:todo <id> -->` on its first line, the events that it came from in `<!-- prloom:events <id>… -->` as the
+last line of its context, and why it is blocked in a line that ends with `<!-- prloom:blocked -->`. Lines that are not
+touched keep every byte.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from urllib.parse import quote, unquote
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from prloom.core import markdown
+from prloom.core import markdown, plan_lines, plan_reader
+from prloom.core.plan_reader import BOXES, INDENT, MARK_END, REASON_MARK, TODO_MARK, Item, TodoState
 
 _SECTION = "## TODO"
-_LEVEL = 2
-_TODO_MARK = "<!-- prloom:todo "
 _EVENTS_MARK = "<!-- prloom:events "
-_MARK_END = markdown.COMMENT_END
-_INDENT = "  "
+_REASON = "Blocked: "
 _SAFE_IN_MARK = ":/@+,=#"
 
 
@@ -34,13 +33,24 @@ class PlanTodo(Struct, frozen=True):
 
 
 class TodoItem(Struct, frozen=True):
-    """A TODO as it was read; `id` is None where a person wrote it."""
+    """A TODO as it was read; `id` is None where a person wrote it. `reason` says why it is blocked, if it is."""
 
     id: str | None
     title: str
-    done: bool = False
+    state: TodoState = "open"
     context: str = ""
     event_ids: tuple[str, ...] = ()
+    reason: str | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether its box is checked."""
+        return self.state == "done"
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to do: it is done or was dropped."""
+        return self.state in {"done", "dropped"}
 
 
 def new_plan(title: str, body: str, branch: str, pr: int | None) -> str:
@@ -58,7 +68,7 @@ def append_todos(text: str, todos: Iterable[PlanTodo]) -> str:
 
     The section is made where it is missing. What a TODO brings stays within its item.
     """
-    reader = _read(text)
+    reader = plan_reader.read(text)
     known = {item.id for item in reader.items}
     fresh: dict[str, PlanTodo] = {}
     for todo in todos:
@@ -68,165 +78,143 @@ def append_todos(text: str, todos: Iterable[PlanTodo]) -> str:
             fresh.setdefault(todo.id, todo)
     if not fresh:
         return text
-    return _insert(text, reader, [line for todo in fresh.values() for line in _written(todo)])
+    block = [line for todo in fresh.values() for line in _written(todo)]
+    if reader.end is None:
+        return plan_lines.as_section(text, reader, _SECTION, block)
+    return plan_lines.at_end_of_section(text, reader.end, block, joined=reader.end_in_item)
 
 
 def todos(text: str) -> tuple[TodoItem, ...]:
     """Return the TODOs of the plan in their order; what stands in a fenced block or a comment is none."""
-    return tuple(item.value() for item in _read(text).items)
+    return tuple(_value(item) for item in plan_reader.read(text).items)
 
 
-def check(text: str, todo_id: str) -> str:
-    """Return the text with the box of this TODO checked; unchanged if it is checked or was taken out."""
+def with_ids(text: str, new_id: Callable[[int, str], str], taken: Collection[str] = ()) -> str:
+    """Return the text with an id on each of its TODOs; every other byte stays.
+
+    `new_id` gets the position and the title of a TODO and returns an id. Where that is used in the plan or `taken`, it
+    is asked again with a higher number. Of two TODOs with one id, the second was copied with its mark: it gets another.
+    """
+    items = plan_reader.read(text).items
     lines = text.split("\n")
-    for item in _read(text).items:
-        if item.id == todo_id and not item.done:
-            line = lines[item.line]
-            lines[item.line] = f"{line[: item.box]}x{line[item.box + 1 :]}"
+    used = {*taken, *(item.id for item in items if item.id)}
+    seen: set[str] = set()
+    for number, item in enumerate(items, 1):
+        if item.id is None or item.id in seen:
+            todo_id = _free_id(new_id, number, item.title, used)
+            lines[item.line] = _with_mark(lines[item.line], item, todo_id)
+            used.add(todo_id)
+        else:
+            seen.add(item.id)
+    return "\n".join(lines)
+
+
+def set_state(text: str, todo_id: str, state: TodoState) -> str:
+    """Return the text with the box of this TODO in this state; unchanged if it has that, or was taken out.
+
+    What prloom wrote there about a block goes with the block.
+    """
+    item = plan_reader.read(text).find(todo_id)
+    if item is None:
+        return text
+    if item.state != state:
+        lines = text.split("\n")
+        line = lines[item.line]
+        lines[item.line] = f"{line[: item.box]}{BOXES[state]}{line[item.box + 1 :]}"
+        text = "\n".join(lines)
+    if state == "blocked":
+        return text
+    return set_reason(text, todo_id, "")
+
+
+def set_reason(text: str, todo_id: str, reason: str) -> str:
+    """Return the text with the reason for which this TODO is blocked, in place of an earlier one; "" takes it away.
+
+    It stands in the first line below the TODO. It may be text from outside.
+    """
+    item = plan_reader.read(text).find(todo_id)
+    if item is None:
+        return text
+    lines = _without_reason(text.split("\n"), item)
+    words = markdown.escaped_comments(markdown.one_line(reason))
+    if words:
+        lead = next((line for line in item.below if line.strip() and not _is_reason(line)), None)
+        if lead is None:
+            indent = item.lead + INDENT
+        else:
+            indent = lead[: len(lead) - len(lead.lstrip(" \t"))]
+        return plan_lines.with_lines(text, lines, item.line + 1, [f"{indent}{_REASON}{words} {REASON_MARK}"])
     return "\n".join(lines)
 
 
 def counts(text: str) -> tuple[int, int]:
-    """Return how many TODOs there are, and how many of them are done."""
-    items = _read(text).items
-    return len(items), sum(item.done for item in items)
+    """Return how many TODOs there are without those that were dropped, and how many of them are done."""
+    states = [item.state for item in plan_reader.read(text).items]
+    return len(states) - states.count("dropped"), states.count("done")
 
 
 def title(text: str) -> str:
     """Return the plan's title: the first heading of the first level; empty if there is none."""
-    return markdown.unescaped_comments(markdown.plain_heading(_read(text).title))
+    return markdown.unescaped_comments(markdown.plain_heading(plan_reader.read(text).title))
 
 
-class _Item(Struct):
-    """An item while it is read: its line and the place of its box there, and the lines below it."""
-
-    line: int
-    box: int
-    done: bool
-    id: str | None
-    title: str
-    below: list[str] = field(default_factory=list)
-
-    def value(self) -> TodoItem:
-        if self.id is None:
-            lines = _dedented(self.below)
-        else:
-            lines = [_outdented(line) for line in self.below]
-        mark = next((line for line in lines if line.startswith(_EVENTS_MARK) and line.endswith(_MARK_END)), None)
-        events = () if mark is None else tuple(map(unquote, mark[len(_EVENTS_MARK) : -len(_MARK_END)].split()))
-        kept = [line for line in lines if line is not mark]
-        if self.id is None:
-            context = kept
-        else:
-            context = [markdown.unescaped(line) for line in kept]
-        return TodoItem(self.id, self.title, self.done, "\n".join(markdown.trimmed(context)), events)
+def _value(item: Item) -> TodoItem:
+    lines = item.context()
+    mark = next((line for line in lines if line.startswith(_EVENTS_MARK) and line.endswith(MARK_END)), None)
+    events = () if mark is None else tuple(map(unquote, mark[len(_EVENTS_MARK) : -len(MARK_END)].split()))
+    kept = [line for line in lines if line is not mark and not _is_reason(line)]
+    if item.id is not None:
+        kept = [markdown.unescaped(line) for line in kept]
+    context = markdown.trimmed(kept)
+    reason = None
+    if item.state == "blocked":
+        written = [_reason(line) for line in lines if _is_reason(line)]
+        reason = next((each.strip() for each in (*written, *context) if each), None)
+    return TodoItem(item.id, item.title, item.state, "\n".join(context), events, reason)
 
 
-class _Reader(Struct):
-    """What one pass over the lines has found so far.
-
-    `end` is the line after the last TODO section's content, `end_in_item` whether that content ends with an item;
-    `fence` is the mark that closes the block we are in, `opened` the line where that block began.
-    """
-
-    title: str = ""
-    items: list[_Item] = field(default_factory=list)
-    in_todo: bool = False
-    item: _Item | None = None
-    end: int | None = None
-    end_in_item: bool = False
-    fence: str = ""
-    opened: int = 0
-
-    def take(self, number: int, line: str) -> None:
-        blank = not line.strip()
-        if self.item is not None and (blank or line.startswith((_INDENT, "\t"))):
-            self.item.below.append(line)
-        elif not blank or self.fence:
-            self.item = None
-            self._take_outside(number, line)
-        if self.in_todo and not blank and not self.fence:
-            self.end, self.end_in_item = number + 1, self.item is not None
-
-    def _take_outside(self, number: int, line: str) -> None:
-        if self.fence:
-            if markdown.closes(line, self.fence):
-                self.fence = ""
-            return
-        self.fence, self.opened = markdown.fence(line), number
-        if self.fence:
-            return
-        level, text = markdown.heading(line)
-        if level == 1 and not self.title:
-            self.title = text
-        if level in {1, _LEVEL}:
-            self.in_todo = level == _LEVEL and text.casefold() == "todo"
-        elif self.in_todo and (item := _item(number, line)):
-            self.item = item
-            self.items.append(item)
+def _is_reason(line: str) -> bool:
+    return line.rstrip().endswith(REASON_MARK)
 
 
-def _read(text: str) -> _Reader:
-    reader = _Reader()
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n")):
-        reader.take(number, line.removesuffix("\r"))
-    return reader
+def _reason(line: str) -> str:
+    words = line.strip().removesuffix(REASON_MARK).strip().removeprefix(_REASON.rstrip())
+    return markdown.unescaped_comments(words.strip())
 
 
-def _item(number: int, line: str) -> _Item | None:
-    box = markdown.checkbox(line)
-    if box is None:
-        return None
-    todo_id, text = _marked(line[box + 2 :])
-    return _Item(number, box, line[box] != " ", todo_id, markdown.unescaped_comments(text))
+def _without_reason(lines: list[str], item: Item) -> list[str]:
+    """Return the lines without those that prloom wrote below an item to say why it is blocked."""
+    below = range(item.line + 1, item.line + 1 + len(item.below))
+    gone = {number for number in below if _is_reason(lines[number])}
+    kept = [line for number, line in enumerate(lines) if number not in gone]
+    if len(lines) - 1 in gone:
+        kept[-1] = kept[-1].removesuffix("\r")
+    return kept
 
 
-def _marked(text: str) -> tuple[str | None, str]:
-    """Return the id in an item's mark, and the item's text without the mark."""
-    before, mark, rest = text.partition(_TODO_MARK)
-    inside, end, after = rest.partition(_MARK_END)
-    todo_id = inside.strip()
-    if not mark or not end or not todo_id or " " in todo_id:
-        return None, text.strip()
-    return unquote(todo_id), f"{before.rstrip()}{after.rstrip()}".strip()
+def _free_id(new_id: Callable[[int, str], str], number: int, title: str, used: Collection[str]) -> str:
+    """Return the first id of this and the next numbers that is free."""
+    for each in range(number, number + len(used) + 1):
+        found = new_id(each, title)
+        if found and found not in used:
+            return found
+    raise ValueError("new_id has to return another id for another number")
 
 
-def _insert(text: str, reader: _Reader, block: list[str]) -> str:
-    lines = text.split("\n")
-    if reader.end is not None:
-        at = reader.end
-        if reader.end_in_item:
-            new = block
-        else:
-            new = ["", *block]
-    else:
-        # never into a block that nobody closes
-        if reader.fence:
-            at = reader.opened
-        else:
-            at = len(lines)
-        while at and not lines[at - 1].strip():
-            at -= 1
-        if at:
-            new = ["", _SECTION, "", *block]
-        else:
-            new = [_SECTION, "", *block]
-    after = lines[at:] or [""]
-    if after[0].strip():
-        new = [*new, ""]
-    cr = ""
-    if "\r\n" in text:
-        cr = "\r"
-    if cr and at and at == len(lines):
-        lines[at - 1] = lines[at - 1].removesuffix(cr) + cr
-    return "\n".join([*lines[:at], *(line + cr for line in new), *after])
+def _with_mark(line: str, item: Item, todo_id: str) -> str:
+    mark = f"{TODO_MARK}{_in_mark(todo_id)} {MARK_END}"
+    if item.mark is not None:
+        begin, end = item.mark
+        return f"{line[:begin]}{mark}{line[end:]}"
+    text = line.rstrip()
+    return f"{text} {mark}{line[len(text) :]}"
 
 
 def _written(todo: PlanTodo) -> list[str]:
-    lines = [f"- [ ] {_text(todo.title)} {_TODO_MARK}{_in_mark(todo.id)} {_MARK_END}"]
-    lines += [f"{_INDENT}{markdown.escaped(line)}" if line else "" for line in markdown.clean(todo.context)]
+    lines = [f"- [ ] {_text(todo.title)} {TODO_MARK}{_in_mark(todo.id)} {MARK_END}"]
+    lines += [f"{INDENT}{markdown.escaped(line)}" if line else "" for line in markdown.clean(todo.context)]
     if todo.event_ids:
-        lines.append(f"{_INDENT}{_EVENTS_MARK}{' '.join(map(_in_mark, todo.event_ids))} {_MARK_END}")
+        lines.append(f"{INDENT}{_EVENTS_MARK}{' '.join(map(_in_mark, todo.event_ids))} {MARK_END}")
     return lines
 
 
@@ -236,14 +224,3 @@ def _text(title: str) -> str:
 
 def _in_mark(name: str) -> str:
     return quote(name, safe=_SAFE_IN_MARK, errors="replace")
-
-
-def _outdented(line: str) -> str:
-    return line.removeprefix("\t" if line.startswith("\t") else _INDENT).rstrip()
-
-
-def _dedented(lines: Sequence[str]) -> list[str]:
-    """Return the lines below an item that a person wrote, without the indentation that they share."""
-    full = [line for line in lines if line.strip()]
-    shared = min((len(line) - len(line.lstrip()) for line in full), default=0)
-    return [line[shared:].rstrip() for line in lines]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from prloom.core import markdown, plan_file, prompt_text
+from prloom.core.plan_reader import BOXES
 from prloom.model.event import Event
 from prloom.model.plan import Plan
 
@@ -38,5 +39,5 @@ def triage_prompt(
 
 
 def _todos(plan_text: str) -> str:
-    lines = [f"- [{'x' if todo.done else ' '}] {markdown.one_line(todo.title)}" for todo in plan_file.todos(plan_text)]
+    lines = [f"- [{BOXES[todo.state]}] {markdown.one_line(todo.title)}" for todo in plan_file.todos(plan_text)]
     return prompt_text.shown("\n".join(lines))

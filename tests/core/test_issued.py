@@ -160,7 +160,7 @@ SECOND = Thread("e2", Target("github", {"thread": 2}))
 def test_a_conversation_is_resolved_with_the_last_of_its_todos(
     waiting: dict[str, tuple[Thread, ...]], ticked: set[str], done: tuple[str, ...], resolved: list[str]
 ) -> None:
-    items = [TodoItem(todo_id, "", done=todo_id in ticked) for todo_id in ("t1", "t2")]
+    items = [TodoItem(todo_id, "", "done" if todo_id in ticked else "open") for todo_id in ("t1", "t2")]
     found, dropped = issued.ended_todos(waiting, items)
     actions = issued.resolve_threads(waiting, found)
 
@@ -181,7 +181,7 @@ def test_a_conversation_is_resolved_where_it_is_and_by_the_same_action_whenever_
 def test_a_todo_that_was_taken_out_has_ended_and_holds_up_no_conversation() -> None:
     waiting = {"t1": (FIRST,), "t2": (FIRST,)}
 
-    done, dropped = issued.ended_todos(waiting, [TodoItem("t1", "x", done=True), TodoItem(None, "of a person")])
+    done, dropped = issued.ended_todos(waiting, [TodoItem("t1", "x", "done"), TodoItem(None, "of a person")])
 
     assert (done, dropped) == (("t1",), ("t2",))
     assert [action.related_event_id for action in issued.resolve_threads(waiting, done, dropped)] == ["e1"]
@@ -191,7 +191,7 @@ def test_an_open_todo_that_is_not_waited_for_is_taken_from_what_is_remembered_or
     remembered = {"t1": IssuedTodo(todo=Todo(id="t1", title="x", threads=(FIRST,)), ended=True)}
     items = [TodoItem("t1", "x"), TodoItem("t2", "y", context="c", event_ids=("e2",)), TodoItem(None, "of a person")]
 
-    found = issued.unknown_todos({}, [*items, TodoItem("t3", "z", done=True)], remembered)
+    found = issued.unknown_todos({}, [*items, TodoItem("t3", "z", "done")], remembered)
 
     assert found == (remembered["t1"].todo, Todo(id="t2", title="y", context="c", event_ids=("e2",)))
     assert issued.unknown_todos({"t1": (), "t2": ()}, items, remembered) == ()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -45,14 +46,12 @@ TODOS = st.lists(st.builds(PlanTodo, IDS, OUTSIDE, OUTSIDE, st.lists(IDS, max_si
 
 def as_read(todo: PlanTodo) -> TodoItem:
     name = markdown.one_line(todo.title) or "(no title)"
-    return TodoItem(
-        todo.id, name, done=False, context="\n".join(markdown.clean(todo.context)), event_ids=todo.event_ids
-    )
+    return TodoItem(todo.id, name, context="\n".join(markdown.clean(todo.context)), event_ids=todo.event_ids)
 
 
 def test_the_todos_are_the_items_of_the_todo_section() -> None:
     assert plan_file.todos(PLAN) == (
-        TodoItem(None, "Measure it", done=True),
+        TodoItem(None, "Measure it", "done"),
         TodoItem("t-1", "Cache the session", context="The reviewer wants this.\n\nTwice."),
     )
     assert plan_file.counts(PLAN) == (2, 1)
@@ -108,10 +107,10 @@ def test_checking_a_todo_checks_it_and_no_other(text: str, todos: list[PlanTodo]
     grown = plan_file.append_todos(text, todos)
     chosen = todos[-1].id
 
-    checked = plan_file.check(grown, chosen)
+    checked = plan_file.set_state(grown, chosen, "done")
 
     assert plan_file.todos(checked) == tuple(
-        replace(item, done=item.done or item.id == chosen) for item in plan_file.todos(grown)
+        replace(item, state="done") if item.id == chosen else item for item in plan_file.todos(grown)
     )
 
 
@@ -223,13 +222,39 @@ def test_items_in_a_comment_are_no_todos() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["-[ ] a", "- [] a", "- [  ] a", "- [y] a", "- [ ]a", "-      [ ] a", "    - [ ] a", "> - [ ] a", "1. [ ] a"],
+    [
+        "-[ ] a",
+        "- [] a",
+        "- [  ] a",
+        "- [y] a",
+        "- [ ]a",
+        "-      [ ] a",
+        "> - [ ] a",
+        "1.[ ] a",
+        "1: [ ] a",
+        "1234567890. [ ] a",
+        "- [b a",
+        "- \u0661. [ ] a",
+    ],
 )
 def test_what_is_not_quite_an_item_is_none(line: str) -> None:
     assert plan_file.counts(f"## TODO\n\n{line}\n") == (0, 0)
 
 
-@pytest.mark.parametrize("line", ["- [ ] a", "* [ ] a", "+   [ ] a", "   - [ ] a", "- [ ]\ta"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- [ ] a",
+        "* [ ] a",
+        "+   [ ] a",
+        "   - [ ] a",
+        "- [ ]\ta",
+        "      - [ ] a",
+        "\t-\t[ ] a",
+        "1. [ ] a",
+        "23) [ ] a",
+    ],
+)
 def test_items_may_be_written_as_markdown_allows(line: str) -> None:
     assert plan_file.todos(f"## todo ##\n\n{line}\n") == (TodoItem(None, "a"),)
 
@@ -246,25 +271,153 @@ def test_what_a_person_indents_below_an_item_is_its_context() -> None:
 
 
 def test_a_todo_is_checked_by_its_id() -> None:
-    checked = plan_file.check(PLAN, "t-1")
+    checked = plan_file.set_state(PLAN, "t-1", "done")
 
     assert checked == PLAN.replace("- [ ] Cache", "- [x] Cache")
-    assert plan_file.check(checked, "t-1") == checked
-    assert plan_file.check(PLAN, "t-9") == PLAN
+    assert plan_file.set_state(checked, "t-1", "done") == checked
+    assert plan_file.set_state(PLAN, "t-9", "done") == PLAN
     by_hand = PLAN.replace("- [ ] Cache", "- [X] Cache")
-    assert plan_file.check(by_hand, "t-1") == by_hand
+    assert plan_file.set_state(by_hand, "t-1", "done") == by_hand
+
+
+def test_every_state_is_read_from_its_box() -> None:
+    text = "## TODO\n- [ ] a\n- [X] b\n- [B] c\n- [b] d\n- [-] e\n"
+
+    assert [item.state for item in plan_file.todos(text)] == ["open", "done", "blocked", "blocked", "dropped"]
+    assert [(item.done, item.over) for item in plan_file.todos(text)] == [
+        (False, False),
+        (True, True),
+        (False, False),
+        (False, False),
+        (False, True),
+    ]
+    assert plan_file.counts(text) == (4, 1)
+
+
+def test_a_list_that_is_indented_as_a_whole_is_a_list_of_todos() -> None:
+    text = "## TODO\n\nFirst:\n\n    1. [ ] a\n       why\n\n       - [ ] part of a\n    2) [b] b\n\t- [ ] c\n- [ ] d\n"
+
+    assert plan_file.todos(text) == (
+        TodoItem(None, "a", context="why\n\n- [ ] part of a"),
+        TodoItem(None, "b", "blocked"),
+        TodoItem(None, "c"),
+        TodoItem(None, "d"),
+    )
+
+
+def test_items_in_a_block_of_code_that_is_indented_are_no_todos() -> None:
+    assert plan_file.counts("## TODO\n- note\n\n      ```\n      - [ ] no\n      ```\n\n    - [ ] yes\n") == (1, 0)
+
+
+def test_front_matter_holds_no_todos_and_no_title() -> None:
+    text = "---\n# a comment\nbranch: x\n## TODO\n- [ ] no\n---\n# Title\n## TODO\n- [ ] yes\n"
+
+    assert plan_file.title(text) == "Title"
+    assert [item.title for item in plan_file.todos(text)] == ["yes"]
+    assert plan_file.append_todos("---\nbranch: x\n---\n", [PlanTodo("1", "a")]) == (
+        "---\nbranch: x\n---\n## TODO\n\n- [ ] a <!-- prloom:todo 1 -->\n"
+    )
+
+
+def numbered(number: int, title: str) -> str:
+    return f"t-{number}"
+
+
+def test_each_todo_gets_an_id() -> None:
+    text = "## TODO\n- [ ] a  \n  why\n* [x]\n1. [b] c <!-- prloom:todo mine -->"
+
+    assert plan_file.with_ids(text, numbered) == (
+        "## TODO\n- [ ] a <!-- prloom:todo t-1 -->  \n  why\n* [x] <!-- prloom:todo t-2 -->\n"
+        "1. [b] c <!-- prloom:todo mine -->"
+    )
+
+
+def test_a_line_that_was_copied_with_its_mark_gets_an_id_of_its_own() -> None:
+    text = "## TODO\n- [ ] a <!-- prloom:todo t-3 --> :)\n- [ ] b <!-- prloom:todo t-3 --> :)\n- [ ] c\n"
+
+    assert plan_file.with_ids(text, numbered) == (
+        "## TODO\n- [ ] a <!-- prloom:todo t-3 --> :)\n- [ ] b <!-- prloom:todo t-2 --> :)\n"
+        "- [ ] c <!-- prloom:todo t-4 -->\n"
+    )
+
+
+def test_an_id_that_was_used_before_is_not_given_again() -> None:
+    assert plan_file.with_ids("## TODO\n- [ ] a\n", numbered, {"t-1", "t-2"}).count("t-3") == 1
+    with pytest.raises(ValueError, match="another id for another number"):
+        plan_file.with_ids("## TODO\n- [ ] a\n", lambda *_: "t-1", {"t-1"})
+
+
+@settings(deadline=None)
+@given(OUTSIDE)
+def test_ids_are_given_once_and_change_nothing_else(text: str) -> None:
+    text = f"## TODO\n{text}"
+    before = plan_file.todos(text)
+
+    after = plan_file.with_ids(text, numbered)
+
+    ids = [item.id for item in plan_file.todos(after)]
+    assert [(item.title, item.state) for item in plan_file.todos(after)] == [
+        (item.title, item.state) for item in before
+    ]
+    assert None not in ids
+    assert len(set(ids)) == len(ids)
+    assert plan_file.with_ids(after, numbered) == after
+    bare = re.sub(r" ?<!-- prloom:todo t-?[0-9]+ -->", "", after)
+    assert bare == re.sub(r" ?<!-- prloom:todo t-?[0-9]+ -->", "", text)
+
+
+def test_why_a_todo_is_blocked_stands_in_its_first_line() -> None:
+    blocked = plan_file.set_reason(plan_file.set_state(PLAN, "t-1", "blocked"), "t-1", "Which\n<!-- cache?")
+
+    assert blocked == PLAN.replace(
+        "- [ ] Cache the session <!-- prloom:todo t-1 -->\n",
+        "- [b] Cache the session <!-- prloom:todo t-1 -->\n  Blocked: Which <\\!-- cache? <!-- prloom:blocked -->\n",
+    )
+    item = plan_file.todos(blocked)[1]
+    assert item == TodoItem(
+        "t-1", "Cache the session", "blocked", "The reviewer wants this.\n\nTwice.", reason="Which <!-- cache?"
+    )
+    again = plan_file.set_reason(blocked, "t-1", "Other")
+    assert again.count("Blocked:") == 1
+    assert plan_file.todos(again)[1].reason == "Other"
+    assert plan_file.set_state(again, "t-1", "open") == PLAN
+    assert plan_file.set_state(again, "t-1", "done") == PLAN.replace("- [ ] Cache", "- [x] Cache")
+    assert plan_file.set_reason(PLAN, "t-9", "why") == PLAN
+
+
+def test_why_a_person_blocked_a_todo_is_the_first_line_of_its_context() -> None:
+    text = "## TODO\n- [b] a\n\n  wait for bob\n  please\n- [b] c\n"
+
+    assert [item.reason for item in plan_file.todos(text)] == ["wait for bob", None]
+
+
+@settings(deadline=None)
+@given(OUTSIDE, TODOS.filter(bool), OUTSIDE)
+def test_a_reason_is_read_again_and_taken_away_without_a_trace(text: str, todos: list[PlanTodo], reason: str) -> None:
+    grown = plan_file.append_todos(text, todos)
+    chosen = todos[0].id
+
+    blocked = plan_file.set_reason(plan_file.set_state(grown, chosen, "blocked"), chosen, reason)
+
+    items = {item.id: item for item in plan_file.todos(blocked)}
+    words = markdown.one_line(reason)
+    assert (items[chosen].reason or "") == (words or (items[chosen].context.split("\n")[0].strip()))
+    assert plan_file.set_state(blocked, chosen, "open") == grown
 
 
 def test_the_line_ends_of_windows_are_kept() -> None:
     todo = PlanTodo("t-2", "x", "y\nz")
 
-    grown = plan_file.append_todos(plan_file.check(PLAN.replace("\n", "\r\n"), "t-1"), [todo])
+    grown = plan_file.append_todos(plan_file.set_state(PLAN.replace("\n", "\r\n"), "t-1", "done"), [todo])
 
     assert grown.count("\n") == grown.count("\r\n")
-    assert grown.replace("\r\n", "\n") == plan_file.append_todos(plan_file.check(PLAN, "t-1"), [todo])
+    assert grown.replace("\r\n", "\n") == plan_file.append_todos(plan_file.set_state(PLAN, "t-1", "done"), [todo])
     assert plan_file.todos(grown)[1].context == "The reviewer wants this.\n\nTwice."
     assert plan_file.counts("## TODO\r\n- [ ]\r\n") == (1, 0)
     assert plan_file.append_todos("a\r\nb", [todo]).count("\r\n") == 8
+    text = "## TODO\r\n- [b] a <!-- prloom:todo 1 -->"
+    assert plan_file.set_reason(text, "1", "x") == f"{text}\r\n  Blocked: x <!-- prloom:blocked -->"
+    assert plan_file.set_reason(plan_file.set_reason(text, "1", "x"), "1", "") == text
 
 
 def test_a_byte_order_mark_hides_nothing() -> None:

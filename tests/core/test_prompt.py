@@ -292,7 +292,7 @@ def test_a_long_fact_is_cut_but_never_an_id(an_event: MakeEvent) -> None:
 
 def test_the_todos_of_the_plan_are_named_so_that_none_is_asked_for_twice(an_event: MakeEvent) -> None:
     plan_text = plan_file.append_todos("# T\n", [PlanTodo("t1", "Rename it", "in a.py"), PlanTodo("t2", "Test it")])
-    plan_text = plan_file.check(plan_text, "t2")
+    plan_text = plan_file.set_state(plan_text, "t2", "done")
 
     text = written(an_event(), plan_text=plan_text)
 

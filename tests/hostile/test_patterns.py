@@ -16,7 +16,17 @@ import pytest
 
 import prloom
 from prloom.cli import terminal
-from prloom.core import commands, markdown, outbox, plan_file, prompt, reply_sanitizer, secret_scan
+from prloom.core import (
+    commands,
+    front_matter,
+    markdown,
+    outbox,
+    plan_file,
+    plan_text,
+    prompt,
+    reply_sanitizer,
+    secret_scan,
+)
 from prloom.model.event import Event
 from prloom.model.plan import Plan
 
@@ -122,6 +132,12 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "a line with its comments escaped": markdown.escaped_comments,
     "an agent's words": lambda text: reply_sanitizer.sanitize(text, to="ann"),
     "the TODOs of a plan": plan_file.todos,
+    "the ids of a plan's TODOs": lambda text: plan_file.with_ids(
+        f"## TODO\n{text}", lambda number, _title: str(number)
+    ),
+    "the description in a plan": plan_text.body,
+    "the notes in a plan": lambda text: plan_text.append_notes(f"## Notes\n{text}", [text]),
+    "the front matter of a plan": front_matter.line_count,
     "a text for a terminal": terminal.clean_block,
     "a prompt": asked,
 }

@@ -142,7 +142,7 @@ def _open_todos(where: RepositoryPaths, plan_id: str) -> tuple[str, ...]:
         return ()
     with local:
         text = (local.read_bytes(paths.PLAN_TEXT) or b"").decode("utf-8", "replace")
-    return tuple(todo.title for todo in plan_file.todos(text) if not todo.done)
+    return tuple(todo.title for todo in plan_file.todos(text) if not todo.over)
 
 
 @contextmanager
