@@ -8,6 +8,7 @@ from prloom.api import BridgeContext, Delivered, HttpError, InlineComment, Json,
 
 from .api_reader import ApiReader
 from .sansio import answers, endpoints, requests
+from .sansio.received_posts import ISSUE_COMMENT, REVIEW, REVIEW_COMMENT
 from .sansio.requests import ApiRequest, ReplyTarget
 
 _GONE = "*(The comment that this answers was deleted.)*\n\n"
@@ -82,14 +83,14 @@ class Posting:
                 if error.trouble != "refused" or folded or not payload.comments or answers.mentions(error, "own pull"):
                     raise
             else:
-                return _delivered(answer, "pullrequestreview-")
+                return _delivered(answer, REVIEW)
         raise AssertionError  # pragma: no cover - the second attempt returns or raises
 
     # ---- posting
 
     async def _in_conversation(self, message: str) -> Delivered:
         body = requests.post_body(message, self._action)
-        return _delivered(await self._post(requests.comment(self._repository, self._where.pr, body)), "issuecomment-")
+        return _delivered(await self._post(requests.comment(self._repository, self._where.pr, body)), ISSUE_COMMENT)
 
     async def _in_thread(self, root: int, message: str) -> Delivered | Refused:
         """Reply beside the comment that begins the thread; in the conversation where that is gone, or takes none."""
@@ -117,7 +118,7 @@ class Posting:
             state = answers.text((await self._reader.get(url)).json(), "state")
             if state == "PENDING":
                 return Refused(_IN_DRAFT, retryable=True, retry_after=answers.RETRY_LATER, unknown=True)
-        return _delivered(answer, "discussion_r")
+        return _delivered(answer, REVIEW_COMMENT)
 
     async def _post(self, request: ApiRequest) -> Json:
         return await self._reader.send(request.method, request.url, request.body)
@@ -133,9 +134,9 @@ class Posting:
         if not self.unsure:
             return None
         issue, pull = self._repository.issue(self._where.pr), self._repository.pull(self._where.pr)
-        post = await self._find(await self._reader.all(endpoints.full_pages(f"{issue}/comments")), "issuecomment-")
+        post = await self._find(await self._reader.all(endpoints.full_pages(f"{issue}/comments")), ISSUE_COMMENT)
         if post is None and inline:
-            post = await self._find(await self._reader.all(endpoints.full_pages(f"{pull}/comments")), "discussion_r")
+            post = await self._find(await self._reader.all(endpoints.full_pages(f"{pull}/comments")), REVIEW_COMMENT)
             if post is None and await self._in_draft():
                 return Refused(_IN_DRAFT, retryable=True, retry_after=answers.RETRY_LATER, unknown=True)
         self.unsure = False
@@ -145,7 +146,7 @@ class Posting:
         if not self.unsure:
             return None
         reviews = await self._reader.all(endpoints.full_pages(f"{self._repository.pull(self._where.pr)}/reviews"))
-        post = await self._find(reviews, "pullrequestreview-")
+        post = await self._find(reviews, REVIEW)
         self.unsure = False
         return post
 
@@ -155,7 +156,7 @@ class Posting:
         for each in await self._reader.all(endpoints.full_pages(url)):
             if answers.text(each, "state") == "PENDING":
                 comments = await self._reader.all(endpoints.full_pages(f"{url}/{answers.number(each, 'id')}/comments"))
-                if await self._find(comments, "discussion_r") is not None:
+                if await self._find(comments, REVIEW_COMMENT) is not None:
                     return True
         return False
 

@@ -13,7 +13,18 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel, ConfigDict
 
-from prloom.api import Duration, Event, HookContext, Json, PluginContext, TriageContext, iso, moment
+from prloom.api import (
+    CHECKS_CHANGED,
+    SPEECH,
+    Duration,
+    Event,
+    HookContext,
+    Json,
+    PluginContext,
+    TriageContext,
+    iso,
+    moment,
+)
 
 TRY_INTERVAL = timedelta(seconds=30)
 """Waiting feedback is tried at multiples of this, so that all of it goes on together."""
@@ -29,7 +40,7 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     at_most: Duration | None = None
-    types: tuple[str, ...] = ("pr_comment", "pr_review", "pr_review_comment", "review_feedback")
+    types: tuple[str, ...] = SPEECH
 
 
 def register(ctx: PluginContext) -> None:
@@ -60,9 +71,9 @@ class FeedbackGate:
     def defer(self, plan: str, triage: TriageContext) -> None:
         """Put off feedback while checks run, but each event not longer than it may wait."""
         for event in triage.events:
-            if event.type == REPORT:
+            if event.type == CHECKS_CHANGED:
                 triage.mark_event_handled(event.id, "the state of the checks was recorded")
-        feedback = [event for event in triage.events if event.type in self._types and event.type != REPORT]
+        feedback = [event for event in triage.events if event.type in self._types and event.type != CHECKS_CHANGED]
         stored = triage.get_state("checks")
         if not feedback or stored is None:
             return
@@ -88,9 +99,6 @@ def _next_try(now: datetime) -> datetime:
     tries = -((_EPOCH - now - _SHORTEST) // TRY_INTERVAL)  # divided downwards, below zero: upwards
     return _EPOCH + tries * TRY_INTERVAL
 
-
-REPORT = "checks_changed"
-"""The type of events that report the state of the checks, and nothing else."""
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _SHOWN = 12  # digits of a commit

@@ -41,13 +41,16 @@ from prloom.model.action import (
 )
 from prloom.model.decision import Deferral
 from prloom.model.event import Author, Event, Target
-from prloom.model.kinds import NOTICES
+from prloom.model.kinds import CHECKS_CHANGED, NOTICES, PERMISSIONS, SPEECH
 from prloom.model.record import Json, iso, moment
 
 __all__ = [
+    "CHECKS_CHANGED",
     "HOOKS",
     "NOTICES",
+    "PERMISSIONS",
     "PLAN_TARGET",
+    "SPEECH",
     "Acknowledges",
     "Action",
     "AddLabels",

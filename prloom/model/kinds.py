@@ -47,6 +47,7 @@ class Kind(NamedTuple):
 
 
 DELETED = "comment_deleted"
+CHECKS_CHANGED = "checks_changed"
 
 _COMMENT = Kind(speech=True, commands=True)
 _THREAD = Kind(speech=True, commands=True, threaded=True)
@@ -65,14 +66,17 @@ KINDS: Mapping[str, Kind] = {
     "pr_merged": Kind(notice=True, plan_status="merged"),
     "pr_reopened": Kind(notice=True, plan_status="active"),
     DELETED: _NOTICE,
-    "checks_changed": _NOTICE,
+    CHECKS_CHANGED: _NOTICE,
 }
 """The types of events that prloom's own bridges report."""
+
+SPEECH = tuple(name for name, kind in KINDS.items() if kind.speech)
+"""Types of events whose body is a person's own words: feedback."""
 
 NOTICES = tuple(name for name, kind in KINDS.items() if kind.notice)
 """Types of events that, without an author and a body, report only that something happened: they need no answer."""
 
-_SPEECH = ("comment", "discussion", "feedback", "message", "note", "reply", "review")
+_SPEECH_WORDS = ("comment", "discussion", "feedback", "message", "note", "reply", "review")
 """Last words in the names of other types that are a person's own words, such as `mr_comment`."""
 
 
@@ -85,7 +89,7 @@ def kind(name: str, *, by_person: bool) -> Kind:
     if registered is not None:
         return registered
     last_word = name.replace("-", "_").replace(".", "_").rpartition("_")[2]
-    spoken = by_person or name.startswith("pr_") or last_word in _SPEECH
+    spoken = by_person or name.startswith("pr_") or last_word in _SPEECH_WORDS
     if spoken:
         return _COMMENT
     return _REPORT

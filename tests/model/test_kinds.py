@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from prloom.agents import environment as agents
-from prloom.api import NOTICES
+from prloom.api import NOTICES, PERMISSIONS, SPEECH
 from prloom.config import values
 from prloom.config.problems import InvalidValue
 from prloom.extensions import inputs as plugins
@@ -12,6 +12,14 @@ from prloom.model import kinds
 
 def test_the_notices_are_the_types_that_are_said_to_be() -> None:
     assert NOTICES == ("pr_pushed", "pr_closed", "pr_merged", "pr_reopened", "comment_deleted", "checks_changed")
+
+
+def test_feedback_is_what_people_write() -> None:
+    assert SPEECH == ("pr_comment", "pr_review", "pr_review_comment", "review_feedback")
+
+
+def test_the_permissions_rise() -> None:
+    assert PERMISSIONS == ("none", "read", "triage", "write", "maintain", "admin")
 
 
 def test_only_speech_may_be_a_command_and_no_notice_is_speech() -> None:

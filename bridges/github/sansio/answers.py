@@ -10,13 +10,13 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from prloom.api import Author, HttpError, Json, Refused, moment
+from prloom.api import PERMISSIONS, Author, HttpError, Json, Refused, moment
 
 GHOST = "ghost"
 """The login that GitHub shows for an account that is gone."""
 
-ROLES = ("none", "read", "triage", "write", "maintain", "admin")
-_FLAGS = (("admin", "admin"), ("maintain", "maintain"), ("push", "write"), ("triage", "triage"), ("pull", "read"))
+_OTHER_NAMES = {"push": "write", "pull": "read"}
+"""GitHub's rights that have another name than prloom's permissions; all others are called as those are."""
 RETRY_SOON = timedelta(seconds=30)
 """After which to retry what GitHub is still computing."""
 RETRY_LATER = timedelta(minutes=5)
@@ -110,15 +110,16 @@ def permission(answer: Json) -> str:
     `permission` alone says write for maintain, and read for triage.
     """
     role = text(answer, "role_name")
-    if role in ROLES:
+    if role in PERMISSIONS:
         return role
-    for flag, name in _FLAGS:
-        if value_at(answer, "user", "permissions", flag) is True:
-            return name
-    old = text(answer, "permission")
-    if old in ROLES:
-        return old
-    return "none"
+    rights = value_at(answer, "user", "permissions")
+    if isinstance(rights, Mapping):
+        granted = {_OTHER_NAMES.get(name, name) for name, given in rights.items() if given is True}
+    else:
+        granted = set[str]()
+    if granted.isdisjoint(PERMISSIONS):
+        granted = {text(answer, "permission")}
+    return next((each for each in reversed(PERMISSIONS) if each in granted), PERMISSIONS[0])
 
 
 def message(error: HttpError) -> str:

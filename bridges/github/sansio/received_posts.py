@@ -36,8 +36,11 @@ class Post:
     context: Mapping[str, Json] = field(default_factory=dict)
 
 
-MARKS = {"comments": "issuecomment-", "inline": "discussion_r"}
-"""The names of comments in GitHub's links, by their kind."""
+ISSUE_COMMENT, REVIEW_COMMENT, REVIEW = "issuecomment-", "discussion_r", "pullrequestreview-"
+"""How the names of comments, comments at a line, and reviews begin in GitHub's links; a number follows."""
+
+MARKS = {"comments": ISSUE_COMMENT, "inline": REVIEW_COMMENT}
+"""The beginnings of these names, by the kind of list in which a poll finds the comments."""
 
 
 def comment(item: Json) -> Post | None:
@@ -45,7 +48,7 @@ def comment(item: Json) -> Post | None:
     number, pr = answers.number(item, "id"), answers.tail_number(answers.text(item, "issue_url"))
     if number is None or pr is None:
         return None
-    return _post(item, f"issuecomment-{number}", ("pr_comment", "commented"), ReplyTarget(pr, comment=number), {})
+    return _post(item, f"{ISSUE_COMMENT}{number}", ("pr_comment", "commented"), ReplyTarget(pr, comment=number), {})
 
 
 def inline(item: Json) -> Post | None:
@@ -72,7 +75,7 @@ def inline(item: Json) -> Post | None:
     if line:
         did += f":{line}"
     target = ReplyTarget(pr, thread=root, inline=number)
-    return _post(item, f"discussion_r{number}", ("pr_review_comment", did), target, context)
+    return _post(item, f"{REVIEW_COMMENT}{number}", ("pr_review_comment", did), target, context)
 
 
 def review(item: Json, pr: int) -> Post | None:
@@ -88,7 +91,7 @@ def review(item: Json, pr: int) -> Post | None:
     context = {"state": state, "commit": answers.text(item, "commit_id") or None}
     title = f"reviewed: {state.replace('_', ' ')}"
     target = ReplyTarget(pr, review=number)
-    return _post({**item, **times}, f"pullrequestreview-{number}", ("pr_review", title), target, context)
+    return _post({**item, **times}, f"{REVIEW}{number}", ("pr_review", title), target, context)
 
 
 def new_event(post: Post, stored: StoredPost | None) -> Event | None:
@@ -221,8 +224,8 @@ def _remote(item: Json, number: int) -> str:
     review_id = answers.number(item, "pull_request_review_id")
     of_ours = requests.PART in answers.text(item, "body").splitlines()
     if of_ours and review_id:
-        return f"pullrequestreview-{review_id}"
-    return f"discussion_r{number}"
+        return f"{REVIEW}{review_id}"
+    return f"{REVIEW_COMMENT}{number}"
 
 
 def _post(

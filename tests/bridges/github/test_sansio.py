@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bridges.github.sansio import answers, checks, cursor, endpoints, pulls, received_posts, requests
 from bridges.github.sansio.cursor import REMEMBERED, GithubCursor, PullRequestState, StoredPost
 from bridges.github.sansio.requests import ReplyTarget
-from prloom.api import HttpError, Refused, marked, marker
+from prloom.api import PERMISSIONS, HttpError, Refused, marked, marker
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ACTION = "a-00000000000000000000"
@@ -146,6 +146,10 @@ def test_no_token_is_the_plans_pull_request() -> None:
         ({"permission": "read", "role_name": "triage"}, "triage"),
         ({"permission": "write", "role_name": "release crew", "user": {"permissions": {"push": True}}}, "write"),
         ({"permission": "read", "role_name": "odd", "user": {"permissions": {"pull": True, "push": False}}}, "read"),
+        ({"role_name": "odd", "user": {"permissions": {"pull": True, "triage": True, "push": True}}}, "write"),
+        ({"role_name": "odd", "user": {"permissions": {"pull": True, "maintain": True, "owner": True}}}, "maintain"),
+        ({"permission": "read", "role_name": "odd", "user": {"permissions": {"push": "yes"}}}, "read"),
+        *(({"permission": "none", "role_name": each}, each) for each in PERMISSIONS),
         ({"permission": "admin"}, "admin"),
         ({"permission": "none", "role_name": ""}, "none"),
         ({"permission": "owner"}, "none"),
