@@ -131,7 +131,8 @@ class Agent(Protocol):
     """An agent program. Each module of this package that has these names is one; nothing here does I/O.
 
     `program` is the executable to look for (None: the configuration names it); `variables` are the names of its own
-    environment variables, with `*` at the end of a name for every name that begins so.
+    environment variables, with `*` at the end of a name for every name that begins so; an agent without a program of
+    its own gets those of all others too.
     """
 
     @property

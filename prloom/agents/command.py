@@ -14,19 +14,7 @@ from prloom.errors import AgentError
 
 name: Final = "command"
 program: Final = None
-# It may wrap any of the others.
-variables: Final = (
-    "ANTHROPIC_*",
-    "CLAUDE_*",
-    "CODEX_*",
-    "OPENAI_*",
-    "OPENCODE_*",
-    "GEMINI_*",
-    "GOOGLE_*",
-    "AMP_*",
-    "OLLAMA_*",
-    "OPENROUTER_*",
-)
+variables: Final = ("OLLAMA_*",)
 
 
 def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:

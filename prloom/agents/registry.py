@@ -33,6 +33,14 @@ def get(name: str) -> Agent:
     raise AgentError(f"there is no agent {name!r}; {hint}")
 
 
+def variables(agent: Agent) -> tuple[str, ...]:
+    """Return the names of the variables that an agent gets: its own, and those of all for one that may wrap another."""
+    names = list(agent.variables)
+    if agent.program is None:
+        names += [name for other in AGENTS.values() for name in other.variables]
+    return tuple(dict.fromkeys(names))
+
+
 def first_found(environ: Mapping[str, str]) -> Agent | None:
     """Return the first agent whose program is on PATH, or None."""
     return next((agent for agent in AGENTS.values() if agent.program and locate(agent.program, environ)), None)

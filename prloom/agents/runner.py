@@ -85,7 +85,7 @@ def prepare(
     """
     # Programs know a folder by its real path, and trust or distrust it by that.
     request = msgspec.structs.replace(request, cwd=request.cwd.resolve(), root=request.root.resolve(), run=folder.name)
-    env = environment.allowed(environ, agent.variables)
+    env = environment.allowed(environ, registry.variables(agent))
     invocation = agent.invocation(
         msgspec.structs.replace(
             request, environ=env, settings=environment.read_settings_files(agent.settings_files(env))

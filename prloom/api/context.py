@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -16,10 +16,18 @@ from prloom.api.store import Store
 from prloom.core import outbox
 from prloom.errors import ExtensionError
 from prloom.model import record
-from prloom.model.action import Action, Comment, Merge, Payload, Review
+from prloom.model.action import Action, Comment, Merge, Method, Payload, Review
 from prloom.model.event import Event, Target
 from prloom.model.hook import HookCall, Outcome
 from prloom.model.record import Json
+
+LOGGERS = "prloom.plugin."
+"""How the names of plugins' loggers begin; the plugin's key follows."""
+
+
+def plugin_logger(key: str) -> logging.Logger:
+    """Return the logger of a plugin: the same name in the dispatcher and in the plugin's own process."""
+    return logging.getLogger(f"{LOGGERS}{key}")
 
 
 class Services(Protocol):
@@ -46,7 +54,7 @@ class HookContext:
 
     def __init__(self, plugin: str, call: HookCall, services: Services) -> None:
         self.plugin = plugin
-        self.log = logging.getLogger(f"prloom.plugin.{plugin}")
+        self.log = plugin_logger(plugin)
         self._call = call
         self._services = services
         self._actions: list[Action] = []
@@ -148,7 +156,7 @@ class HookContext:
     def emit_merge(
         self,
         target: Target | None,
-        method: Literal["merge", "squash", "rebase"] = "merge",
+        method: Method = "merge",
         *,
         commit: str | None = None,
         related_event_id: str | None = None,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from prloom.api import hooks
+from prloom.api import context, hooks
 from prloom.errors import ExtensionError
 from prloom.model.record import Json, Record
 
@@ -104,7 +103,7 @@ class PluginContext:
         self.key = key
         self.manifest = manifest
         self.config = config
-        self.log = logging.getLogger(f"prloom.plugin.{key}")
+        self.log = context.plugin_logger(key)
         self.registrations = Registrations()
         self._folder = folder
 

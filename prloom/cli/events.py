@@ -11,7 +11,7 @@ import click
 from prloom.cli import context, layout, terminal
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.terminal import Role
-from prloom.model.kinds import DONE, OPEN
+from prloom.model.kinds import DONE, OPEN, WAITING
 
 if TYPE_CHECKING:
     from prloom.engine.views.events import EventFilter, EventRow, ListedEvent
@@ -180,7 +180,7 @@ def _blocks(listed: Sequence[ListedEvent], now: datetime, width: int) -> Iterato
 def _what(listed: ListedEvent) -> str:
     """Return why an open event waits, and what a done one was about."""
     row = listed.row
-    waits = row.state in {"deferred", "held", "parked"}
+    waits = row.state in WAITING
     reason = row.reason
     if row.by not in {None, "prloom"} and row.reason:
         reason = f"{row.by}: {row.reason}"

@@ -92,7 +92,9 @@ def _logs_in_report_only(key: str) -> Iterator[None]:
     """Keep what the plugin logs, which the report shows, from stderr."""
     import logging  # noqa: PLC0415 - see command
 
-    log = logging.getLogger(f"prloom.plugin.{key}")
+    from prloom.api.context import plugin_logger  # noqa: PLC0415
+
+    log = plugin_logger(key)
     level = log.level
     log.setLevel(logging.CRITICAL + 1)
     try:

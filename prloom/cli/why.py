@@ -8,6 +8,7 @@ import click
 
 from prloom.cli import context, layout, terminal
 from prloom.cli.context import Options, json_option, pass_options
+from prloom.model.kinds import DONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 _SHOWN_LINES = 20
 _TIME = 21  # columns for "2026-11-21 12:00:00"
-_DONE = ("handled", "triaged", "dropped", "superseded")
 
 
 @click.command("why")
@@ -135,7 +135,7 @@ def _verdict(happened: HistoryStep) -> str:
 
 def _now(life: EventLife) -> Iterator[str]:
     """Yield where the event stands, what is happening with it, and what a person can do about it."""
-    state = terminal.paint(life.state, "good" if life.state in _DONE else "warn")
+    state = terminal.paint(life.state, "good" if life.state in DONE else "warn")
     remedies = {
         "deferred": f"to try it now, run {layout.to_run('retry', life.event.id)}",
         "held": f"to approve this text, run {layout.to_run('approve', life.event.id)}",

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, PrivateAttr, Tag
 
+from prloom.backoff import Backoff
 from prloom.config import layers
 from prloom.config.layers import Layer
 from prloom.config.problems import nearest
@@ -59,13 +60,13 @@ class TrustSection(Section):
 class BackoffSection(Section):
     """When prloom tries again what failed or was deferred."""
 
-    initial: Duration = Field(
-        default=timedelta(seconds=30), description="The first wait; each later one is twice as long."
-    )
-    maximum: Duration = Field(default=timedelta(hours=1), description="The longest wait between two attempts.")
-    deadline: Duration = Field(default=timedelta(days=7), description="After this time, the event is parked.")
+    initial: Duration = Field(default=Backoff.initial, description="The first wait; each later one is twice as long.")
+    maximum: Duration = Field(default=Backoff.maximum, description="The longest wait between two attempts.")
+    deadline: Duration = Field(default=Backoff.deadline, description="After this time, the event is parked.")
     max_attempts: Count = Field(
-        default=0, ge=0, description="After this many attempts, the event is parked; 0 means no limit but the deadline."
+        default=Backoff.max_attempts,
+        ge=0,
+        description="After this many attempts, the event is parked; 0 means no limit but the deadline.",
     )
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from prloom.core import markdown, trust
 from prloom.model import record
 from prloom.model.event import Event
+from prloom.model.kinds import WAITING
 from prloom.model.record import Position
 from prloom.model.state import DispatchState, OpenEvent
 
@@ -122,7 +123,7 @@ def status_text(state: DispatchState) -> str:
     pending = sum(event.state == "pending" for event in state.open.values())
     done = ", ".join(f"{count} {name}" for name, count in sorted(state.done.items())) or "nothing done yet"
     lines = [f"{pending} pending, {done}." + (" Paused: `/prloom resume` resumes work." if state.paused else "")]
-    for name in ("deferred", "held", "parked"):
+    for name in WAITING:
         waiting = [event for event in state.open.values() if event.state == name]
         lines += [f"- {markdown.code(markdown.one_line(event.id))} {_wait_text(event)}" for event in waiting[:_LISTED]]
         if len(waiting) > _LISTED:

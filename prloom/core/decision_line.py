@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from prloom.model.decision import Change, Decision, DeliveryChange
 
+LOG = "prloom.decisions"
+"""The name of the logger that gets these lines."""
+
 _IDS = 20
 """Ids of one kind that are named, and changes of one kind that are listed; of more, the rest is counted."""
 _LONGEST = 200

@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from prloom.core import commands
 from prloom.core.commands import SlashCommand
 from prloom.model.decision import Change
 from prloom.model.event import Event
+from prloom.model.hook import BEFORE_TRIAGE, ON_EVENT, ON_GLOBAL_EVENT
 from prloom.model.state import OpenEvent
+
+
+class Registration(Protocol):
+    """What a plugin registered, as far as it decides which events the plugin gets."""
+
+    @property
+    def hooks(self) -> Collection[str]:
+        """The hook points."""
+
+    @property
+    def commands(self) -> Collection[str]:
+        """The slash commands, without the slash."""
+
+    @property
+    def approved_commands(self) -> Collection[str]:
+        """Those that are obeyed in an approved text of an author who is not trusted, too."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +43,34 @@ class Subscribers:
     observers: tuple[str, ...] = ()
     triagers: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
-    observer_hook: str = "onEvent"
+    observer_hook: str = ON_EVENT
     approved_commands: Collection[str] = ()
+
+
+def plan_subscribers(registered: Mapping[str, Registration]) -> Subscribers:
+    """Return which plugins get the events of a plan, in order; among commands of one name the first plugin's wins."""
+    owners: dict[str, str] = {}
+    approved: set[str] = set()
+    for plugin, offered in registered.items():
+        for name in offered.commands:
+            owners.setdefault(name.casefold(), plugin)
+        those = (name.casefold() for name in offered.approved_commands)
+        approved.update(name for name in those if owners[name] == plugin)
+    return Subscribers(
+        observers=_with(ON_EVENT, registered),
+        triagers=_with(BEFORE_TRIAGE, registered),
+        commands=owners,
+        approved_commands=approved,
+    )
+
+
+def repository_subscribers(registered: Mapping[str, Registration]) -> Subscribers:
+    """Return which plugins get the events that concern the repository as a whole."""
+    return Subscribers(observers=_with(ON_GLOBAL_EVENT, registered), observer_hook=ON_GLOBAL_EVENT)
+
+
+def _with(hook: str, registered: Mapping[str, Registration]) -> tuple[str, ...]:
+    return tuple(plugin for plugin, offered in registered.items() if hook in offered.hooks)
 
 
 @dataclass(frozen=True)
@@ -119,7 +163,7 @@ def next_hook(event: OpenEvent, subscribers: Subscribers) -> tuple[str, str] | N
             return subscribers.observer_hook, plugin
     for plugin in subscribers.triagers:
         if plugin not in event.passed:
-            return "beforeTriage", plugin
+            return BEFORE_TRIAGE, plugin
     return None
 
 

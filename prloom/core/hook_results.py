@@ -16,12 +16,11 @@ from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Change
 from prloom.model.event import Target
-from prloom.model.hook import HookCall, Mark, Outcome, Writes
+from prloom.model.hook import OBSERVERS, HookCall, Mark, Outcome, Writes
 from prloom.model.kinds import Verdict
 from prloom.model.record import Json
 from prloom.model.state import OpenEvent
 
-OBSERVERS = ("onEvent", "onGlobalEvent")
 """Hooks that only observe: they mark nothing, and their failure delays no event."""
 
 OnError = Literal["defer", "pass"]

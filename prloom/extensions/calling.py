@@ -18,7 +18,7 @@ from prloom.errors import ExtensionError
 from prloom.extensions import loading
 from prloom.model import record
 from prloom.model.event import Event
-from prloom.model.hook import HookCall, Outcome, Writes
+from prloom.model.hook import BEFORE_TRIAGE, HookCall, Outcome, Writes
 
 COMMAND = "command:/"
 """What the name of the hook point of a slash command starts with."""
@@ -60,7 +60,7 @@ def _run(key: str, handlers: Sequence[Handler], call: HookCall, services: Servic
         return _each_event(handlers, call, lambda alone: TriageContext(key, alone, services))
     if hooks.HOOKS.get(call.hook) == "event":
         return _each_event(handlers, call, lambda alone: HookContext(key, alone, services))
-    ctx = TriageContext(key, call, services) if call.hook == "beforeTriage" else HookContext(key, call, services)
+    ctx = TriageContext(key, call, services) if call.hook == BEFORE_TRIAGE else HookContext(key, call, services)
     plan = call.plan
     with _no_run_left(ctx):
         for handler in handlers:

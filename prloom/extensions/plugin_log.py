@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 
+from prloom.api import context
 from prloom.core import naming
 
 LONGEST_LINE = 2000
@@ -19,7 +20,7 @@ class PluginLog:
 
     def __init__(self, key: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._key = key
-        self._log = logging.getLogger(f"prloom.plugin.{key}")
+        self._log = context.plugin_logger(key)
         self._clock = clock
         self._second = clock()
         self._lines = 0

@@ -14,6 +14,8 @@ from prloom.extensions.discovery import DiscoveredPlugin, Source
 from prloom.extensions.filters import PluginOptions, PluginSelection, SkippedPlugin
 from prloom.extensions.host.interface import OfferedTool, Registered
 
+PluginState = Literal["on", "off", "failed"]
+
 
 @dataclass(frozen=True)
 class PluginEntry:
@@ -25,7 +27,7 @@ class PluginEntry:
     name: str
     source: Source
     place: str
-    state: Literal["on", "off", "failed"]
+    state: PluginState
     reason: str | None = None
     version: str = ""
     description: str = ""
@@ -83,7 +85,7 @@ def _chosen(found: DiscoveredPlugin, loaded: Registered | str | None) -> PluginE
 
 def _entry(
     found: DiscoveredPlugin,
-    state: Literal["on", "off", "failed"],
+    state: PluginState,
     reason: str | None,
     registered: Registered | None = None,
 ) -> PluginEntry:

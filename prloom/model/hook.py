@@ -12,6 +12,12 @@ from prloom.model.decision import Deferral, OnExpire, Scope
 from prloom.model.event import Event
 from prloom.model.record import Json, Record
 
+ON_EVENT, BEFORE_TRIAGE, ON_GLOBAL_EVENT = "onEvent", "beforeTriage", "onGlobalEvent"
+"""The hook points to which events lead: two on a plan, and one for events that concern the whole repository."""
+
+OBSERVERS = (ON_EVENT, ON_GLOBAL_EVENT)
+"""Those whose hooks only see an event, and delay nothing."""
+
 
 class Limits(Record, frozen=True, kw_only=True):
     """What a hook may ask for: bytes of JSON of a store, milliseconds of a deferral, actions of one call."""

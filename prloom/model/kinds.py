@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
 
-OpenState = Literal["pending", "deferred", "held", "parked"]
+WaitState = Literal["deferred", "held", "parked"]
+OpenState = Literal["pending", WaitState]
 DoneState = Literal["handled", "triaged", "dropped", "superseded"]
 State = Literal[OpenState, DoneState]
+WAITING: tuple[WaitState, ...] = get_args(WaitState)
 OPEN: tuple[OpenState, ...] = get_args(OpenState)
 DONE: tuple[DoneState, ...] = get_args(DoneState)
 

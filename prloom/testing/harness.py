@@ -181,16 +181,10 @@ class Harness:
                 return
 
     def _subscribers(self, bus: InMemoryBus) -> Subscribers:
-        hooks = self.registered.hooks
-        subscribed = dict.fromkeys(hooks, (self.key,))
+        registered = {self.key: self.registered}
         if bus.id == REPOSITORY:
-            return Subscribers(observers=subscribed.get("onGlobalEvent", ()), observer_hook="onGlobalEvent")
-        return Subscribers(
-            observers=subscribed.get("onEvent", ()),
-            triagers=subscribed.get("beforeTriage", ()),
-            commands={name.casefold(): self.key for name in self.registered.commands},
-            approved_commands={name.casefold() for name in self.registered.approved_commands},
-        )
+            return dispatch.repository_subscribers(registered)
+        return dispatch.plan_subscribers(registered)
 
     def _run(self, bus: InMemoryBus, step: RunHook, faults: list[Fault]) -> None:
         """Run a hook, and let all of it take effect, or nothing."""

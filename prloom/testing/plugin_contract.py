@@ -18,11 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from prloom.api import HOOKS, Event, Json, hooks
+from prloom.api import Event, Json, hooks
 from prloom.errors import ExtensionError
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host.process import ProcessHost
-from prloom.model.hook import Limits, Outcome
+from prloom.model.hook import BEFORE_TRIAGE, OBSERVERS, ON_GLOBAL_EVENT, Limits, Outcome
 from prloom.testing import runners
 from prloom.testing.events import GOLDEN_EVENTS, PLAN, a_comment
 from prloom.testing.harness import REPOSITORY, Harness
@@ -142,7 +142,7 @@ class PluginContract:
 def _calls(harness: Harness, events: Mapping[str, Event]) -> Iterator[Call]:
     """Yield a call of every hook and command with each event; plan hooks get plans of every kind."""
     for hook in harness.registered.hooks:
-        if HOOKS[hook] == "event" or hook == "beforeTriage":
+        if hook in {*OBSERVERS, BEFORE_TRIAGE}:
             for shape, event in events.items():
                 yield f"{hook} of a {shape}", hook, (event,)
         else:
@@ -155,7 +155,7 @@ def _calls(harness: Harness, events: Mapping[str, Event]) -> Iterator[Call]:
 def _outcome(harness: Harness, call: Call) -> Outcome:
     """Return the outcome of a call on every kind of plan; for events, the plan is of no matter."""
     description, hook, events = call
-    if hook == "onGlobalEvent":
+    if hook == ON_GLOBAL_EVENT:
         plan = REPOSITORY
     else:
         plan = PLAN

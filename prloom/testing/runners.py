@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from prloom.api import Json, Manifest, PluginContext
+from prloom.api import Json, Manifest, PluginContext, context
 from prloom.api.context import Services
 from prloom.api.plugin import Registrations
 from prloom.errors import ExtensionError
@@ -181,9 +181,6 @@ def _outside_loops(work: Callable[[], T]) -> T:
     return results[0]
 
 
-_LOGS = "prloom.plugin."
-
-
 class _CaptureHandler(logging.Handler):
     """Keeps each record, and passes on those that would have been logged without it."""
 
@@ -192,7 +189,7 @@ class _CaptureHandler(logging.Handler):
         self._log = log
         self._usual = log.getEffectiveLevel()
         # What comes from a process names the plugin again.
-        self._prefix = f"plugin {log.name.removeprefix(_LOGS)}: "
+        self._prefix = f"plugin {log.name.removeprefix(context.LOGGERS)}: "
         self.lines: list[str] = []
 
     def emit(self, entry: logging.LogRecord) -> None:
@@ -204,7 +201,7 @@ class _CaptureHandler(logging.Handler):
 @contextmanager
 def capture(key: str) -> Iterator[list[str]]:
     """Capture what the plugin of this key logs meanwhile, each record as `level: message`."""
-    log = logging.getLogger(f"{_LOGS}{key}")
+    log = context.plugin_logger(key)
     handler, level, propagate = _CaptureHandler(log), log.level, log.propagate
     log.addHandler(handler)
     log.setLevel(logging.DEBUG)

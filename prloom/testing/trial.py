@@ -26,6 +26,7 @@ from prloom.extensions import inputs, loading
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host.interface import HookFailed
 from prloom.model import record
+from prloom.model.hook import BEFORE_TRIAGE, ON_EVENT, ON_GLOBAL_EVENT
 from prloom.model.record import Record
 from prloom.testing.events import PLAN, a_comment, an_event
 from prloom.testing.harness import REPOSITORY, Harness
@@ -113,10 +114,10 @@ def other_hooks(runner: Runner, root: Path) -> Iterator[Trial]:
     for name in runner.start().commands:
         yield _trial(_harness(runner, root), f"/{name}", a_comment(f"/{name}", id=f"command-{name}"))
     for hook in runner.start().hooks:
-        if hook == "onGlobalEvent":
+        if hook == ON_GLOBAL_EVENT:
             event = an_event(type="release_published", source="my-ci", pr=None, author=None)
             yield _trial(_harness(runner, root), hook, event, REPOSITORY)
-        elif hook not in {"onEvent", "beforeTriage"}:
+        elif hook not in {ON_EVENT, BEFORE_TRIAGE}:
             harness = _harness(runner, root)
             harness.write_plan(_PLAN)
             yield _result(harness, harness.fire(hook), hook)

@@ -59,7 +59,7 @@ def test_an_agent_gets_its_own_keys_and_no_others() -> None:
 
 @pytest.mark.parametrize("agent", registry.AGENTS.values(), ids=lambda agent: agent.name)
 def test_no_agent_gets_a_forges_token(agent: registry.Agent) -> None:
-    kept = environment.allowed(OPERATOR, agent.variables)
+    kept = environment.allowed(OPERATOR, registry.variables(agent))
 
     assert "t" not in kept.values()
     assert not [value for value in kept.values() if value.startswith("ghp_")]

@@ -39,6 +39,19 @@ def test_an_unknown_agent_that_is_near_to_none_is_named_with_all() -> None:
     )
 
 
+def test_a_command_gets_the_variables_of_every_agent_that_it_may_wrap() -> None:
+    wrapped = {name for agent in registry.AGENTS.values() for name in agent.variables}
+
+    assert set(registry.variables(registry.get("command"))) == wrapped
+    assert "ANTHROPIC_*" in wrapped
+
+
+def test_a_program_gets_its_own_variables_only() -> None:
+    claude = registry.get("claude")
+
+    assert registry.variables(claude) == claude.variables
+
+
 @pytest.mark.parametrize(
     ("installed", "found"),
     [

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from prloom.api import hooks
 from prloom.api.hooks import HOOKS
+from prloom.model import hook
 
 # The hook points of the design, by what they are called with.
 POINTS = {
@@ -18,6 +19,11 @@ POINTS = {
 
 def test_every_hook_point_of_the_design_is_known_by_its_kind() -> None:
     assert {name: kind for kind, names in POINTS.items() for name in names} == HOOKS
+
+
+def test_the_hook_points_to_which_events_lead_fire_and_those_of_events_only_observe() -> None:
+    assert {hook.ON_EVENT, hook.BEFORE_TRIAGE, hook.ON_GLOBAL_EVENT} <= hooks.FIRING
+    assert {name for name, kind in HOOKS.items() if kind == "event"} == set(hook.OBSERVERS)
 
 
 def test_no_guard_fires_yet_and_each_is_refused() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from prloom.core import dispatch
 from prloom.core.commands import SlashCommand
 from prloom.core.dispatch import RunCommand, RunHook, RunTriage, Step, Subscribers
+from prloom.extensions.host.interface import Registered
 from prloom.model.event import Event
 from prloom.model.record import Position
 from prloom.model.state import OpenEvent
@@ -29,6 +30,28 @@ def steps(
 ) -> tuple[Step, ...]:
     pairs = [item if isinstance(item, tuple) else (item, None) for item in pending]
     return dispatch.steps(pairs, roster, busy=busy, alone=alone, paused=paused, triaging=triaging)
+
+
+REGISTERED = {
+    "log": Registered(hooks=("onEvent", "onGlobalEvent")),
+    "first": Registered(
+        hooks=("beforeTriage", "onEvent"), commands={"Note": "", "list": ""}, approved_commands=("list",)
+    ),
+    "second": Registered(commands={"note": "", "add": ""}, approved_commands=("note", "add")),
+}
+
+
+def test_plugins_get_the_events_of_a_plan_by_what_they_registered_and_the_first_has_a_command():
+    assert dispatch.plan_subscribers(REGISTERED) == Subscribers(
+        observers=("log", "first"),
+        triagers=("first",),
+        commands={"note": "first", "list": "first", "add": "second"},
+        approved_commands={"list", "add"},
+    )
+
+
+def test_an_event_of_the_whole_repository_is_only_observed():
+    assert dispatch.repository_subscribers(REGISTERED) == Subscribers(observers=("log",), observer_hook="onGlobalEvent")
 
 
 @pytest.mark.parametrize(

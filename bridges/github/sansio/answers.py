@@ -114,7 +114,7 @@ def permission(answer: Json) -> str:
         return role
     rights = value_at(answer, "user", "permissions")
     if isinstance(rights, Mapping):
-        granted = {_OTHER_NAMES.get(name, name) for name, given in rights.items() if given is True}
+        granted = {_OTHER_NAMES.get(str(name), str(name)) for name, given in rights.items() if given is True}
     else:
         granted = set[str]()
     if granted.isdisjoint(PERMISSIONS):

@@ -28,6 +28,7 @@ from prloom.storage.journal import Journal
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
+decisions_log = logging.getLogger(decision_line.LOG)
 
 Clock = Callable[[], datetime]
 
@@ -104,8 +105,8 @@ class EventStore:
         except BaseException as error:
             self.close(f"{type(error).__name__}: {error}")
             raise
-        if log.isEnabledFor(logging.INFO):
-            log.info("%s", decision_line.line(self.plan_id, decision))
+        if decisions_log.isEnabledFor(logging.INFO):
+            decisions_log.info("%s", decision_line.line(self.plan_id, decision))
         return decision
 
     def close(self, reason: str) -> None:

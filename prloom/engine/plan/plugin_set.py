@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from prloom.core import bounds, breaker, trust
+from prloom.core import bounds, breaker, dispatch, trust
 from prloom.core.breaker import Breaker
 from prloom.core.dispatch import Subscribers
 from prloom.core.hook_results import OnError
@@ -133,8 +133,7 @@ class PluginSet:
         async with asyncio.TaskGroup() as group:
             for plugin in self._plugins.values():
                 group.create_task(plugin.start())
-        registered = {plugin.key: plugin.registered for plugin in self._registered() if plugin.registered is not None}
-        for key, clashes in registry.clashes(registered).items():
+        for key, clashes in registry.clashes(self._registered()).items():
             self._plugins[key].clashes = clashes
             for warning in clashes:
                 log.warning("%s", warning)
@@ -154,35 +153,24 @@ class PluginSet:
             plugin.shift(by)
 
     def subscribers(self, without: Iterable[str] = ()) -> Subscribers:
-        """Return which plugins get which events, in order; among commands of one name the first plugin's wins.
+        """Return which plugins get which events of a plan.
 
         `without` are names of plugins that a plan's preset switches off for it.
         """
         left_out = {keys.resolve(name, self._plugins) for name in without}
-        usable = [plugin for plugin in self._registered() if plugin.key not in left_out]
-        commands: dict[str, str] = {}
-        for plugin in usable:
-            for name in plugin.registered.commands if plugin.registered else ():
-                commands.setdefault(name.casefold(), plugin.key)
-        approved = {
-            name.casefold()
-            for plugin in usable
-            for name in (plugin.registered.approved_commands if plugin.registered else ())
-            if commands[name.casefold()] == plugin.key
-        }
-        return Subscribers(
-            _with("onEvent", usable), _with("beforeTriage", usable), commands, approved_commands=approved
+        return dispatch.plan_subscribers(
+            {key: offered for key, offered in self._registered().items() if key not in left_out}
         )
 
     def repository_subscribers(self) -> Subscribers:
         """Return which plugins get the events that concern the repository as a whole."""
-        return Subscribers(observers=_with("onGlobalEvent", self._registered()), observer_hook="onGlobalEvent")
+        return dispatch.repository_subscribers(self._registered())
 
     def command_help(self) -> Mapping[str, str]:
         """Return the plugins' slash commands and their help."""
         texts: dict[str, tuple[str, str]] = {}
-        for plugin in self._registered():
-            for name, text in (plugin.registered.commands if plugin.registered else {}).items():
+        for offered in self._registered().values():
+            for name, text in offered.commands.items():
                 texts.setdefault(name.casefold(), (name, text))
         return dict(texts.values())
 
@@ -190,8 +178,8 @@ class PluginSet:
         """Return what `prloom status` shows of the plugins."""
         return [*(plugin.report() for plugin in self._plugins.values()), *map(_not_loaded, self._failures)]
 
-    def _registered(self) -> list[RunningPlugin]:
-        return [plugin for plugin in self._plugins.values() if plugin.registered is not None]
+    def _registered(self) -> dict[str, Registered]:
+        return {key: plugin.registered for key, plugin in self._plugins.items() if plugin.registered is not None}
 
 
 def _not_loaded(failure: PluginFailure) -> dict[str, Json]:
@@ -204,10 +192,6 @@ def _not_loaded(failure: PluginFailure) -> dict[str, Json]:
         "error": failure.reason,
         "hooks": [],
     }
-
-
-def _with(hook: str, plugins: Iterable[RunningPlugin]) -> tuple[str, ...]:
-    return tuple(plugin.key for plugin in plugins if plugin.registered is not None and hook in plugin.registered.hooks)
 
 
 MOST = 1000

@@ -24,6 +24,7 @@ from prloom.model import record
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, DeliveryChange
 from prloom.model.event import Event, Target
+from prloom.model.hook import ON_GLOBAL_EVENT
 from prloom.model.state import DispatchState, OpenEvent
 
 log = logging.getLogger(__name__)
@@ -97,7 +98,7 @@ def _begin(runtime: PlanRuntime, step: Step, subscribers: Subscribers, dependenc
         case CompleteNotices(event_ids=ids):
             store.commit("notice", "prloom", changes=dispatch.complete_notices(ids))
         case RunTriage(event_ids=ids) if not dependencies.agents:
-            store.commit("onGlobalEvent", "prloom", changes=tuple(_shown_to_all(event_id) for event_id in ids))
+            store.commit(ON_GLOBAL_EVENT, "prloom", changes=tuple(_shown_to_all(event_id) for event_id in ids))
         case RunTriage():
             in_flight.agent_queued = True
             dependencies.tasks.spawn(runtime, partial(_run_triage, runtime, subscribers, dependencies.triager))

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import BinaryIO, NoReturn
 
+from prloom.api import context
 from prloom.errors import ExtensionError
 from prloom.extensions import calling, jsonrpc, loading, reaper
 from prloom.extensions.host import interface
@@ -115,7 +116,7 @@ class _Forward(logging.Handler):
     def __init__(self, key: str, peer: ThreadPeer) -> None:
         super().__init__()
         self.setFormatter(logging.Formatter("%(message)s"))
-        self._own = f"prloom.plugin.{key}"
+        self._own = context.plugin_logger(key).name
         self._peer = peer
 
     def emit(self, entry: logging.LogRecord) -> None:
