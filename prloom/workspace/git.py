@@ -24,6 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from shutil import which
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from prloom.core.naming import printable
@@ -87,11 +88,15 @@ def _setting_variables(settings: Iterable[Setting]) -> dict[str, str]:
 LIMIT = timedelta(minutes=1)
 """How long a call may take when its caller does not say."""
 
+LONG_LIMIT = timedelta(minutes=10)
+"""How long a call may take that reads or writes all files of a commit."""
+
 _GRACE = 2.0  # seconds in which an interrupted git takes its lock files away
 
 _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
+    "core.untrackedCache=false",  # an agent could have left one that says that there is nothing new
     "core.pager=cat",
     "protocol.ext.allow=never",
     "safe.bareRepository=explicit",
@@ -108,6 +113,7 @@ _SETTINGS = (
     "credential.interactive=false",
     "color.ui=false",
     "core.quotePath=false",
+    "core.fsync=committed",  # a commit whose objects a power failure took would be a branch that leads nowhere
 )
 _OPTIONS = ("--no-pager", "--no-optional-locks", *(part for each in _SETTINGS for part in ("-c", each)))
 
@@ -119,10 +125,9 @@ _GUARDED = {
     "status": ("--ignore-submodules=dirty",),
 }
 
-# These read the object store and the configuration only. Any other command may run a driver or a hook.
-_WITHOUT_DRIVERS = frozenset(
-    ("cat-file", "config", "for-each-ref", "ls-tree", "remote", "rev-list", "rev-parse", "version")
-)
+# These use the object store and the configuration only. Any other command may run a driver or a hook.
+_READ_ONLY = ("cat-file", "config", "diff-tree", "for-each-ref", "ls-tree", "merge-base", "remote")
+_WITHOUT_DRIVERS = frozenset((*_READ_ONLY, "commit-tree", "rev-list", "rev-parse", "var", "version"))
 _LIST = ("config", "--null", "--name-only", "--list")
 
 _MACHINE = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
@@ -141,6 +146,12 @@ _SET = {
     "GIT_SEQUENCE_EDITOR": ":",
     "GIT_LITERAL_PATHSPECS": "1",
 }
+SETTABLE = frozenset(("GIT_INDEX_FILE", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"))
+"""The variables of git's environment that a caller may set."""
+
+NONE: Mapping[str, str] = MappingProxyType({})
+"""No variable."""
+
 _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
 
@@ -165,15 +176,19 @@ def run(
     codes: Collection[int] = (0,),
     limit: timedelta = LIMIT,
     stdin: bytes = b"",
+    variables: Mapping[str, str] = NONE,
 ) -> GitResult:
     """Run one git command, given without the `git`, and return its answer.
 
-    With `git_dir` that is the repository and cwd its worktree, whatever a `.git` in cwd says. An exit code that is not
-    in `codes`, a git that cannot be started, or one that takes longer than `limit` raises WorkspaceError with one line.
+    With `git_dir` that is the repository and cwd its worktree, whatever a `.git` in cwd says. `variables` are of
+    SETTABLE: the index to use instead of the worktree's own, or a commit's author. An exit code that is not in `codes`,
+    a git that cannot be started, or one that takes longer than `limit` raises WorkspaceError with one line.
     """
+    if not variables.keys() <= SETTABLE:
+        raise ValueError(f"not for callers to set: {sorted(variables.keys() - SETTABLE)}")
     words = [os.fspath(word) for word in argv]
     words[1:1] = _GUARDED.get(words[0], ())
-    env = environment(os.environ, cwd=cwd, git_dir=git_dir)
+    env = {**environment(os.environ, cwd=cwd, git_dir=git_dir), **variables}
     off: tuple[Setting, ...] = ()
     if words[0] not in _WITHOUT_DRIVERS:
         # In the same folder and repository: which files the configuration includes may depend on both.

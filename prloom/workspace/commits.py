@@ -1,0 +1,156 @@
+"""Commit a tree to a plan's branch, find the commit of a TODO again, and make a worktree match a commit exactly.
+
+Each of these may be stopped anywhere and called again: objects that nothing leads to do no harm, a ref is moved at
+once or not at all, and only from the value that the caller expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from prloom.core import commit_message
+from prloom.core.inspection import DEFAULT_JUNK
+from prloom.core.naming import is_branch_name, printable
+from prloom.errors import WorkspaceError
+from prloom.workspace import git, repository, snapshot, worktree_files
+from prloom.workspace.repository import Repository
+
+_MOST_SEARCHED = 5_000  # commits
+_MOVED_BY = "prloom: commit"
+"""What the reflog says of a branch that prloom has moved."""
+
+
+class BranchMovedError(WorkspaceError):
+    """The branch is not where the caller expected it: someone has moved it meanwhile."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit of a branch: its id, that of its tree, those of its parents, and its message."""
+
+    sha: str
+    tree: str
+    parents: tuple[str, ...]
+    message: str
+
+
+def commit(
+    repo: Repository,
+    worktree: Path,
+    *,
+    tree: str,
+    parent: str,
+    message: str,
+    branch: str,
+    junk: Sequence[str] = DEFAULT_JUNK,
+) -> str:
+    """Commit a tree to the branch, make the worktree match it, and return the commit's SHA.
+
+    The operator's identity is used. If the branch is no longer at `parent`, BranchMovedError is raised, unless its tip
+    is this very commit, made by a call that was stopped. Raises WorkspaceError where git has no identity or refuses.
+    """
+    _require_branch(branch)
+    made = _made_before(repo, tree=tree, parent=parent, message=message, branch=branch)
+    if made is None:
+        _require_identity(repo)
+        argv = ["commit-tree", "-p", parent, "-F", "-", tree]
+        made = git.run(argv, cwd=repo.root, stdin=message.encode("utf-8", "replace")).out.strip()
+        move(repo, branch, to=made, expected=parent)
+    restore(repo, worktree, made, branch=branch, junk=junk)
+    return made
+
+
+def move(repo: Repository, branch: str, *, to: str, expected: str) -> None:
+    """Move a branch, if it is where it is expected; raises BranchMovedError if it is not."""
+    _require_branch(branch)
+    ref = f"refs/heads/{branch}"
+    try:
+        git.run(["update-ref", "--no-deref", "-m", _MOVED_BY, ref, to, expected], cwd=repo.root)
+    except WorkspaceError as error:
+        now = repository.branch_sha(repo, branch)
+        if now == expected:
+            raise
+        where = "no longer exists"
+        if now is not None:
+            where = f"is at {now[:10]} and no longer at {expected[:10]}"
+        raise BranchMovedError(f"branch {printable(branch)} {where}; something else has moved it") from error
+
+
+def restore(
+    repo: Repository, worktree: Path, commit_or_tree: str, *, branch: str, junk: Sequence[str] = DEFAULT_JUNK
+) -> None:
+    """Make the worktree's index and files match a commit or a tree exactly, with the branch checked out.
+
+    What git does not ignore goes, except for junk; what it ignores, and prloom's own files, stay. Files that match
+    already are not written again.
+    """
+    _require_branch(branch)
+    place = snapshot.require(repo, worktree)
+    worktree_files.repair_link(place)
+    git.run(["symbolic-ref", "HEAD", f"refs/heads/{branch}"], cwd=place.path, git_dir=place.git_dir)
+    worktree_files.forget_operations(place)
+    worktree_files.write(place, commit_or_tree, junk=junk)
+
+
+def find(
+    repo: Repository, branch: str, *, todo: str, base: str | None = None, round_: int = 1, tree: str | None = None
+) -> str | None:
+    """Return the commit that does a TODO in this round, by its trailers; None if the branch has none.
+
+    Looks from the branch's tip back to what `base`, a commit or a ref, contains too, at most 5,000 commits. With `tree`
+    only a commit of exactly that tree is found: a message can be forged by what an agent commits itself.
+    """
+    for each in walk(repo, branch, base=base):
+        if commit_message.is_of(each.message, todo=todo, round_=round_) and tree in {None, each.tree}:
+            return each.sha
+    return None
+
+
+def walk(repo: Repository, branch: str, *, base: str | None = None) -> Iterator[Commit]:
+    """Yield the commits of a branch that are not in `base`, the newest first, at most 5,000."""
+    tip = repository.branch_sha(repo, branch)
+    if tip is not None:
+        yield from between(repo, base, tip)
+
+
+def between(repo: Repository, base: str | None, tip: str) -> Iterator[Commit]:
+    """Yield the commits that lead to `tip` and that are not in `base`, each after those that build on it."""
+    form = "--format=tformat:%T%x00%P%x00%B%x00"
+    argv = ["rev-list", f"--max-count={_MOST_SEARCHED}", "--topo-order", form, tip]
+    if base is not None:
+        argv += ["--not", base]
+    words = git.run([*argv, "--"], cwd=repo.root, limit=git.LONG_LIMIT).out.split("\0")
+    for head, parents, message in zip(words[::3], words[1::3], words[2::3], strict=False):
+        about, tree = head.strip().splitlines()
+        yield Commit(about.removeprefix("commit "), tree, tuple(parents.split()), message)
+
+
+def _made_before(repo: Repository, *, tree: str, parent: str, message: str, branch: str) -> str | None:
+    """Return the branch's tip if it is the commit that the caller wants made."""
+    tip = repository.branch_sha(repo, branch)
+    if tip is None or tip == parent:
+        return None
+    for each in between(repo, parent, tip):
+        same = each.tree == tree and each.parents == (parent,) and each.message.rstrip() == message.rstrip()
+        if same and each.sha == tip:
+            return tip
+        break
+    return None
+
+
+def _require_branch(branch: str) -> None:
+    if not is_branch_name(branch):
+        raise WorkspaceError(f"'{printable(branch)}' is not a valid name for a branch")
+
+
+def _require_identity(repo: Repository) -> None:
+    try:
+        for role in ("AUTHOR", "COMMITTER"):
+            git.run(["var", f"GIT_{role}_IDENT"], cwd=repo.root)
+    except WorkspaceError as error:
+        raise WorkspaceError(
+            f"git does not know whose commits it makes in {printable(str(repo.root))}; set `git config --global "
+            "user.name` and `user.email`"
+        ) from error

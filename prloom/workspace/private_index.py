@@ -1,0 +1,93 @@
+"""Use git with an index of prloom's own, so that the worktree's stays as it is and what it says is not relied on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+
+from prloom.core.path_patterns import for_git
+from prloom.errors import WorkspaceError
+from prloom.workspace import git
+from prloom.workspace.checkout import Checkout
+from prloom.workspace.root import LOCAL_STATE
+
+
+class PrivateIndex:
+    """An index beside that of a worktree, and the commands of git that use it."""
+
+    def __init__(self, worktree: Checkout, file: Path) -> None:
+        self.worktree = worktree
+        self.file = file
+        self._variables = MappingProxyType({"GIT_INDEX_FILE": str(file)})
+
+    def run(self, argv: Sequence[str], *, stdin: bytes = b"", codes: Sequence[int] = (0,)) -> git.GitResult:
+        """Run a git command in the worktree; raises WorkspaceError."""
+        return git.run(
+            argv,
+            cwd=self.worktree.path,
+            git_dir=self.worktree.git_dir,
+            variables=self._variables,
+            codes=codes,
+            stdin=stdin,
+            limit=git.LONG_LIMIT,
+        )
+
+    def read(self, tree: str) -> frozenset[str]:
+        """Read a tree, and return the paths that a sparse checkout leaves out of the worktree.
+
+        What the worktree's index knows of its files is kept, so that those which were not touched need not be read; but
+        not the flags by which git would not look at them.
+        """
+        try:
+            shutil.copy2(self.worktree.git_dir / "index", self.file)  # git compares its time with those of the files
+            self.run(["read-tree", "--reset", tree])
+        except (OSError, WorkspaceError):  # there is none, or an agent has left it broken
+            self.file.unlink(missing_ok=True)
+            self.run(["read-tree", tree])
+        flags = [(entry[:1], entry[2:]) for entry in self.run(["ls-files", "-z", "-v"]).out.split("\0") if entry]
+        skipped = frozenset(path for flag, path in flags if flag in "Ss")
+        self.update(["--no-assume-unchanged"], [path for flag, path in flags if flag.islower()])
+        self.update(["--no-skip-worktree"], sorted(skipped))
+        return skipped
+
+    def read_afresh(self, tree: str) -> None:
+        """Read a tree, and have git read all files to know which of them match."""
+        self.run(["read-tree", tree])
+        self.run(["update-index", "-q", "--refresh"], codes=(0, 1))
+
+    def modified(self) -> frozenset[str]:
+        """Return the paths of the index that are not in the worktree as they are in the index."""
+        return frozenset(filter(None, self.run(["ls-files", "-z", "--modified"]).out.split("\0")))
+
+    def untracked(self, *, junk: Sequence[str]) -> Iterator[str]:
+        """Yield the paths that are not in the index and that git does not ignore, but for junk and prloom's own files.
+
+        A repository within the worktree is one path that ends with a slash.
+        """
+        skipped = [f"--exclude={for_git(each)}" for each in junk]
+        answer = self.run(["ls-files", "-z", "--others", "--exclude-standard", *skipped])
+        for path in filter(None, answer.out.split("\0")):
+            if path != LOCAL_STATE and not path.startswith(f"{LOCAL_STATE}/"):
+                yield path
+
+    def update(self, options: Sequence[str], paths: Sequence[str]) -> None:
+        """Run `git update-index` with some paths."""
+        if paths:
+            given = b"".join(os.fsencode(path) + b"\0" for path in paths)
+            self.run(["update-index", *options, "-z", "--stdin"], stdin=given)
+
+    def write_tree(self) -> str:
+        """Write the index as a tree, and return its id."""
+        return self.run(["write-tree"]).out.strip()
+
+
+@contextmanager
+def private_index(worktree: Checkout) -> Iterator[PrivateIndex]:
+    """Yield an empty index for a worktree; it is gone afterwards."""
+    with TemporaryDirectory(prefix="prloom-index-", dir=worktree.git_dir) as folder:
+        yield PrivateIndex(worktree, Path(folder) / "index")

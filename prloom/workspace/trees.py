@@ -1,0 +1,141 @@
+"""Read trees and the differences between them, as git's objects have them and nothing in a worktree can change.
+
+Git would heed the attributes in a worktree, with which a change could pass for binary and be shown to nobody: it is
+run in an empty folder instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from prloom.workspace import git
+from prloom.workspace.repository import Repository
+
+LINK, SUBMODULE = 0o120000, 0o160000
+_STATUS: Mapping[str, Literal["added", "modified", "deleted"]] = {"A": "added", "D": "deleted"}
+_NO_RENAMES = ("--no-renames", "--submodule=short", "--no-color")
+
+
+@dataclass(frozen=True)
+class TreeFile:
+    """A file, a symbolic link or a submodule of a tree, with its whole path; the size of a submodule is 0."""
+
+    path: str
+    mode: int
+    sha: str
+    size: int
+
+
+@dataclass(frozen=True)
+class TreeChange:
+    """A path that differs between two trees, with the mode (0 where it was deleted) and size that it has now."""
+
+    path: str
+    status: Literal["added", "modified", "deleted"]
+    before: int
+    mode: int
+    size: int
+
+
+def files(repo: Repository, tree: str) -> tuple[TreeFile, ...]:
+    """Return all files of a commit or a tree; raises WorkspaceError."""
+    answer = git.run(["ls-tree", "-r", "-z", "-l", "--full-tree", tree], cwd=repo.root, limit=git.LONG_LIMIT)
+    found = []
+    for line in filter(None, answer.out.split("\0")):
+        about, _, path = line.partition("\t")
+        mode, _, sha, size = about.split()
+        found.append(TreeFile(path, int(mode, 8), sha, int(size) if size.isdecimal() else 0))
+    return tuple(found)
+
+
+def changed(repo: Repository, before: str, after: str) -> tuple[TreeChange, ...]:
+    """Return the paths that differ between two commits or trees, by name; a renamed file is two of them."""
+    entries = tuple(_raw_entries(repo, before, after))
+    sizes = _sizes(repo, [sha for _, _, mode, sha, _ in entries if mode not in {0, SUBMODULE}])
+    return tuple(
+        TreeChange(path, _STATUS.get(letter, "modified"), old, mode, sizes.get(sha, 0))
+        for letter, old, mode, sha, path in entries
+    )
+
+
+def link_targets(repo: Repository, tree: str) -> Mapping[str, str]:
+    """Return the target of each symbolic link of a commit or a tree, by its path."""
+    links = [each for each in files(repo, tree) if each.mode == LINK]
+    contents = _contents(repo, [each.sha for each in links])
+    return {each.path: os.fsdecode(contents[each.sha]) for each in links}
+
+
+def changed_lines(repo: Repository, before: str, after: str) -> int:
+    """Return how many lines are added and removed between two commits or trees; what is binary has none."""
+    answer = _diff_tree(repo, ["--numstat", "-z"], before, after)
+    counts = [line.split(b"\t", 2)[:2] for line in answer.split(b"\0") if line.count(b"\t") > 1]
+    return sum(int(number) for pair in counts for number in pair if number.isdigit())
+
+
+def diff_text(repo: Repository, before: str, after: str, *, limit_bytes: int) -> str:
+    """Return the differences between two commits or trees as git shows them, cut after so many bytes, which it says."""
+    shown = _diff_tree(repo, ["--patch"], before, after)
+    text = shown[:limit_bytes].decode("utf-8", "replace")
+    if len(shown) > limit_bytes:
+        return f"{text}\n… {len(shown) - limit_bytes} more bytes are not shown\n"
+    return text
+
+
+def added_texts(repo: Repository, before: str, after: str) -> Mapping[str, str]:
+    """Return the lines that are added to each path between two commits or trees, also those of binary files."""
+    entries = _raw_entries(repo, before, after)
+    # What changes from a file to a link or the reverse is shown as two: the one removed, the other added.
+    paths = [path for letter, *_, path in entries for _ in range(2 if letter == "T" else 1)]
+    shown = _diff_tree(repo, ["--patch", "--text", "--unified=0"], before, after)
+    added: dict[str, list[bytes]] = {}
+    names = iter(paths)
+    current: list[bytes] = []
+    for line in shown.split(b"\n"):
+        if line.startswith(b"diff --git "):
+            current = added.setdefault(next(names, ""), [])
+        elif line.startswith(b"+"):
+            current.append(line[1:])
+    return {path: b"\n".join(lines).decode("utf-8", "replace") for path, lines in added.items()}
+
+
+def _raw_entries(repo: Repository, before: str, after: str) -> Iterator[tuple[str, int, int, str, str]]:
+    """Yield letter, mode before, mode after, object after and path of each difference."""
+    parts = iter(_diff_tree(repo, ["--raw", "-z", "--no-abbrev"], before, after).split(b"\0"))
+    for about, path in zip(parts, parts, strict=False):
+        old, new, _, sha, letter = about.decode().lstrip(":").split()
+        yield letter[0], int(old, 8), int(new, 8), sha, os.fsdecode(path)
+
+
+def _diff_tree(repo: Repository, options: Sequence[str], before: str, after: str) -> bytes:
+    argv = ["diff-tree", "-r", *options, *_NO_RENAMES, f"{before}^{{tree}}", f"{after}^{{tree}}", "--"]
+    with TemporaryDirectory(prefix="prloom-diff-") as empty:
+        return git.run(
+            argv,
+            cwd=Path(empty),
+            git_dir=repo.git_dir,
+            variables={"GIT_INDEX_FILE": f"{empty}/index"},
+            limit=git.LONG_LIMIT,
+        ).content
+
+
+def _sizes(repo: Repository, shas: Sequence[str]) -> dict[str, int]:
+    answer = git.run(["cat-file", "--batch-check"], cwd=repo.root, stdin="".join(f"{sha}\n" for sha in shas).encode())
+    found = [line.split() for line in answer.out.splitlines()]
+    return {sha: int(size) for sha, _, size in found}
+
+
+def _contents(repo: Repository, shas: Sequence[str]) -> dict[str, bytes]:
+    asked = "".join(f"{sha}\n" for sha in dict.fromkeys(shas)).encode()
+    answer = git.run(["cat-file", "--batch"], cwd=repo.root, stdin=asked).content
+    found = {}
+    while answer:
+        head, _, rest = answer.partition(b"\n")
+        sha, _, size = head.split()
+        found[sha.decode()] = rest[: int(size)]
+        answer = rest[int(size) + 1 :]
+    return found
