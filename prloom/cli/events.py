@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -85,63 +85,72 @@ def _nothing(plan: str | None, wanted: EventFilter) -> str:
 
 
 _ROLES: Mapping[str, Role] = {"pending": "name", "deferred": "warn", "held": "warn", "parked": "bad"}
-_HEADS = ("STATE", "EVENT", "PLAN", "TYPE", "AUTHOR", "CHANGED")
-_EVENT, _PLAN, _TYPE, _AUTHOR = 1, 2, 3, 4
 _GAP = 2
 _LEAST = 8  # columns to which a plan, a type or an author may be cut
 _LEAST_TEXT = 12  # columns that the text at the end needs
 
 
+class Column(NamedTuple):
+    """A column of the table.
+
+    On a narrow terminal, a column that is `cuttable` becomes narrower; columns with a `left_out` are left out in the
+    order of that number.
+    """
+
+    head: str
+    cell: Callable[[EventRow, datetime], str]
+    role: Callable[[str], Role | None] = lambda _: None
+    cuttable: bool = False
+    left_out: int | None = None
+
+
+COLUMNS = (
+    Column("STATE", lambda row, _: row.state, role=lambda state: _ROLES.get(state, "dim")),
+    Column("EVENT", lambda row, _: terminal.clean(row.id), role=lambda _: "strong"),  # never cut: it is to be copied
+    Column("PLAN", lambda row, _: terminal.clean(row.plan) or "-", cuttable=True),
+    Column("TYPE", lambda row, _: terminal.clean(row.type), cuttable=True, left_out=1),
+    Column("AUTHOR", lambda row, _: terminal.clean(row.author or "-"), cuttable=True, left_out=2),
+    Column("CHANGED", lambda row, now: layout.when(row.updated_at, now, units=1)),
+)
+"""The columns, in their order; the text that says what an event is about comes after them."""
+
+
 def _event_lines(listed: Sequence[ListedEvent], now: datetime, width: int | None) -> list[str]:
     """Return the lines of the list, none wider than `width`; None stands for a pipe, where nothing is cut."""
-    rows = [_cells(each.row, now) for each in listed]
     if width is None:
-        return _table(listed, rows, None)
+        return _table(listed, COLUMNS, _rows(listed, COLUMNS, now), None)
     if width < layout.NARROW:
         return list(_blocks(listed, now, width))
-    for without in ((), (_TYPE,), (_TYPE, _AUTHOR)):
-        fitted = _fitted(rows, without, width)
+    for most in sorted({column.left_out or 0 for column in COLUMNS}):
+        columns = [column for column in COLUMNS if column.left_out is None or column.left_out > most]
+        fitted = _fitted(columns, _rows(listed, columns, now), width)
         if fitted is not None:
-            return _table(listed, fitted, width, without)
+            return _table(listed, columns, fitted, width)
     return list(_blocks(listed, now, width))
 
 
-def _cells(row: EventRow, now: datetime) -> list[str]:
-    return [
-        row.state,
-        terminal.clean(row.id),
-        terminal.clean(row.plan) or "-",
-        terminal.clean(row.type),
-        terminal.clean(row.author or "-"),
-        layout.when(row.updated_at, now, units=1),
-    ]
+def _rows(listed: Sequence[ListedEvent], columns: Sequence[Column], now: datetime) -> list[list[str]]:
+    return [[column.cell(each.row, now) for column in columns] for each in listed]
 
 
-def _fitted(rows: Sequence[Sequence[str]], without: Sequence[int], width: int) -> list[list[str]] | None:
-    """Return the rows with their plans, types and authors cut as far as the width asks; None if that is not enough.
-
-    An id is never cut: it is there to be copied.
-    """
-    shown = [place for place in range(len(_HEADS)) if place not in without]
-    sizes = {place: max(terminal.columns_of(row[place]) for row in (_HEADS, *rows)) for place in shown}
-    room = width - _LEAST_TEXT - _GAP * len(shown)
-    while sum(sizes.values()) > room:
-        cuttable = [place for place in (_PLAN, _TYPE, _AUTHOR) if sizes.get(place, 0) > _LEAST]
+def _fitted(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[list[str]] | None:
+    """Return the rows with their cells cut as far as the width asks; None if that is not enough."""
+    heads = [column.head for column in columns]
+    sizes = [max(map(terminal.columns_of, cells)) for cells in zip(heads, *rows, strict=True)]
+    room = width - _LEAST_TEXT - _GAP * len(columns)
+    while sum(sizes) > room:
+        cuttable = [place for place, column in enumerate(columns) if column.cuttable and sizes[place] > _LEAST]
         if not cuttable:
             return None
-        widest = max(cuttable, key=lambda place: sizes[place])
-        sizes[widest] -= 1
-    return [
-        [terminal.fit(cell, sizes[place]) if place in sizes else "" for place, cell in enumerate(row)] for row in rows
-    ]
+        sizes[max(cuttable, key=lambda place: sizes[place])] -= 1
+    return [[terminal.fit(cell, size) for cell, size in zip(row, sizes, strict=True)] for row in rows]
 
 
 def _table(
-    listed: Sequence[ListedEvent], rows: Sequence[Sequence[str]], width: int | None, without: Sequence[int] = ()
+    listed: Sequence[ListedEvent], columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None
 ) -> list[str]:
-    shown = [place for place in range(len(_HEADS)) if place not in without]
-    heads = [terminal.paint(_HEADS[place], "dim") for place in shown]
-    painted = [[_painted(place, row[place]) for place in shown] for row in rows]
+    heads = [terminal.paint(column.head, "dim") for column in columns]
+    painted = [[_painted(column, cell) for column, cell in zip(columns, row, strict=True)] for row in rows]
     table = terminal.table([heads, *painted], gap=_GAP)
     taken = max(map(terminal.columns_of, table)) + _GAP
     texts = [terminal.paint("WHAT", "dim")]
@@ -154,24 +163,23 @@ def _table(
     ]
 
 
-def _painted(place: int, cell: str) -> str:
-    if place == 0:
-        return terminal.paint(cell, _ROLES.get(cell, "dim"))
-    if place == _EVENT:
-        return terminal.paint(cell, "strong")
-    return cell
+def _painted(column: Column, cell: str) -> str:
+    role = column.role(cell)
+    if role is None:
+        return cell
+    return terminal.paint(cell, role)
 
 
 def _blocks(listed: Sequence[ListedEvent], now: datetime, width: int) -> Iterator[str]:
     """Yield three lines for each event: its state and id, where it is from, and what it is about."""
     for each in listed:
-        state, event_id, plan, kind, author, changed = _cells(each.row, now)
-        yield f"{terminal.paint(state, _ROLES.get(state, 'dim'))} {terminal.paint(event_id, 'strong')}"
-        if author == "-":
-            by = ""
-        else:
-            by = f" by {author}"
-        yield layout.INDENT + terminal.fit(f"{plan}, {kind}{by}, {changed}", width - len(layout.INDENT))
+        cells = {column.head: column.cell(each.row, now) for column in COLUMNS}
+        yield " ".join(_painted(column, cells[column.head]) for column in COLUMNS[:2])
+        by = ""
+        if each.row.author:
+            by = f" by {cells['AUTHOR']}"
+        about = f"{cells['PLAN']}, {cells['TYPE']}{by}, {cells['CHANGED']}"
+        yield layout.INDENT + terminal.fit(about, width - len(layout.INDENT))
         what = _what(each)
         if what:
             yield layout.INDENT + terminal.fit(what, width - len(layout.INDENT))
