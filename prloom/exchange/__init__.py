@@ -74,7 +74,7 @@ __all__ = [
 
 
 def connect(name: str | os.PathLike[str] | None = None) -> Exchange:
-    """Open an exchange: a path, a `postgresql://` URL, or None for PRLOOM_EXCHANGE or this repository's; close it."""
+    """Open an exchange: a path, a server's URL, or None for PRLOOM_EXCHANGE or this repository's; close it."""
     from prloom.exchange import store_url  # noqa: PLC0415 (each name costs its own modules only)
     from prloom.exchange.exchange import Exchange  # noqa: PLC0415 (likewise)
 

@@ -1,4 +1,4 @@
-"""Open a store by its name: a path is SQLite, `postgresql://` a server; the default is the repository's exchange."""
+"""Open a store by its name: a path is SQLite, a URL a server; the default is the repository's exchange."""
 
 from __future__ import annotations
 
@@ -6,17 +6,43 @@ import os
 import stat
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prloom.exchange.errors import StoreError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from prloom.exchange.protocol import ExchangeStore
 
 VARIABLE = "PRLOOM_EXCHANGE"
-IN_REPOSITORY = Path("prloom/.local/exchange.db")
-_SERVERS = ("postgresql://", "postgres://")
+_LOCAL = ".local"
+IN_REPOSITORY = f"prloom/{_LOCAL}/exchange.db"
+
+
+class ServerStore(NamedTuple):
+    """A store on a server: what its URLs begin with, its class, and what pip has to install for it."""
+
+    product: str
+    schemes: tuple[str, ...]
+    module: str
+    store: str
+    extra: str
+
+
+SERVERS = (
+    ServerStore(
+        product="PostgreSQL",
+        schemes=("postgresql://", "postgres://"),
+        module="prloom.exchange.postgres.store",
+        store="PostgresStore",
+        extra="postgres",
+    ),
+)
+"""The stores that a URL names; every other name is a path."""
+
+NAMES = ", or ".join(("a file", *(f"{server.schemes[0]}..." for server in SERVERS)))
+"""The names that a store may have, for people."""
 
 
 def open_store(name: str | os.PathLike[str] | None = None, *, start: Path | None = None) -> ExchangeStore:
@@ -29,21 +55,24 @@ def open_store(name: str | os.PathLike[str] | None = None, *, start: Path | None
         wanted = os.fspath(name)
     else:
         wanted = os.environ.get(VARIABLE) or ""
-    if wanted.startswith(_SERVERS):
-        return _server(wanted)
+    for server in SERVERS:
+        if wanted.startswith(server.schemes):
+            return _on_server(server, wanted)
+    from pathlib import Path  # noqa: PLC0415 (likewise, and no help text)
+
     from prloom.exchange.sqlite.store import SqliteStore  # noqa: PLC0415 (a server's clients need none)
 
     return SqliteStore(wanted or _in_repository(start or Path.cwd()))
 
 
-def _server(url: str) -> ExchangeStore:
+def _on_server(server: ServerStore, url: str) -> ExchangeStore:
     try:
-        module = import_module("prloom.exchange.postgres.store")
+        module = import_module(server.module)
     except ImportError as error:
         raise StoreError(
-            f"PostgreSQL needs a library ({error}); get it with `pip install 'prloom[postgres]'`"
+            f"{server.product} needs a library ({error}); get it with `pip install 'prloom[{server.extra}]'`"
         ) from error
-    opened: ExchangeStore = module.PostgresStore(url)
+    opened: ExchangeStore = getattr(module, server.store)(url)
     return opened
 
 
@@ -58,7 +87,7 @@ def _in_repository(start: Path) -> Path:
     except WorkspaceError as error:
         raise StoreError(f"{error}; or name a database with --database or {VARIABLE}") from error
     folder = top
-    for part in IN_REPOSITORY.parent.parts:
+    for part in IN_REPOSITORY.split("/")[:-1]:
         folder /= part
         if folder.is_symlink():
             raise StoreError(
@@ -84,7 +113,7 @@ def _make(folder: Path) -> None:
         folder.mkdir(mode=0o700)
     except FileExistsError:
         return
-    if folder.name == IN_REPOSITORY.parent.name:
+    if folder.name == _LOCAL:
         fd = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(fd, "w") as file:
             file.write("*\n")

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import git_folder
@@ -9,6 +11,8 @@ import pytest
 
 from prloom.exchange import connect, store_url
 from prloom.exchange.errors import StoreError
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +25,15 @@ def test_a_path_is_a_database(tmp_path: Path):
         exchange.publish("work", "x")
 
     assert (tmp_path / "my.db").exists()
+
+
+@pytest.mark.parametrize("server", store_url.SERVERS, ids=lambda server: server.product)
+def test_each_server_has_a_store_and_an_extra_that_installs_its_library(server: store_url.ServerStore):
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+    assert isinstance(getattr(import_module(server.module), server.store), type)
+    assert server.extra in extras
+    assert server.schemes[0] in store_url.NAMES
 
 
 def test_the_environment_names_the_exchange_where_the_call_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

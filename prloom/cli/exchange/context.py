@@ -8,6 +8,7 @@ import click
 
 from prloom.cli.context import duration
 from prloom.errors import PrloomError
+from prloom.exchange import store_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 database_option = click.option(
     "--database",
     metavar="PATH|URL",
-    help="The exchange: a file, or postgresql://...  [default: PRLOOM_EXCHANGE, or this repository's]",
+    help=f"The exchange: {store_url.NAMES}  [default: {store_url.VARIABLE}, or this repository's]",
 )
 
 
@@ -30,7 +31,6 @@ def open_exchange(given: Options, database: str | None) -> Exchange:
     from pathlib import Path  # noqa: PLC0415
 
     from prloom.cli.context import repo_root  # noqa: PLC0415
-    from prloom.exchange import store_url  # noqa: PLC0415
     from prloom.exchange.exchange import Exchange  # noqa: PLC0415
 
     try:
@@ -59,10 +59,8 @@ def name_of(exchange: Exchange, database: str | None) -> str:
     """Return the name by which another process, in whatever folder, opens the same exchange."""
     import os  # noqa: PLC0415
 
-    from prloom.exchange.store_url import VARIABLE  # noqa: PLC0415
-
     path: str | None = getattr(exchange.store, "path", None)
-    return path or database or os.environ[VARIABLE]
+    return path or database or os.environ[store_url.VARIABLE]
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
