@@ -48,7 +48,7 @@ class Polite:
     def full(self, path: str) -> str:
         if path == "graphql:":
             return str(self.wire.base_url.copy_with(raw_path=b"/graphql"))
-        return path if path.startswith(("http", "/rate_limit", "/user", "/repo")) else f"/repos/ada/engine{path}"
+        return path if path.startswith(("http", "/user", "/repo")) else f"/repos/ada/engine{path}"
 
 
 @pytest.fixture

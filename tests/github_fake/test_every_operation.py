@@ -12,28 +12,16 @@ from fake_github import NONE, Hub, Pull
 from fake_github.routes import ROUTES
 
 BODIES: dict[str, Any] = {
-    "POST /repos/{owner}/{repo}/issues": {"title": "It does not run", "labels": ["bug"]},
     "PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}": {"body": "New"},
     "PATCH /repos/{owner}/{repo}/issues/{issue_number}": {"title": "New", "assignees": ["ann"]},
     "POST /repos/{owner}/{repo}/issues/{issue_number}/assignees": {"assignees": ["ann"]},
-    "DELETE /repos/{owner}/{repo}/issues/{issue_number}/assignees": {"assignees": ["ann"]},
     "POST /repos/{owner}/{repo}/issues/{issue_number}/comments": {"body": "Hello"},
     "POST /repos/{owner}/{repo}/issues/{issue_number}/labels": {"labels": ["bug"]},
-    "PUT /repos/{owner}/{repo}/issues/{issue_number}/labels": {"labels": ["bug"]},
-    "PUT /repos/{owner}/{repo}/issues/{issue_number}/lock": {"lock_reason": "spam"},
-    "POST /repos/{owner}/{repo}/labels": {"name": "urgent", "color": "ff0000"},
-    "POST /repos/{owner}/{repo}/milestones": {"title": "2.0"},
     "POST /repos/{owner}/{repo}/pulls": {"head": "spare", "base": "main", "title": "Spare"},
-    "PATCH /repos/{owner}/{repo}/pulls/comments/{comment_id}": {"body": "New"},
     "PATCH /repos/{owner}/{repo}/pulls/{pull_number}": {"title": "New"},
     "POST /repos/{owner}/{repo}/pulls/{pull_number}/comments/{comment_id}/replies": {"body": "Because."},
     "POST /repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers": {"reviewers": ["zoe"]},
-    "DELETE /repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers": {"reviewers": ["zoe"]},
     "POST /repos/{owner}/{repo}/pulls/{pull_number}/reviews": {"event": "COMMENT", "body": "Hm"},
-    "PUT /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}": {"body": "Hm!"},
-    "PUT /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}/dismissals": {"message": "Outdated"},
-    "POST /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}/events": {"event": "COMMENT", "body": "Hm"},
-    "POST /repos/{owner}/{repo}/statuses/{sha}": {"state": "success", "context": "prloom"},
 }
 
 
@@ -48,7 +36,7 @@ class Scene:
 
     def ask(self, operation: str) -> httpx.Response:
         method, template = operation.split()
-        params = self.params | self.special(method, template)
+        params = self.params | self.special(template)
         if operation == "POST /repos/{owner}/{repo}/pulls/{pull_number}/reviews":
             self.hub.delete(self.hub.world.reviews[params["draft_id"]])
         body = BODIES.get(operation, {"content": "eyes"} if template.endswith("/reactions") else None)
@@ -57,16 +45,10 @@ class Scene:
         path = re.sub(r"\{(\w+)\}", lambda found: str(params[found[1]]), template)
         return self.client.request(method, self.hub.api_url + path, json=body if method != "GET" else None)
 
-    def special(self, method: str, template: str) -> dict[str, Any]:
+    def special(self, template: str) -> dict[str, Any]:
         """Return what a template means by a name that others mean otherwise."""
-        found: dict[str, Any] = {}
-        if "/pulls/comments/" in template or template.endswith("/replies"):
-            found["comment_id"] = self.params["inline_id"]
-        kind = "inline_reaction" if "/pulls/comments/" in template else "reaction"
-        found["reaction_id"] = self.params["pull_reaction" if "{issue_number}" in template else kind]
-        if template.endswith("/events") or (method == "DELETE" and template.endswith("{review_id}")):
-            found["review_id"] = self.params["draft_id"]
-        return found
+        inline = "/pulls/comments/" in template or template.endswith("/replies")
+        return {"comment_id": self.params["inline_id"]} if inline else {}
 
 
 @pytest.fixture(params=["https://api.github.com", "https://ghe.example.test/api/v3"])
@@ -76,7 +58,8 @@ def scene(request, clock):
     hub.person("ann", "write")
     hub.person("zoe", "read")
     hub.branch("spare")
-    pull, milestone = hub.pull(by="ann"), hub.milestone("1.0")
+    pull = hub.pull(by="ann")
+    hub.milestone("1.0")
     hub.label(pull, "bug")
     comment, inline = hub.comment(pull, "ann", "Hello"), hub.inline(pull, "ann", "Why?")
     for post in (comment, inline, pull):
@@ -90,25 +73,15 @@ def scene(request, clock):
         "owner": "ada",
         "repo": "engine",
         "username": "ann",
-        "assignee": "ann",
         "name": "bug",
         "branch": "main",
         "issue_number": pull.number,
         "pull_number": pull.number,
-        "milestone_number": milestone.number,
         "comment_id": comment.id,
         "inline_id": inline.id,
         "review_id": review.id,
         "draft_id": draft.id,
-        "reaction": comment.reactions[0].id,
-        "inline_reaction": inline.reactions[0].id,
-        "pull_reaction": pull.reactions[0].id,
         "ref": pull.head.sha,
-        "sha": pull.head.sha,
-        "commit_sha": pull.head.sha,
-        "basehead": f"main...{pull.head.sha}",
-        "check_run_id": check.id,
-        "check_suite_id": check.suite,
         "job_id": check.id,
         "run_id": check.run,
     }
@@ -122,8 +95,7 @@ def scene(request, clock):
 def test_an_operation_is_answered_as_github_describes_it(scene, operation):
     answer = scene.ask(operation)
 
-    not_merged = operation == "GET /repos/{owner}/{repo}/pulls/{pull_number}/merge"
-    assert answer.status_code == 404 if not_merged else answer.status_code < 400, answer.text
+    assert answer.status_code < 400, answer.text
 
 
 def test_enterprise_has_graphql_beside_the_base_path(clock):

@@ -22,7 +22,6 @@ query($number: Int!, $first: Int, $after: String) {
 RESOLVE = (
     "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved resolvedBy { login } } } }"
 )
-UNRESOLVE = "mutation($id: ID!) { unresolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
 READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { pullRequest { isDraft } } }"
 
 
@@ -62,15 +61,13 @@ def test_how_many_are_wanted_must_be_said(api, hub):
     assert "You must provide a `first` or `last` value" in answer["errors"][0]["message"]
 
 
-def test_a_thread_is_resolved_and_opened_again(api, hub):
+def test_a_thread_is_resolved(api, hub):
     pr = hub.pull()
     hub.inline(pr, "ann", "Why?")
     thread = threads(api, pr)["nodes"][0]["id"]
     resolved = api.graphql(RESOLVE, id=thread)["data"]["resolveReviewThread"]["thread"]
-    unresolved = api.graphql(UNRESOLVE, id=thread)["data"]["unresolveReviewThread"]["thread"]
 
     assert resolved == {"isResolved": True, "resolvedBy": {"login": "prloom"}}
-    assert unresolved == {"isResolved": False}
 
 
 def test_a_draft_is_made_ready(api, hub):

@@ -65,13 +65,6 @@ def test_a_reply_in_a_thread_makes_a_comment_and_an_empty_review_of_the_same_acc
     assert (wrapper["state"], wrapper["body"], wrapper["user"]["login"]) == ("COMMENTED", "", "prloom")
 
 
-def test_a_thread_can_be_continued_in_the_older_way_too(api, hub, pr):
-    root = hub.inline(pr, "ann", "Why?")
-    reply = api.post(f"/pulls/{pr.number}/comments", inline(pr, in_reply_to=root.id))
-
-    assert reply.json()["in_reply_to_id"] == root.id
-
-
 def test_a_reply_cannot_be_replied_to(api, hub, pr):
     reply = hub.reply_in_thread(hub.inline(pr, "ann", "Why?"), "zoe", "Because.")
 

@@ -99,10 +99,6 @@ def list_runs(call: Call) -> Listing:
     return Listing(shown, lambda jobs: run(call.world, jobs), wrap="workflow_runs")
 
 
-def read_run(call: Call) -> Reply:
-    return Reply(200, run(call.world, jobs_of(call)))
-
-
 def list_jobs(call: Call) -> Listing:
     shown = jobs_of(call) if call.query.get("filter") == "all" else checks.latest(jobs_of(call))
     return Listing(shown, lambda check: job(call.world, check), wrap="jobs")
@@ -113,10 +109,6 @@ def found(call: Call) -> CheckRun:
     if check is None or check.run is None:
         raise gone()
     return check
-
-
-def read_job(call: Call) -> Reply:
-    return Reply(200, job(call.world, found(call)))
 
 
 def read_log(call: Call) -> Reply:

@@ -143,9 +143,8 @@ class Api:
             contract.check_request(asking.request.method, asking.path, asking.query, asking.body)
         self.mind_links(asking)
         try:
-            if asking.path != "/rate_limit":
-                limits = self.world.limits
-                limits.admit(asking.login, asking.resource, asking.now, write=asking.write, what=asking.what)
+            limits = self.world.limits
+            limits.admit(asking.login, asking.resource, asking.now, write=asking.write, what=asking.what)
             remembered = self.remembered(asking)
             if remembered:
                 return self.conditional(asking, remembered)
@@ -223,7 +222,7 @@ class Api:
             contract.check_response(asking.request.method, asking.path, reply.status, reply.value)
         self.linked.update(urls.values())
         response = self.written(reply, pages.header(urls))
-        if asking.request.method != "GET" or reply.status != 200 or asking.path == "/rate_limit":
+        if asking.request.method != "GET" or reply.status != 200:
             return self.charged(asking, response)
         tag = f'W/"{hashlib.blake2b(response.body, digest_size=16).hexdigest()}"'
         tagged = Response(200, {**response.headers, "etag": tag}, response.body)
@@ -242,7 +241,7 @@ class Api:
 
     def charged(self, asking: Asking, response: Response, *, free: bool = False) -> Response:
         limits = self.world.limits
-        if not free and asking.path != "/rate_limit":
+        if not free:
             limits.charge(asking.login, asking.resource)
         numbers = limits.headers(asking.login, asking.resource, asking.now)
         date = {"date": format_datetime(asking.now.astimezone(UTC), usegmt=True)} if self.world.tells_time else {}

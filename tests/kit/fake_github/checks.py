@@ -7,7 +7,7 @@ from datetime import datetime
 
 from . import commits, shapes
 from .call import Call
-from .exchange import Json, Listing, Reply, gone, stamp
+from .exchange import Json, Listing, stamp
 from .things import CheckRun
 from .world import World
 
@@ -96,42 +96,3 @@ def of_commit(call: Call, sha: str) -> list[CheckRun]:
 def list_of_commit(call: Call) -> Listing:
     sha = commits.resolve(call.world, call.params["ref"])
     return Listing(of_commit(call, sha), lambda check: render(call.world, check), wrap="check_runs")
-
-
-def read(call: Call) -> Reply:
-    check = call.world.checks.get(int(call.params["check_run_id"]))
-    if check is None:
-        raise gone()
-    return Reply(200, render(call.world, check))
-
-
-def suite(world: World, members: list[CheckRun]) -> Json:
-    first, (status, conclusion) = members[0], combined(members)
-    url = f"{shapes.repository_url(world)}/check-suites/{first.suite}"
-    person = {"name": "Ann", "email": "ann@example.org"}
-    return {
-        "id": first.suite,
-        "node_id": f"CS_{first.suite}",
-        "head_branch": first.branch,
-        "head_sha": first.sha,
-        "status": status,
-        "conclusion": conclusion,
-        "url": url,
-        "before": None,
-        "after": first.sha,
-        "pull_requests": [],
-        "app": shapes.integration(world, first.app),
-        "repository": shapes.repository(world, world.repository),
-        "created_at": stamp(first.started_at),
-        "updated_at": stamp(members[-1].completed_at or members[-1].started_at),
-        "head_commit": {
-            "id": first.sha,
-            "tree_id": first.sha,
-            "message": "Change",
-            "timestamp": stamp(first.started_at),
-            "author": person,
-            "committer": person,
-        },
-        "latest_check_runs_count": len(latest(members)),
-        "check_runs_url": f"{url}/check-runs",
-    }

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from . import listing, shapes
 from .call import Call
-from .exchange import Json, Listing, Refusal, Reply, gone, invalid, stamp
+from .exchange import Json, Listing, Reply, gone, invalid, stamp
 from .things import Account, Issue, IssueComment, Post, Pull
 from .world import World
 
@@ -98,12 +98,3 @@ def update(call: Call) -> Reply:
     call.owns(comment.author)
     edit(comment, checked_body(call.body, "IssueComment"), call.now, by=call.writer)
     return Reply(200, render(call.world, comment))
-
-
-def delete(call: Call) -> Reply:
-    comment = found(call)
-    call.owns(comment.author)
-    if comment.issue.locked:
-        raise Refusal(403, "Unable to delete comment because issue is locked.")
-    remove(call.world, comment, call.now)
-    return Reply(204)

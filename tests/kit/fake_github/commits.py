@@ -5,7 +5,6 @@ from __future__ import annotations
 from . import shapes
 from .call import Call
 from .exchange import Json, Reply, gone, stamp
-from .things import Pull
 from .world import World
 
 
@@ -47,10 +46,6 @@ def resolve(world: World, ref: str) -> str:
     return ref
 
 
-def read(call: Call) -> Reply:
-    return Reply(200, render(call.world, resolve(call.world, call.params["ref"])))
-
-
 def read_branch(call: Call) -> Reply:
     name, world = call.params["branch"], call.world
     if name not in world.repository.branches:
@@ -71,8 +66,3 @@ def read_branch(call: Call) -> Reply:
 
 def read_repository(call: Call) -> Reply:
     return Reply(200, shapes.full_repository(call.world, call.viewer))
-
-
-def between(world: World, base: str, head: str) -> Pull | None:
-    shas = (resolve(world, base), resolve(world, head))
-    return next((pull for pull in world.pulls() if (pull.base.sha, pull.head.sha) == shas), None)

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-
-from . import shapes
-from .exchange import Json
-from .things import FileDiff, Pull
-from .world import World
+from .things import FileDiff
 
 
 def lines(file: FileDiff) -> list[tuple[str, int, str]]:
@@ -38,20 +33,3 @@ def hunk(file: FileDiff, place: int) -> str:
 def counts(file: FileDiff) -> tuple[int, int]:
     sides = [side for side, _, _ in lines(file)]
     return sides.count("RIGHT"), sides.count("LEFT")
-
-
-def render(world: World, pull: Pull, file: FileDiff) -> Json:
-    added, removed = counts(file)
-    web, repo = shapes.web_url(world), shapes.repository_url(world)
-    return {
-        "sha": hashlib.sha1(f"{pull.head.sha}{file.path}".encode(), usedforsecurity=False).hexdigest(),
-        "filename": file.path,
-        "status": "modified" if file.old else "added",
-        "additions": added,
-        "deletions": removed,
-        "changes": added + removed,
-        "blob_url": f"{web}/blob/{pull.head.sha}/{file.path}",
-        "raw_url": f"{web}/raw/{pull.head.sha}/{file.path}",
-        "contents_url": f"{repo}/contents/{file.path}?ref={pull.head.sha}",
-        "patch": hunk(file, len(lines(file))),
-    }

@@ -72,21 +72,11 @@ def roots(call: Call) -> Mapping[str, Any]:
     """Return the fields of `query` and `mutation`; no two have the same name."""
     return {
         "viewer": actor(call.world, call.writer),
-        "rateLimit": lambda info, **_: rate_limit(call),
         "repository": lambda info, owner, name, **_: repository(call.world, owner, name),
         "node": lambda info, **given: node(call.world, given["id"]),
-        "resolveReviewThread": lambda info, **given: resolve(call, given["input"], by=call.writer),
-        "unresolveReviewThread": lambda info, **given: resolve(call, given["input"], by=None),
-        "markPullRequestReadyForReview": lambda info, **given: set_draft(call, given["input"], draft=False),
-        "convertPullRequestToDraft": lambda info, **given: set_draft(call, given["input"], draft=True),
+        "resolveReviewThread": lambda info, **given: resolve(call, given["input"]),
+        "markPullRequestReadyForReview": lambda info, **given: make_ready(call, given["input"]),
     }
-
-
-def rate_limit(call: Call) -> Json:
-    numbers = call.world.limits.overview(call.writer.login, "graphql", call.now)
-    hour = call.world.limits.of(call.writer.login).budgets["graphql"].reset(call.now)
-    spent = {name: numbers[name] for name in ("limit", "remaining", "used")}
-    return {**spent, "cost": 1, "nodeCount": 0, "resetAt": stamp(hour)}
 
 
 def actor(world: World, account: Account) -> Json:
@@ -258,27 +248,27 @@ def node(world: World, node_id: str) -> Json:
     raise Problem("NOT_FOUND", f"Could not resolve to a node with the global id of '{node_id}'")
 
 
-def resolve(call: Call, given: Mapping[str, str], *, by: Account | None) -> Json:
+def resolve(call: Call, given: Mapping[str, str]) -> Json:
     prefix, _, number = given["threadId"].rpartition("_")
     thread = call.world.threads.get(int(number)) if prefix == "PRRT" and number.isdigit() else None
     if thread is None or not comments_of(call.world, thread):
         raise Problem("NOT_FOUND", f"Could not resolve to a node with the global id of '{given['threadId']}'.")
-    permit(call, thread.pull, "ResolveReviewThread" if by else "UnresolveReviewThread")
+    permit(call, thread.pull, "ResolveReviewThread")
     if not call.granted("contents=write"):  # for `pull_requests=write` alone it is refused: github/gh-aw#35726
         raise Problem("FORBIDDEN", "Resource not accessible by integration")
-    thread.resolved_by = by
+    thread.resolved_by = call.writer
     return {"thread": thread_node(call.world, thread), "clientMutationId": given.get("clientMutationId")}
 
 
-def set_draft(call: Call, given: Mapping[str, str], *, draft: bool) -> Json:
+def make_ready(call: Call, given: Mapping[str, str]) -> Json:
     found = node(call.world, given["pullRequestId"])
     pull = call.world.pull(found["number"]) if found["__typename"] == "PullRequest" else None
     if pull is None:
         raise Problem(
             "NOT_FOUND", f"Could not resolve to PullRequest node with the global id of '{given['pullRequestId']}'."
         )
-    permit(call, pull, "ConvertPullRequestToDraft" if draft else "MarkPullRequestReadyForReview")
-    pull.draft, pull.updated_at = draft, call.now
+    permit(call, pull, "MarkPullRequestReadyForReview")
+    pull.draft, pull.updated_at = False, call.now
     return {"pullRequest": pull_node(call.world, pull), "clientMutationId": given.get("clientMutationId")}
 
 

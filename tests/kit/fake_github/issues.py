@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from . import labels, listing, people, shapes
+from . import labels, people, shapes
 from .call import Call
-from .exchange import Json, Listing, Reply, invalid, stamp
+from .exchange import Json, Reply, invalid, stamp
 from .things import Account, Issue, Label, Pull
 from .world import World
 
@@ -89,15 +89,6 @@ def attributes(world: World, issue: Issue) -> Json:
     }
 
 
-def list_everywhere(call: Call) -> Listing:
-    state, wanted = call.query.get("state", "open"), call.query.get("labels", "")
-    shown = [issue for issue in call.world.issues.values() if state in {"all", issue.state}]
-    for name in filter(None, wanted.split(",")):
-        shown = [issue for issue in shown if any(label.name.lower() == name.lower() for label in issue.labels)]
-    query = {"sort": "created", **call.query}
-    return Listing(listing.sort(shown, query, since=call.since), lambda issue: render(call.world, issue))
-
-
 def create(call: Call) -> Reply:
     title = (call.body or {}).get("title")
     if not title:
@@ -139,12 +130,6 @@ def change(call: Call, issue: Issue, changes: Json) -> None:
         set_state(issue, changes["state"], call.writer, call.now)
     if changes:
         issue.updated_at = call.now
-
-
-def lock(call: Call) -> Reply:
-    call.needs("write")
-    call.issue.locked, call.issue.lock_reason = True, (call.body or {}).get("lock_reason")
-    return Reply(204)
 
 
 def add_assignees(call: Call) -> Reply:

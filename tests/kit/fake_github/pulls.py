@@ -186,11 +186,6 @@ def update(call: Call) -> Reply:
     return Reply(200, full(call.world, pull))
 
 
-def list_of_commit(call: Call) -> Listing:
-    shown = [pull for pull in call.world.pulls() if call.params["commit_sha"] in {pull.head.sha, *pull.commits}]
-    return Listing(shown, lambda pull: simple(call.world, pull))
-
-
 def request_reviewers(call: Call) -> Reply:
     """Ask people for a review: all of them or, if one cannot be asked, none."""
     call.needs("triage")

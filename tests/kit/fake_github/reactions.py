@@ -7,7 +7,7 @@ from datetime import datetime
 
 from . import comments, review_comments, shapes
 from .call import Call
-from .exchange import Json, Reply, gone, invalid, stamp
+from .exchange import Json, Reply, invalid, stamp
 from .things import Account, Post, Reaction
 from .world import World
 
@@ -44,18 +44,6 @@ def create(find: Find) -> Callable[[Call], Reply]:
         return Reply(201 if new else 200, render(call.world, reaction))
 
     return created
-
-
-def delete(find: Find) -> Callable[[Call], Reply]:
-    def deleted(call: Call) -> Reply:
-        post = find(call)
-        kept = [reaction for reaction in post.reactions if reaction.id != int(call.params["reaction_id"])]
-        if len(kept) == len(post.reactions):
-            raise gone()
-        post.reactions = kept
-        return Reply(204)
-
-    return deleted
 
 
 def of_issue(call: Call) -> Post:

@@ -47,6 +47,5 @@ STATUSES: Mapping[int, str] = {
 
 REQUESTS: Mapping[str, str] = {
     "POST /repos/{owner}/{repo}/issues/{issue_number}/labels": "a bare list of names, as PyGithub and others send it",
-    "PUT /repos/{owner}/{repo}/issues/{issue_number}/labels": "likewise",
 }
 """Operations that take a body of another form than described."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from . import comments, diffs, listing, shapes
 from .call import Call
-from .exchange import Json, Listing, Refusal, Reply, gone, invalid, stamp
+from .exchange import Json, Listing, Reply, gone, invalid, stamp
 from .things import Account, Pull, Review, ReviewComment, Thread
 from .world import World
 
@@ -32,19 +32,13 @@ def place(pull: Pull, wanted: Json) -> Place:
         raise invalid(RESOURCE, "pull_request_review_thread.path", "pull_request_review_thread.path is invalid")
     if wanted.get("subject_type") == "file":
         return Place(path=path, line=None)
-    line = wanted.get("line", None if "position" not in wanted else at(pull, path, wanted["position"]))
+    line = wanted.get("line")
     for number in (line, wanted.get("start_line", line)):
         if number is None or diffs.position(pull.files[path], side, number) is None:
             field = "pull_request_review_thread.line"
             raise invalid(RESOURCE, field, f"{field} must be part of the diff")
     start = wanted.get("start_line")
     return Place(path=path, line=line, side=side, start_line=start, start_side=start and wanted.get("start_side", side))
-
-
-def at(pull: Pull, path: str, position: int) -> int | None:
-    """Return the line at a position of the diff: the older way of saying where."""
-    rows = diffs.lines(pull.files[path])
-    return rows[position - 1][1] if 0 < position <= len(rows) else None
 
 
 def start_thread(world: World, review: Review, where: Place, body: str, now: datetime) -> ReviewComment:
@@ -205,8 +199,6 @@ def read(call: Call) -> Reply:
 def create(call: Call) -> Reply:
     body, pull = call.body or {}, call.pull
     text = comments.checked_body(body, RESOURCE)
-    if "in_reply_to" in body:
-        return answer(call, int(body["in_reply_to"]), text)
     call.unlocked(pull)
     if body.get("commit_id") not in {pull.head.sha, *pull.commits}:
         raise invalid(RESOURCE, "commit_id", "commit_id is not part of the pull request")
@@ -216,13 +208,10 @@ def create(call: Call) -> Reply:
 
 
 def reply(call: Call) -> Reply:
-    return answer(call, int(call.params["comment_id"]), comments.checked_body(call.body, RESOURCE))
-
-
-def answer(call: Call, root_id: int, text: str) -> Reply:
     """Continue a thread; only its first comment can be answered, and only while it is there."""
+    text = comments.checked_body(call.body, RESOURCE)
     call.unlocked(call.pull)
-    root = call.world.review_comments.get(root_id)
+    root = call.world.review_comments.get(int(call.params["comment_id"]))
     if root is None or root.pull is not call.pull or root.review.state == "PENDING":
         raise gone()
     if root.reply_to is not None:
@@ -234,19 +223,3 @@ def answer(call: Call, root_id: int, text: str) -> Reply:
 def posted(call: Call, comment: ReviewComment) -> Reply:
     value = render(call.world, comment)
     return Reply(201, value, {"location": value["url"]})
-
-
-def update(call: Call) -> Reply:
-    comment = found(call)
-    call.owns(comment.author)
-    comments.edit(comment, comments.checked_body(call.body, RESOURCE), call.now)
-    return Reply(200, render(call.world, comment))
-
-
-def delete(call: Call) -> Reply:
-    comment = found(call)
-    call.owns(comment.author)
-    if comment.pull.locked:
-        raise Refusal(403, "Unable to delete comment because pull request is locked.")
-    remove(call.world, comment, call.now)
-    return Reply(204)

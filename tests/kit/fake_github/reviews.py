@@ -139,21 +139,3 @@ def create(call: Call) -> Reply:
     if event:
         submit(world, review, EVENTS[event], call.now)
     return Reply(200, render(world, review))
-
-
-def update(call: Call) -> Reply:
-    """Change the text; no time tells of it."""
-    review = found(call)
-    call.owns(review.author)
-    review.body = str((call.body or {}).get("body", ""))
-    return Reply(200, render(call.world, review))
-
-
-def delete(call: Call) -> Reply:
-    review, world = found(call), call.world
-    if review.state != "PENDING":
-        raise refusal("Can not delete a non-pending pull request review")
-    for comment in [comment for comment in world.review_comments.values() if comment.review is review]:
-        del world.review_comments[comment.id]
-    del world.reviews[review.id]
-    return Reply(200, render(world, review))
