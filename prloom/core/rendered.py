@@ -85,6 +85,14 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
+def is_closed(source: str) -> bool:
+    """Whether what follows the text after an empty line is no part of anything in it, such as a block of code."""
+    if len(source) > LONGEST:
+        return False
+    tokens = _parser().parse(f"{source}\n\n# end")
+    return [token.type for token in tokens[-3:]] == ["heading_open", "inline", "heading_close"] and not tokens[-1].level
+
+
 def code_ranges(source: str) -> tuple[tuple[int, int], ...]:
     """Return the ranges of a text that are code: fenced blocks with their fences, and spans between backticks.
 
