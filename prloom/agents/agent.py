@@ -19,8 +19,15 @@ Status = Literal["ok", "failed", "limited", "interrupted"]
 `interrupted` is a run that prloom itself ended or lost, for instance with its own end: not a failed attempt either.
 """
 
+Rights = Literal["read", "work"]
+"""What a run may do in its worktree.
+
+`read`: look at files. `work`: also change them and run programs; prloom alone commits and pushes.
+"""
+
 Trouble = Literal[
     "start",  # the program could not be started
+    "session",  # the session that was to be resumed is not there: start a new one
     "auth",  # the credentials were refused
     "usage_limit",  # the allowance is used up
     "rate_limit",  # too many requests at once; the allowance is not used up
@@ -40,20 +47,28 @@ Trouble = Literal[
 
 
 OWN_FILES = "prloom/.local"
-"""Prloom's own files in a checkout: texts of strangers wait there, upon which a run that only reads must not come."""
+"""Prloom's own files in a checkout: texts of strangers wait there, which no run may come upon."""
 
 
 class RunValue(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=False):
     """A value that is written to a run's folder with camelCase keys."""
 
 
+class Remote(msgspec.Struct, frozen=True, kw_only=True):
+    """A remote of the repository, by its addresses as git's configuration has them; `push_urls` where it has any."""
+
+    urls: tuple[str, ...] = ()
+    push_urls: tuple[str, ...] = ()
+
+
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of work for an agent.
 
     `cwd` is where the agent works (a plan's worktree), `root` the checkout in which prloom was started: programs and
-    policy come from there, never from the worktree. `argv` is the command line of `[agents.command]`. The runner fills
-    in `run` (the run's id), `environ` (the part of the operator's environment that the agent gets) and `settings` (the
-    texts of those of the agent's `settings_files` that exist).
+    policy come from there, never from the worktree. `session` is that of an earlier run, to be resumed. `remotes` are
+    the addresses to which git must not push in a run that works. `argv` is the command line of `[agents.command]`. The
+    runner fills in `run` (the run's id), `environ` (the environment that the agent gets) and `settings` (the texts of
+    those of the agent's `settings_files` that exist).
     """
 
     prompt: str
@@ -61,7 +76,9 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     cwd: Path
     root: Path
     model: str | None = None
-    read_only: bool = False
+    rights: Rights
+    session: str | None = None
+    remotes: tuple[Remote, ...] = ()
     answer_path: Path | None = None
     argv: tuple[str, ...] = ()
     run: str = ""
@@ -142,6 +159,10 @@ class Agent(Protocol):
     @property
     def program(self) -> str | None:
         """The executable to look for on PATH."""
+
+    @property
+    def resumes(self) -> bool:
+        """Whether it can go on with the session of an earlier run."""
 
     @property
     def variables(self) -> tuple[str, ...]:

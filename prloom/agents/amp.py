@@ -21,23 +21,25 @@ from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "amp"
 program: Final = "amp"
+resumes: Final = False
+"""Its threads are continued by another command, which was never seen to work."""
 variables: Final = ("AMP_*",)
 
-_NO_TOOLS = str(Path(__file__).with_name("policies") / "amp-read-only.json")
+_POLICIES = Path(__file__).with_name("policies")
 _QUIET = {"AMP_SKIP_UPDATE_CHECK": "1"}
 
 
 def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return none: a read-only run gets a settings file in place of the operator's."""
+    """Return none: a run gets a settings file in place of the operator's."""
     return ()
 
 
 def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; `--execute` without a message reads the prompt from stdin."""
-    rights = ("--settings-file", _NO_TOOLS) if request.read_only else ()
+    rights = ("--settings-file", str(_POLICIES / f"amp-{request.rights}.json"))
     mode = ("--mode", request.model) if request.model else ()
     argv = ("amp", "--execute", "--stream-json", *rights, *mode)
-    return Invocation(argv=argv, env=_QUIET, outside=request.read_only)
+    return Invocation(argv=argv, env=_QUIET, outside=request.rights == "read")
 
 
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:

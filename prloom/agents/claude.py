@@ -5,7 +5,11 @@ tests. Tried by hand with 2.1.197 in a worktree full of traps: without `--settin
 `.claude/settings.json` runs its hooks and `.mcp.json` its servers, without a question, because `-p` skips the trust
 dialog. `--allowedTools` only pre-approves; it is `--tools` that takes the other tools away. Plan mode keeps Write and
 Bash on offer and turns the answer into a plan, so a read-only run has only the reading tools and `dontAsk`, which
-refuses what is left (reading outside the worktree).
+refuses what is left (reading outside the worktree). A worker has the editing tools and Bash as well, all approved:
+`acceptEdits` refuses nearly every command. Bash is not sandboxed, so that a rule for a folder holds for the other tools
+and for what Bash plainly names.
+
+`--resume` wants the prompt and every option again. A session belongs to the folder that it was started in.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "claude"
 program: Final = "claude"
+resumes: Final = True
 variables: Final = (
     "ANTHROPIC_*",
     "CLAUDE_*",
@@ -34,7 +39,9 @@ variables: Final = (
     "GOOGLE_APPLICATION_CREDENTIALS",
 )
 
-_OWN = f"Read(./{OWN_FILES}/**)"  # holds for Grep and Glob as well
+_OWN = f"Read(./{OWN_FILES}/**),Edit(./{OWN_FILES}/**)"  # hold for Grep and Glob, and for Write, as well
+_READING = "Read,Grep,Glob"
+_WORKING = f"{_READING},Edit,Write,Bash"
 _TOO_MANY = 429
 _SYNTHETIC = "<synthetic>"  # the model of a message that the program wrote itself, about an error
 _QUIET = {
@@ -53,11 +60,13 @@ def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
 def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; the prompt comes by stdin."""
     policy = ("--setting-sources", "user", "--strict-mcp-config")
-    rights: tuple[str, ...] = ("--permission-mode", "acceptEdits")
-    if request.read_only:
-        rights = ("--permission-mode", "dontAsk", "--tools", "Read,Grep,Glob", "--disallowedTools", _OWN)
+    rights: tuple[str, ...] = ("--tools", _READING)
+    if request.rights == "work":
+        rights = ("--tools", _WORKING, "--allowedTools", _WORKING)
+    session = ("--resume", request.session) if request.session else ()
     model = ("--model", request.model) if request.model else ()
-    argv = ("claude", "-p", "--output-format", "stream-json", "--verbose", *policy, *rights, *model)
+    options = ("--permission-mode", "dontAsk", *rights, "--disallowedTools", _OWN, *session, *model)
+    argv = ("claude", "-p", "--output-format", "stream-json", "--verbose", *policy, *options)
     return Invocation(argv=argv, env=_QUIET)
 
 

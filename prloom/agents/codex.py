@@ -3,13 +3,13 @@
 Sources: `codex exec --help`; https://developers.openai.com/codex/noninteractive and /config-reference; the recorded
 streams of the tests. Tried by hand with 0.169.0: a worktree of a repository that the operator trusts is trusted too,
 and its `.codex/config.toml` then starts its MCP servers; a whole `projects` table on the command line stops that, the
-dotted form of the same setting does not. A sandbox holds for the shell, the only tool that writes; that it is read-only
-is said as permissions, for only these can keep a folder from being read, and hold whatever the user's own mode is. In a
+dotted form of the same setting does not. A sandbox holds for the shell, the only tool that writes; what it allows is
+said as permissions, for only these can keep a folder from being read, and hold whatever the user's own mode is. In a
 worktree that is not trusted its `AGENTS.md` is not read, but the descriptions of its skills (`.agents/skills`,
 `.codex/skills`) stand among the instructions, unless they are switched off; the operator's own `AGENTS.md` stays.
 
 MCP servers run outside the sandbox, and a tool that says of itself that it only reads is called without approval. A
-read-only run therefore switches off each server of the operator's by its name: an empty `mcp_servers` table on the
+run therefore switches off each server of the operator's by its name: an empty `mcp_servers` table on the
 command line is merged with the configured one and changes nothing. A name that no file configures is an error of
 codex's. Plugins, apps and sub-agents bring servers of their own, so they are switched off as features.
 """
@@ -31,6 +31,7 @@ from prloom.errors import AgentError
 
 name: Final = "codex"
 program: Final = "codex"
+resumes: Final = True
 variables: Final = ("CODEX_*", "OPENAI_*")
 
 _DECLINED = "declined"
@@ -55,30 +56,49 @@ def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; `-` makes it read the prompt from stdin."""
+    command = ("codex", "exec", "resume") if request.session else ("codex", "exec")
+    session = (request.session,) if request.session else ()
     untrusted = f'projects={{{_toml(str(request.cwd))}={{trust_level="untrusted"}}}}'
-    rights: tuple[str, ...] = ("--sandbox", "workspace-write")
-    if request.read_only:
-        # A search's words leave the machine; a run that reads strangers' text has no use for that.
-        search = ("-c", 'web_search="disabled"')
-        rights = (
-            *_reading(request.cwd),
-            *search,
-            *_NO_ORDERS,
-            *_NO_SERVERS,
-            *_without(request.settings, request.stage),
-        )
+    rights = (*_permissions(request), "-c", 'web_search="disabled"', *_NO_ORDERS, *_NO_SERVERS)
+    servers = _without(request.settings, request.stage)
     model = ("-m", request.model) if request.model else ()
-    shell = _shell_environment(request.run)
-    argv = ("codex", "exec", "--json", "--skip-git-repo-check", "-c", untrusted, *shell, *rights, *model, "-")
-    return Invocation(argv=argv)
+    options = ("-c", untrusted, *_shell_environment(request), *rights, *servers, *model)
+    return Invocation(argv=(*command, "--json", "--skip-git-repo-check", *options, *session, "-"))
 
 
-def _shell_environment(run: str) -> tuple[str, ...]:
-    """Return the options that keep the model's key from the shell; its processes are found by the run's id."""
-    core = ("-c", 'shell_environment_policy.inherit="core"')
-    if not run:
-        return core
-    return (*core, "-c", f"shell_environment_policy.set={{{RUN_VARIABLE}={_toml(run)}}}")
+def _shell_environment(request: RunRequest) -> tuple[str, ...]:
+    """Return the options that keep the model's key from the shell; git keeps what prloom has set for it.
+
+    The processes of the shell are found by the run's id.
+    """
+    kept = {name: value for name, value in request.environ.items() if name.startswith("GIT_")}
+    if request.run:
+        kept[RUN_VARIABLE] = request.run
+    values = ",".join(f"{name}={_toml(value)}" for name, value in kept.items())
+    return ("-c", 'shell_environment_policy.inherit="core"', "-c", f"shell_environment_policy.set={{{values}}}")
+
+
+def _permissions(request: RunRequest) -> tuple[str, ...]:
+    """Return the options that say what a run may read and write: nothing of prloom's own files.
+
+    A worker may write in the worktree and for temporary files, and not in git's folders: prloom commits. A codex that
+    does not know permissions goes by the mode, which another one lets the permissions replace. `resume` has no
+    `--sandbox`, so the mode is a setting.
+    """
+    files: dict[str, str | dict[str, str]] = {":root": "read"}
+    mode = "read-only"
+    if request.rights == "work":
+        files |= {":workspace_roots": {".": "write"}, ":tmpdir": "write"}
+        mode = "workspace-write"
+    files[str(request.cwd / OWN_FILES)] = "deny"
+    permissions = f"permissions.prloom={{filesystem={_table(files)}}}"
+    return ("-c", f'sandbox_mode="{mode}"', "-c", 'default_permissions="prloom"', "-c", permissions)
+
+
+def _table(values: Mapping[str, str | dict[str, str]]) -> str:
+    """Return a TOML inline table of texts and such tables."""
+    shown = {key: _toml(value) if isinstance(value, str) else _table(value) for key, value in values.items()}
+    return "{" + ",".join(f"{_toml(key)}={value}" for key, value in shown.items()) + "}"
 
 
 def _without(settings: Mapping[Path, str], stage: str) -> tuple[str, ...]:
@@ -95,7 +115,7 @@ def _without(settings: Mapping[Path, str], stage: str) -> tuple[str, ...]:
         for name in servers:
             if path == _MANAGED and parsing.obj(servers, name).get("enabled") is True:
                 raise AgentError(
-                    f"{path} enables the MCP server {name!r}, which a run that only reads must not use;"
+                    f"{path} enables the MCP server {name!r}, which no run of prloom's may use;"
                     f" remove `enabled = true` there, or choose another agent for the stage {stage}"
                 )
             names[name] = None
@@ -114,16 +134,6 @@ def _servers(config: Json) -> Json:
 def _toml(text: str) -> str:
     """Return the text as a TOML string: one of JSON, but for a character that TOML wants escaped and JSON does not."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _reading(worktree: Path) -> tuple[str, ...]:
-    """Return the options for a run that reads all but prloom's own files, where the texts of strangers wait.
-
-    A codex that does not know permissions goes by the mode, which another one lets the permissions replace.
-    """
-    own = _toml(str(worktree / OWN_FILES))
-    permissions = f'permissions.prloom={{filesystem={{":root"="read",{own}="deny"}}}}'
-    return ("-c", 'sandbox_mode="read-only"', "-c", 'default_permissions="prloom"', "-c", permissions)
 
 
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:

@@ -14,6 +14,7 @@ from prloom.errors import AgentError
 
 name: Final = "command"
 program: Final = None
+resumes: Final = False
 variables: Final = ("OLLAMA_*",)
 
 
@@ -26,8 +27,9 @@ def invocation(request: RunRequest) -> Invocation:
     """Return the configured command line.
 
     A program given by a relative path is that of the checkout in which prloom was started, never the worktree's. The
-    stage and whether it may only read stand in PRLOOM_STAGE and PRLOOM_READ_ONLY (`1` or `0`): such a program has no
-    sandbox of prloom's, it has to obey by itself. A model, where one is configured, stands in PRLOOM_MODEL.
+    stage and what the run may do stand in PRLOOM_STAGE and PRLOOM_RIGHTS (`read` or `work`; PRLOOM_READ_ONLY says the
+    same as `1` or `0`): such a program has no sandbox of prloom's, it has to obey by itself. A model, where one is
+    configured, stands in PRLOOM_MODEL.
     """
     if not request.argv or not request.argv[0]:
         raise AgentError(
@@ -37,7 +39,8 @@ def invocation(request: RunRequest) -> Invocation:
     first, *rest = request.argv
     if "/" in first:
         first = str(request.root / first)
-    env = {"PRLOOM_STAGE": request.stage, "PRLOOM_READ_ONLY": "1" if request.read_only else "0"}
+    only_reads = {"read": "1", "work": "0"}[request.rights]
+    env = {"PRLOOM_STAGE": request.stage, "PRLOOM_RIGHTS": request.rights, "PRLOOM_READ_ONLY": only_reads}
     if request.model:
         env["PRLOOM_MODEL"] = request.model
     return Invocation(argv=(first, *rest), env=env)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import run_folder
+from prloom.agents.agent import Remote
 from prloom.errors import AgentError
 from prloom.model import kinds
 
@@ -57,6 +58,26 @@ _FIXED: Final = {
 }
 
 
+NO_PUSH: Final = "prloom-does-not-let-workers-push://"
+"""An address that leads nowhere; git shows it where a worker tries to push."""
+
+_WITHOUT_CREDENTIALS: Final = (
+    ("credential.helper", ""),  # empty: forget all that other files name, also for one host
+    ("credential.interactive", "false"),
+    ("core.sshCommand", "false"),
+    ("http.extraHeader", ""),
+    ("commit.gpgSign", "false"),
+    ("tag.gpgSign", "false"),
+    ("push.gpgSign", "false"),
+)
+_WORKER: Final = {
+    "GIT_SSH_COMMAND": "false",
+    "GIT_ASKPASS": "false",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_AGENTS_OF_KEYS: Final = frozenset({"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "GPG_AGENT_INFO"})
+
+
 def allowed(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> dict[str, str]:
     """Return the part of the environment that an agent may have; the extra names are usually the agent's `variables`.
 
@@ -73,6 +94,25 @@ def allowed(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> dict
         folders = [folder for folder in kept["PATH"].split(os.pathsep) if Path(folder).is_absolute()]
         kept["PATH"] = os.pathsep.join(folders)
     return kept | _FIXED
+
+
+def worker(env: Mapping[str, str], remotes: Iterable[Remote]) -> dict[str, str]:
+    """Return the environment of a run that works: git can do nothing in it that needs a credential, nor push.
+
+    A worker that means to can get around this, for it runs programs as the operator; what it cannot do is push by
+    accident, or because a text says so. Other repositories, which tests create, can be pushed to.
+    """
+    settings = [*_WITHOUT_CREDENTIALS]
+    for remote in remotes:
+        # Git rewrites the address that the configuration has, by the longest rule that fits: none is longer than all.
+        settings += [(f"url.{NO_PUSH}.pushInsteadOf", url) for url in remote.urls]
+        settings += [(f"url.{NO_PUSH}.insteadOf", url) for url in remote.push_urls]
+        settings += [(f"http.{url}.extraHeader", "") for url in remote.urls if url.startswith(("http:", "https:"))]
+    numbered = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings):
+        numbered |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    kept = {name: value for name, value in env.items() if name not in _AGENTS_OF_KEYS}
+    return kept | _WORKER | numbered
 
 
 def _forbidden(name: str, value: str) -> bool:

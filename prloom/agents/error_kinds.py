@@ -13,6 +13,10 @@ from prloom.agents.agent import LimitReport, Trouble
 # match wins.
 # A status comes before words, because a server's own message may say anything.
 _WORDS: tuple[tuple[Trouble, str], ...] = (
+    (
+        "session",
+        r"^no conversation found with session id|no rollout found for thread id|^\W*error: \W*(?:0m)?session not found",
+    ),
     ("usage_limit", r"usage limit|session limit|weekly limit|monthly limit|hit your limit|quota will reset"),
     ("usage_limit", r"usage_limit|quota exceeded|exhausted your (?:capacity|daily quota)|spend limit"),
     ("usage_limit", r"exceeded your current quota|insufficient_quota|insufficient (?:credits|balance)"),

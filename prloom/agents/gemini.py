@@ -33,6 +33,7 @@ from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "gemini"
 program: Final = "gemini"
+resumes: Final = True
 variables: Final = ("GEMINI_*", "GOOGLE_*")
 
 _MODEL = "flash"
@@ -52,6 +53,7 @@ _REFUSED = re.compile(
 )
 _TOO_MANY = 429
 _EXIT_CODES: Mapping[int, Trouble] = {41: "auth", 53: "turns"}
+_NO_SESSION = re.compile(r"Error resuming session: .*")
 _CHATTER = re.compile(r"Warning: |YOLO mode is enabled|Ripgrep is not available")
 
 _POLICIES = Path(__file__).with_name("policies")
@@ -69,13 +71,12 @@ def _settings_file(environ: Mapping[str, str]) -> Path:
 
 def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; with stdin that is no terminal it reads the prompt from there."""
-    rights: tuple[str, ...] = ("--approval-mode", "yolo")
-    if request.read_only:
-        policy = str(_POLICIES / "gemini-read-only.toml")
-        servers = ("--allowed-mcp-server-names", _NO_SERVER, "--extensions", "none")
-        rights = ("--approval-mode", "default", "--admin-policy", policy, *servers)
-    argv = ("gemini", "--output-format", "stream-json", "--skip-trust", *rights, "-m", _model(request))
-    return Invocation(argv=argv, env=_ENV, outside=request.read_only)
+    policy = ("--approval-mode", "default", "--admin-policy", str(_POLICIES / f"gemini-{request.rights}.toml"))
+    servers = ("--allowed-mcp-server-names", _NO_SERVER, "--extensions", "none")
+    session = ("--resume", request.session) if request.session else ()
+    options = ("--skip-trust", *policy, *servers, *session, "-m", _model(request))
+    argv = ("gemini", "--output-format", "stream-json", *options)
+    return Invocation(argv=argv, env=_ENV, outside=request.rights == "read")
 
 
 def _model(request: RunRequest) -> str:
@@ -146,6 +147,9 @@ def read(output: str, ending: Ending) -> RunResult:
 
 def _of_stderr(ending: Ending) -> tuple[str | None, Trouble | None]:
     """Return why the run has no result: by an exit code of the program's own, or by the last call that was refused."""
+    missing = next((found[0] for line in ending.stderr.splitlines() if (found := _NO_SESSION.match(line))), None)
+    if missing:
+        return missing, "session"
     refused = [found for line in ending.stderr.splitlines() if (found := _REFUSED.match(line))]
     trouble = None
     if ending.ended_by == "exit":

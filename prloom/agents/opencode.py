@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import error_kinds, limits, parsing
-from prloom.agents.agent import OWN_FILES, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage
+from prloom.agents.agent import OWN_FILES, Ending, Invocation, LimitReport, Rights, RunRequest, RunResult, TokenUsage
 from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "opencode"
 program: Final = "opencode"
+resumes: Final = True
 # It speaks to every provider; these are the keys and addresses of the usual ones.
 variables: Final = (
     "OPENCODE_*",
@@ -39,10 +40,14 @@ variables: Final = (
     "XAI_*",
 )
 
-_READER = "prloom-read-only"
-_READ = {"*": "allow", f"{OWN_FILES}/*": "deny", f"*/{OWN_FILES}/*": "deny"}
-_MAY = {"*": "deny", "read": _READ, "glob": "allow", "grep": "allow", "list": "allow"}
-_READ_ONLY = json.dumps({"agent": {_READER: {"mode": "primary", "permission": _MAY}}})
+_FILES = {"*": "allow", f"{OWN_FILES}/*": "deny", f"*/{OWN_FILES}/*": "deny"}
+_READING = {"*": "deny", "read": _FILES, "glob": "allow", "grep": "allow", "list": "allow"}
+_AGENTS: Mapping[Rights, tuple[str, Mapping[str, object]]] = {
+    "read": ("prloom-read-only", _READING),
+    "work": ("prloom-worker", {**_READING, "edit": _FILES, "bash": "allow"}),
+}
+"""An agent of prloom's own for each of the rights: its name, and its permissions. What would ask ends the run."""
+
 _QUIET = {
     "OPENCODE_DISABLE_AUTOUPDATE": "1",
     "OPENCODE_DISABLE_MODELS_FETCH": "1",
@@ -65,16 +70,15 @@ def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; without a message it reads the prompt from stdin."""
-    rights = ("--agent", _READER) if request.read_only else ()
-    if request.read_only:
-        env = _QUIET | {"OPENCODE_CONFIG_CONTENT": _READ_ONLY}
-    else:
-        env = _QUIET
+    agent, permission = _AGENTS[request.rights]
+    config = json.dumps({"agent": {agent: {"mode": "primary", "permission": permission}}})
+    session = ("--session", request.session) if request.session else ()
     model = ("--model", request.model) if request.model else ()
     # Without a title it asks a small model for one, which gets the prompt and may be another provider's.
     title = ("--title", f"prloom {request.stage}")
     logs = ("--print-logs", "--log-level", "ERROR")
-    return Invocation(argv=("opencode", "run", "--format", "json", *title, *logs, *rights, *model), env=env)
+    argv = ("opencode", "run", "--format", "json", *title, *logs, "--agent", agent, *session, *model)
+    return Invocation(argv=argv, env=_QUIET | {"OPENCODE_CONFIG_CONTENT": config})
 
 
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:

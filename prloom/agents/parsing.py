@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -81,6 +82,7 @@ def amount(event: Json, key: str) -> float | None:
 _SIGNAL_EXITS = {128 + number: number for number in (1, 2, 3, 6, 9, 11, 15)}
 _NOT_STARTED = (126, 127)
 _QUOTED = 500
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,127}")
 _BY_LIMIT: Mapping[EndedBy, str] = {
     "timeout": "the run exceeded its time limit",
     "silence": "the run printed nothing for longer than the limit",
@@ -129,10 +131,21 @@ def conclude(reading: ParsedOutput, ending: Ending) -> RunResult:
         denials=reading.denials,
         usage=reading.usage,
         cost_usd=reading.cost_usd,
-        session_id=reading.session_id,
+        session_id=_session_id(reading.session_id),
         model=reading.model,
         turns=reading.turns,
     )
+
+
+def is_session_id(found: str) -> bool:
+    """Whether a text can be the id of a session: it becomes an argument, and must not pass for an option."""
+    return _SESSION_ID.fullmatch(found) is not None
+
+
+def _session_id(found: str | None) -> str | None:
+    if found is not None and is_session_id(found):
+        return found
+    return None
 
 
 def _status(trouble: Trouble | None) -> Status:

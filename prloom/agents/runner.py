@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 
 from prloom import flock, processes
-from prloom.agents import environment, registry, run_folder
+from prloom.agents import environment, parsing, registry, run_folder
 from prloom.agents.agent import Agent, Ending, RunRequest, RunResult, Status
 from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunLimits, RunLost, RunSpec
 from prloom.errors import AgentError
@@ -85,7 +85,11 @@ def prepare(
     """
     # Programs know a folder by its real path, and trust or distrust it by that.
     request = msgspec.structs.replace(request, cwd=request.cwd.resolve(), root=request.root.resolve(), run=folder.name)
+    if request.session is not None and not parsing.is_session_id(request.session):
+        raise AgentError(f"{request.session!r} cannot be the id of a session; start a new one")
     env = environment.allowed(environ, registry.variables(agent))
+    if request.rights == "work":
+        env = environment.worker(env, request.remotes)
     invocation = agent.invocation(
         msgspec.structs.replace(
             request, environ=env, settings=environment.read_settings_files(agent.settings_files(env))

@@ -51,7 +51,7 @@ def ask(tmp_path: Path) -> Callable[..., RunRequest]:
         worktree = tmp_path / "worktree"
         worktree.mkdir(exist_ok=True)
         argv = (sys.executable, "-c", textwrap.dedent(program)) if program else ()
-        fields = {"stage": "triage", "cwd": worktree, "root": tmp_path, "argv": argv} | more
+        fields = {"rights": "work", "stage": "triage", "cwd": worktree, "root": tmp_path, "argv": argv} | more
         return RunRequest(prompt=prompt, **fields)  # type: ignore[arg-type]
 
     return build

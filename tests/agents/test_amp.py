@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from prloom.agents import amp
 from prloom.agents.agent import Ending, RunRequest, TokenUsage
 
@@ -51,15 +53,24 @@ def test_an_error_result_says_why(ending: Callable[..., Ending]) -> None:
 
 
 def test_a_read_only_run_is_outside_and_without_tools(ask: Callable[..., RunRequest]) -> None:
-    invocation = amp.invocation(ask(read_only=True))
+    invocation = amp.invocation(ask(rights="read"))
 
     settings = Path(invocation.argv[invocation.argv.index("--settings-file") + 1])
     assert invocation.outside
     assert json.loads(settings.read_text(encoding="utf-8"))["amp.tools.disable"] == ["*"]
 
 
-def test_a_read_only_run_has_none_of_the_operators_mcp_servers(ask: Callable[..., RunRequest]) -> None:
-    argv = amp.invocation(ask(read_only=True)).argv
+def test_a_worker_works_in_its_worktree_with_its_tools(ask: Callable[..., RunRequest]) -> None:
+    invocation = amp.invocation(ask(rights="work"))
+
+    settings = Path(invocation.argv[invocation.argv.index("--settings-file") + 1])
+    assert not invocation.outside
+    assert "amp.tools.disable" not in json.loads(settings.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("rights", ["read", "work"])
+def test_no_run_has_any_of_the_operators_mcp_servers(ask: Callable[..., RunRequest], rights: str) -> None:
+    argv = amp.invocation(ask(rights=rights)).argv
 
     settings = json.loads(Path(argv[argv.index("--settings-file") + 1]).read_text(encoding="utf-8"))
     assert settings["amp.mcpServers"] == {}

@@ -28,30 +28,41 @@ def lines(*events: dict[str, object]) -> str:
 
 
 def test_a_read_only_run_has_only_tools_that_read(ask: Callable[..., RunRequest]) -> None:
-    argv = claude.invocation(ask(read_only=True)).argv
+    argv = claude.invocation(ask(rights="read")).argv
 
     assert argv[argv.index("--tools") + 1] == "Read,Grep,Glob"
     assert argv[argv.index("--permission-mode") + 1] == "dontAsk"
 
 
-def test_a_read_only_run_does_not_come_upon_prlooms_own_files(ask: Callable[..., RunRequest]) -> None:
-    argv = claude.invocation(ask(read_only=True)).argv
+@pytest.mark.parametrize("rights", ["read", "work"])
+def test_no_run_comes_upon_prlooms_own_files(ask: Callable[..., RunRequest], rights: str) -> None:
+    argv = claude.invocation(ask(rights=rights)).argv
 
-    assert argv[argv.index("--disallowedTools") + 1] == "Read(./prloom/.local/**)"
+    assert argv[argv.index("--disallowedTools") + 1] == "Read(./prloom/.local/**),Edit(./prloom/.local/**)"
 
 
-@pytest.mark.parametrize("read_only", [True, False])
-def test_a_worktrees_settings_and_servers_are_not_obeyed(ask: Callable[..., RunRequest], read_only: bool) -> None:  # noqa: FBT001 - parametrised
-    argv = claude.invocation(ask(read_only=read_only)).argv
+@pytest.mark.parametrize("rights", ["read", "work"])
+def test_a_worktrees_settings_and_servers_are_not_obeyed(ask: Callable[..., RunRequest], rights: str) -> None:
+    argv = claude.invocation(ask(rights=rights)).argv
 
     assert argv[argv.index("--setting-sources") + 1] == "user"
     assert "--strict-mcp-config" in argv
 
 
-def test_a_worker_may_edit_without_asking(ask: Callable[..., RunRequest]) -> None:
+def test_a_worker_may_edit_and_run_programs_and_nothing_is_a_question(ask: Callable[..., RunRequest]) -> None:
     argv = claude.invocation(ask(model="opus")).argv
 
-    assert argv[-4:] == ("--permission-mode", "acceptEdits", "--model", "opus")
+    tools = "Read,Grep,Glob,Edit,Write,Bash"
+    assert argv[argv.index("--tools") + 1] == argv[argv.index("--allowedTools") + 1] == tools
+    assert argv[argv.index("--permission-mode") + 1] == "dontAsk"
+    assert argv[-2:] == ("--model", "opus")
+
+
+def test_a_session_is_gone_on_with(ask: Callable[..., RunRequest]) -> None:
+    argv = claude.invocation(ask(session="11111111-2222-4333-8444-555555555555")).argv
+
+    assert argv[argv.index("--resume") + 1] == "11111111-2222-4333-8444-555555555555"
+    assert "--resume" not in claude.invocation(ask()).argv
 
 
 def test_side_traffic_is_switched_off(ask: Callable[..., RunRequest]) -> None:

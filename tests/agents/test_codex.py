@@ -15,32 +15,57 @@ from prloom.agents.agent import Ending, RunRequest
 from prloom.errors import AgentError
 
 
-def test_a_read_only_run_is_sandboxed_and_searches_no_web(ask: Callable[..., RunRequest]) -> None:
-    argv = codex.invocation(ask(read_only=True)).argv
-
-    assert 'sandbox_mode="read-only"' in argv
-    assert 'web_search="disabled"' in argv
-
-
-def test_a_read_only_run_does_not_come_upon_prlooms_own_files(ask: Callable[..., RunRequest]) -> None:
-    argv = codex.invocation(ask(read_only=True, cwd=Path("/tree"))).argv
-
+def files(request: RunRequest) -> object:
+    """Return what a run may do with which files."""
+    argv = codex.invocation(request).argv
     assert 'default_permissions="prloom"' in argv
     (permissions,) = (part for part in argv if part.startswith("permissions."))
-    files = tomllib.loads(permissions)["permissions"]["prloom"]["filesystem"]
-    assert files == {":root": "read", "/tree/prloom/.local": "deny"}
+    return tomllib.loads(permissions)["permissions"]["prloom"]["filesystem"]
 
 
-def test_a_read_only_run_takes_no_orders_from_files_of_the_worktree(ask: Callable[..., RunRequest]) -> None:
-    argv = codex.invocation(ask(read_only=True)).argv
+def test_a_read_only_run_reads_all_but_prlooms_own_files(ask: Callable[..., RunRequest]) -> None:
+    request = ask(rights="read", cwd=Path("/tree"))
 
-    assert {"project_doc_max_bytes=0", "skills.include_instructions=false"} <= set(argv)
+    assert 'sandbox_mode="read-only"' in codex.invocation(request).argv
+    assert files(request) == {":root": "read", "/tree/prloom/.local": "deny"}
 
 
-def test_a_worker_may_write_into_its_worktree(ask: Callable[..., RunRequest]) -> None:
-    argv = codex.invocation(ask(model="gpt")).argv
+def test_a_worker_writes_in_its_worktree_and_neither_in_gits_folders_nor_in_prlooms(
+    ask: Callable[..., RunRequest],
+) -> None:
+    request = ask(rights="work", cwd=Path("/tree"))
 
-    assert argv[argv.index("--sandbox") :] == ("--sandbox", "workspace-write", "-m", "gpt", "-")
+    assert 'sandbox_mode="workspace-write"' in codex.invocation(request).argv
+    assert files(request) == {
+        ":root": "read",
+        ":workspace_roots": {".": "write"},
+        ":tmpdir": "write",
+        "/tree/prloom/.local": "deny",
+    }
+
+
+@pytest.mark.parametrize("rights", ["read", "work"])
+def test_no_run_searches_the_web_or_takes_orders_from_files_of_the_worktree(
+    ask: Callable[..., RunRequest], rights: str
+) -> None:
+    argv = codex.invocation(ask(rights=rights)).argv
+
+    assert {'web_search="disabled"', "project_doc_max_bytes=0", "skills.include_instructions=false"} <= set(argv)
+
+
+def test_a_session_is_gone_on_with_by_a_command_that_has_the_same_settings(ask: Callable[..., RunRequest]) -> None:
+    session = "01a2034a-4384-79f0-aca8-dbc5d366eb14"
+    new, resumed = (codex.invocation(ask(session=each)).argv for each in (None, session))
+
+    assert resumed == (*new[:2], "resume", *new[2:-1], session, "-")
+    assert "--sandbox" not in resumed
+
+
+def test_the_shell_keeps_what_git_was_given_and_nothing_else(ask: Callable[..., RunRequest]) -> None:
+    argv = codex.invocation(ask(environ={"GIT_ASKPASS": "false", "OPENAI_API_KEY": "k"})).argv
+
+    policy = tomllib.loads("\n".join(part for part in argv if part.startswith("shell_environment_policy.")))
+    assert policy["shell_environment_policy"]["set"] == {"GIT_ASKPASS": "false"}
 
 
 HOME = {"HOME": "/home/op"}
@@ -63,7 +88,7 @@ def test_a_read_only_run_has_none_of_the_operators_mcp_servers(ask: Callable[...
         MANAGED: '[mcp_servers.company]\ncommand = "z"\n',
     }
 
-    names = switched_off(ask(read_only=True, settings=settings))
+    names = switched_off(ask(rights="read", settings=settings))
 
     assert names == {"shared", "mine", "an odd.name", "company"}
 
@@ -73,30 +98,30 @@ def test_a_read_only_run_has_none_of_the_mcp_servers_of_a_profile(ask: Callable[
         'profile = "w"\n[profiles.w.mcp_servers.mine]\ncommand = "x"\n[profiles.other.mcp_servers.not]\ncommand = "x"\n'
     )
 
-    assert switched_off(ask(read_only=True, settings={CONFIG: text})) == {"mine"}
+    assert switched_off(ask(rights="read", settings={CONFIG: text})) == {"mine"}
 
 
 def test_without_mcp_servers_nothing_is_switched_off(ask: Callable[..., RunRequest]) -> None:
     # codex refuses a name that is not configured.
-    assert switched_off(ask(read_only=True, settings={CONFIG: 'model = "x"\n'})) == set()
+    assert switched_off(ask(rights="read", settings={CONFIG: 'model = "x"\n'})) == set()
 
 
 def test_a_read_only_run_has_no_feature_that_brings_mcp_servers(ask: Callable[..., RunRequest]) -> None:
-    argv = codex.invocation(ask(read_only=True)).argv
+    argv = codex.invocation(ask(rights="read")).argv
 
     assert {"features.apps=false", "features.plugins=false", "features.multi_agent=false"} <= set(argv)
 
 
 def test_a_read_only_run_with_settings_that_cannot_be_understood_is_refused(ask: Callable[..., RunRequest]) -> None:
     with pytest.raises(AgentError, match=r"config\.toml is not valid TOML .*cannot switch off its MCP servers"):
-        codex.invocation(ask(read_only=True, settings={CONFIG: "[mcp_servers.mine"}))
+        codex.invocation(ask(rights="read", settings={CONFIG: "[mcp_servers.mine"}))
 
 
 def test_a_read_only_run_with_a_server_that_cannot_be_switched_off_is_refused(ask: Callable[..., RunRequest]) -> None:
     text = '[mcp_servers.mine]\ncommand = "x"\nenabled = true\n'
 
     with pytest.raises(AgentError, match=r"managed_config\.toml enables the MCP server 'mine'"):
-        codex.invocation(ask(read_only=True, settings={MANAGED: text}))
+        codex.invocation(ask(rights="read", settings={MANAGED: text}))
 
 
 @pytest.mark.parametrize(
@@ -112,9 +137,9 @@ def test_settings_in_a_folder_of_the_worktree_are_refused() -> None:
         codex.settings_files(HOME | {"CODEX_HOME": ".codex"})
 
 
-@pytest.mark.parametrize("read_only", [True, False])
-def test_the_shell_does_not_get_the_models_key(ask: Callable[..., RunRequest], read_only: bool) -> None:  # noqa: FBT001 - parametrised
-    argv = codex.invocation(ask(read_only=read_only, run="run-7")).argv
+@pytest.mark.parametrize("rights", ["read", "work"])
+def test_the_shell_does_not_get_the_models_key(ask: Callable[..., RunRequest], rights: str) -> None:
+    argv = codex.invocation(ask(rights=rights, run="run-7")).argv
 
     policy = tomllib.loads("\n".join(part for part in argv if part.startswith("shell_environment_policy.")))
     assert policy == {"shell_environment_policy": {"inherit": "core", "set": {"PRLOOM_RUN": "run-7"}}}

@@ -23,10 +23,18 @@ def test_a_program_on_path_or_with_a_whole_path_stays_as_it_is(ask: Callable[...
     assert command.invocation(ask(argv=(program,))).argv == (program,)
 
 
-def test_the_program_learns_its_stage_and_whether_it_may_only_read(ask: Callable[..., RunRequest]) -> None:
-    invocation = command.invocation(ask(argv=("a",), stage="triage", read_only=True, model="m"))
+@pytest.mark.parametrize(("rights", "only_reads"), [("read", "1"), ("work", "0")])
+def test_the_program_learns_its_stage_and_its_rights(
+    ask: Callable[..., RunRequest], rights: str, only_reads: str
+) -> None:
+    invocation = command.invocation(ask(argv=("a",), stage="triage", rights=rights, model="m"))
 
-    assert invocation.env == {"PRLOOM_STAGE": "triage", "PRLOOM_READ_ONLY": "1", "PRLOOM_MODEL": "m"}
+    assert invocation.env == {
+        "PRLOOM_STAGE": "triage",
+        "PRLOOM_RIGHTS": rights,
+        "PRLOOM_READ_ONLY": only_reads,
+        "PRLOOM_MODEL": "m",
+    }
 
 
 @pytest.mark.parametrize("argv", [(), ("",)])

@@ -26,7 +26,14 @@ SECRET = "the text of a comment --dangerously-skip-permissions"
 
 def a_request(agent: Agent, **more: object) -> RunRequest:
     argv = () if agent.program else ("my-agent",)
-    fields = {"prompt": SECRET, "stage": "triage", "cwd": Path("/work tree"), "root": Path("/root"), "argv": argv}
+    fields = {
+        "prompt": SECRET,
+        "stage": "triage",
+        "cwd": Path("/work tree"),
+        "root": Path("/root"),
+        "rights": "work",
+        "argv": argv,
+    }
     return RunRequest(**(fields | more))  # type: ignore[arg-type]
 
 
@@ -36,7 +43,7 @@ def test_an_agent_is_listed_under_its_own_name(agent: Agent) -> None:
 
 
 FUNCTIONS = ("settings_files", "invocation", "refusal", "read")
-VALUES = ("name", "program", "variables")
+VALUES = ("name", "program", "resumes", "variables")
 
 
 def test_the_functions_and_values_that_are_compared_are_all_of_the_protocol() -> None:
@@ -62,9 +69,9 @@ def test_an_agents_values_have_the_types_of_the_protocol(agent: Agent) -> None:
 
 
 @every_agent
-@pytest.mark.parametrize("read_only", [True, False])
-def test_the_prompt_never_becomes_an_argument_or_a_variable(agent: Agent, read_only: bool) -> None:  # noqa: FBT001 - parametrised
-    invocation = agent.invocation(a_request(agent, read_only=read_only, model="some-model"))
+@pytest.mark.parametrize("rights", ["read", "work"])
+def test_the_prompt_never_becomes_an_argument_or_a_variable(agent: Agent, rights: str) -> None:
+    invocation = agent.invocation(a_request(agent, rights=rights, model="some-model"))
 
     assert not [part for part in (*invocation.argv, *invocation.env.values()) if SECRET in part]
 
@@ -76,7 +83,7 @@ def test_an_invocation_starts_the_program_that_is_looked_for(agent: Agent) -> No
 
 @every_agent
 def test_a_read_only_request_is_started_differently(agent: Agent) -> None:
-    reading, writing = (agent.invocation(a_request(agent, read_only=choice)) for choice in (True, False))
+    reading, writing = (agent.invocation(a_request(agent, rights=choice)) for choice in ("read", "work"))
 
     assert reading != writing
 
@@ -182,3 +189,15 @@ def test_no_output_whatsoever_breaks_the_reading(agent: Agent, lines: list[objec
 
     assert result.retry_at is None or result.status == "limited"
     assert (result.error is None) == (result.status == "ok")
+
+
+@every_agent
+def test_a_session_is_one_argument_where_the_agent_can_resume_it_and_none_elsewhere(agent: Agent) -> None:
+    argv = agent.invocation(a_request(agent, session="0704098a-58d3-4349")).argv
+
+    assert argv.count("0704098a-58d3-4349") == int(agent.resumes)
+
+
+@every_agent
+def test_a_run_that_works_is_not_started_outside_its_worktree(agent: Agent) -> None:
+    assert not agent.invocation(a_request(agent, rights="work")).outside

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ def lines(*events: dict[str, object]) -> str:
 
 
 def test_a_read_only_run_is_held_by_a_policy_that_comes_with_prloom(ask: Callable[..., RunRequest]) -> None:
-    argv = gemini.invocation(ask(read_only=True)).argv
+    argv = gemini.invocation(ask(rights="read")).argv
 
     rules = tomllib.loads(Path(argv[argv.index("--admin-policy") + 1]).read_text(encoding="utf-8"))["rule"]
     assert [(rule["toolName"], rule["decision"]) for rule in rules if rule["decision"] == "deny"] == [("*", "deny")]
@@ -30,7 +31,7 @@ def test_a_read_only_run_is_held_by_a_policy_that_comes_with_prloom(ask: Callabl
 def test_a_read_only_run_starts_outside_and_is_not_given_the_worktree_whose_orders_it_would_take(
     ask: Callable[..., RunRequest],
 ) -> None:
-    request = ask(read_only=True)
+    request = ask(rights="read")
 
     invocation = gemini.invocation(request)
 
@@ -42,11 +43,35 @@ def test_a_worker_works_in_its_worktree(ask: Callable[..., RunRequest]) -> None:
     invocation = gemini.invocation(ask(model="pro"))
 
     assert not invocation.outside
-    assert invocation.argv[-4:] == ("--approval-mode", "yolo", "-m", "pro")
+    assert invocation.argv[-2:] == ("-m", "pro")
 
 
-def test_a_read_only_run_starts_no_mcp_server_and_no_extension_of_the_operators(ask: Callable[..., RunRequest]) -> None:
-    argv = gemini.invocation(ask(read_only=True)).argv
+def test_a_worker_may_edit_and_run_programs_by_a_policy_that_comes_with_prloom(ask: Callable[..., RunRequest]) -> None:
+    argv = gemini.invocation(ask(rights="work")).argv
+
+    assert argv[argv.index("--approval-mode") + 1] == "default"
+    rules = tomllib.loads(Path(argv[argv.index("--admin-policy") + 1]).read_text(encoding="utf-8"))["rule"]
+    everything, allowed, own = sorted(rules, key=lambda rule: rule["priority"])
+    assert (everything["toolName"], everything["decision"]) == ("*", "deny")
+    assert {"write_file", "replace", "run_shell_command", "read_file"} <= set(allowed["toolName"])
+    assert not {"web_fetch", "google_web_search", "invoke_agent", "exit_plan_mode"} & set(allowed["toolName"])
+    assert own["decision"] == "deny"
+    assert re.search(own["argsPattern"], json.dumps({"file_path": "/tree/prloom/.local/state.json"}))
+    assert not re.search(own["argsPattern"], json.dumps({"file_path": "/tree/prloom/local.py"}))
+
+
+def test_a_session_is_gone_on_with(ask: Callable[..., RunRequest]) -> None:
+    argv = gemini.invocation(ask(session="0704098a-58d3-4349-823a-f5840c17e4d8")).argv
+
+    assert argv[argv.index("--resume") + 1] == "0704098a-58d3-4349-823a-f5840c17e4d8"
+    assert "--resume" not in gemini.invocation(ask()).argv
+
+
+@pytest.mark.parametrize("rights", ["read", "work"])
+def test_no_run_starts_an_mcp_server_or_an_extension_of_the_operators(
+    ask: Callable[..., RunRequest], rights: str
+) -> None:
+    argv = gemini.invocation(ask(rights=rights)).argv
 
     assert argv[argv.index("--allowed-mcp-server-names") + 1] == "prloom-allows-none"
     assert argv[argv.index("--extensions") + 1] == "none"
@@ -80,9 +105,9 @@ def test_no_small_model_is_asked_which_model_to_use(
     assert argv[argv.index("-m") + 1] == used
 
 
-@pytest.mark.parametrize("read_only", [True, False])
-def test_no_folder_counts_as_trusted(ask: Callable[..., RunRequest], read_only: bool) -> None:  # noqa: FBT001 - parametrised
-    invocation = gemini.invocation(ask(read_only=read_only))
+@pytest.mark.parametrize("rights", ["read", "work"])
+def test_no_folder_counts_as_trusted(ask: Callable[..., RunRequest], rights: str) -> None:
+    invocation = gemini.invocation(ask(rights=rights))
 
     trusted = Path(invocation.env["GEMINI_CLI_TRUSTED_FOLDERS_PATH"])
     assert json.loads(trusted.read_text(encoding="utf-8")) == {}

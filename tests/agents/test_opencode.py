@@ -27,7 +27,7 @@ def an_error(**about: object) -> dict[str, object]:
 
 
 def test_a_read_only_run_is_an_agent_that_may_only_read(ask: Callable[..., RunRequest]) -> None:
-    invocation = opencode.invocation(ask(read_only=True))
+    invocation = opencode.invocation(ask(rights="read"))
 
     agent = invocation.argv[invocation.argv.index("--agent") + 1]
     permission = json.loads(invocation.env["OPENCODE_CONFIG_CONTENT"])["agent"][agent]["permission"]
@@ -36,20 +36,37 @@ def test_a_read_only_run_is_an_agent_that_may_only_read(ask: Callable[..., RunRe
     assert permission["read"] == {"*": "allow", "prloom/.local/*": "deny", "*/prloom/.local/*": "deny"}
 
 
-@pytest.mark.parametrize("read_only", [True, False])
-def test_no_small_model_is_asked_for_a_title(ask: Callable[..., RunRequest], read_only: bool) -> None:  # noqa: FBT001 - parametrised
-    argv = opencode.invocation(ask(read_only=read_only)).argv
+@pytest.mark.parametrize("rights", ["read", "work"])
+def test_no_small_model_is_asked_for_a_title(ask: Callable[..., RunRequest], rights: str) -> None:
+    argv = opencode.invocation(ask(rights=rights)).argv
 
     assert argv[argv.index("--title") + 1] == "prloom triage"
 
 
-def test_a_worker_has_the_usual_agent(ask: Callable[..., RunRequest]) -> None:
-    assert "--agent" not in opencode.invocation(ask()).argv
+def test_a_worker_is_an_agent_that_may_edit_and_run_programs_and_nothing_is_a_question(
+    ask: Callable[..., RunRequest],
+) -> None:
+    invocation = opencode.invocation(ask(rights="work"))
+
+    agent = invocation.argv[invocation.argv.index("--agent") + 1]
+    permission = json.loads(invocation.env["OPENCODE_CONFIG_CONTENT"])["agent"][agent]["permission"]
+    assert permission.pop("*") == "deny"
+    assert sorted(permission) == ["bash", "edit", "glob", "grep", "list", "read"]
+    assert permission["bash"] == "allow"
+    assert permission["edit"] == {"*": "allow", "prloom/.local/*": "deny", "*/prloom/.local/*": "deny"}
+    assert "ask" not in json.dumps(permission)
 
 
-@pytest.mark.parametrize("read_only", [True, False])
-def test_a_worktrees_settings_and_plugins_are_not_obeyed(ask: Callable[..., RunRequest], read_only: bool) -> None:  # noqa: FBT001 - parametrised
-    assert opencode.invocation(ask(read_only=read_only)).env["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"
+def test_a_session_is_gone_on_with(ask: Callable[..., RunRequest]) -> None:
+    argv = opencode.invocation(ask(session="ses_1234567890")).argv
+
+    assert argv[argv.index("--session") + 1] == "ses_1234567890"
+    assert "--session" not in opencode.invocation(ask()).argv
+
+
+@pytest.mark.parametrize("rights", ["read", "work"])
+def test_a_worktrees_settings_and_plugins_are_not_obeyed(ask: Callable[..., RunRequest], rights: str) -> None:
+    assert opencode.invocation(ask(rights=rights)).env["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"
 
 
 @pytest.mark.parametrize("reason", ["tool-calls", "unknown", "length", "error"])

@@ -22,7 +22,7 @@ import pytest
 
 from prloom import processes
 from prloom.agents import registry, run_folder, runner
-from prloom.agents.agent import RunRequest, RunResult
+from prloom.agents.agent import Rights, RunRequest, RunResult
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.run_folder import RunLimits
 from prloom.agents.runner import AgentRun
@@ -201,12 +201,12 @@ def start(tmp_path: Path, worktree: Path, home: Callable[[str], dict[str, str]])
     """Start a real program, or skip the test where it is not installed."""
 
     def begin(
-        name: str, url: str, *, read_only: bool = True, env: dict[str, str | None] | None = None, **more: float
+        name: str, url: str, *, rights: Rights = "read", env: dict[str, str | None] | None = None, **more: float
     ) -> AgentRun:
         agent = registry.get(name)
         if shutil.which(agent.program or "", path=PATH) is None:
             pytest.skip(f"{agent.program} is not installed: neither on PATH nor in node_modules/.bin")
-        request = RunRequest(prompt=PROMPT, stage="triage", cwd=worktree, root=tmp_path, read_only=read_only)
+        request = RunRequest(prompt=PROMPT, stage="triage", cwd=worktree, root=tmp_path, rights=rights)
         limits = RunLimits(**({"wall_seconds": 300, "silence_seconds": 240} | more))  # type: ignore[arg-type]
         environ = {key: value for key, value in (home(url) | (env or {})).items() if value is not None}
         folder = tmp_path / run_folder.new_id(datetime.now(tz=UTC), name)  # its processes are told by this name
@@ -250,7 +250,7 @@ async def test_a_read_only_run_answers_and_changes_nothing(
 async def test_a_worker_writes_its_file_and_obeys_no_settings_of_the_branch(
     name: str, start: Start, model: Server, worktree: Path, tmp_path: Path
 ) -> None:
-    tried = await outcome(name, start(name, f"{model.url}/s/ok", read_only=False))
+    tried = await outcome(name, start(name, f"{model.url}/s/ok", rights="work"))
 
     assert (tried.result.status, tried.result.message) == ("ok", DONE), explained(tried)
     assert contents(worktree)["hello.txt"] == b"written by stub\n"
@@ -320,18 +320,18 @@ async def test_a_read_only_run_does_not_start_the_operators_own_mcp_server(
 async def test_the_operators_own_mcp_server_could_be_called(
     name: str, start: Start, model: Server, tmp_path: Path
 ) -> None:
-    tried = await outcome(name, start(name, f"{model.url}/s/mine", read_only=False))
+    tried = await outcome(name, start(name, f"{model.url}/s/mine", rights="work"))
 
     assert "tools/call" in calls(tmp_path), explained(tried)
 
 
-@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize("rights", ["read", "work"])
 async def test_the_shell_of_codex_does_not_get_the_models_key(
-    read_only: bool,  # noqa: FBT001 - parametrised
+    rights: Rights,
     start: Start,
     model: Server,
 ) -> None:
-    tried = await outcome("codex", start("codex", f"{model.url}/s/env", read_only=read_only))
+    tried = await outcome("codex", start("codex", f"{model.url}/s/env", rights=rights))
 
     assert tried.result.status == "ok", explained(tried)
     asked = model.log.read_text(encoding="utf-8")
@@ -433,7 +433,7 @@ async def test_a_model_that_never_answers_is_a_silent_run(name: str, start: Star
 
 
 async def test_a_stopped_worker_leaves_no_shell_behind(start: Start, model: Server, up: Callable[..., object]) -> None:
-    run = start("codex", f"{model.url}/s/sleep", read_only=False, grace_seconds=1)
+    run = start("codex", f"{model.url}/s/sleep", rights="work", grace_seconds=1)
     await up(run, lambda: any("4242" in " ".join(each.cmdline()) for each in processes.tagged(RUN_VARIABLE, run.id)))
 
     runner.stop(run)

@@ -232,7 +232,7 @@ async def test_a_program_that_obeys_its_folder_is_started_in_an_empty_one(
     program.chmod(0o755)
     environ = {"PATH": f"{program.parent}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
-    run = runner.start(tmp_path / "run", gemini, ask(read_only=True), environ=environ, limits=RunLimits())
+    run = runner.start(tmp_path / "run", gemini, ask(rights="read"), environ=environ, limits=RunLimits())
     await runner.wait(run)
 
     started_in = Path((run.folder / "output.jsonl").read_text(encoding="utf-8").strip())
@@ -259,7 +259,7 @@ from prloom.agents.run_folder import RunLimits
 
 folder, gate = Path(sys.argv[1]), sys.argv[2]
 argv = (sys.executable, "-c", f"print('up', flush=True); open({gate!r}).readline(); print('done')")
-request = RunRequest(prompt="", stage="triage", cwd=folder.parent, root=folder.parent, argv=argv)
+request = RunRequest(prompt="", rights="read", stage="triage", cwd=folder.parent, root=folder.parent, argv=argv)
 run = runner.start(folder, command, request, environ=os.environ, limits=RunLimits(wall_seconds=30, silence_seconds=30))
 print(run.id, flush=True)
 time.sleep(600)
@@ -332,7 +332,7 @@ async def test_an_agent_sees_the_operators_settings_that_it_asks_for(
 ) -> None:
     (tmp_path / ".codex" / "config.toml").write_text('[mcp_servers.mine]\ncommand = "x"\n', encoding="utf-8")
 
-    run = runner.start(tmp_path / "run", codex, ask(read_only=True), environ=codex_like, limits=RunLimits())
+    run = runner.start(tmp_path / "run", codex, ask(rights="read"), environ=codex_like, limits=RunLimits())
     await runner.wait(run)
 
     spec = run_folder.load(run.folder, run_folder.INVOCATION, run_folder.RunSpec)
@@ -359,7 +359,7 @@ def test_settings_that_cannot_be_read_are_no_reason_to_start_without_them(
     spoil(tmp_path / ".codex" / "config.toml")
 
     with pytest.raises(AgentError, match=problem):
-        runner.start(tmp_path / "run", codex, ask(read_only=True), environ=codex_like, limits=RunLimits())
+        runner.start(tmp_path / "run", codex, ask(rights="read"), environ=codex_like, limits=RunLimits())
 
     assert not (tmp_path / "run").exists()
 

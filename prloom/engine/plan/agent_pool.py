@@ -103,6 +103,7 @@ class AgentWithVariables:
     def __init__(self, agent: Agent, names: Sequence[str]) -> None:
         self.name = agent.name
         self.program = agent.program
+        self.resumes = agent.resumes
         self.variables = (*agent.variables, *names)
         self.settings_files = agent.settings_files
         self.invocation = agent.invocation

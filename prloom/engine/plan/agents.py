@@ -152,7 +152,7 @@ class AgentTriager:
             cwd=folders.worktree,
             root=self._pool.root,
             model=model,
-            read_only=stage == STAGE,
+            rights="read" if stage == STAGE else "work",
             answer_path=folders.runs / run_id / run_folder.ANSWER,
             argv=config.agents.command.argv,
         )

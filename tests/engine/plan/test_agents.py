@@ -566,7 +566,7 @@ async def test_a_hooks_run_that_outlived_its_dispatcher_is_ended_for_nobody_wait
     bench.plays(f"open({str(begun)!r}, 'w'); import time; time.sleep(600)")
     (stage.local() / "runs").mkdir()
     argv = stage.config.agents.command.argv
-    request = RunRequest(prompt="Look.", stage="worker", cwd=stage.root, root=stage.root, argv=argv)
+    request = RunRequest(prompt="Look.", rights="work", stage="worker", cwd=stage.root, root=stage.root, argv=argv)
     folder = stage.local() / "runs" / run_folder.new_id(stage.clock(), "worker")
     orphan = runner.start(folder, command, request, environ=bench.environ, limits=RunLimits())
     await stage.until(begun.exists)
