@@ -39,8 +39,8 @@ from prloom.model.action import (
     SetMilestone,
     UpsertPlan,
 )
-from prloom.model.decision import Deferral
 from prloom.model.event import Author, Event, Target
+from prloom.model.hook import PluginDeferral as Deferral
 from prloom.model.kinds import CHECKS_CHANGED, NOTICES, PERMISSIONS, SPEECH
 from prloom.model.record import Json, iso, moment
 

@@ -12,9 +12,9 @@ from prloom.api import store
 from prloom.api.context import HookContext, Services
 from prloom.backoff import SHORTEST
 from prloom.model import record
-from prloom.model.decision import Deferral, OnExpire
+from prloom.model.decision import OnExpire
 from prloom.model.event import Event
-from prloom.model.hook import HookCall, Mark, Outcome
+from prloom.model.hook import HookCall, Mark, Outcome, PluginDeferral
 
 _SHORTEST_MS = round(SHORTEST / timedelta(milliseconds=1))
 
@@ -57,7 +57,7 @@ class TriageContext(HookContext):
         deadline = self._deadline(name, until)
         self._mark(name, Mark(event_id, "deferred", reason, retry_after_ms, deadline, on_expire))
 
-    def deferral(self, event_id: str) -> Deferral | None:
+    def deferral(self, event_id: str) -> PluginDeferral | None:
         """Return how the event was deferred before, by this or another plugin, or None if it never was."""
         self._check_event_id("deferral", event_id)
         return deepcopy(self._call.deferrals.get(event_id))

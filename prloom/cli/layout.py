@@ -117,20 +117,24 @@ def quoted(text: str, at_most: int | None = None) -> Iterator[str]:
         yield f"{INDENT}… {len(lines) - len(shown)} more lines; --json shows all of them"
 
 
-def when(text: str, now: datetime, *, units: int = 2) -> str:
-    """Return where a time from a file lies as seen from now; a time that cannot be read is shown as it is."""
-    try:
-        return terminal.when(record.moment(text), now, units=units)
-    except ValueError:
-        return terminal.clean(text)
+def when(time: datetime | str, now: datetime, *, units: int = 2) -> str:
+    """Return where a time lies as seen from now; a text from outside that is no time is shown as it is."""
+    if isinstance(time, datetime):
+        return terminal.when(time, now, units=units)
+    read = record.read_time(time)
+    if read is None:
+        return terminal.clean(time)
+    return terminal.when(read, now, units=units)
 
 
-def clock(text: str) -> str:
-    """Return a time from a file as date and time on the machine's clock; one that cannot be read as it is."""
-    try:
-        return terminal.clock(record.moment(text))
-    except ValueError:
-        return terminal.clean(text)
+def clock(time: datetime | str) -> str:
+    """Return a time as date and time on the machine's clock; a text from outside that is no time as it is."""
+    if isinstance(time, datetime):
+        return terminal.clock(time)
+    read = record.read_time(time)
+    if read is None:
+        return terminal.clean(time)
+    return terminal.clock(read)
 
 
 def shown_id(text: str) -> str:

@@ -176,9 +176,9 @@ def echo_json(document: object) -> None:
     """
     import json  # noqa: PLC0415 - only `--json` needs them
 
-    import msgspec  # noqa: PLC0415
+    from prloom.model import record  # noqa: PLC0415
 
-    click.echo(json.dumps(msgspec.to_builtins(document, str_keys=True), indent=2))
+    click.echo(json.dumps(record.to_builtins(document), indent=2))
 
 
 @contextmanager

@@ -40,13 +40,13 @@ class Recent(NamedTuple):
     day: str
 
 
-def recent(*, begun: str | None, now: datetime, ahead: timedelta = timedelta()) -> Recent:
-    """Return what is recent now, for a plan that prloom looks after since `begun` (ISO UTC).
+def recent(*, begun: datetime | None, now: datetime, ahead: timedelta = timedelta()) -> Recent:
+    """Return what is recent now, for a plan that prloom looks after since `begun`.
 
     `ahead` is how far the clock by which the events were written is ahead of the one that gives the other times.
     """
-    adopted, fresh = _time(begun), now - FRESH
-    since = ahead + (fresh if adopted is None else max(fresh, adopted))
+    fresh = now - FRESH
+    since = ahead + (fresh if begun is None else max(fresh, begun))
     return Recent(since, record.iso(since - timedelta(days=2))[:10])
 
 
@@ -66,7 +66,7 @@ def is_wanted(
     """
     if written_at is None or written_at < recent.day or _was_acknowledged(event, opened, coming, known=known):
         return False
-    author, at = event.author, _time(written_at)
+    author, at = event.author, record.read_time(written_at)
     if author is None or author.bot or event.reply_to is None or not event.body.strip():
         return False
     return at is not None and at >= recent.since
@@ -111,10 +111,3 @@ def may_be_sent(sent: Iterable[datetime], now: datetime) -> tuple[bool, tuple[da
     counted = tuple(at for at in sent if timedelta() <= now - at < _HOUR)
     in_a_minute = sum(now - at < _MINUTE for at in counted)
     return len(counted) < IN_AN_HOUR and in_a_minute < IN_A_MINUTE, counted
-
-
-def _time(text: str | None) -> datetime | None:
-    try:
-        return None if text is None else record.moment(text)
-    except ValueError:
-        return None

@@ -96,7 +96,7 @@ def limit_applies(limit: UsageLimit, events: Iterable[OpenEvent], now: datetime)
 def _was_retried(event: OpenEvent, now: datetime) -> bool:
     """Whether the event is looked at although its wait is not over, which only a request to retry brings about."""
     wait = event.deferral
-    return wait is not None and wait.owner == triage.OWNER and record.moment(wait.deferred_until) > now
+    return wait is not None and wait.owner == triage.OWNER and wait.deferred_until > now
 
 
 def wait_for_limit(event: OpenEvent, limit: UsageLimit, *, now: datetime, policy: Backoff) -> Change:

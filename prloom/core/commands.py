@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from prloom.core import markdown, trust
 from prloom.model import record
@@ -92,7 +91,7 @@ def held_before(command: Event, opened: Iterable[OpenEvent], named: tuple[str, .
 
 def _was_readable_before(event: OpenEvent, command: Event, position: Position | None) -> bool:
     """Whether the text of an event was on the pull request, as it is, when the command was written."""
-    approved_at, written_at = _time(command.created_at), _time(event.written_at)
+    approved_at, written_at = record.read_time(command.created_at), record.read_time(event.written_at)
     if approved_at is not None and written_at is None and event.created_at and not event.written_at:
         return False  # an edit that does not say when it was made
     if approved_at is not None and written_at == approved_at and event.created_at != event.written_at:
@@ -101,13 +100,6 @@ def _was_readable_before(event: OpenEvent, command: Event, position: Position | 
     if approved_at is None or written_at is None or written_at == approved_at:
         return arrived_before
     return written_at < approved_at
-
-
-def _time(text: str | None) -> datetime | None:
-    try:
-        return None if text is None else record.moment(text)
-    except ValueError:
-        return None
 
 
 def help_text(plugin_commands: Mapping[str, str]) -> str:

@@ -8,8 +8,8 @@ from typing import assert_never
 
 from prloom import backoff
 from prloom.backoff import SHORTEST, Backoff
-from prloom.model import record
 from prloom.model.decision import Change, Deferral, OnExpire
+from prloom.model.record import Timestamp, clock_rolled_back
 from prloom.model.state import OpenEvent
 
 
@@ -36,7 +36,7 @@ def defer(
         last = event.deferral
     attempts = (last.attempts if last else 0) + (1 if counted else 0)
     if event.first_deferred_at:
-        first = min(record.moment(event.first_deferred_at), now)
+        first = min(event.first_deferred_at, now)
     else:
         first = now
     if until:
@@ -52,9 +52,9 @@ def defer(
         owner=owner,
         reason=reason,
         attempts=attempts,
-        first_deferred_at=last.first_deferred_at if last else record.iso(now),
-        deferred_until=record.iso(due),
-        deadline=record.iso(deadline),
+        first_deferred_at=last.first_deferred_at if last else Timestamp.of(now),
+        deferred_until=Timestamp.of(due),
+        deadline=Timestamp.of(deadline),
         on_expire=on_expire or (last.on_expire if last else "park"),
     )
 
@@ -62,7 +62,7 @@ def defer(
 def _earlier_deadline(last: Deferral | None, longest: datetime) -> datetime:
     """Return the deadline that the owner set before, which a bare deferral does not lift."""
     if last:
-        return min(record.moment(last.deadline), longest)
+        return min(last.deadline, longest)
     return longest
 
 
@@ -75,16 +75,16 @@ def due(events: Iterable[OpenEvent], now: datetime, *, clock: datetime | None = 
     ready = [
         (deferral.deferred_until, event.id, end(deferral, event, now))
         for event, deferral in waiting
-        if record.moment(deferral.deferred_until) <= now
-        or record.moment(deferral.deadline) <= now
-        or record.clock_rolled_back(event.deferred_at, clock or now)
+        if deferral.deferred_until <= now
+        or deferral.deadline <= now
+        or clock_rolled_back(event.deferred_at, clock or now)
     ]
     return tuple(change for _, _, change in sorted(ready, key=lambda item: item[:2]))
 
 
 def end(deferral: Deferral, event: OpenEvent, now: datetime) -> Change:
     """Return how this wait ends now: the event is shown again, or the wait has expired."""
-    if now < record.moment(deferral.deadline):
+    if now < deferral.deadline:
         return Change(event_id=event.id, verdict="due", state="pending")
     waited = f"{deferral.owner} waited until the deadline, {deferral.deadline}: {deferral.reason}"
     match deferral.on_expire:
@@ -106,11 +106,11 @@ def lookup_due(event: OpenEvent, now: datetime, *, clock: datetime | None = None
     wait = event.deferral
     if event.state != "held" or wait is None:
         return False
-    over = record.moment(wait.deferred_until) <= now or record.clock_rolled_back(event.deferred_at, clock or now)
-    return over and now < record.moment(wait.deadline)
+    over = wait.deferred_until <= now or clock_rolled_back(event.deferred_at, clock or now)
+    return over and now < wait.deadline
 
 
 def next_due(events: Iterable[OpenEvent]) -> datetime | None:
     """Return when the next deferred event is due, or None if none waits."""
     waits = [event.deferral for event in events if event.state == "deferred" and event.deferral]
-    return min((record.moment(min(wait.deferred_until, wait.deadline)) for wait in waits), default=None)
+    return min((min(wait.deferred_until, wait.deadline) for wait in waits), default=None)

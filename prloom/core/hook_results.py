@@ -88,7 +88,7 @@ def _verdict(
         now=now,
         policy=policy,
         retry_after=_retry_after(mark, call, now),
-        until=_until(mark),
+        until=record.read_time(mark.until),
         on_expire=mark.on_expire,
     )
     if backoff.exhausted(policy, wait.attempts - 1):
@@ -110,13 +110,6 @@ def _retry_after(mark: Mark, call: HookCall, now: datetime) -> timedelta | None:
     wait = timedelta(milliseconds=min(max(mark.retry_after_ms, 0), call.limits.longest_deferral_ms))
     took = max(now - record.moment(call.now), timedelta(0))
     return max(wait - took, timedelta(0))
-
-
-def _until(mark: Mark) -> datetime | None:
-    try:
-        return None if mark.until is None else record.moment(mark.until)
-    except ValueError:
-        return None
 
 
 def _actions(

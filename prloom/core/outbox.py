@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from prloom import backoff
 from prloom.backoff import Backoff
 from prloom.core import naming
-from prloom.model import record
 from prloom.model.action import InlineComment, Merge, Payload, Review
 from prloom.model.decision import DeliveryChange
 from prloom.model.event import Event
+from prloom.model.record import Timestamp, clock_rolled_back
 from prloom.model.state import DeliveryState, QueuedAction, Receipt
 
 RECEIPTS = 1000
@@ -35,17 +35,14 @@ def ready(queue: Iterable[QueuedAction], now: datetime, *, clock: datetime | Non
 
 
 def _waited(action: QueuedAction, now: datetime, clock: datetime) -> bool:
-    if action.next_try is None or record.moment(action.next_try) <= now:
+    if action.next_try is None or action.next_try <= now:
         return True
-    return record.clock_rolled_back(action.tried_at, clock)
+    return clock_rolled_back(action.tried_at, clock)
 
 
 def next_due(queue: Iterable[QueuedAction]) -> datetime | None:
     """Return when the next action that waits may be tried, or None if none waits."""
-    times = [action.next_try for action in queue if not action.failed and action.next_try]
-    if times:
-        return record.moment(min(times))
-    return None
+    return min((action.next_try for action in queue if not action.failed and action.next_try), default=None)
 
 
 def delivered(action: QueuedAction, receipt: Receipt) -> DeliveryChange:
@@ -74,7 +71,7 @@ def refused(
     if not retryable:
         return DeliveryChange(action_id=action.id, state=_end(action), attempts=attempts, error=error, commit=commit)
     pause = max(backoff.delay(policy, attempts, action.id), retry_after or timedelta())
-    over = pause > min(record.moment(action.since), now) - now + policy.deadline
+    over = pause > min(action.since, now) - now + policy.deadline
     if over or backoff.exhausted(policy, attempts):
         text = f"given up after {attempts} attempts: {error}"
         return DeliveryChange(action_id=action.id, state=_end(action), attempts=attempts, error=text, commit=commit)
@@ -83,7 +80,7 @@ def refused(
         state="retrying",
         attempts=attempts,
         error=error,
-        next_try=record.iso(now + pause),
+        next_try=Timestamp.of(now + pause),
         commit=commit,
     )
 
@@ -97,7 +94,7 @@ def _end(action: QueuedAction) -> Literal["failed", "dropped"]:
 
 def too_late(action: QueuedAction, now: datetime) -> bool:
     """Whether an action is a courtesy that has waited for so long that it is none any more."""
-    return action.courtesy and now - record.moment(action.since) > QUICK
+    return action.courtesy and now - action.since > QUICK
 
 
 def dropped(action: QueuedAction, reason: str) -> DeliveryChange:

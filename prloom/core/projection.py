@@ -10,13 +10,19 @@ from msgspec.structs import replace
 from prloom.model import record
 from prloom.model.decision import Change, Decision, DeliveryChange, Intake, Thread
 from prloom.model.kinds import OpenState
-from prloom.model.record import Cursor, Json, Position
+from prloom.model.record import Cursor, Json, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 from prloom.model.work import DoneTodo
 
 
 def fold(
-    state: DispatchState, decision: Decision, *, at: str, end: Cursor, outbox: Mapping[str, Position], tail: Cursor
+    state: DispatchState,
+    decision: Decision,
+    *,
+    at: Timestamp,
+    end: Cursor,
+    outbox: Mapping[str, Position],
+    tail: Cursor,
 ) -> DispatchState:
     """Return the state after one more decision.
 
@@ -106,7 +112,9 @@ def _todos(state: DispatchState, decision: Decision) -> Mapping[str, tuple[Threa
     return {key: threads for key, threads in {**state.todos, **new}.items() if key not in over}
 
 
-def _change(opened: dict[str, OpenEvent], done: dict[str, int], change: Change, decision: Decision, at: str) -> None:
+def _change(
+    opened: dict[str, OpenEvent], done: dict[str, int], change: Change, decision: Decision, at: Timestamp
+) -> None:
     """Move one event to its new state."""
     before = opened.pop(change.event_id, None)
     if before is None and change.intake is None:  # already done: what came later than its end changes nothing
@@ -120,7 +128,7 @@ def _change(opened: dict[str, OpenEvent], done: dict[str, int], change: Change, 
             opened[change.event_id] = _taken_in(change, change.intake, state, decision, at)
 
 
-def _taken_in(change: Change, intake: Intake, state: OpenState, decision: Decision, at: str) -> OpenEvent:
+def _taken_in(change: Change, intake: Intake, state: OpenState, decision: Decision, at: Timestamp) -> OpenEvent:
     """Return an event as it is after the first decision about it: pending, held, or waiting for a look-up.
 
     CPython passes more than 15 names to a call by way of a dict, five times as slowly: so what few events have comes
@@ -150,7 +158,7 @@ def _taken_in(change: Change, intake: Intake, state: OpenState, decision: Decisi
     return taken_in
 
 
-def _moved(before: OpenEvent, change: Change, decision: Decision, at: str) -> OpenEvent:
+def _moved(before: OpenEvent, change: Change, decision: Decision, at: Timestamp) -> OpenEvent:
     """Return the open event in its new state; what a verdict does not speak of stays as it was."""
     moved = replace(
         before,
@@ -191,7 +199,7 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: str) -> Op
             assert_never(change.verdict)
 
 
-def _with_wait(moved: OpenEvent, before: OpenEvent, change: Change, at: str) -> OpenEvent:
+def _with_wait(moved: OpenEvent, before: OpenEvent, change: Change, at: Timestamp) -> OpenEvent:
     """Return the event with the deferral that the change brings, if any; the first one bounds the whole wait."""
     if change.deferral is None:
         return moved
@@ -204,7 +212,7 @@ def _queue(
     opened: dict[str, OpenEvent],
     decision: Decision,
     *,
-    at: str,
+    at: Timestamp,
     outbox: Mapping[str, Position],
 ) -> None:
     """Queue the decision's actions, and count them on the event that caused them."""
@@ -222,7 +230,7 @@ def _queue(
             opened[related] = replace(opened[related], actions=opened[related].actions + 1)
 
 
-def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[DeliveryChange, ...], at: str) -> int:
+def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[DeliveryChange, ...], at: Timestamp) -> int:
     """Bring the queue up to what was delivered, and return how many actions that say something were."""
     delivered = 0
     for delivery in deliveries:

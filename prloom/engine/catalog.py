@@ -14,7 +14,7 @@ from prloom.engine.views.status_schema import BridgeStatus
 from prloom.extensions import registry
 from prloom.extensions.host.interface import OfferedSkill, OfferedTool, Registered
 from prloom.extensions.registry import PluginEntry, PluginState
-from prloom.model.record import Record
+from prloom.model.record import Record, Timestamp
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
@@ -64,8 +64,8 @@ class BridgeLine(Record, frozen=True, kw_only=True):
     enabled: bool
     targets: tuple[str, ...]
     error: str | None
-    last_poll_at: str | None
-    last_ok_at: str | None
+    last_poll_at: Timestamp | None
+    last_ok_at: Timestamp | None
     idle: str | UnsetType = UNSET
 
 

@@ -22,6 +22,7 @@ from prloom.engine.status_files import Status, StatusFiles
 from prloom.errors import ConfigError, FolderRemovedError, PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
+from prloom.model.record import Timestamp
 from prloom.storage import disk, paths, repair
 from prloom.storage.disk import REAL, Disk
 from prloom.storage.dispatcher_files import DispatcherLock
@@ -155,7 +156,7 @@ class PlanRegistry:
         """
         try:
             self._status_files.write(
-                self._work(), plugins, bridges, {**self.unreadable, **self._own_error()}, record.iso(now)
+                self._work(), plugins, bridges, {**self.unreadable, **self._own_error()}, Timestamp.of(now)
             )
         finally:
             self._adopted.save(self.ready, now)

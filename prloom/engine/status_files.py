@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from prloom.errors import StorageError
-from prloom.model import record
+from prloom.model.record import Timestamp
 from prloom.storage import paths
 from prloom.storage.document import Document
 from prloom.storage.safe_dir import SafeDir
@@ -24,7 +25,7 @@ class StatusFiles:
         self._written: dict[str, Status] = {}
 
     def write(
-        self, work: Mapping[str, Any], plugins: Status, bridges: Status, unreadable: Mapping[str, str], at: str
+        self, work: Mapping[str, Any], plugins: Status, bridges: Status, unreadable: Mapping[str, str], at: Timestamp
     ) -> None:
         """Write the files whose content is new; try all of them, then raise StorageError with each failure.
 
@@ -56,6 +57,6 @@ def _without_times(bridge: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: _roughly(value) if key.endswith("At") and value else value for key, value in shown.items()}
 
 
-def _roughly(time: str) -> int:
-    """Return the same number for all times (ISO) within the same few seconds."""
-    return int(record.moment(time).timestamp()) // _FEW_SECONDS
+def _roughly(time: datetime) -> int:
+    """Return the same number for all times within the same few seconds."""
+    return int(time.timestamp()) // _FEW_SECONDS

@@ -10,7 +10,7 @@ from msgspec import field
 from prloom.model.action import Action
 from prloom.model.event import Target
 from prloom.model.kinds import State, Verdict
-from prloom.model.record import Cursor, Json, Position, Record
+from prloom.model.record import Cursor, Json, Position, Record, Timestamp
 from prloom.model.work import Block, WorkStep
 
 OnExpire = Literal["park", "pass", "drop"]
@@ -20,25 +20,25 @@ Scope = Literal["plan", "global"]
 class Deferral(Record, frozen=True):
     """Why an event waits and how the wait ends: `owner` put it off, `attempts` times in a row.
 
-    Times are ISO 8601 UTC. At `deadline` the wait ends as `on_expire` says: the event is parked for a person,
+    At `deadline` the wait ends as `on_expire` says: the event is parked for a person,
     passes on as if the owner had let it through, or is dropped.
     """
 
     owner: str
     reason: str
     attempts: int
-    first_deferred_at: str
-    deferred_until: str
-    deadline: str
+    first_deferred_at: Timestamp
+    deferred_until: Timestamp
+    deadline: Timestamp
     on_expire: OnExpire = "park"
 
 
 class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What the projection keeps of an event that came in: where its line is, and enough to list it.
 
-    `written_at` is when its text got the form that it has; an edit is younger than the comment. `acknowledgement` is
-    the sign that its author gets if the event is approved; only a held one has yet to get it. A `notice` tells that
-    something happened, and needs no answer.
+    `created_at` and `written_at`, the time of its present form, are texts as the event's source wrote them.
+    `acknowledgement` is the sign that its author gets if the event is approved; only a held one has yet to get it. A
+    `notice` tells that something happened, and needs no answer.
     """
 
     position: Position
@@ -114,7 +114,7 @@ class DeliveryChange(Record, frozen=True, kw_only=True, omit_defaults=True):
     action_id: str
     state: Literal["delivered", "retrying", "failed", "queued", "dropped"]
     attempts: int
-    next_try: str | None = None
+    next_try: Timestamp | None = None
     error: str | None = None
     url: str | None = None
     remote_id: str | None = None

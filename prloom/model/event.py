@@ -49,6 +49,7 @@ def _empty() -> Mapping[str, Json]:
 class Event(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One event of the bus; two events with one id are the same event.
 
+    `created_at` is a text as the source wrote it, so that a malformed one loses no event: `record.read_time` reads it.
     What is None is not written, everything else always is: msgspec leaves out defaults, but none that a function of
     ours makes. So an event is encoded as it is, and the lines of a page in one go.
     """

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import field
 
 from prloom.model.action import Action
-from prloom.model.decision import Deferral, OnExpire, Scope
+from prloom.model.decision import OnExpire, Scope
 from prloom.model.event import Event
-from prloom.model.record import Json, Record
+from prloom.model.record import Json, Record, from_wire, to_wire
+
+if TYPE_CHECKING:
+    from prloom.model.decision import Deferral
 
 ON_EVENT, BEFORE_TRIAGE, ON_GLOBAL_EVENT = "onEvent", "beforeTriage", "onGlobalEvent"
 """The hook points to which events lead: two on a plan, and one for events that concern the whole repository."""
@@ -27,11 +30,33 @@ class Limits(Record, frozen=True, kw_only=True):
     actions: int = 1000
 
 
+class PluginDeferral(Record, frozen=True):
+    """What `prloom.api` calls Deferral: a `decision.Deferral` as a plugin gets it, with times as ISO 8601 UTC texts.
+
+    `owner` put the event off, `attempts` times in a row. At `deadline` the wait ends as `on_expire` says: the event is
+    parked for a person, passes on as if the owner had let it through, or is dropped.
+    """
+
+    owner: str
+    reason: str
+    attempts: int
+    first_deferred_at: str
+    deferred_until: str
+    deadline: str
+    on_expire: OnExpire = "park"
+
+    @classmethod
+    def of(cls, deferral: Deferral) -> PluginDeferral:
+        """Return what a plugin gets of a deferral."""
+        return from_wire(cls, to_wire(deferral))
+
+
 class HookCall(Record, frozen=True, kw_only=True):
     """Everything a hook may see. `state` and `global_state` are the plugin's two stores as they stood at the call.
 
     `vouched` names the events whose author is not trusted: a person approved their text, and no more. `head` is
-    the commit at the head of the pull request, as far as its bridge knew at the call.
+    the commit at the head of the pull request, as far as its bridge knew at the call. Times are texts, as a plugin gets
+    them.
     """
 
     hook: str
@@ -41,7 +66,7 @@ class HookCall(Record, frozen=True, kw_only=True):
     now: str
     plan: str = ""
     events: tuple[Event, ...] = ()
-    deferrals: Mapping[str, Deferral] = field(default_factory=dict)
+    deferrals: Mapping[str, PluginDeferral] = field(default_factory=dict)
     vouched: tuple[str, ...] = ()
     state: Mapping[str, Json] = field(default_factory=dict)
     global_state: Mapping[str, Json] = field(default_factory=dict)

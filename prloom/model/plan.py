@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prloom.model.record import Record
+from prloom.model.record import Record, Timestamp
 
 
 class Plan(Record, frozen=True, kw_only=True):
@@ -16,9 +16,9 @@ class Plan(Record, frozen=True, kw_only=True):
     forge: str | None = None
     url: str | None = None
     preset: str | None = None
-    created_at: str | None = None
+    created_at: Timestamp | None = None
     last_error: str | None = None
-    last_error_at: str | None = None
+    last_error_at: Timestamp | None = None
     blocked: bool = False
 
 
@@ -58,4 +58,4 @@ class Adopted(Record, frozen=True, kw_only=True):
     plan: Plan
     worktree: str
     counts: Counts | None = None
-    counted_at: str | None = None
+    counted_at: Timestamp | None = None

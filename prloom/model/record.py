@@ -27,6 +27,23 @@ _converted: set[type] = set()
 _first_conversion = threading.Lock()
 
 
+class Timestamp(datetime):
+    """A time in UTC with milliseconds: a datetime in memory, and its text on disk, in `--json` and in messages."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, moment: datetime) -> Timestamp:
+        """Return an aware time as a timestamp; what is less than a millisecond is cut off."""
+        at = moment.astimezone(UTC)
+        milliseconds = at.microsecond // 1000
+        return cls(at.year, at.month, at.day, at.hour, at.minute, at.second, milliseconds * 1000, UTC)
+
+    def __str__(self) -> str:
+        """Return the time as `iso` writes it."""
+        return iso(self)
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A frozen value that is written as one JSON object; unknown fields are ignored when it is read.
 
@@ -36,7 +53,29 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False
 
 def to_wire(record: Record) -> dict[str, Json]:
     """Return the record as JSON builtins; its own optional fields that are None are left out."""
-    return {key: value for key, value in msgspec.to_builtins(record).items() if value is not None}
+    return {key: value for key, value in to_builtins(record).items() if value is not None}
+
+
+def to_builtins(value: object) -> Json:
+    """Return records, and what contains some, as JSON builtins."""
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=encode_timestamp)
+
+
+def encode_timestamp(value: object) -> str:
+    """Return the text of a timestamp: the `enc_hook` of everything that writes records."""
+    if isinstance(value, Timestamp):
+        return iso(value)
+    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")  # as msgspec itself says it
+
+
+def _decode_timestamp(kind: type, value: object) -> Timestamp:
+    """Return the timestamp that a text names: the `dec_hook` of everything that reads records."""
+    if kind is not Timestamp or not isinstance(value, str):
+        raise ValueError(f"Expected a time, got `{type(value).__name__}`")
+    try:
+        return Timestamp.of(moment(value))
+    except OverflowError as error:  # a zone leads out of the years that a datetime knows
+        raise ValueError(f"Invalid time: {value!r}") from error
 
 
 def sparse(record: Record) -> msgspec.Struct:
@@ -68,10 +107,10 @@ def _getter(names: Sequence[str]) -> Callable[[Record], Iterable[Json]]:
 def from_wire(kind: type[R], value: Json) -> R:
     """Return the value as a record of this kind; raises msgspec.ValidationError, whose text names the field."""
     if kind in _converted:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, kind, dec_hook=_decode_timestamp)
     with _first_conversion:
         try:
-            return msgspec.convert(value, kind)
+            return msgspec.convert(value, kind, dec_hook=_decode_timestamp)
         finally:
             _converted.add(kind)
 
@@ -79,10 +118,10 @@ def from_wire(kind: type[R], value: Json) -> R:
 def decode(kind: type[T], content: bytes) -> T:
     """Return the value of this kind that JSON holds; raises msgspec.ValidationError or msgspec.DecodeError."""
     if kind in _converted:
-        return msgspec.json.decode(content, type=kind)
+        return msgspec.json.decode(content, type=kind, dec_hook=_decode_timestamp)
     with _first_conversion:
         try:
-            return msgspec.json.decode(content, type=kind)
+            return msgspec.json.decode(content, type=kind, dec_hook=_decode_timestamp)
         finally:
             _converted.add(kind)
 
@@ -105,18 +144,28 @@ def moment(text: str) -> datetime:
     return parsed.replace(tzinfo=UTC)
 
 
+def read_time(text: str | None) -> datetime | None:
+    """Return the aware time that a text from outside names; None for one that is missing or no time.
+
+    The time of an event is kept as its source wrote it: a malformed one must not lose the event.
+    """
+    try:
+        return None if text is None else moment(text)
+    except ValueError:
+        return None
+
+
 SLACK = timedelta(minutes=1)
 """A clock that is put right by less than this is followed without a word."""
 
 
-def clock_rolled_back(written: str | None, now: datetime) -> bool:
+def clock_rolled_back(written: datetime | None, now: datetime) -> bool:
     """Whether a time that was `now` once is yet to come by the clock.
 
     Then what is left of a wait that was named at that time is not known. It is over: early by less than the wait, and
     once, for a new wait counts by the new clock.
     """
-    # Times on disk are all of one form, so that they sort as texts.
-    return written is not None and written > iso(now + SLACK)
+    return written is not None and written > now + SLACK
 
 
 def rolled_back_by(before: datetime, now: datetime) -> timedelta:

@@ -9,7 +9,7 @@ from msgspec import field
 from prloom.model.action import Action
 from prloom.model.decision import Deferral, Thread, Todo
 from prloom.model.kinds import OpenState
-from prloom.model.record import START, Cursor, Position, Record
+from prloom.model.record import START, Cursor, Position, Record, Timestamp
 from prloom.model.work import Block, DoneTodo, TodoWork
 
 
@@ -30,7 +30,7 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     type: str
     source: str
     digest: str
-    since: str
+    since: Timestamp
     author: str | None = None
     created_at: str | None = None
     written_at: str | None = None
@@ -38,8 +38,8 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None
     by: str | None = None
     deferral: Deferral | None = None
-    first_deferred_at: str | None = None
-    deferred_at: str | None = None
+    first_deferred_at: Timestamp | None = None
+    deferred_at: Timestamp | None = None
     seen: tuple[str, ...] = ()
     passed: tuple[str, ...] = ()
     run: str | None = None
@@ -62,11 +62,11 @@ class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     position: Position
     target: str
-    since: str
+    since: Timestamp
     event_id: str | None = None
     attempts: int = 0
-    next_try: str | None = None
-    tried_at: str | None = None
+    next_try: Timestamp | None = None
+    tried_at: Timestamp | None = None
     error: str | None = None
     failed: bool = False
     withheld: bool = False
@@ -115,14 +115,14 @@ class Attempt(Record, frozen=True):
     """A delivery that was begun: if there is no receipt, its outcome is not known."""
 
     count: int
-    started_at: str
+    started_at: Timestamp
 
 
 class Receipt(Record, frozen=True):
     """Proof of one delivery: what the target calls the thing that was posted."""
 
     action_id: str
-    at: str
+    at: Timestamp
     url: str | None = None
     remote_id: str | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from prloom.model.record import Record
+from prloom.model.record import Record, Timestamp
 
 Phase = Literal[
     "taken", "prepared", "ready", "running", "changed", "checked", "reviewed", "accepted", "committed", "pushed"
@@ -55,7 +55,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     count against their limits. `base` is the commit that the change is made on. `run`, `agent` and `session` are those
     of the worker. `feedback` is what the next attempt is told of the last one, `fingerprint` a digest of what that one
     produced, and `violated` says that it broke a rule. `tree` is the inspected change, `summary` and `message` the
-    worker's own words about it, `commit` what it became. Nothing is done before `retry_at` (ISO 8601 UTC), because of
+    worker's own words about it, `commit` what it became. Nothing is done before `retry_at`, because of
     `waits_for`, which began at `waits_since`.
     """
 
@@ -78,9 +78,9 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     summary: str | None = None
     message: str | None = None
     commit: str | None = None
-    retry_at: str | None = None
+    retry_at: Timestamp | None = None
     waits_for: str | None = None
-    waits_since: str | None = None
+    waits_since: Timestamp | None = None
 
 
 class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -107,7 +107,7 @@ class Block(Record, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     reason: str
-    since: str
+    since: Timestamp
     way_on: str
     todo: str | None = None
     cause: Literal["todo", "worktree", "branch", "hook", "operator", "limit"] = "operator"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from prloom.errors import AlreadyRunningError, StorageError
-from prloom.model import record
+from prloom.model.record import Timestamp
 from prloom.storage import json_codec, os_errors
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ _MOMENT = 1.0  # seconds that a quiet holder may need
 
 
 class LockOwner(NamedTuple):
-    """The dispatcher that has, or last had, the repository; times are ISO 8601 in UTC."""
+    """The dispatcher that has, or last had, the repository; `started_at` is ISO 8601 in UTC, for people."""
 
     pid: int
     started_at: str
-    last_tick_at: str
+    last_tick_at: Timestamp
     alive: bool
 
 
@@ -50,7 +50,7 @@ def owner(folder: SafeDir) -> LockOwner | None:
             "stopped": bool(stopped),
         }:
             alive = not stopped and started(pid) in {start, 0}
-            return LockOwner(pid, since, _iso(found.st_mtime), alive)
+            return LockOwner(pid, since, Timestamp.of(datetime.fromtimestamp(found.st_mtime, UTC)), alive)
     return None
 
 
@@ -118,7 +118,7 @@ class DispatcherLock:
         except OSError as error:
             raise os_errors.failed("lock", path, error) from error
         self._lock = lock
-        self._since = record.iso(datetime.now(UTC))
+        self._since = str(Timestamp.of(datetime.now(UTC)))
         if self.quiet:
             return
         try:
@@ -174,10 +174,6 @@ class DispatcherLock:
             f"a dispatcher already runs here: process {holder.pid}, since {holder.started_at}; "
             f"see what it does with `prloom status`, or end it with `kill {holder.pid}`"
         )
-
-
-def _iso(seconds: float) -> str:
-    return record.iso(datetime.fromtimestamp(seconds, UTC))
 
 
 HEALTH = "dispatcher.trouble.json"

@@ -5,7 +5,9 @@ from typing import Any
 
 import msgspec
 
-_encoder = msgspec.json.Encoder()
+from prloom.model import record
+
+_encoder = msgspec.json.Encoder(enc_hook=record.encode_timestamp)
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -23,7 +25,7 @@ def encode(value: object, *, pretty: bool = False) -> bytes:
     try:
         text = _encoder.encode(value)
     except UnicodeEncodeError:
-        text = _encoder.encode(_without_lone_surrogates(msgspec.to_builtins(value)))
+        text = _encoder.encode(_without_lone_surrogates(record.to_builtins(value)))
     if pretty:
         return msgspec.json.format(text, indent=2) + b"\n"
     return text

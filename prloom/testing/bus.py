@@ -8,13 +8,13 @@ from typing import Unpack
 
 from msgspec.structs import replace
 
-from prloom.api import Event, Json, iso
+from prloom.api import Event, Json
 from prloom.core import admission, bounds, projection
 from prloom.errors import ExtensionError
 from prloom.model.decision import Change, Decision, DecisionParts, Scope
 from prloom.model.hook import Writes
 from prloom.model.kinds import TRUST_LEVELS, Verdict
-from prloom.model.record import START, Position
+from prloom.model.record import START, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 
 Answer = Callable[[str], str]
@@ -78,7 +78,7 @@ class InMemoryBus:
         """Apply a decision; `parts` says what it changes."""
         decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
         outbox = {action.id: Position(1, 0) for action in decision.actions}
-        self.state = projection.fold(self.state, decision, at=iso(now), end=START, outbox=outbox, tail=START)
+        self.state = projection.fold(self.state, decision, at=Timestamp.of(now), end=START, outbox=outbox, tail=START)
         self.decisions.append(decision)
 
     def write(self, writes: Sequence[Writes]) -> None:

@@ -18,7 +18,7 @@ from prloom.core.hook_results import OnError
 from prloom.errors import ExtensionError
 from prloom.extensions.host.interface import Registered
 from prloom.model.decision import Change, StateWrite
-from prloom.model.hook import HookCall, Limits, Outcome
+from prloom.model.hook import HookCall, Limits, Outcome, PluginDeferral
 from prloom.testing import runners, shown
 from prloom.testing.bus import Answer, FakeServices, InMemoryBus, PluginState
 from prloom.testing.events import NOW, PLAN
@@ -204,6 +204,7 @@ class Harness:
 
     def _call(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...]) -> HookCall:
         opened = {event.id: bus.open[event.id] for event in events if event.id in bus.open}
+        waits = {name: event.deferral for name, event in opened.items()}
         worktree = self.repo_root / "prloom" / ".local" / "worktrees" / bus.id
         worktree.mkdir(parents=True, exist_ok=True)
         return HookCall(
@@ -214,7 +215,7 @@ class Harness:
             now=iso(self.now),
             plan=bus.text,
             events=events,
-            deferrals={name: event.deferral for name, event in opened.items() if event.deferral is not None},
+            deferrals={name: PluginDeferral.of(wait) for name, wait in waits.items() if wait is not None},
             vouched=tuple(name for name, event in opened.items() if event.vouched),
             state=bus.stores["plan"].values,
             global_state=self._shared.values,

@@ -88,6 +88,9 @@ def summarize(decisions: Sequence[Decision], faults: Sequence[Fault] = (), log: 
             if change.state == "pending":
                 fates.pop(change.event_id, None)
             else:
-                fates[change.event_id] = Fate(verdict, decision.by, change.reason, change.deferral)
+                wait = None
+                if change.deferral is not None:
+                    wait = Deferral.of(change.deferral)
+                fates[change.event_id] = Fate(verdict, decision.by, change.reason, wait)
     actions = tuple(action for decision in decisions for action in decision.actions)
     return Shown(fates, actions, tuple(faults), tuple(log))

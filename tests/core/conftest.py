@@ -6,6 +6,7 @@ They are fixtures of the session's scope, so that property tests may use them to
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC
 
 import pytest
 from msgspec.structs import replace
@@ -14,10 +15,11 @@ from prloom.core import projection
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Decision, Deferral, Intake
 from prloom.model.event import Author, Event, Target
-from prloom.model.record import Cursor, Position
+from prloom.model.record import Cursor, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
 AT = "2026-11-21T12:00:00.000Z"
+TIME = Timestamp(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def _event(event_id: str = "e1", **values: object) -> Event:
@@ -42,7 +44,7 @@ def _opened(event_id: str = "e1", **values: object) -> OpenEvent:
         type="pr_comment",
         source="github",
         digest="d",
-        since=AT,
+        since=TIME,
     )
     return replace(usual, **values)
 
@@ -52,15 +54,15 @@ def _deferral(owner: str = "quiet", **values: object) -> Deferral:
         owner=owner,
         reason="somebody is still writing",
         attempts=1,
-        first_deferred_at=AT,
-        deferred_until="2026-11-21T12:00:30.000Z",
-        deadline="2026-11-28T12:00:00.000Z",
+        first_deferred_at=TIME,
+        deferred_until=Timestamp(2026, 11, 21, 12, 0, 30, tzinfo=UTC),
+        deadline=Timestamp(2026, 11, 28, 12, tzinfo=UTC),
     )
     return replace(usual, **values)
 
 
 def _queued(action_id: str = "a-1", **values: object) -> QueuedAction:
-    usual = QueuedAction(id=action_id, position=Position(1, 0), target="github", since=AT)
+    usual = QueuedAction(id=action_id, position=Position(1, 0), target="github", since=TIME)
     return replace(usual, **values)
 
 
@@ -74,7 +76,9 @@ def _admitted(event_id: str = "e1", offset: int = 0, **values: object) -> Change
     return replace(Change(event_id=event_id, verdict="admitted", state="pending", intake=came_in), **values)
 
 
-def _folded(state: DispatchState, *changes: Change, by: str = "prloom", at: str = AT, **parts: object) -> DispatchState:
+def _folded(
+    state: DispatchState, *changes: Change, by: str = "prloom", at: Timestamp = TIME, **parts: object
+) -> DispatchState:
     decision = Decision(seq=state.seq + 1, stage="test", by=by, changes=changes, **parts)  # type: ignore[arg-type]
     outbox = {action.id: Position(1, 10 * number) for number, action in enumerate(decision.actions)}
     return projection.fold(state, decision, at=at, end=Cursor(1, state.seq + 1), outbox=outbox, tail=state.outbox)

@@ -8,8 +8,10 @@ from prloom.core import acknowledgements
 from prloom.core.acknowledgements import IN_A_MINUTE, IN_AN_HOUR, MOST_WAITING
 from prloom.model.action import Action, React
 from prloom.model.event import Target
-from prloom.model.record import Position
+from prloom.model.record import Position, Timestamp
 from prloom.model.state import QueuedAction
+
+TIME = Timestamp(2026, 11, 21, 12, tzinfo=UTC)
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SIGNS = [Action(id=f"a-{number}", target=Target("forge"), payload=React("eyes")) for number in range(5)]
@@ -18,7 +20,7 @@ SIGNS = [Action(id=f"a-{number}", target=Target("forge"), payload=React("eyes"))
 def queued(count: int, *, courtesy: bool = True) -> list[QueuedAction]:
     place = Position("actions", 0)
     return [
-        QueuedAction(id=f"q-{n}", position=place, target="forge", since="", courtesy=courtesy) for n in range(count)
+        QueuedAction(id=f"q-{n}", position=place, target="forge", since=TIME, courtesy=courtesy) for n in range(count)
     ]
 
 

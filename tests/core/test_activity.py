@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 import pytest
 
 from prloom.core import activity
 from prloom.core.activity import Activity, RunningHook, RunningWork
-from prloom.model.record import Position
+from prloom.model.record import Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 
-SINCE = "2026-01-01T12:00:00.000Z"
+SINCE = Timestamp(2026, 1, 1, 12, tzinfo=UTC)
 HOOK = RunningHook(plan="pr-7", plugin="quiet", hook="beforeTriage", events=("a", "b"), since=SINCE)
 IDLE = RunningWork()
 

@@ -8,8 +8,8 @@ import pytest
 from prloom.backoff import Backoff
 from prloom.core import breaker
 from prloom.core.breaker import COOL_DOWN, THRESHOLD, Breaker, UsageLimit
-from prloom.model import record
 from prloom.model.decision import Deferral
+from prloom.model.record import Timestamp
 from prloom.model.state import OpenEvent
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -109,13 +109,13 @@ def test_a_limit_of_which_the_end_is_not_known_is_tried_again_in_an_hour() -> No
 
 
 def test_a_wait_for_a_limit_is_no_attempt(an_open_event: Make, a_deferral: MakeDeferral) -> None:
-    event = an_open_event(deferral=a_deferral("triage", attempts=2), first_deferred_at=record.iso(NOW), failures=2)
+    event = an_open_event(deferral=a_deferral("triage", attempts=2), first_deferred_at=Timestamp.of(NOW), failures=2)
 
     change = breaker.wait_for_limit(event, LIMIT, now=NOW, policy=Backoff(max_attempts=1))
 
     assert (change.verdict, change.state, change.alone) == ("limited", "deferred", False)
     assert change.deferral is not None
-    assert (change.deferral.attempts, change.deferral.deferred_until) == (2, record.iso(NOW + 5 * HOUR))
+    assert (change.deferral.attempts, change.deferral.deferred_until) == (2, Timestamp.of(NOW + 5 * HOUR))
 
 
 def test_a_wait_for_a_limit_of_which_the_end_is_not_known_has_a_name_a_next_try_and_a_deadline(
@@ -129,8 +129,8 @@ def test_a_wait_for_a_limit_of_which_the_end_is_not_known_has_a_name_a_next_try_
     assert change.deferral is not None
     assert (change.deferral.attempts, change.deferral.on_expire) == (0, "park")
     assert (change.deferral.deferred_until, change.deferral.deadline) == (
-        record.iso(NOW + HOUR),
-        record.iso(NOW + 7 * DAY),
+        Timestamp.of(NOW + HOUR),
+        Timestamp.of(NOW + 7 * DAY),
     )
     assert "does not say when the limit is reset, so prloom tries again in an hour" in change.deferral.reason
 
@@ -144,7 +144,7 @@ def test_an_end_that_makes_no_sense_is_bounded(an_open_event: Make, until: datet
     change = breaker.wait_for_limit(an_open_event(), limit, now=NOW, policy=Backoff())
 
     assert change.deferral is not None
-    assert change.deferral.deferred_until == record.iso(due)
+    assert change.deferral.deferred_until == (due)
 
 
 def test_a_limit_keeps_the_program_from_being_run_until_its_end(an_open_event: Make) -> None:
@@ -162,7 +162,7 @@ def test_an_event_that_somebody_wants_to_be_retried_does_not_wait_for_the_limit(
     until: int,
     held: bool,  # noqa: FBT001 - parametrised
 ) -> None:
-    waited = a_deferral(owner, deferred_until=record.iso(NOW + until * HOUR))
+    waited = a_deferral(owner, deferred_until=Timestamp.of(NOW + until * HOUR))
 
     assert breaker.limit_applies(LIMIT, (an_open_event(), an_open_event("e2", deferral=waited)), NOW) == held
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 import pytest
 
 from prloom.core import decision_line
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, StateWrite, Todo
 from prloom.model.event import Target
+from prloom.model.record import Timestamp
 
-UNTIL = "2026-01-01T12:01:00.000Z"
+UNTIL = Timestamp(2026, 1, 1, 12, 1, tzinfo=UTC)
 WAIT = Deferral(
     owner="quiet",
     reason="not now",
@@ -42,7 +45,8 @@ def test_a_wait_says_until_when_and_a_hook_how_long_it_took() -> None:
     write = StateWrite(plugin="quiet", scope="plan", version=1)
 
     assert line("beforeTriage", "quiet", changes=(change,), writes=(write,), duration_ms=12) == (
-        f"plan pr-7: beforeTriage by quiet: deferred a until {UNTIL} (not now); state of quiet written; 12 ms"
+        "plan pr-7: beforeTriage by quiet: deferred a until 2026-01-01T12:01:00.000Z (not now); "
+        "state of quiet written; 12 ms"
     )
 
 
@@ -66,7 +70,7 @@ def test_a_run_names_its_actions_and_todos() -> None:
         ),
         (
             DeliveryChange(action_id="a-1", state="retrying", attempts=1, error="busy", next_try=UNTIL),
-            f"retrying a-1, next try {UNTIL} (busy)",
+            "retrying a-1, next try 2026-01-01T12:01:00.000Z (busy)",
         ),
         (DeliveryChange(action_id="a-1", state="failed", attempts=1, error="locked"), "failed a-1 (locked)"),
     ],

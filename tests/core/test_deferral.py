@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from prloom.backoff import SHORTEST, Backoff
 from prloom.core import deferral, hook_results
-from prloom.model import record
 from prloom.model.decision import Change, Deferral, OnExpire
+from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -22,16 +23,13 @@ MakeDeferral = Callable[..., Deferral]
 Fold = Callable[..., DispatchState]
 
 
-def at(moment: datetime) -> str:
-    return record.iso(moment)
+def at(moment: datetime) -> Timestamp:
+    return Timestamp.of(moment)
 
 
 def deferred(event: OpenEvent, wait: Deferral) -> OpenEvent:
     first = event.first_deferred_at or wait.first_deferred_at
-    return record.from_wire(
-        OpenEvent,
-        {**record.to_wire(event), "state": "deferred", "deferral": record.to_wire(wait), "firstDeferredAt": first},
-    )
+    return replace(event, state="deferred", deferral=wait, first_deferred_at=first)
 
 
 def test_a_first_deferral_says_who_why_since_when_until_when_and_what_then(an_open_event: Make) -> None:
@@ -51,14 +49,14 @@ def test_a_first_deferral_says_who_why_since_when_until_when_and_what_then(an_op
 def test_a_deferral_without_a_time_waits_by_the_usual_backoff(an_open_event: Make) -> None:
     wait = deferral.defer(an_open_event(), "quiet", "r", now=NOW, policy=POLICY)
 
-    assert 27 * SECOND <= record.moment(wait.deferred_until) - NOW <= 30 * SECOND
+    assert 27 * SECOND <= wait.deferred_until - NOW <= 30 * SECOND
 
 
 def test_the_backoff_doubles_with_the_owners_deferrals_in_a_row(an_open_event: Make) -> None:
     event = an_open_event()
     for full in (30, 60, 120):
         wait = deferral.defer(event, "quiet", "r", now=NOW, policy=POLICY)
-        assert 0.9 * full <= (record.moment(wait.deferred_until) - NOW).total_seconds() <= full
+        assert 0.9 * full <= (wait.deferred_until - NOW).total_seconds() <= full
         event = deferred(event, wait)
 
 
@@ -246,7 +244,7 @@ def test_owners_who_let_pass_and_defer_again_in_turns_cannot_keep_an_event_for_e
             state.open["e1"], owner, "r", now=now, policy=POLICY, retry_after=30 * DAY, on_expire="pass"
         )
         state = folded(state, Change(event_id="e1", verdict="deferred", state="deferred", deferral=wait), by=owner)
-        now = record.moment(wait.deferred_until)
+        now = wait.deferred_until
         state = folded(state, *deferral.due(state.open.values(), now))
 
     assert state.open["e1"].passed == OWNERS

@@ -15,10 +15,11 @@ from prloom.model.action import Action
 from prloom.model.decision import Change, Deferral
 from prloom.model.event import Event, Target
 from prloom.model.hook import HookCall, Limits, Mark, Outcome, Writes
+from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-AT = record.iso(NOW)
+AT = Timestamp.of(NOW)
 POLICY = Backoff()
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 PULL_REQUEST = Target("github", {"pr": 7})
@@ -120,8 +121,8 @@ def test_a_deferral_takes_over_all_that_its_mark_says(an_open_event: Make) -> No
         reason="too loud",
         attempts=1,
         first_deferred_at=AT,
-        deferred_until=record.iso(NOW + 60 * SECOND),
-        deadline=record.iso(NOW + HOUR),
+        deferred_until=Timestamp.of(NOW + 60 * SECOND),
+        deadline=Timestamp.of(NOW + HOUR),
         on_expire="pass",
     )
 
@@ -175,7 +176,7 @@ def test_a_wait_that_makes_no_sense_is_bounded_by_the_policy(
     (change,) = settled([an_open_event()], Outcome(marks=(mark,))).changes
 
     assert change.deferral is not None
-    assert change.deferral.deadline == record.iso(NOW + 7 * DAY)
+    assert change.deferral.deadline == (NOW + 7 * DAY)
     assert AT < change.deferral.deferred_until <= change.deferral.deadline
 
 
@@ -194,7 +195,7 @@ def test_a_wait_is_no_longer_than_the_calls_limit(an_open_event: Make) -> None:
     ).changes
 
     assert change.deferral is not None
-    assert change.deferral.deferred_until == record.iso(NOW + 5 * SECOND)
+    assert change.deferral.deferred_until == (NOW + 5 * SECOND)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,7 @@ def test_a_wait_begins_when_the_hook_was_called_and_is_a_second_at_least(
     ).changes
 
     assert change.deferral is not None
-    assert change.deferral.deferred_until == record.iso(NOW + due * SECOND)
+    assert change.deferral.deferred_until == (NOW + due * SECOND)
 
 
 @pytest.mark.parametrize(("took", "left"), [(timedelta(), 60), (20 * SECOND, 40), (90 * SECOND, 1), (-20 * SECOND, 60)])
@@ -229,7 +230,7 @@ def test_a_wait_begins_when_the_hook_was_called_however_long_it_ran(
     (change,) = settled([an_open_event()], outcome, called_at=NOW - took).changes
 
     assert change.deferral is not None
-    assert change.deferral.deferred_until == record.iso(NOW + left * SECOND)
+    assert change.deferral.deferred_until == (NOW + left * SECOND)
 
 
 @pytest.mark.parametrize(("attempts", "state"), [(1, "deferred"), (2, "deferred"), (3, "parked"), (4, "parked")])
@@ -388,7 +389,7 @@ def test_a_plugin_that_is_switched_off_is_waited_for_as_long_as_that_takes(an_op
     (change,) = failure([an_open_event()], retry_after=HOUR)
 
     assert change.deferral is not None
-    assert change.deferral.deferred_until == record.iso(NOW + HOUR)
+    assert change.deferral.deferred_until == (NOW + HOUR)
 
 
 def test_waiting_for_a_plugin_that_is_switched_off_is_no_attempt(an_open_event: Make, a_deferral: MakeDeferral) -> None:
@@ -417,13 +418,13 @@ def test_after_the_last_attempt_a_failed_hooks_event_is_parked(
 def test_a_failure_never_ends_as_the_plugins_own_deferral_would_have(
     an_open_event: Make, a_deferral: MakeDeferral, on_expire: str
 ) -> None:
-    deliberate = a_deferral("quiet", deadline=record.iso(NOW + HOUR), on_expire=on_expire)
+    deliberate = a_deferral("quiet", deadline=Timestamp.of(NOW + HOUR), on_expire=on_expire)
     event = an_open_event(deferral=deliberate, first_deferred_at=AT)
 
     (change,) = failure([event])
 
     assert change.deferral is not None
-    assert (change.deferral.on_expire, change.deferral.deadline) == ("park", record.iso(NOW + 7 * DAY))
+    assert (change.deferral.on_expire, change.deferral.deadline) == ("park", Timestamp.of(NOW + 7 * DAY))
 
 
 # ---- lost updates
@@ -446,6 +447,8 @@ def test_a_failure_never_ends_as_the_plugins_own_deferral_would_have(
 def test_a_write_that_rests_on_what_has_changed_meanwhile_would_lose_an_update(
     write: Writes, now: dict[str, object], *, lost: bool
 ) -> None:
-    call = HookCall(hook="h", plan_id="p", repo_root="/r", worktree="/w", now=AT, state={"n": 1}, global_state={"n": 5})
+    call = HookCall(
+        hook="h", plan_id="p", repo_root="/r", worktree="/w", now=str(AT), state={"n": 1}, global_state={"n": 5}
+    )
 
     assert hook_results.has_conflict([write], call, {"plan": now, "global": {"n": 5}}) is lost

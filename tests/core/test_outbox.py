@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from prloom.backoff import Backoff
 from prloom.core import outbox
 from prloom.core.outbox import RECEIPTS
-from prloom.model import record
 from prloom.model.action import Comment, InlineComment, Merge, Payload, Review
 from prloom.model.decision import DeliveryChange
 from prloom.model.event import Event
+from prloom.model.record import Timestamp
 from prloom.model.state import Attempt, DeliveryState, DispatchState, QueuedAction, Receipt
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-AT = record.iso(NOW)
+AT = Timestamp.of(NOW)
 POLICY = Backoff()
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
@@ -42,8 +42,8 @@ def refused(
     [
         ({}, True),
         ({"next_try": AT}, True),
-        ({"next_try": record.iso(NOW - HOUR)}, True),
-        ({"next_try": record.iso(NOW + SECOND)}, False),
+        ({"next_try": Timestamp.of(NOW - HOUR)}, True),
+        ({"next_try": Timestamp.of(NOW + SECOND)}, False),
         ({"failed": True}, False),
         ({"failed": True, "next_try": AT}, False),
     ],
@@ -56,7 +56,7 @@ def test_an_action_may_be_tried_when_its_time_has_come_and_it_has_not_failed(
 
 def test_ready_actions_go_in_the_order_in_which_they_were_queued_and_wait_for_nobody(a_queued_action: Make) -> None:
     queue = [
-        a_queued_action("first", next_try=record.iso(NOW + HOUR)),
+        a_queued_action("first", next_try=Timestamp.of(NOW + HOUR)),
         a_queued_action("second"),
         a_queued_action("failed", failed=True),
         a_queued_action("third", next_try=AT),
@@ -68,9 +68,9 @@ def test_ready_actions_go_in_the_order_in_which_they_were_queued_and_wait_for_no
 def test_the_next_due_time_is_that_of_the_first_action_that_waits(a_queued_action: Make) -> None:
     queue = [
         a_queued_action("a"),
-        a_queued_action("b", next_try=record.iso(NOW + DAY)),
-        a_queued_action("c", next_try=record.iso(NOW + HOUR)),
-        a_queued_action("d", next_try=record.iso(NOW + SECOND), failed=True),
+        a_queued_action("b", next_try=Timestamp.of(NOW + DAY)),
+        a_queued_action("c", next_try=Timestamp.of(NOW + HOUR)),
+        a_queued_action("d", next_try=Timestamp.of(NOW + SECOND), failed=True),
     ]
 
     assert outbox.next_due(queue) == NOW + HOUR
@@ -97,7 +97,7 @@ def test_each_refusal_waits_longer(a_queued_action: Make, attempts: int, full: i
 
     assert (delivery.state, delivery.attempts) == ("retrying", attempts + 1)
     assert delivery.next_try is not None
-    assert 0.9 * full <= (record.moment(delivery.next_try) - NOW).total_seconds() <= full
+    assert 0.9 * full <= (delivery.next_try - NOW).total_seconds() <= full
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_target_that_says_how_long_is_waited_for_as_long_but_never_less_than_t
     delivery = refused(a_queued_action(), retry_after=retry_after)
 
     assert delivery.next_try is not None
-    pause = record.moment(delivery.next_try) - NOW
+    pause = delivery.next_try - NOW
     assert pause == waits if waits else 27 * SECOND <= pause <= 30 * SECOND
 
 
@@ -136,13 +136,13 @@ def test_an_action_that_is_refused_for_ever_ends_by_its_deadline(a_queued_action
     while (delivery := refused(action, now=now)).state == "retrying":
         assert delivery.next_try is not None
         action = a_queued_action(attempts=delivery.attempts)
-        now = record.moment(delivery.next_try)
+        now = delivery.next_try
 
     assert NOW + 6 * DAY < now <= NOW + 7 * DAY
 
 
 def test_a_revived_action_begins_anew(a_queued_action: Make, folded: Callable[..., DispatchState]) -> None:
-    failed = a_queued_action(attempts=9, failed=True, error="gone", next_try=AT, since=record.iso(NOW - 30 * DAY))
+    failed = a_queued_action(attempts=9, failed=True, error="gone", next_try=AT, since=Timestamp.of(NOW - 30 * DAY))
 
     state = folded(DispatchState(queue={"a-1": failed}), deliveries=(outbox.revived(failed),), at=AT)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC
 from typing import Any, get_args
 
 import msgspec
@@ -15,13 +16,13 @@ from prloom.model.action import Action
 from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, Thread, Todo
 from prloom.model.event import Target
 from prloom.model.kinds import DONE, OPEN, State
-from prloom.model.record import Cursor, Position
+from prloom.model.record import Cursor, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 
 Fold = Callable[..., DispatchState]
 Admitted = Callable[..., Change]
 
-T0, T1, T2 = (f"2026-11-21T12:00:0{second}.000Z" for second in range(3))
+T0, T1, T2 = (Timestamp(2026, 11, 21, 12, 0, second, tzinfo=UTC) for second in range(3))
 EMPTY = DispatchState()
 
 
@@ -44,12 +45,12 @@ def moved(folded: Fold, state: DispatchState, verdict: str, to: State = "pending
 def test_an_admitted_event_is_pending_with_what_its_intake_says(folded: Fold, admitted: Admitted) -> None:
     change = admitted("e1", 42)
     assert change.intake is not None
-    change = replace(change, intake=replace(change.intake, author="ann", created_at=T0, written_at=T1))
+    change = replace(change, intake=replace(change.intake, author="ann", created_at=str(T0), written_at=str(T1)))
 
     event = folded(EMPTY, change, at=T2).open["e1"]
 
     assert (event.state, event.position, event.since, event.digest) == ("pending", Position(1, 42), T2, "d")
-    assert (event.author, event.created_at, event.written_at) == ("ann", T0, T1)
+    assert (event.author, event.created_at, event.written_at) == ("ann", str(T0), str(T1))
 
 
 @pytest.mark.parametrize("state", OPEN)

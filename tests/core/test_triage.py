@@ -15,6 +15,7 @@ from prloom.model import record
 from prloom.model.action import Comment
 from prloom.model.decision import Thread
 from prloom.model.event import Event, Target
+from prloom.model.record import Timestamp
 from prloom.model.state import OpenEvent
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -371,7 +372,7 @@ def test_each_failed_run_makes_the_event_wait_longer(an_open_event: Make, failur
 
     assert change.deferral is not None
     assert change.deferral.attempts == failures + 1
-    assert 0.9 * full <= (record.moment(change.deferral.deferred_until) - NOW).total_seconds() <= full
+    assert 0.9 * full <= (change.deferral.deferred_until - NOW).total_seconds() <= full
 
 
 def test_after_the_last_run_a_person_is_asked(an_open_event: Make) -> None:
@@ -381,12 +382,12 @@ def test_after_the_last_run_a_person_is_asked(an_open_event: Make) -> None:
 
 
 def test_a_failed_run_does_not_lengthen_a_wait_that_others_began(an_open_event: Make) -> None:
-    event = an_open_event(first_deferred_at=record.iso(NOW - 6 * DAY))
+    event = an_open_event(first_deferred_at=Timestamp.of(NOW - 6 * DAY))
 
     change = triage.run_failed(event, "exit 1", now=NOW, policy=POLICY, alone=False)
 
     assert change.deferral is not None
-    assert change.deferral.deadline == record.iso(NOW + DAY)
+    assert change.deferral.deadline == (NOW + DAY)
 
 
 JSON = st.recursive(

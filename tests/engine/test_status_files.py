@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from faulty_disks import FullDisk, NotingDisk
 
 from prloom.engine.status_files import Status, StatusFiles
 from prloom.errors import StorageError
+from prloom.model.record import Timestamp
 from prloom.storage.safe_dir import SafeDir
 
-NOON = "2026-01-01T12:00:00.000Z"
+NOON = Timestamp(2026, 1, 1, 12, tzinfo=UTC)
 NAMES = ("work", "plugins", "bridges", "plans")
 
 
@@ -45,7 +47,7 @@ def files(tmp_path: Path, disk: NotingDisk) -> Iterator[Files]:
         yield Files(folder)
 
 
-def bridge(at: str, error: str | None = None, requests: int = 0) -> dict[str, Any]:
+def bridge(at: Timestamp, error: str | None = None, requests: int = 0) -> dict[str, Any]:
     count = {"total": requests, "charged": 0}
     return {"name": "forge", "lastPollAt": at, "lastOkAt": at, "error": error, "requests": count}
 
@@ -55,17 +57,17 @@ def test_a_bridge_that_is_polled_again_and_again_is_written_every_few_seconds(fi
     disk.done.clear()
 
     for second in range(5):
-        files.write(bridges=[bridge(f"2026-01-01T12:00:{second:02}.000Z", requests=second)])
+        files.write(bridges=[bridge(NOON + timedelta(seconds=second), requests=second)])
     assert disk.done == []
 
-    files.write(bridges=[bridge("2026-01-01T12:00:05.000Z", requests=5)])
+    files.write(bridges=[bridge(NOON + timedelta(seconds=5), requests=5)])
     assert (files.bridge()["lastPollAt"], files.bridge()["requests"]["total"]) == ("2026-01-01T12:00:05.000Z", 5)
 
 
 def test_a_bridges_error_is_written_at_once(files: Files):
     files.write(bridges=[bridge(NOON)])
 
-    files.write(bridges=[bridge("2026-01-01T12:00:02.000Z", error="no route")])
+    files.write(bridges=[bridge(NOON + timedelta(seconds=2), error="no route")])
 
     assert files.bridge()["error"] == "no route"
 

@@ -15,12 +15,13 @@ from prloom.model import action, decision, event, hook, plan, record, state
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, Intake, PlanText, StateWrite, Thread, Todo
 from prloom.model.event import Author, Event, Target
-from prloom.model.hook import HookCall, Limits, Mark, Outcome, Writes
+from prloom.model.hook import HookCall, Limits, Mark, Outcome, PluginDeferral, Writes
 from prloom.model.plan import Plan
-from prloom.model.record import START, Cursor, Position, Record
+from prloom.model.record import START, Cursor, Position, Record, Timestamp
 from prloom.model.state import Attempt, DeliveryState, DispatchState, OpenEvent, QueuedAction, Receipt
 
 AT = "2026-11-21T12:00:00.000Z"
+TIME = Timestamp(2026, 11, 21, 12, tzinfo=UTC)
 KINDS = [
     kind
     for module in (action, decision, event, hook, plan, state)
@@ -28,7 +29,7 @@ KINDS = [
     if issubclass(kind, Record) and kind.__module__ == module.__name__
 ]
 
-WAIT = Deferral("quiet", "loud", 2, AT, AT, AT, "pass")
+WAIT = Deferral("quiet", "loud", 2, TIME, TIME, TIME, "pass")
 EVENT = Event(id="e1", source="s", type="t")
 ACTION = Action(id="a-1", target=Target("github"), payload=Comment("Noted."), related_event_id="e1")
 CHANGE = Change(
@@ -50,7 +51,7 @@ OPEN = OpenEvent(
     type="t",
     source="s",
     digest="d",
-    since=AT,
+    since=TIME,
     deferral=WAIT,
     seen=("log",),
     vouched=True,
@@ -68,7 +69,7 @@ SAMPLES: list[Record] = [
         actions=(ACTION,),
         writes=(StateWrite(plugin="quiet", scope="global", version=2, values={"n": [1]}, deleted=("m",)),),
         todos=(Todo(id="t-1", title="x", event_ids=("e1",), threads=(Thread("e1", Target("github")),)),),
-        deliveries=(DeliveryChange(action_id="a-1", state="retrying", attempts=1, next_try=AT, error="502"),),
+        deliveries=(DeliveryChange(action_id="a-1", state="retrying", attempts=1, next_try=TIME, error="502"),),
         plan=PlanText(base="d", text="# T"),
         cursor=Cursor(2, 3, 4),
         duration_ms=5,
@@ -80,7 +81,7 @@ SAMPLES: list[Record] = [
         log=Cursor(1, 2, 3),
         open={"e1": OPEN},
         done={"handled": 2},
-        queue={"a-1": QueuedAction(id="a-1", position=Position(1, 0), target="github", since=AT, failed=True)},
+        queue={"a-1": QueuedAction(id="a-1", position=Position(1, 0), target="github", since=TIME, failed=True)},
         todos={"t-1": (Thread("e1", Target("github")),)},
     ),
     HookCall(
@@ -90,7 +91,7 @@ SAMPLES: list[Record] = [
         worktree="/w",
         now=AT,
         events=(EVENT,),
-        deferrals={"e1": WAIT},
+        deferrals={"e1": PluginDeferral.of(WAIT)},
         state={"n": None},
         limits=Limits(state_bytes=5),
     ),
@@ -100,8 +101,8 @@ SAMPLES: list[Record] = [
         writes=(Writes(scope="plan", read=("a",), values={"b": 1}, deleted=("c",)),),
         plan="# T",
     ),
-    Plan(id="p", branch="b", created_at=AT, blocked=True),
-    DeliveryState(attempts={"a-1": Attempt(1, AT)}, receipts=(Receipt("a-1", AT, "u", "r"),)),
+    Plan(id="p", branch="b", created_at=TIME, blocked=True),
+    DeliveryState(attempts={"a-1": Attempt(1, TIME)}, receipts=(Receipt("a-1", TIME, "u", "r"),)),
 ]
 
 
@@ -292,7 +293,7 @@ SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
     ],
 )
 def test_what_was_written_by_a_time_that_is_yet_to_come_says_that_the_clock_went_back(ahead: timedelta, turned: bool):  # noqa: FBT001 - a row of the table
-    assert record.clock_rolled_back(record.iso(NOW + ahead), NOW) is turned
+    assert record.clock_rolled_back(NOW + ahead, NOW) is turned
 
 
 def test_what_was_never_written_says_nothing():

@@ -296,7 +296,7 @@ async def test_the_status_stays_sensible(stage: Stage, leap: timedelta):
     (waiting,) = plan.events.deferred
     assert waiting.age_ms == max(leap // timedelta(milliseconds=1), 0)
     assert waiting.attempts == 2
-    assert stage.clock().isoformat()[:16] < waiting.deferred_until[:16]
+    assert stage.clock() < waiting.deferred_until
     assert plan.last_error is None
 
 

@@ -18,7 +18,7 @@ from prloom.engine.bus.plan_files import PlanFile
 from prloom.errors import PrloomError, StorageError, UnsafePathError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model.plan import Adopted, Plan
-from prloom.model.record import iso, moment
+from prloom.model.record import Timestamp
 from prloom.storage import paths, repair
 from prloom.storage.document import LABEL
 from prloom.storage.paths import RepositoryPaths
@@ -49,7 +49,7 @@ def adopt_branch(
 ) -> Plan:
     """Look after a branch that has no forge, and return its plan; see `adopt`."""
     chosen = plan_id or default_id(plans.locate(repo.root, config.worktrees_dir), branch, branch)
-    plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, created_at=iso(now))
+    plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, created_at=Timestamp.of(now))
     return adopt(repo, config, plan, body="")
 
 
@@ -103,7 +103,7 @@ def _restore_todos(top: SafeDir, local: SafeDir, plan: Plan) -> None:
     def clock() -> datetime:
         if plan.created_at is None:
             return datetime.now(UTC)
-        return moment(plan.created_at)
+        return plan.created_at
 
     kept = IssuedPosts(top, plan, clock)
     found = kept.open_todos()
@@ -216,7 +216,7 @@ async def adopt_pull_request(
         forge=forge.targets[0],
         url=found.url,
         preset=preset,
-        created_at=iso(now),
+        created_at=Timestamp.of(now),
     )
     return await asyncio.to_thread(adopt, repo, config, plan, body=found.body)
 

@@ -18,6 +18,7 @@ from prloom.engine.bus import plans
 from prloom.errors import PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import Adopted, Counts, Plan
+from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import json_codec, paths
 from prloom.storage.document import Document
@@ -90,7 +91,7 @@ class AdoptedPlans:
 
     def _write(self, of: _RunningPlan, now: datetime) -> None:
         found, counted = read(self._top, of.id), counts(of.event_store.state, of.text.read())
-        noted = Adopted(plan=of.plan, worktree=str(of.folders.worktree), counts=counted, counted_at=record.iso(now))
+        noted = Adopted(plan=of.plan, worktree=str(of.folders.worktree), counts=counted, counted_at=Timestamp.of(now))
         if found is None or (found.plan, found.worktree, found.counts) != (noted.plan, noted.worktree, noted.counts):
             remember(self._top, noted)
 

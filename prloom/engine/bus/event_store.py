@@ -20,7 +20,7 @@ from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision, DecisionParts
-from prloom.model.record import Cursor, Position
+from prloom.model.record import Cursor, Position, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import envelope, lines, paths, repair
 from prloom.storage.document import LABEL, Document
@@ -95,8 +95,8 @@ class EventStore:
         if self._closed is not None:
             raise StorageError(f"{self._decisions.path} cannot be written any more: {self._closed}")
         decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
-        now = self.clock()
-        line = envelope.encode("decision", record.sparse(decision), record.iso(now))
+        now = Timestamp.of(self.clock())
+        line = envelope.encode("decision", record.sparse(decision), str(now))
         if len(line) > lines.LINE_LIMIT:
             raise TooLongError(f"a decision of {len(line)} bytes is over the limit of {lines.LINE_LIMIT}")
         try:
@@ -133,10 +133,9 @@ class EventStore:
         """Whether an action of this id was ever queued here."""
         return action_id in self.state.queue or self._actions.find(f'"{action_id}"'.encode())
 
-    def _take_effect(self, decision: Decision, at: datetime, end: Cursor) -> None:
-        made_at = record.iso(at)
-        positions, outbox_end = self._queue({}, self.state, decision, made_at)
-        self.state = projection.fold(self.state, decision, at=made_at, end=end, outbox=positions, tail=outbox_end)
+    def _take_effect(self, decision: Decision, at: Timestamp, end: Cursor) -> None:
+        positions, outbox_end = self._queue({}, self.state, decision, at)
+        self.state = projection.fold(self.state, decision, at=at, end=end, outbox=positions, tail=outbox_end)
         self.texts.drop_done(decision.changes, self.state)
         self._bring_up(decision)
 
@@ -152,14 +151,14 @@ class EventStore:
             raise failures[0]
 
     def _queue(
-        self, appended: Mapping[str, Position], state: DispatchState, decision: Decision, at: str
+        self, appended: Mapping[str, Position], state: DispatchState, decision: Decision, at: Timestamp
     ) -> OutboxEntry:
         """Append the decision's actions to the outbox, except those that a crash left there already."""
         missing = [action for action in decision.actions if action.id not in appended]
         positions = dict(appended)
         if not missing:
             return OutboxEntry(positions, state.outbox)
-        lines = [envelope.encode("action", record.sparse(action), at) for action in missing]
+        lines = [envelope.encode("action", record.sparse(action), str(at)) for action in missing]
         segment, offset = self._actions.append(lines)
         for action, line in zip(missing, lines, strict=True):
             positions[action.id] = Position(segment, offset)

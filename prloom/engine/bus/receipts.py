@@ -9,6 +9,7 @@ from datetime import datetime
 import msgspec
 
 from prloom.model import record
+from prloom.model.record import Timestamp
 from prloom.model.state import Attempt, DeliveryState, QueuedAction, Receipt
 from prloom.storage import paths, repair
 from prloom.storage.document import LABEL, Document
@@ -46,7 +47,7 @@ def load(local: SafeDir, bridge: str, now: datetime) -> DeliveryState:
         "%s could not be read; before prloom posts a queued action, it checks whether the action was posted before",
         file.path,
     )
-    doubtful = DeliveryState(attempts={_ALL: Attempt(0, record.iso(now))})
+    doubtful = DeliveryState(attempts={_ALL: Attempt(0, Timestamp.of(now))})
     save(local, bridge, doubtful)
     return doubtful
 

@@ -13,9 +13,8 @@ import msgspec
 from prloom.core import projection
 from prloom.engine.bus import entries
 from prloom.errors import StorageError
-from prloom.model import record
 from prloom.model.decision import Decision
-from prloom.model.record import Cursor, Position
+from prloom.model.record import Cursor, Position, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.reader import JournalReader
@@ -29,7 +28,7 @@ class OutboxEntry(NamedTuple):
     end: Cursor
 
 
-Queue = Callable[[DispatchState, Decision, str], OutboxEntry]
+Queue = Callable[[DispatchState, Decision, Timestamp], OutboxEntry]
 """Returns where a decision's actions are in the outbox, given the state before it and when it was made."""
 
 
@@ -53,7 +52,7 @@ class _AnyPosition(dict[str, Position]):
         return Position(0, 0)
 
 
-def without_outbox(state: DispatchState, _decision: Decision, _at: str) -> OutboxEntry:
+def without_outbox(state: DispatchState, _decision: Decision, _at: Timestamp) -> OutboxEntry:
     """Return positions that no reader uses: a view appends nothing."""
     return OutboxEntry(_AnyPosition(), state.outbox)
 
@@ -83,7 +82,7 @@ def replay(log: JournalReader, saved: DispatchState | None, queue: Queue = witho
         if replaced and decision.seq <= state.seq:
             continue
         end = behind(entry.position, entry.line, state.log)
-        state = _fold(log, state, decision, at=record.iso(made_at), end=end, queue=queue)
+        state = _fold(log, state, decision, at=Timestamp.of(made_at), end=end, queue=queue)
         last = decision
     return Replayed(state, last, replaced, skipped)
 
@@ -141,7 +140,7 @@ def _decision(log: JournalReader, line: bytes) -> Decision | None:
 
 
 def _fold(
-    log: JournalReader, state: DispatchState, decision: Decision, *, at: str, end: Cursor, queue: Queue
+    log: JournalReader, state: DispatchState, decision: Decision, *, at: Timestamp, end: Cursor, queue: Queue
 ) -> DispatchState:
     outbox = queue(state, decision, at)
     try:

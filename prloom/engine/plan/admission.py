@@ -22,7 +22,7 @@ from prloom.engine.plan.runtime import PlanRuntime, Rules
 from prloom.model.action import Action, React
 from prloom.model.decision import Change, Intake
 from prloom.model.event import Event
-from prloom.model.record import Cursor, Position, iso
+from prloom.model.record import Cursor, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.storage.reader import JournalBatch
 
@@ -281,11 +281,17 @@ def _admit(event: Event, came_in: Intake, acknowledgement: Action | None, rules:
             return Change(event_id=event.id, verdict="held", state="held", reason=reason, intake=came_in)
         case Unknown(login=login):
             blank = OpenEvent(
-                id=event.id, state="held", position=came_in.position, type="", source="", digest="", since=""
+                id=event.id,
+                state="held",
+                position=came_in.position,
+                type="",
+                source="",
+                digest="",
+                since=Timestamp.of(now),
             )
             reason = f"the permission of {login} is being looked up"
             wait = deferral.defer(blank, "trust", reason, now=now, policy=rules.backoff)
-            wait = replace(wait, deferred_until=iso(now))
+            wait = replace(wait, deferred_until=Timestamp.of(now))
             return Change(event_id=event.id, verdict="held", state="held", reason=reason, intake=came_in, deferral=wait)
         case _:
             assert_never(judged)

@@ -21,9 +21,9 @@ from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan.dependencies import BackgroundTasks, BridgeAccess
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.extensions.bridges import LoadedBridge
-from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import DeliveryChange
+from prloom.model.record import Timestamp
 from prloom.model.state import Attempt, DeliveryState, QueuedAction, Receipt
 from prloom.storage.safe_dir import SafeDir
 
@@ -159,8 +159,10 @@ def _with_attempts(state: DeliveryState, sending: Sequence[QueuedAction], now: d
     """Return a bridge's state with one more attempt of each action."""
     attempts = dict(state.attempts)
     for queued in sending:
-        earlier = state.attempts.get(queued.id, Attempt(0, ""))
-        attempts[queued.id] = Attempt(earlier.count + 1, record.iso(now))
+        count = 1
+        if queued.id in state.attempts:
+            count += state.attempts[queued.id].count
+        attempts[queued.id] = Attempt(count, Timestamp.of(now))
     return replace(state, attempts=attempts)
 
 
@@ -234,7 +236,7 @@ def _settle(
     for sent, result in results:
         queued = store.state.queue.get(sent.id, sent)
         if isinstance(result, Delivered):
-            receipt = Receipt(queued.id, record.iso(store.clock()), result.url, result.remote_id)
+            receipt = Receipt(queued.id, Timestamp.of(store.clock()), result.url, result.remote_id)
             state = outbox.receipted(state, receipt)
             decided.append(outbox.delivered(queued, receipt))
             continue

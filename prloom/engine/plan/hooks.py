@@ -24,7 +24,7 @@ from prloom.extensions.host.interface import HookFailed
 from prloom.model import record
 from prloom.model.decision import PlanText, StateWrite
 from prloom.model.event import Event
-from prloom.model.hook import HookCall, Outcome
+from prloom.model.hook import HookCall, Outcome, PluginDeferral
 from prloom.model.plan import Plan
 
 log = logging.getLogger(__name__)
@@ -167,7 +167,7 @@ def _call(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, events: tu
         now=record.iso(runtime.clock()),
         plan=runtime.text.read(),
         events=events,
-        deferrals={event_id: wait for event_id, wait in waits.items() if wait is not None},
+        deferrals={event_id: PluginDeferral.of(wait) for event_id, wait in waits.items() if wait is not None},
         vouched=tuple(event_id for event_id in waits if state[event_id].vouched),
         state=runtime.stores.get(plugin.key).values,
         global_state=runtime.shared_stores.get(plugin.key).values,

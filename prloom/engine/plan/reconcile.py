@@ -15,7 +15,6 @@ from prloom.engine.plan.admission import Observers
 from prloom.engine.plan.dependencies import PlanDependencies, Triager
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import PrloomError
-from prloom.model import record
 from prloom.model.state import DispatchState, OpenEvent
 
 log = logging.getLogger(__name__)
@@ -72,15 +71,11 @@ def next_time(runtime: PlanRuntime, since: datetime) -> datetime | None:
         return None
     state = runtime.event_store.state
     waits = [event.deferral for event in state.open.values() if event.deferral is not None]
-    times = {min(wait.deferred_until, wait.deadline) for wait in waits}
+    times: set[datetime] = {min(wait.deferred_until, wait.deadline) for wait in waits}
     times |= {action.next_try for action in state.queue.values() if action.next_try and not action.failed}
     if runtime.failure.until:
-        times.add(record.iso(runtime.failure.until))
-    # Times on disk are all of one form, so that they sort as texts.
-    ahead = min((time for time in times if time > record.iso(since)), default=None)
-    if ahead is None:
-        return None
-    return record.moment(ahead)
+        times.add(runtime.failure.until)
+    return min((time for time in times if time > since), default=None)
 
 
 # ---- waits and runs that are over

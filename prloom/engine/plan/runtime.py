@@ -28,10 +28,9 @@ from prloom.engine.bus.plan_files import PlanFile, PlanFolder, PlanState
 from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.seen_ids import SeenIds
 from prloom.errors import StorageError
-from prloom.model import record
 from prloom.model.event import Target
 from prloom.model.plan import Plan
-from prloom.model.record import Cursor
+from prloom.model.record import Cursor, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import paths, repair
 from prloom.storage.file_stamp import FileStamp
@@ -214,9 +213,11 @@ class PlanRuntime:
     @property
     def tracked(self) -> TrackedPlan:
         """The plan as bridges see it."""
-        plan = self.plan
+        plan, adopted = self.plan, None
         files = PlanFolder(self.folders.local)
-        return TrackedPlan(plan.id, plan.branch, self.folders.worktree, files, pr=plan.pr, adopted=plan.created_at)
+        if plan.created_at is not None:
+            adopted = str(plan.created_at)
+        return TrackedPlan(plan.id, plan.branch, self.folders.worktree, files, pr=plan.pr, adopted=adopted)
 
     @property
     def usable(self) -> bool:
@@ -253,7 +254,7 @@ class PlanRuntime:
         """Show an error in `prloom status`, or take it away; where not even that can be written, it is logged only."""
         at = None
         if error:
-            at = record.iso(self.clock())
+            at = Timestamp.of(self.clock())
         try:
             if self.plan.last_error != error:
                 self.edit(lambda plan: replace(plan, last_error=error, last_error_at=at))

@@ -22,9 +22,8 @@ from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling.network import Network
 from prloom.engine.polling.poll import BridgeReader
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
-from prloom.model import record
 from prloom.model.decision import Change
-from prloom.model.record import Json
+from prloom.model.record import Json, Timestamp
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
@@ -130,8 +129,8 @@ class Poller:
         """Return what `prloom status` shows of the bridge; `requests` counts those that it has made."""
         shown: dict[str, Json] = {
             "name": self.bridge.name,
-            "lastPollAt": _iso(self.polls.requested_at),
-            "lastOkAt": _iso(self.polls.last_ok_at),
+            "lastPollAt": _timestamp(self.polls.requested_at),
+            "lastOkAt": _timestamp(self.polls.last_ok_at),
             "error": self.polls.error,
             "requests": dict(requests),
         }
@@ -149,10 +148,10 @@ def _kind(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _iso(moment: datetime | None) -> str | None:
+def _timestamp(moment: datetime | None) -> Timestamp | None:
     if moment is None:
         return None
-    return record.iso(moment)
+    return Timestamp.of(moment)
 
 
 class Pollers:

@@ -199,7 +199,7 @@ def _lock(local: SafeDir, now: datetime) -> Iterator[Finding]:
         return
     if found is None or not found.alive:
         return
-    silent = now - record.moment(found.last_tick_at)
+    silent = now - found.last_tick_at
     if silent > STUCK:
         what = f"the dispatcher, process {found.pid}, is alive, but has not ticked since {found.last_tick_at}"
         yield _error(what, where, f"check what it does, end it with `kill {found.pid}`, and start it again")

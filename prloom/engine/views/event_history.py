@@ -15,7 +15,7 @@ from prloom.model import record
 from prloom.model.decision import Change, Deferral, DeliveryChange, Intake
 from prloom.model.event import Author, Event
 from prloom.model.kinds import DONE, State
-from prloom.model.record import Cursor
+from prloom.model.record import Cursor, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
@@ -47,7 +47,7 @@ class HistoryStep(NamedTuple):
     deferral: Deferral | None = None
     run: str | None = None
     attempts: int | None = None
-    next_try: str | None = None
+    next_try: Timestamp | None = None
 
 
 class EventHistory(NamedTuple):

@@ -163,7 +163,7 @@ def _start_from(log: _Log, said: LoggedDecision) -> None:
         else:
             attempts = 0
         log.lives.setdefault(
-            event.id, _Life(intake, event.state, event.reason, event.by, attempts, event.since, event.since)
+            event.id, _Life(intake, event.state, event.reason, event.by, attempts, str(event.since), str(event.since))
         )
 
 

@@ -79,8 +79,8 @@ def unopened(local: SafeDir, plans: Iterable[Plan]) -> Mapping[str, str]:
     refused, at = told.get("unreadable"), told.get("at")
     if not isinstance(refused, dict):
         return {}
-    since = {plan.id: plan.created_at or "" for plan in plans}
-    over = {name for name, created in since.items() if isinstance(at, str) and created > at}
+    told_at = record.read_time(at) if isinstance(at, str) else None
+    over = {plan.id for plan in plans if told_at is not None and plan.created_at and plan.created_at > told_at}
     return {name: why for name, why in refused.items() if isinstance(why, str) and name not in over}
 
 

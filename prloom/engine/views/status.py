@@ -26,7 +26,6 @@ from prloom.engine.views.status_schema import (
     TodoCounts,
     Totals,
 )
-from prloom.model import record
 from prloom.model.state import OpenEvent
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
@@ -176,12 +175,9 @@ def _deferred(opened: Iterable[OpenEvent], now: datetime) -> tuple[DeferredEvent
     return tuple(sorted(found, key=lambda event: event.first_deferred_at))
 
 
-def _age(since: str, now: datetime) -> int:
-    """Return the milliseconds since a time; none since one that cannot be read or is yet to come."""
-    try:
-        return max(0, (now - record.moment(since)) // _MILLISECOND)
-    except ValueError:
-        return 0
+def _age(since: datetime, now: datetime) -> int:
+    """Return the milliseconds since a time; none since one that is yet to come."""
+    return max(0, (now - since) // _MILLISECOND)
 
 
 def timeless(status: StatusDocument) -> StatusDocument:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from prloom.model.plan import Counts
-from prloom.model.record import Record
+from prloom.model.record import Record, Timestamp
 
 SCHEMA_VERSION = 1
 
@@ -15,7 +15,7 @@ class DispatcherStatus(Record, frozen=True, kw_only=True):
 
     running: bool = False
     pid: int | None = None
-    last_tick_at: str | None = None
+    last_tick_at: Timestamp | None = None
     trouble: str | UnsetType = UNSET
 
 
@@ -39,9 +39,9 @@ class DeferredEvent(Record, frozen=True, kw_only=True):
     plugin: str
     reason: str
     attempts: int
-    first_deferred_at: str
-    deferred_until: str
-    deadline: str
+    first_deferred_at: Timestamp
+    deferred_until: Timestamp
+    deadline: Timestamp
     age_ms: int
 
 
@@ -51,7 +51,7 @@ class HeldEvent(Record, frozen=True, kw_only=True):
     id: str
     author: str | None
     reason: str | None
-    held_at: str
+    held_at: Timestamp
     age_ms: int
 
 
@@ -60,7 +60,7 @@ class ParkedEvent(Record, frozen=True, kw_only=True):
 
     id: str
     reason: str | None
-    parked_at: str
+    parked_at: Timestamp
     age_ms: int
 
 
@@ -131,7 +131,7 @@ class LostPlan(Record, frozen=True, kw_only=True):
     reason: str
     recover: str | None
     counts: Counts | None
-    counted_at: str | None
+    counted_at: Timestamp | None
 
 
 class Requests(Record, frozen=True, kw_only=True):
@@ -149,8 +149,8 @@ class BridgeStatus(Record, frozen=True, kw_only=True):
     """
 
     name: str
-    last_poll_at: str | None = None
-    last_ok_at: str | None = None
+    last_poll_at: Timestamp | None = None
+    last_ok_at: Timestamp | None = None
     error: str | None = None
     requests: Requests = Requests()
     idle: str | UnsetType = UNSET

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from prloom.engine.bus.entries import EventCache
 from prloom.model.decision import Change
 from prloom.model.event import digest
 from prloom.model.kinds import OpenState
+from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.storage import paths
 from prloom.storage.journal import Journal
@@ -39,7 +41,7 @@ def admitted(journal: Journal, body: str) -> OpenEvent:
         type="pr_comment",
         source="forge",
         digest=digest(said("e", body)),
-        since="",
+        since=Timestamp(2026, 1, 1, tzinfo=UTC),
     )
 
 

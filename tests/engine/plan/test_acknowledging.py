@@ -17,6 +17,7 @@ from prloom.core.requests import OperatorRequest
 from prloom.engine.operator import control, offline
 from prloom.engine.views import status, why
 from prloom.model import record
+from prloom.model.record import Timestamp
 from prloom.storage.safe_dir import SafeDir
 
 FRIEND, STRANGER = Author("ann", "write"), Author("eve", "none")
@@ -109,7 +110,7 @@ async def test_nothing_else_is_acknowledged(stage: Stage, source: Signing, event
 
 
 async def test_a_first_look_at_an_old_conversation_acknowledges_nothing_of_it(stage: Stage, source: Signing):
-    stage.adopt(created_at=record.iso(NOON - timedelta(seconds=30)))
+    stage.adopt(created_at=Timestamp.of(NOON - timedelta(seconds=30)))
     source.news = [wrote(f"old-{number}") for number in range(300)]
     source.news.append(wrote("new", created_at=record.iso(NOON)))
 
@@ -120,7 +121,7 @@ async def test_a_first_look_at_an_old_conversation_acknowledges_nothing_of_it(st
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=hours) for hours in (2, 8, -2, -8)], ids=str)
 async def test_what_is_recent_is_told_by_the_clock_of_the_forge(stage: Stage, source: Signing, ahead: timedelta):
-    stage.adopt(created_at=record.iso(NOON - timedelta(minutes=30)))
+    stage.adopt(created_at=Timestamp.of(NOON - timedelta(minutes=30)))
     source.now = lambda: stage.clock() + ahead
     at = {"before": 40, "since": 20}
     source.news = [

@@ -7,7 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from stage import Stage, said
 
@@ -15,9 +14,9 @@ from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.engine.bus import plans
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import status
-from prloom.model import record
 from prloom.model.plan import Plan
-from prloom.storage import locks
+from prloom.model.record import Timestamp
+from prloom.storage import json_codec, locks
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
@@ -26,7 +25,7 @@ STRANGER = Author("mallory", "none")
 
 def read(stage: Stage, plan: str | None = None) -> Mapping[str, Any]:
     """Return the document as a program reads it."""
-    return json.loads(msgspec.json.encode(status.read(stage.paths, stage.clock(), plan=plan)))
+    return json.loads(json_codec.encode(status.read(stage.paths, stage.clock(), plan=plan)))
 
 
 def waiting(ctx: PluginContext) -> None:
@@ -431,7 +430,7 @@ async def test_why_it_could_not_be_opened_is_over_once_the_plan_is_adopted_again
     stage.clock.advance(minutes=1)
 
     with SafeDir.make(local) as folder:
-        plans.save(folder, Plan(id="pr-7", branch="pr-7", created_at=record.iso(stage.clock())))
+        plans.save(folder, Plan(id="pr-7", branch="pr-7", created_at=Timestamp.of(stage.clock())))
 
     assert read(stage)["plans"][0]["lastError"] is None
     assert read(stage)["plans"][0]["blocked"] is False
