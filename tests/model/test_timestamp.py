@@ -58,8 +58,8 @@ GOLDEN: list[tuple[type[Record], bytes]] = [
 def test_what_was_written_is_read_and_written_again_to_the_letter(kind: type[Record], line: bytes) -> None:
     decoded = record.decode(kind, line)
 
-    assert json_codec.encode(record.sparse(decoded)) == line
-    assert json_codec.encode(record.to_wire(decoded)) == line
+    for written in (json_codec.encode(record.sparse(decoded)), json_codec.encode(record.to_wire(decoded))):
+        assert written.startswith(line.removesuffix(b"}"))  # fields that a later prloom has are written after these
     assert record.from_wire(kind, msgspec.json.decode(line)) == decoded
 
 
