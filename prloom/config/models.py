@@ -76,11 +76,15 @@ class BridgeSection(Section):
     enabled: Flag = Field(default=True, description="Whether this bridge is used.")
     poll_interval: Duration = Field(default=timedelta(seconds=60), description="How often prloom polls the source.")
 
+    @staticmethod
+    def common_keys() -> frozenset[str]:
+        """Return the keys that are prloom's, not the bridge's."""
+        return frozenset({*BridgeSection.model_fields, "module"})
+
     @property
     def settings(self) -> Mapping[str, object]:
         """Return the keys that are the bridge's own."""
-        common = {*BridgeSection.model_fields, "module"}
-        own = {name: getattr(self, name) for name in type(self).model_fields if name not in common}
+        own = {name: getattr(self, name) for name in type(self).model_fields if name not in self.common_keys()}
         return {**own, **(self.model_extra or {})}
 
 

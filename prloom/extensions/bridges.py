@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from prloom.api.bridge import Acknowledges, Bridge
 from prloom.config import durations
+from prloom.config.models import BridgeSection, BridgesSection
 from prloom.config.problems import InvalidValue
 from prloom.errors import ExtensionError
 from prloom.extensions import bridge_shape, discovery, keys, loading
@@ -29,13 +30,13 @@ log = logging.getLogger(__name__)
 PACKAGE = "prloom_bridges"
 """The package, found nowhere on disk, in which bridges are loaded."""
 
-POLL_INTERVAL = timedelta(seconds=60)
+POLL_INTERVAL = BridgeSection().poll_interval
 """How often a source is asked where neither the configuration nor the bridge says it."""
 
-PRLOOMS_KEYS = frozenset({"enabled", "module", "poll_interval"})
+PRLOOMS_KEYS = BridgeSection.common_keys()
 """Keys of a bridge's table that are prloom's, not the bridge's."""
 
-BUILT_IN = frozenset({"github", "local"})
+BUILT_IN = frozenset(BridgesSection.model_fields)
 """Bridges that the configuration lists whether or not they are there."""
 
 BUNDLED = "bundled"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from prloom.config.models import PluginSettings
 from prloom.extensions import inputs
 
 
@@ -50,3 +51,7 @@ def test_a_forges_token_is_given_to_no_plugin_even_if_it_asks(name: str) -> None
 @pytest.mark.parametrize("name", ["SLACK_TOKEN", "GITHUB_REPOSITORY", "GITHUB_API_URL", "MONKEY", "GHOST_TOKEN"])
 def test_other_variables_may_be_asked_for(name: str) -> None:
     assert inputs.environment({name: "value"}, [name]) == {name: "value"}
+
+
+def test_the_keys_that_are_kept_from_a_plugin_are_those_of_prlooms_own_settings():
+    assert frozenset(PluginSettings.model_fields) == inputs.PRLOOMS_KEYS  # a plugin's process need not load the models
