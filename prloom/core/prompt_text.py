@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from prloom.model.event import Event
@@ -28,6 +29,7 @@ LONGEST_PROMPT = 400_000
 SHORTEST_TEXT = 1_000
 """Characters that a text is given in any case."""
 
+_FOLDER = files("prloom.core").joinpath("templates")
 _LONGEST_FACT = 1_000
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
 _LINE_BREAKS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -73,11 +75,11 @@ def render(
 
 @cache
 def _templates() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - a fifth of the start-up, for the first prompt
+    from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - a fifth of the start-up, for the first prompt
 
     # Markdown, not HTML: escaping would show an agent other text than was written.
     return Environment(
-        loader=PackageLoader("prloom.core"),
+        loader=FunctionLoader(lambda name: _FOLDER.joinpath(name).read_text("utf-8")),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - see above
         trim_blocks=True,

@@ -21,7 +21,7 @@ loaded = bridges.load({}, repo_root=Path("."))
 print(json.dumps({
     "plugins": sorted([p.key, p.source, p.error] for p in found),
     "bridges": sorted(b.name for b in loaded.loaded), "failed": list(loaded.failed),
-    "prompt": bool(prompt_text._templates().list_templates()),
+    "prompt": bool(prompt_text._templates().get_template("triage.md.j2")),
 }))
 """
 
