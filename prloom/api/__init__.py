@@ -18,6 +18,7 @@ from prloom.api.duration import Duration
 from prloom.api.forge import Forge, Issue, PostedComment, PullRequest
 from prloom.api.hooks import HOOKS
 from prloom.api.http import Answer, Http, HttpError, HttpNeeds, UsesHttp
+from prloom.api.plan_context import PlanContext
 from prloom.api.plugin import Manifest, PluginContext
 from prloom.api.triage import TriageContext
 from prloom.core.outbox import PLAN_TARGET, marked, marker
@@ -80,6 +81,7 @@ __all__ = [
     "Merge",
     "Payload",
     "Permissions",
+    "PlanContext",
     "PluginContext",
     "Polled",
     "PostedComment",

@@ -29,7 +29,9 @@ HOOKS: dict[str, Kind] = {
 }
 """Every hook point and its kind; the kind says what the hook is called with and what its failure means."""
 
-FIRING = frozenset({"onEvent", "beforeTriage", "onGlobalEvent"})
+FIRING = frozenset(
+    {"onEvent", "beforeTriage", "onGlobalEvent", "beforeTodo", "afterTodo", "beforeFinish", "afterFinish"}
+)
 """The hook points that this version of prloom calls. Add a hook point here in the change that begins to call it."""
 
 

@@ -9,7 +9,8 @@ from typing import get_args
 import msgspec
 
 from prloom.api import store
-from prloom.api.context import HookContext, Services
+from prloom.api.context import Services
+from prloom.api.plan_context import PlanContext
 from prloom.backoff import SHORTEST
 from prloom.model import record
 from prloom.model.decision import OnExpire
@@ -19,7 +20,7 @@ from prloom.model.hook import HookCall, Mark, Outcome, PluginDeferral
 _SHORTEST_MS = round(SHORTEST / timedelta(milliseconds=1))
 
 
-class TriageContext(HookContext):
+class TriageContext(PlanContext):
     """The context of `beforeTriage`: the batch of events that are not handled yet."""
 
     def __init__(self, plugin: str, call: HookCall, services: Services) -> None:

@@ -5,12 +5,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, PrivateAttr, Tag
+from pydantic import ConfigDict, Discriminator, Field, PrivateAttr, Tag
 
 from prloom.backoff import Backoff
 from prloom.config import layers
 from prloom.config.layers import Layer
 from prloom.config.problems import nearest
+from prloom.config.section import Section
 from prloom.config.values import (
     Branch,
     Count,
@@ -26,14 +27,9 @@ from prloom.config.values import (
     Url,
     Variable,
 )
+from prloom.config.work import LimitsSection, WorkSection
 from prloom.errors import ConfigError
 from prloom.model.kinds import AgentName, Permission
-
-
-class Section(BaseModel):
-    """A table of prloom.toml: frozen, and closed to keys that it does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class DispatcherSection(Section):
@@ -250,6 +246,7 @@ class AgentsSection(Section):
         default=(),
         description="Environment variables that agents may see, in addition to the usual ones; never a forge's token.",
     )
+    workers: Count = Field(default=4, ge=1, description="How many workers and reviewers may run at the same time.")
     command: CommandAgent = CommandAgent()
 
 
@@ -268,6 +265,8 @@ class Config(Section):
     models: Mapping[str, AgentChoice] = Field(default_factory=dict, description="Names for agents with their models.")
     stages: StagesSection = StagesSection()
     agents: AgentsSection = AgentsSection()
+    work: WorkSection = WorkSection()
+    limits: LimitsSection = LimitsSection()
     presets: Mapping[str, Mapping[str, Any]] = Field(
         default_factory=dict, description="Overrides of any key above, for plans that choose the preset by name."
     )

@@ -10,7 +10,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from prloom.config import durations
-from prloom.config.models import Config, Section
+from prloom.config.models import Config
+from prloom.config.section import Section
 
 # Stands in a path for a name that the operator chooses.
 ANY = "<name>"

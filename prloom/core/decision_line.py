@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from prloom.model.decision import Change, Decision, DeliveryChange
+from prloom.model.work import WorkStep
 
 LOG = "prloom.decisions"
 """The name of the logger that gets these lines."""
@@ -54,6 +55,18 @@ def _of_plan(decision: Decision) -> Iterator[str]:
         yield "plan paused" if decision.paused else "plan resumed"
     if decision.rebase_requested:
         yield "rebase requested"
+    if decision.work is not None:
+        yield _work(decision.work)
+    if decision.block is not None:
+        yield f"plan blocked ({_plain(decision.block.reason)})"
+    elif decision.unblocked:
+        yield "plan unblocked"
+
+
+def _work(step: WorkStep) -> str:
+    if step.reason:
+        return f"TODO {_plain(step.todo_id)} {step.verdict} ({_plain(step.reason)})"
+    return f"TODO {_plain(step.todo_id)} {step.verdict}"
 
 
 def _changes(changes: Iterable[Change]) -> Iterator[str]:

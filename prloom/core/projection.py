@@ -76,8 +76,10 @@ def _work(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
             return changed
         case "corrected":
             return changed
+        case "hooked" if step.work is None:
+            return {**changed, "finish_hooked": (*state.finish_hooked, f"{decision.stage}:{decision.by}")}
         case "finished":
-            return {**changed, "unfinished": False}
+            return {**changed, "unfinished": False, "finish_hooked": ()}
         case "taken":
             changed["granted"] = tuple(each for each in state.granted if each != step.todo_id)
         case "done" | "nothing_to_do":

@@ -18,6 +18,7 @@ from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
+from prloom.engine.work.todo_worker import TodoWorker
 from prloom.errors import WorkspaceError
 from prloom.extensions import bridges, discovery, filters
 from prloom.extensions.bridges import LoadedBridges
@@ -48,12 +49,15 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
     loaded = load_bridges(root, config)
     disk.allow_many_files()
     registry = PlanRegistry(plans.locate(root, config.worktrees_dir), general, clock, disk=SHARED)
-    pool = AgentPool(root=root, environ=environ, parallel=config.dispatcher.max_parallel_plans, workers=4)
+    pool = AgentPool(
+        root=root, environ=environ, parallel=config.dispatcher.max_parallel_plans, workers=config.agents.workers
+    )
     return Dispatcher(
         registry,
         plugin_set=plugin_set(root, config, environ),
         bridges=loaded,
         triager=AgentTriager(pool, registry.read_plan),
+        todo_worker=TodoWorker(pool),
         rules=general,
         clock=clock,
         environ=environ,

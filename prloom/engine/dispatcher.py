@@ -17,7 +17,14 @@ from prloom.engine.health import Health
 from prloom.engine.operator import control
 from prloom.engine.operator.control import RequestReader
 from prloom.engine.plan import admission, reconcile
-from prloom.engine.plan.dependencies import BackgroundTasks, BridgeAccess, DeliveryLimiter, PlanDependencies, Triager
+from prloom.engine.plan.dependencies import (
+    BackgroundTasks,
+    BridgeAccess,
+    DeliveryLimiter,
+    PlanDependencies,
+    Triager,
+    Worker,
+)
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanRuntime, Rules
 from prloom.engine.plan_registry import PlanRegistry
@@ -37,7 +44,7 @@ class Dispatcher:
     """Everything at work on one repository. `run` goes on for ever, `once` does exactly one full tick.
 
     A tick is over at once: what takes time is spawned, and when it is done, or when something is appended to a plan's
-    bus, that plan is reconciled without a tick.
+    bus, that plan is reconciled without a tick. Without a `todo_worker`, TODOs are only collected.
     """
 
     def __init__(
@@ -51,6 +58,7 @@ class Dispatcher:
         clock: Clock,
         environ: Mapping[str, str] = os.environ,
         connect: Connect = network.new_client,
+        todo_worker: Worker | None = None,
     ) -> None:
         self.board = board
         self.bridges = bridges
@@ -58,6 +66,7 @@ class Dispatcher:
         self.plugin_set = plugin_set
         board.plugins = plugin_set.keys
         self._triager = triager
+        self._todo_worker = todo_worker
         self._rules = rules
         state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
         self._network = Network(bridges, environ, clock, state, connect=connect)
@@ -247,6 +256,7 @@ class Dispatcher:
             bridges=self._bridge_access,
             triager=self._triager,
             tasks=self._tasks,
+            todo_worker=self._todo_worker,
             agents=agents,
             horizon=self._horizon,
         )

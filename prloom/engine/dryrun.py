@@ -17,13 +17,15 @@ from prloom.api.context import Services
 from prloom.api.http import HttpNeeds, UsesHttp
 from prloom.config import stages
 from prloom.config.models import Config
-from prloom.core import hook_results
+from prloom.core import hook_results, work_results
 from prloom.core.dispatch import RunTriage
+from prloom.core.work import Take, next_step
 from prloom.engine import assembly
 from prloom.engine.bus import entries, plans
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.dispatcher import Dispatcher
+from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.plugin_set import HookServices
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, rules
 from prloom.engine.plan_registry import REPOSITORY, PlanRegistry
@@ -58,6 +60,7 @@ async def decisions(
             plugin_set=assembly.plugin_set(root, config, environ),
             bridges=replace(loaded, loaded=tuple(replace(b, bridge=DryBridge(b.bridge)) for b in loaded.loaded)),
             triager=DryTriager(config, board),
+            todo_worker=DryWorker(config),
             rules=general,
             clock=clock,
             environ=environ,
@@ -135,6 +138,25 @@ class DryTriager:
         """Leave the runs of the real dispatcher alone."""
         changes = tuple(hook_results.park(event_id, f"is in run {run}") for event_id in event_ids)
         runtime.event_store.commit(TRIAGE, self._agent, changes=changes)
+
+
+class DryWorker:
+    """A worker that says which agent would work on a TODO, and on which."""
+
+    def __init__(self, config: Config) -> None:
+        self._agent = stages.stage(config, "worker").agent
+
+    def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
+        """Take the next TODO in the copy, and no other."""
+        if runtime.in_flight.took or runtime.plan.status != "active":
+            return False
+        state, todos = runtime.event_store.state, runtime.text.todos()
+        step = next_step(state, todos, runtime.rules.work, now=runtime.clock())
+        if not isinstance(step, Take):
+            return False
+        runtime.in_flight.took = True
+        runtime.event_store.commit("work", self._agent, **work_results.taken(step, ()))
+        return True
 
 
 async def _no_agent(runtime: PlanRuntime, stage: str, text: str, model: str | None) -> str:
@@ -241,3 +263,8 @@ def describe(decision: Decision) -> Iterator[str]:
         yield f"would send {what} to {action.target.target}{f': {message}' if message else ''}"
     for todo in decision.todos:
         yield f"would add the TODO {todo.title}"
+    if decision.work is not None and decision.work.work is not None:
+        agent = decision.by
+        if agent == "auto":
+            agent = "the first installed agent"
+        yield f"would have {agent} work on the TODO {decision.work.work.title}"

@@ -102,14 +102,13 @@ def _stamp(local: str, state: DispatchState) -> PlanStamp:
     """Return the stamp of the files of a plan with this `prloom/.local`.
 
     They are its journal of events, the segment before if that one was closed (a line may still come there), and its
-    text if a TODO is waited for.
+    text, to which people add TODOs.
     """
     bus = f"{local}/{paths.BUS}"
     files = [f"{bus}/{paths.EVENTS}"]
     if state.cursor.segment > 1:
         files.append(f"{bus}/{segments.archive(paths.EVENTS, state.cursor.segment - 1)}")
-    if state.todos:
-        files.append(f"{local}/{paths.PLAN_TEXT}")
+    files.append(f"{local}/{paths.PLAN_TEXT}")
     return PlanStamp(tuple(files), tuple(map(file_stamp.at, files)))
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from prloom.api import context, hooks
 from prloom.api.context import HookContext, Services
+from prloom.api.plan_context import PlanContext
 from prloom.api.plugin import Handler, Registrations
 from prloom.api.triage import TriageContext
 from prloom.errors import ExtensionError
@@ -60,7 +61,7 @@ def _run(key: str, handlers: Sequence[Handler], call: HookCall, services: Servic
         return _each_event(handlers, call, lambda alone: TriageContext(key, alone, services))
     if hooks.HOOKS.get(call.hook) == "event":
         return _each_event(handlers, call, lambda alone: HookContext(key, alone, services))
-    ctx = TriageContext(key, call, services) if call.hook == BEFORE_TRIAGE else HookContext(key, call, services)
+    ctx = _plan_context(key, call, services)
     plan = call.plan
     with _no_run_left(ctx):
         for handler in handlers:
@@ -68,6 +69,14 @@ def _run(key: str, handlers: Sequence[Handler], call: HookCall, services: Servic
             if returned is not None and _returns_plan(call.hook):
                 plan = _text(key, call.hook, returned)
         return ctx.outcome(plan)
+
+
+def _plan_context(key: str, call: HookCall, services: Services) -> HookContext:
+    if call.hook == BEFORE_TRIAGE:
+        return TriageContext(key, call, services)
+    if hooks.HOOKS.get(call.hook) == "plan":
+        return PlanContext(key, call, services)
+    return HookContext(key, call, services)
 
 
 def _returns_plan(hook: str) -> bool:
@@ -157,6 +166,7 @@ def _joined(first: Outcome, second: Outcome) -> Outcome:
         marks=first.marks + second.marks,
         actions=first.actions + second.actions,
         writes=tuple(writes.values()),
+        block=first.block or second.block,
     )
 
 

@@ -51,12 +51,21 @@ class PluginDeferral(Record, frozen=True):
         return from_wire(cls, to_wire(deferral))
 
 
+class HookTodo(Record, frozen=True, kw_only=True):
+    """The TODO that a plan hook is about, with the events that requested it."""
+
+    id: str
+    title: str
+    context: str = ""
+    event_ids: tuple[str, ...] = ()
+
+
 class HookCall(Record, frozen=True, kw_only=True):
     """Everything a hook may see. `state` and `global_state` are the plugin's two stores as they stood at the call.
 
     `vouched` names the events whose author is not trusted: a person approved their text, and no more. `head` is
-    the commit at the head of the pull request, as far as its bridge knew at the call. Times are texts, as a plugin gets
-    them.
+    the commit at the head of the pull request, as far as its bridge knew at the call. `todo` is the TODO of beforeTodo
+    and afterTodo; `diff` and `summary` say what the worker changed. Times are texts, as a plugin gets them.
     """
 
     hook: str
@@ -72,6 +81,9 @@ class HookCall(Record, frozen=True, kw_only=True):
     global_state: Mapping[str, Json] = field(default_factory=dict)
     change_request_ref: str | None = None
     head: str | None = None
+    todo: HookTodo | None = None
+    diff: str | None = None
+    summary: str | None = None
     limits: Limits = Limits()
 
 
@@ -96,9 +108,13 @@ class Writes(Record, frozen=True, kw_only=True):
 
 
 class Outcome(Record, frozen=True, kw_only=True):
-    """Everything a hook did, to take effect together. `plan` is None where the hook left the plan as it was."""
+    """Everything a hook did, to take effect together. `plan` is None where the hook left the plan as it was.
+
+    `block` is why the plan is to be blocked, if the hook asks for that.
+    """
 
     marks: tuple[Mark, ...] = ()
     actions: tuple[Action, ...] = ()
     writes: tuple[Writes, ...] = ()
     plan: str | None = None
+    block: str | None = None

@@ -86,7 +86,8 @@ class DispatchState(Record, frozen=True, kw_only=True):
     a comment requested a rebase of the branch that is not done, and `rebase_todo` which TODO that is. `work` is the
     TODO that is worked on, `block` why none is. `done_todos` are those that prloom did, and `reopened` the rounds of
     those that were requested again. `granted` are the TODOs that may begin where each has to be allowed. `unfinished`
-    says that a TODO was done since the plan was finished last.
+    says that a TODO was done since the plan was finished last, and `finish_hooked` names the hooks that have run to
+    finish it, as `hook:plugin`.
     """
 
     seq: int = 0
@@ -109,6 +110,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     reopened: Mapping[str, int] = field(default_factory=dict)
     granted: tuple[str, ...] = ()
     unfinished: bool = False
+    finish_hooked: tuple[str, ...] = ()
 
 
 class Attempt(Record, frozen=True):

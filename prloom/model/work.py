@@ -38,6 +38,7 @@ WorkVerdict = Literal[
     "parked",
     "reopened",
     "removed",
+    "hooked",
     "granted",
     "corrected",
     "finished",
@@ -53,10 +54,10 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     `round` counts how often the TODO was requested. `attempt` numbers the present attempt; `failures` and `rejections`
     count against their limits. `base` is the commit that the change is made on. `run`, `agent` and `session` are those
-    of the worker. `feedback` is what the next attempt is told of the last one, `fingerprint` a digest of what that one
-    produced, and `violated` says that it broke a rule. `tree` is the inspected change, `summary` and `message` the
+    of the worker. `feedback` is what the next attempt is told of the last one, `fingerprints` are digests of what that
+    one produced, and `violated` says that it broke a rule. `tree` is the inspected change, `summary` and `message` the
     worker's own words about it, `commit` what it became. Nothing is done before `retry_at`, because of
-    `waits_for`, which began at `waits_since`.
+    `waits_for`, which began at `waits_since`. `hooked` are the plugins whose hooks of this phase have run.
     """
 
     id: str
@@ -72,7 +73,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     agent: str | None = None
     session: str | None = None
     feedback: str | None = None
-    fingerprint: str | None = None
+    fingerprints: tuple[str, ...] = ()
     violated: bool = False
     tree: str | None = None
     summary: str | None = None
@@ -81,6 +82,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     retry_at: Timestamp | None = None
     waits_for: str | None = None
     waits_since: Timestamp | None = None
+    hooked: tuple[str, ...] = ()
 
 
 class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
 
 from msgspec.structs import replace
 
-from prloom.core import plan_file
-from prloom.core.plan_file import PlanTodo
+from prloom.core import plan_file, plan_text
+from prloom.core.plan_file import PlanTodo, TodoItem
 from prloom.model.decision import Decision, PlanText
 from prloom.model.plan import Plan
+from prloom.model.work import WorkStep
 from prloom.storage import file_stamp, paths, repair
 from prloom.storage.file_stamp import FileStamp
 from prloom.storage.safe_dir import FILE_MODE, SafeDir
@@ -25,6 +27,30 @@ class PlanFile:
 
     def __init__(self, local: SafeDir) -> None:
         self._local = local
+        self._todos: tuple[TodoItem, ...] = ()
+        self._todos_stamp: FileStamp | None = None
+
+    def todos(self) -> tuple[TodoItem, ...]:
+        """Return the TODOs; the text is read again only where the file has changed."""
+        stamp = self.stamp()
+        if stamp is None or stamp != self._todos_stamp:
+            self._todos = plan_file.todos(self.read())
+            self._todos_stamp = stamp
+        return self._todos
+
+    def add_ids(self) -> None:
+        """Give each TODO an id that has none; a copy that an editor saves without them gets the same ids again."""
+        if all(todo.id for todo in self.todos()):
+            return
+        content = self._local.read_bytes(paths.PLAN_TEXT) or b""
+        counts: Counter[str] = Counter()
+
+        def new_id(_number: int, title: str) -> str:
+            counts[title] += 1
+            digest = text_digest(f"{counts[title]} {title}")
+            return f"t-{digest[:12]}"
+
+        self._write(content, plan_file.with_ids(content.decode("utf-8", _EXACTLY), new_id))
 
     def read(self) -> str:
         """Return the text; empty where there is none."""
@@ -41,8 +67,12 @@ class PlanFile:
         return file_stamp.of(found)
 
     def apply(self, decision: Decision) -> None:
-        """Write the plan that a hook returned and append the TODOs of a triage; what stands there is left alone."""
-        if decision.plan is None and not decision.todos:
+        """Write the plan that a hook returned, append TODOs and notes, and set the box of the TODO that was worked on.
+
+        What stands there is left alone.
+        """
+        step = decision.work
+        if decision.plan is None and not decision.todos and (step is None or not (step.box or step.notes)):
             return
         content = self._local.read_bytes(paths.PLAN_TEXT) or b""
         if decision.plan:
@@ -52,6 +82,12 @@ class PlanFile:
         new = [PlanTodo(todo.id, todo.title, todo.context, todo.event_ids) for todo in decision.todos]
         if new:
             text = plan_file.append_todos(text, new)
+        if step is not None:
+            text = _with_step(text, step)
+        self._write(content, text)
+
+    def _write(self, content: bytes, text: str) -> None:
+        """Write the text where it is not the present content; the file's permissions are kept."""
         changed = text.encode("utf-8", _EXACTLY)
         if changed != content:
             found = self._local.stat(paths.PLAN_TEXT)
@@ -72,6 +108,17 @@ class PlanFile:
         if text != plan.text:
             repair.quarantine_copy(self._local, paths.PLAN_TEXT, "hook", [plan.text.encode("utf-8", "replace")])
         return content.decode("utf-8", _EXACTLY)
+
+
+def _with_step(text: str, step: WorkStep) -> str:
+    """Return the text with what a step of the work changes in it; a TODO that was taken out stays out."""
+    if step.box is not None:
+        text = plan_file.set_state(text, step.todo_id, step.box)
+        if step.box == "blocked":
+            text = plan_file.set_reason(text, step.todo_id, step.reason or "")
+    if step.notes:
+        text = plan_text.append_notes(text, (step.notes,))
+    return text
 
 
 def text_digest(text: str) -> str:

@@ -51,20 +51,34 @@ class AgentPool:
         """Return the usage limit that the latest run of a program has met, if it has met one."""
         return self._limits.get(agent.name)
 
-    def prepare(self, folders: PlanFolders, config: Config, agent: Agent, run_id: str, request: RunRequest) -> Prepared:
+    def limits(self, config: Config) -> RunLimits:
+        """Return what an agent's run may use."""
+        agents = config.agents
+        return RunLimits(
+            wall_seconds=agents.timeout.total_seconds(),
+            silence_seconds=agents.silence.total_seconds(),
+            output_bytes=agents.max_output,
+        )
+
+    def prepare(
+        self,
+        folders: PlanFolders,
+        config: Config,
+        agent: Agent,
+        run_id: str,
+        request: RunRequest,
+        *,
+        limits: RunLimits | None = None,
+    ) -> Prepared:
         """Make the folder of a run; raises AgentError where that, or the run, is not possible."""
         try:
             folders.local.make_sub(paths.RUNS).close()
         except StorageError as error:  # something else is in its place: the run fails, and not the plan
             raise AgentError(f"run {run_id} could not be started: {error}") from error
-        agents = config.agents
-        limits = RunLimits(
-            wall_seconds=agents.timeout.total_seconds(),
-            silence_seconds=agents.silence.total_seconds(),
-            output_bytes=agents.max_output,
+        allowing = AgentWithVariables(agent, config.agents.env)
+        return runner.prepare(
+            folders.runs / run_id, allowing, request, environ=self.environ, limits=limits or self.limits(config)
         )
-        allowing = AgentWithVariables(agent, agents.env)
-        return runner.prepare(folders.runs / run_id, allowing, request, environ=self.environ, limits=limits)
 
     async def wait(self, run: AgentRun, agent: Agent, plan_id: str, now: Clock) -> RunResult:
         """Wait for a run and return its result; if this is cancelled first, end the run too."""

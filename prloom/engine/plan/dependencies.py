@@ -54,6 +54,13 @@ class Triager(Protocol):
         """Return what a hook of this plan may call."""
 
 
+class Worker(Protocol):
+    """Works on the TODOs of plans."""
+
+    def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
+        """Begin what is to be done with a plan's TODOs; return whether there was anything."""
+
+
 class DeliveryLimiter:
     """Limits how many actions are under way through each bridge.
 
@@ -196,5 +203,6 @@ class PlanDependencies:
     bridges: BridgeAccess
     triager: Triager
     tasks: BackgroundTasks
+    todo_worker: Worker | None = None
     agents: bool = True
     horizon: datetime | None = None

@@ -24,7 +24,7 @@ from prloom.extensions.host.interface import HookFailed
 from prloom.model import record
 from prloom.model.decision import PlanText, StateWrite
 from prloom.model.event import Event
-from prloom.model.hook import HookCall, Outcome, PluginDeferral
+from prloom.model.hook import HookCall, HookTodo, Outcome, PluginDeferral
 from prloom.model.plan import Plan
 
 log = logging.getLogger(__name__)
@@ -89,16 +89,16 @@ async def _run(
             events = _still_pending(runtime.event_store, step.event_ids)
             if not events:  # superseded or dropped meanwhile
                 return
-            call = _call(runtime, step, plugin, events)
+            call = new_call(runtime, step.hook, plugin.key, events)
             pause = timedelta(0)
             try:
-                outcome = await _outcome(plugin, call, services, runtime.rules.hook_timeout)
+                result = await outcome(plugin, call, services, runtime.rules.hook_timeout)
             except HookFailed as failure:
                 pause = _pause(failure, others=plugin.inside if closed else 0, again=again)
                 log.info("plugin %s: %s runs again: %s", plugin.key, step.hook, plugin.without_name(failure))
             else:
-                if not _overtaken(runtime.stores_by_scope, plugin.key, runtime.text.read(), call, outcome):
-                    _commit(runtime, plugin, call, outcome, duration_ms=_ms(started))
+                if not overtaken(runtime.stores_by_scope, plugin.key, runtime.text.read(), call, result):
+                    _commit(runtime, plugin, call, result, duration_ms=_ms(started))
                     return
         again += 1
         await asyncio.sleep(pause.total_seconds())
@@ -118,20 +118,20 @@ def _pause(failure: HookFailed, *, others: int, again: int) -> timedelta:
     raise failure
 
 
-async def _outcome(plugin: RunningPlugin, call: HookCall, services: Services, limit: timedelta) -> Outcome:
+async def outcome(plugin: RunningPlugin, call: HookCall, services: Services, limit: timedelta) -> Outcome:
     """Run the hook; whatever goes wrong with it is this plugin's failure, and the plan goes on."""
     try:
-        outcome = await plugin.host.run(call, services, limit=limit)
+        result = await plugin.host.run(call, services, limit=limit)
     except HookFailed:
         raise
     except Exception as error:
         if errors.explain(error) is None:
             log.exception("plugin %s: %s could not be run", plugin.key, call.hook)
         raise HookFailed(f"plugin {plugin.key}: {call.hook}: {errors.describe(error)}") from error
-    problem = hook_results.too_many_actions(call, outcome)
+    problem = hook_results.too_many_actions(call, result)
     if problem is not None:  # such as many events, each within what its own context allows
         raise HookFailed(f"plugin {plugin.key}: {problem}")
-    return outcome
+    return result
 
 
 @contextlib.asynccontextmanager
@@ -155,12 +155,21 @@ def _still_pending(store: EventStore, event_ids: Iterable[str]) -> tuple[Event, 
     return tuple(event for event in events if event is not None)
 
 
-def _call(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, events: tuple[Event, ...]) -> HookCall:
-    """Return the value that the hook is called with."""
+def new_call(
+    runtime: PlanRuntime,
+    hook: str,
+    plugin: str,
+    events: tuple[Event, ...] = (),
+    *,
+    todo: HookTodo | None = None,
+    diff: str | None = None,
+    summary: str | None = None,
+) -> HookCall:
+    """Return the value that a hook is called with."""
     state = runtime.event_store.state.open
     waits = {event.id: state[event.id].deferral for event in events if event.id in state}
     return HookCall(
-        hook=step.hook,
+        hook=hook,
         plan_id=runtime.id,
         repo_root=str(runtime.folders.repo_root),
         worktree=str(runtime.folders.worktree),
@@ -169,10 +178,13 @@ def _call(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, events: tu
         events=events,
         deferrals={event_id: PluginDeferral.of(wait) for event_id, wait in waits.items() if wait is not None},
         vouched=tuple(event_id for event_id in waits if state[event_id].vouched),
-        state=runtime.stores.get(plugin.key).values,
-        global_state=runtime.shared_stores.get(plugin.key).values,
+        state=runtime.stores.get(plugin).values,
+        global_state=runtime.shared_stores.get(plugin).values,
         change_request_ref=_change_request(runtime.plan),
         head=runtime.head,
+        todo=todo,
+        diff=diff,
+        summary=summary,
     )
 
 
@@ -183,7 +195,7 @@ def _change_request(plan: Plan) -> str | None:
     return f"#{plan.pr}"
 
 
-def _overtaken(
+def overtaken(
     stores: Mapping[str, PluginStores], plugin: str, plan_text: str, call: HookCall, outcome: Outcome
 ) -> bool:
     """Whether another writer changed meanwhile what the hook has read, so that committing would lose that change."""
@@ -213,7 +225,7 @@ def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome
             plugin.key,
             changes=settled.changes,
             actions=settled.actions,
-            writes=_writes(runtime.stores_by_scope, plugin.key, outcome),
+            writes=store_writes(runtime.stores_by_scope, plugin.key, outcome),
             plan=plan,
             duration_ms=duration_ms,
         )
@@ -222,7 +234,8 @@ def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome
     runtime.in_flight.clear({event.id for event in call.events}, runtime.event_store.state.open.keys())
 
 
-def _writes(stores: Mapping[str, PluginStores], plugin: str, outcome: Outcome) -> tuple[StateWrite, ...]:
+def store_writes(stores: Mapping[str, PluginStores], plugin: str, outcome: Outcome) -> tuple[StateWrite, ...]:
+    """Return what a hook wrote to its plugin's stores."""
     return tuple(
         StateWrite(
             plugin=plugin,

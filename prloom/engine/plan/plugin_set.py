@@ -162,6 +162,13 @@ class PluginSet:
             {key: offered for key, offered in self._registered().items() if key not in left_out}
         )
 
+    def with_hook(self, hook: str, without: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return the keys of the plugins that registered a hook, in their order, but for those that a plan disables."""
+        left_out = {keys.resolve(name, self._plugins) for name in without}
+        return tuple(
+            key for key, offered in self._registered().items() if hook in offered.hooks and key not in left_out
+        )
+
     def repository_subscribers(self) -> Subscribers:
         """Return which plugins get the events that concern the repository as a whole."""
         return dispatch.repository_subscribers(self._registered())

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from prloom import errors
-from prloom.core import deferral, issued, plan_file, triage
+from prloom.core import deferral, issued, triage
 from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import admission, delivery, scheduler
@@ -59,6 +59,8 @@ def _advance(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanD
     moved |= _recover_runs(runtime, dependencies)
     moved |= _look_up_permissions(runtime, dependencies, now)
     moved |= scheduler.schedule(runtime, subscribers, dependencies)
+    if dependencies.todo_worker is not None and dependencies.agents:
+        moved |= dependencies.todo_worker.begin(runtime, dependencies)
     moved |= delivery.begin(runtime, dependencies.bridges, dependencies.tasks, now)
     if not (moved or crowded) or store.unsaved >= SAVED_AFTER:  # else there is more to come at once
         store.save()
@@ -73,6 +75,8 @@ def next_time(runtime: PlanRuntime, since: datetime) -> datetime | None:
     waits = [event.deferral for event in state.open.values() if event.deferral is not None]
     times: set[datetime] = {min(wait.deferred_until, wait.deadline) for wait in waits}
     times |= {action.next_try for action in state.queue.values() if action.next_try and not action.failed}
+    if state.work is not None and state.work.retry_at is not None:
+        times.add(state.work.retry_at)
     if runtime.failure.until:
         times.add(runtime.failure.until)
     return min((time for time in times if time > since), default=None)
@@ -150,15 +154,13 @@ def _resolve_todos(runtime: PlanRuntime) -> bool:
     if state.rebase_requested and state.rebase_todo is None:  # by a prloom that only noted it
         runtime.event_store.commit("todo", "prloom", todos=(triage.rebase_todo(runtime.id),))
         return True
-    if not state.todos and runtime.todos_checked is not None:
-        return False
     stamp = runtime.text.stamp()
     if stamp is None or stamp == runtime.todos_checked:
         return False
-    text = runtime.text.read()
-    if not text.strip():
+    if not runtime.text.read().strip():
         return False
-    items = plan_file.todos(text)
+    runtime.text.add_ids()
+    stamp, items = runtime.text.stamp(), runtime.text.todos()
     done, dropped = issued.ended_todos(state.todos, items)
     unknown = issued.unknown_todos(state.todos, items, runtime.issued.posts().todos)
     if done or dropped or unknown:

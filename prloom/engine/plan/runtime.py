@@ -21,6 +21,7 @@ from prloom.config.models import Config
 from prloom.core import bounds
 from prloom.core.activity import RunningHook
 from prloom.core.trust import Policy
+from prloom.core.work import WorkRules
 from prloom.engine.bus import plans, plugin_stores, replay
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
 from prloom.engine.bus.issued import IssuedPosts
@@ -51,20 +52,30 @@ class Rules:
     trust: Policy
     backoff: Backoff
     hook_timeout: timedelta
+    work: WorkRules
 
 
 def rules(config: Config) -> Rules:
     """Return the rules that a configuration amounts to."""
+    waits = Backoff(
+        initial=config.backoff.initial,
+        maximum=config.backoff.maximum,
+        deadline=config.backoff.deadline,
+        max_attempts=config.backoff.max_attempts,
+    )
     return Rules(
         config=config,
         trust=Policy(config.trust.minimum, config.trust.users, config.trust.bots),
-        backoff=Backoff(
-            initial=config.backoff.initial,
-            maximum=config.backoff.maximum,
-            deadline=config.backoff.deadline,
-            max_attempts=config.backoff.max_attempts,
-        ),
+        backoff=waits,
         hook_timeout=config.plugins.hook_timeout,
+        work=WorkRules(
+            mode=config.work.mode,
+            skip_blocked=config.work.skip_blocked,
+            review=config.work.review,
+            max_attempts=config.limits.max_attempts,
+            max_review_rounds=config.limits.max_review_rounds,
+            backoff=waits,
+        ),
     )
 
 
@@ -92,7 +103,8 @@ class InFlight:
     `event_ids` are the events that a hook, an agent or a look-up works on. `isolated` are those that are shown one by
     one because a hook failed on several at once, and `suspects` those of them that a plugin's process may have died of.
     `deliveries` are the bridges that deliver actions of this plan, each with whether those are of low priority.
-    `agent_queued` says that a triage run waits for a free slot, or has one.
+    `agent_queued` says that a triage run waits for a free slot, or has one. `working` says that a TODO is worked on,
+    and `took` that one was begun.
     """
 
     event_ids: set[str] = field(default_factory=set)
@@ -101,6 +113,8 @@ class InFlight:
     deliveries: set[tuple[str, bool]] = field(default_factory=set)
     hooks: tuple[RunningHook, ...] = ()
     agent_queued: bool = False
+    working: bool = False
+    took: bool = False
 
     @contextmanager
     def working_on(self, event_ids: Collection[str]) -> Iterator[None]:

@@ -1,0 +1,52 @@
+"""The tables `[work]` and `[limits]`: how TODOs are worked on, and when prloom stops to ask a person."""
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import Field
+
+from prloom.config.section import Section
+from prloom.config.values import Count, Duration, Flag, Size, Text
+from prloom.core.inspection import DEFAULT_JUNK, DEFAULT_PROTECTED
+
+
+class WorkSection(Section):
+    """How TODOs are worked on."""
+
+    mode: Literal["auto", "off"] = Field(
+        default="auto", description='"auto" works on each TODO; "off" only collects them.'
+    )
+    skip_blocked: Flag = Field(default=False, description="Whether prloom goes on with the TODOs after a blocked one.")
+    checks: tuple[Text, ...] = Field(
+        default=(),
+        description="Commands that must succeed before a change is committed; they run in the plan's worktree.",
+        examples=[["make test"]],
+    )
+    check_timeout: Duration = Field(default=timedelta(minutes=10), description="How long each check may take.")
+    review: Flag = Field(
+        default=False, description="Whether an agent of the stage commit_review reviews each change before its commit."
+    )
+    protected: tuple[Text, ...] = Field(
+        default=DEFAULT_PROTECTED, description="Files that workers must not change, as patterns of .gitignore."
+    )
+    junk: tuple[Text, ...] = Field(
+        default=DEFAULT_JUNK,
+        description="New files that are not part of a change although git does not ignore them, as patterns of "
+        ".gitignore.",
+    )
+    max_file: Size = Field(
+        default=5 * 10**6, description="The size of the largest file that a worker may add or change.", examples=["5MB"]
+    )
+    max_diff: Count = Field(default=20_000, ge=1, description="The most lines that one TODO may add and remove.")
+    pause_after_todo: Flag = Field(
+        default=False, description="Whether the plan is paused after each TODO, until `prloom resume`."
+    )
+
+
+class LimitsSection(Section):
+    """When prloom stops and asks a person; 0 means no limit."""
+
+    max_attempts: Count = Field(default=3, ge=1, description="How often a TODO is tried before it is parked.")
+    max_review_rounds: Count = Field(
+        default=2, ge=1, description="How often a reviewer may reject a change before the TODO is parked."
+    )

@@ -1,0 +1,161 @@
+"""Decide what is to be done next for a plan's TODOs.
+
+One TODO at a time is worked on. `next_step` says what the next step is; the engine does it and commits what
+`work_results` returns for its result, so that after a crash the same step is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from prloom.backoff import Backoff
+from prloom.core.plan_file import TodoItem
+from prloom.model.record import iso
+from prloom.model.state import DispatchState
+from prloom.model.work import Block, TodoWork
+
+Mode = Literal["auto", "ask", "off"]
+
+
+@dataclass(frozen=True)
+class WorkRules:
+    """How a plan's TODOs are worked on; the keys of `[work]` and `[limits]` of the same names."""
+
+    mode: Mode = "auto"
+    skip_blocked: bool = False
+    review: bool = False
+    max_attempts: int = 3
+    max_review_rounds: int = 2
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+@dataclass(frozen=True)
+class WorkContext:
+    """Whose TODOs are worked on, by which rules, and when: what every decision about a step needs."""
+
+    plan_id: str
+    rules: WorkRules
+    now: datetime
+
+
+@dataclass(frozen=True)
+class Take:
+    """Begin the work on a TODO."""
+
+    todo: TodoItem
+    round: int
+
+
+@dataclass(frozen=True)
+class Continue:
+    """Do what the phase of the present work says."""
+
+    work: TodoWork
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """End the work on a TODO that was taken out of the plan; its changes are kept beside the branch."""
+
+    work: TodoWork
+    reason: str
+
+
+@dataclass(frozen=True)
+class Correct:
+    """Check the box of a TODO again whose commit is on the branch: an older copy of the plan was saved."""
+
+    todo: TodoItem
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """Block the plan at a TODO that is blocked."""
+
+    todo: TodoItem
+
+
+@dataclass(frozen=True)
+class Unblock:
+    """End a block whose TODO is not blocked any more."""
+
+    block: Block
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Finish the plan: no TODO is open."""
+
+
+Step = Take | Continue | SetAside | Correct | BlockPlan | Unblock | Finish
+
+_INTERRUPTIBLE = ("taken", "prepared", "ready")
+"""Phases in which a pause or a block takes effect: no worker runs, and none of its work waits to be committed."""
+_IRREVOCABLE = ("committed", "pushed")
+
+
+def next_step(
+    state: DispatchState, todos: Sequence[TodoItem], rules: WorkRules, *, now: datetime, may_take: bool = True
+) -> Step | None:
+    """Return the next step of the work on a plan, or None where nothing is to be done now.
+
+    `todos` are those of `plan.md` as it is now, each with an id. Without `may_take`, no further TODO is begun.
+    """
+    if state.work is not None:
+        return _continued(state, state.work, todos, now)
+    if state.block is not None:
+        if state.block.todo is not None and not _is_blocked(state.block.todo, todos):
+            return Unblock(state.block)
+        return None
+    if state.paused or rules.mode == "off":
+        return None
+    step = _first(state, todos, rules)
+    if step is not None:
+        if isinstance(step, Take) and not may_take:
+            return None
+        return step
+    if state.unfinished and not any(todo.state == "open" for todo in todos):
+        return Finish()
+    return None
+
+
+def _first(state: DispatchState, todos: Sequence[TodoItem], rules: WorkRules) -> Take | Correct | BlockPlan | None:
+    """Return what is to be done with the first TODO with which anything is."""
+    for todo in todos:
+        if todo.id is None:
+            continue
+        if todo.state == "blocked" and not rules.skip_blocked:
+            return BlockPlan(todo)
+        if todo.state != "open":
+            continue
+        if todo.id in state.done_todos:
+            return Correct(todo)
+        if rules.mode == "auto" or todo.id in state.granted:
+            return Take(todo, state.reopened.get(todo.id, 1))
+    return None
+
+
+def _continued(state: DispatchState, work: TodoWork, todos: Sequence[TodoItem], now: datetime) -> Step | None:
+    item = next((todo for todo in todos if todo.id == work.id), None)
+    if work.phase not in _IRREVOCABLE and (item is None or item.state != "open"):
+        return SetAside(work, _gone(item))
+    if work.phase in _INTERRUPTIBLE and (state.paused or state.block is not None):
+        if state.block is not None and state.block.todo is not None and not _is_blocked(state.block.todo, todos):
+            return Unblock(state.block)
+        return None
+    if work.retry_at is not None and iso(now) < work.retry_at:
+        return None
+    return Continue(work)
+
+
+def _gone(item: TodoItem | None) -> str:
+    if item is None:
+        return "the TODO was taken out of the plan"
+    return f"the TODO was marked as {item.state} while it was worked on"
+
+
+def _is_blocked(todo_id: str, todos: Iterable[TodoItem]) -> bool:
+    return any(todo.id == todo_id and todo.state == "blocked" for todo in todos)

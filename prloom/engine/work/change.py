@@ -1,0 +1,113 @@
+"""The change that a worker made in a plan's worktree: inspect it, commit it, or keep it aside."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+
+from prloom.core import inspection
+from prloom.core.inspection import InspectionRules
+from prloom.core.worker_results import WorkerReport
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.model.work import TodoWork
+from prloom.workspace import commits, repository, snapshot, trees, worktree
+from prloom.workspace.repository import Repository
+from prloom.workspace.snapshot import WorktreeSnapshot
+
+LONGEST_DIFF = 1_000_000
+"""Bytes of a change that reviewers and hooks are shown."""
+
+
+@dataclass
+class Changes:
+    """Looks at and moves what workers change, by git; every call runs git beside the event loop."""
+
+    root: Path
+
+    def __post_init__(self) -> None:
+        self._repository: Repository | None = None
+
+    @property
+    def repo(self) -> Repository:
+        """The repository of the operator's checkout."""
+        if self._repository is None:
+            self._repository = repository.find(self.root)
+        return self._repository
+
+    async def head(self, runtime: PlanRuntime) -> str:
+        """Return the commit that is checked out in the plan's worktree."""
+        return await asyncio.to_thread(lambda: worktree.head(self.repo, runtime.folders.worktree))
+
+    async def uncommitted(self, runtime: PlanRuntime, base: str) -> tuple[str, ...]:
+        """Return the paths that the worktree changes in a commit, junk left out."""
+        taken = await asyncio.to_thread(self._take, runtime, base)
+        return tuple(each.path for each in taken.paths)
+
+    async def inspect(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport) -> WorkerReport:
+        """Return the report with what the worktree changes, and the rules that this breaks."""
+        return await asyncio.to_thread(self._inspect, runtime, work, report)
+
+    async def diff(self, work: TodoWork) -> str:
+        """Return the inspected change as a unified diff."""
+        base, tree = _inspected(work)
+        return await asyncio.to_thread(lambda: trees.diff_text(self.repo, base, tree, limit_bytes=LONGEST_DIFF))
+
+    async def commit(self, runtime: PlanRuntime, work: TodoWork, message: str) -> str:
+        """Commit exactly the inspected change, and return the commit; one that is there already is found again."""
+        return await asyncio.to_thread(self._commit, runtime, work, message)
+
+    async def set_aside(self, runtime: PlanRuntime, work: TodoWork) -> None:
+        """Keep what the worktree changes in the TODO's base under a ref of its own, and leave the worktree clean."""
+        await asyncio.to_thread(self._set_aside, runtime, work)
+
+    async def remember_surroundings(self, runtime: PlanRuntime) -> None:
+        """Note what is outside the worktree before a worker runs, so that what it moves there is found."""
+
+    # ---- in a thread
+
+    def _take(self, runtime: PlanRuntime, base: str) -> WorktreeSnapshot:
+        config = runtime.rules.config.work
+        return snapshot.take(self.repo, runtime.folders.worktree, base, junk=config.junk, max_file=config.max_file)
+
+    def _inspect(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport) -> WorkerReport:
+        assert work.base is not None  # noqa: S101 - set when the worktree was prepared
+        config = runtime.rules.config.work
+        taken = self._take(runtime, work.base)
+        found = inspection.violations(
+            taken.paths,
+            lines=taken.lines,
+            added=trees.added_texts(self.repo, work.base, taken.tree),
+            rules=InspectionRules(protected=config.protected, max_file=config.max_file, max_diff=config.max_diff),
+            links=taken.links,
+            outside=(),
+            secrets={},
+        )
+        return replace(
+            report,
+            paths=tuple(each.path for each in taken.paths),
+            tree=taken.tree,
+            violations=tuple(each.text for each in found),
+        )
+
+    def _commit(self, runtime: PlanRuntime, work: TodoWork, message: str) -> str:
+        base, tree = _inspected(work)
+        branch, folder, junk = runtime.plan.branch, runtime.folders.worktree, runtime.rules.config.work.junk
+        found = commits.find(self.repo, branch, todo=work.id, base=base, round_=work.round, tree=tree)
+        if found is not None:
+            commits.restore(self.repo, folder, found, branch=branch, junk=junk)
+            return found
+        return commits.commit(
+            self.repo, folder, tree=tree, parent=base, message=message, branch=branch, junk=junk
+        )
+
+    def _set_aside(self, runtime: PlanRuntime, work: TodoWork) -> None:
+        raise NotImplementedError
+
+
+def _inspected(work: TodoWork) -> tuple[str, str]:
+    """Return the commit that a change is made on, and the change as a tree."""
+    assert work.base is not None  # noqa: S101 - set when the worktree was prepared
+    assert work.tree is not None  # noqa: S101 - set when the change was inspected
+    return work.base, work.tree

@@ -1,0 +1,58 @@
+"""Run the operator's checks on a worker's change, one after the other, until one fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from prloom.agents import run_folder
+from prloom.agents.agent import RunRequest
+from prloom.core import worker_results
+from prloom.core.work_results import AttemptFailed
+from prloom.engine.plan.agent_pool import AgentPool
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.work.check_command import CheckCommand
+from prloom.errors import AgentError
+from prloom.model.work import TodoWork
+
+STAGE = "check"
+
+
+@dataclass
+class CheckRuns:
+    """Runs checks in a plan's worktree."""
+
+    pool: AgentPool
+
+    async def first_failure(self, runtime: PlanRuntime, work: TodoWork) -> AttemptFailed | None:
+        """Return how the first check that fails did so, or None where all pass; raises AgentError."""
+        for command in runtime.rules.config.work.checks:
+            failure = await self._run(runtime, work, command)
+            if failure is not None:
+                return failure
+        return None
+
+    async def _run(self, runtime: PlanRuntime, work: TodoWork, command: str) -> AttemptFailed | None:
+        config = runtime.rules.config
+        check = CheckCommand(command)
+        run_id = run_folder.new_id(runtime.clock(), STAGE)
+        request = RunRequest(prompt="", stage=STAGE, cwd=runtime.folders.worktree, root=self.pool.root, rights="work")
+        limits = replace(
+            self.pool.limits(config),
+            wall_seconds=config.work.check_timeout.total_seconds(),
+            silence_seconds=config.work.check_timeout.total_seconds(),
+        )
+        run = self.pool.prepare(runtime.folders, config, check, run_id, request, limits=limits).start()
+        result = await self.pool.wait(run, check, runtime.id, runtime.clock)
+        if result.status == "ok":
+            return None
+        if result.status == "interrupted":
+            raise AgentError(result.error or "prloom stopped while the check ran")
+        reason = f"the check `{command}` failed: {result.error}"
+        return AttemptFailed(
+            kind="check",
+            reason=reason,
+            feedback=f"{reason}. The end of its output:\n\n{result.message}",
+            fingerprints=(work.tree or "", worker_results.fingerprint(f"{command}\n{result.message}")),
+        )

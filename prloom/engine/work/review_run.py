@@ -1,0 +1,103 @@
+"""Have an agent review a worker's change before it is committed."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from prloom.agents import run_folder
+from prloom.agents.agent import RunRequest, RunResult
+from prloom.core import answer, breaker, plan_file, plan_text, review_answer, review_prompt, work_results
+from prloom.core.plan_file import TodoItem
+from prloom.core.review_answer import ReviewAnswer
+from prloom.core.work_results import AttemptFailed
+from prloom.engine.plan.agent_pool import AgentPool
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.work.change import Changes
+from prloom.engine.work.context import context
+from prloom.errors import AgentError
+from prloom.model.decision import DecisionParts
+from prloom.model.work import TodoWork
+
+STAGE = "commit_review"
+
+
+@dataclass
+class ReviewRuns:
+    """Runs reviewers, who read the change and may not change anything."""
+
+    pool: AgentPool
+    changes: Changes
+
+    async def review(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> DecisionParts:
+        """Return what the review of a change comes to; raises AgentError where none could be made."""
+        now = runtime.clock()
+        agent, model = self.pool.choose(runtime.rules.config, STAGE)
+        limit = self.pool.limit(agent)
+        if limit is not None and breaker.limit_applies(limit, (), now):
+            return work_results.limited(context(runtime), work, limit.reason, limit.until)
+        run_id = run_folder.new_id(now, STAGE)
+        answer_path = runtime.folders.runs / run_id / run_folder.ANSWER
+        request = RunRequest(
+            prompt=await self._prompt(runtime, work, item, answer_path),
+            stage=STAGE,
+            cwd=runtime.folders.worktree,
+            root=self.pool.root,
+            model=model,
+            rights="read",
+            answer_path=answer_path,
+            argv=runtime.rules.config.agents.command.argv,
+        )
+        async with self.pool.worker_slots:
+            run = self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request).start()
+            result = await self.pool.wait(run, agent, runtime.id, runtime.clock)
+        said = await asyncio.to_thread(run_folder.read_answer, run.folder)
+        return _judged(runtime, work, result, said)
+
+    async def _prompt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, answer_path: Path) -> str:
+        text = runtime.text.read()
+        earlier = None
+        if work.rejections:
+            earlier = work.feedback
+        return review_prompt.review_prompt(
+            plan_title=plan_file.title(text),
+            plan_text=plan_text.body(text),
+            todo=item,
+            diff=await self.changes.diff(work),
+            fence=secrets.token_hex(12),
+            summary=work.summary or "",
+            earlier=earlier,
+            repository_context=self.pool.repository_context("worker.md"),
+            answer_path=str(answer_path),
+        )
+
+
+def _judged(runtime: PlanRuntime, work: TodoWork, result: RunResult, said: str | None) -> DecisionParts:
+    """Return what a reviewer's run comes to: an approval, a rejection, or a wait."""
+    now = runtime.clock()
+    for text in (said, result.message):
+        value = answer.find(text or "", review_answer.KEY)
+        if value is None:
+            continue
+        review = review_answer.read(value)
+        if isinstance(review, ReviewAnswer):
+            return _decided(runtime, work, review)
+    if result.status == "limited":
+        until = result.retry_at or now + breaker.UNKNOWN_LIMIT
+        return work_results.limited(context(runtime), work, result.error or "the usage limit is reached", until)
+    raise AgentError(f"the review came to nothing: {result.error or 'its answer cannot be used'}")
+
+
+def _decided(runtime: PlanRuntime, work: TodoWork, review: ReviewAnswer) -> DecisionParts:
+    if review.verdict == "approve":
+        return work_results.approved(work, review.summary or "the reviewer approves the change")
+    text = review_answer.as_text(review)
+    failure = AttemptFailed(
+        kind="review",
+        reason=f"the reviewer rejects the change: {text}",
+        feedback=f"A reviewer rejected your change:\n\n{text}",
+        fingerprints=(work.tree or "",),
+    )
+    return work_results.failed(context(runtime), work, failure)

@@ -1,0 +1,34 @@
+"""Find the events behind a TODO, for the worker's prompt and for the replies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from prloom.engine.bus import entries
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.model.event import Event
+
+
+def ids(runtime: PlanRuntime, todo_id: str) -> tuple[str, ...]:
+    """Return the events that requested a TODO, as they were recorded when it was added to the plan.
+
+    What `plan.md` says of them is not used: a worker can write that file, and the text of an event that nobody approved
+    must not reach it.
+    """
+    issued = runtime.issued.posts().todos.get(todo_id)
+    if issued is None:
+        return ()
+    return issued.todo.event_ids
+
+
+def of(runtime: PlanRuntime, event_ids: Iterable[str]) -> tuple[Event, ...]:
+    """Return the texts of events that have been triaged; one that cannot be found any more is left out."""
+    found = []
+    for event_id in event_ids:
+        position = runtime.seen_ids.position(event_id)
+        if position is None:
+            continue
+        event = entries.event(runtime.event_store.events.read_at(position))
+        if event is not None and event.id == event_id:
+            found.append(event)
+    return tuple(found)

@@ -1,0 +1,233 @@
+"""Work on the TODOs of plans: do each step that the core decides, and commit what it comes to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import assert_never
+
+from prloom.core import commit_message, work_replies, work_results
+from prloom.core import work as work_rules
+from prloom.core.commit_message import Trailers
+from prloom.core.plan_file import TodoItem
+from prloom.core.work import BlockPlan, Continue, Correct, Finish, SetAside, Step, Take, Unblock
+from prloom.engine.plan.agent_pool import AgentPool
+from prloom.engine.plan.dependencies import PlanDependencies
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.work import plan_hooks, todo_events
+from prloom.engine.work.change import Changes
+from prloom.engine.work.check_run import CheckRuns
+from prloom.engine.work.context import context
+from prloom.engine.work.plan_hooks import PlanHook, PlanHookBlockedError
+from prloom.engine.work.review_run import ReviewRuns
+from prloom.engine.work.worker_run import WorkerRuns
+from prloom.errors import AgentError, WorkspaceError
+from prloom.model.decision import DecisionParts
+from prloom.model.hook import HookTodo
+from prloom.model.work import TodoWork, WorkStep
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class TodoWorker:
+    """Works on one TODO at a time of each plan; where a step is broken off, the next start finds it again."""
+
+    pool: AgentPool
+
+    def __post_init__(self) -> None:
+        self._changes = Changes(self.pool.root)
+        self._workers = WorkerRuns(self.pool, self._changes)
+        self._checks = CheckRuns(self.pool)
+        self._reviews = ReviewRuns(self.pool, self._changes)
+
+    def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
+        """Begin the next steps of the work on a plan, beside everything else; return whether there are any."""
+        if runtime.in_flight.working or self._next(runtime, dependencies) is None:
+            return False
+        runtime.in_flight.working = True
+        dependencies.tasks.spawn(runtime, partial(self._work, runtime, dependencies))
+        return True
+
+    async def _work(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> None:
+        try:
+            while (step := self._next(runtime, dependencies)) is not None:
+                await self._do(runtime, step, dependencies)
+        finally:
+            runtime.in_flight.working = False
+
+    def _next(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> Step | None:
+        if not runtime.usable or runtime.plan.status != "active":
+            return None
+        return work_rules.next_step(
+            runtime.event_store.state,
+            runtime.text.todos(),
+            runtime.rules.work,
+            now=dependencies.horizon or runtime.clock(),
+            may_take=dependencies.horizon is None or not runtime.in_flight.took,
+        )
+
+    async def _do(self, runtime: PlanRuntime, step: Step, dependencies: PlanDependencies) -> None:
+        """Do one step. Git that fails and programs that are missing make the work wait, and not the plan's comments."""
+        try:
+            match step:
+                case Take():
+                    self._take(runtime, step)
+                case Continue(work=work):
+                    await self._continue(runtime, work, dependencies)
+                case SetAside(work=work):
+                    await self._changes.set_aside(runtime, work)
+                    _commit(runtime, work_results.removed(step))
+                case Correct():
+                    _commit(runtime, work_results.corrected(step))
+                case BlockPlan():
+                    _commit(runtime, work_results.blocked_by_todo(context(runtime), step))
+                case Unblock():
+                    _commit(runtime, work_results.unblocked())
+                case Finish():
+                    await self._finish(runtime, dependencies)
+                case _:
+                    assert_never(step)
+        except PlanHookBlockedError as error:
+            self._block(runtime, str(error), "hook")
+        except (WorkspaceError, AgentError) as error:
+            self._wait(runtime, str(error))
+
+    def _take(self, runtime: PlanRuntime, step: Take) -> None:
+        runtime.in_flight.took = True
+        assert step.todo.id is not None  # noqa: S101 - next_step takes no other
+        _commit(runtime, work_results.taken(step, todo_events.ids(runtime, step.todo.id)))
+
+    async def _continue(self, runtime: PlanRuntime, work: TodoWork, dependencies: PlanDependencies) -> None:
+        """Do what the phase of the work says; see `prloom.model.work.Phase`."""
+        item = next((todo for todo in runtime.text.todos() if todo.id == work.id), None) or TodoItem(
+            work.id, work.title
+        )
+        match work.phase:
+            case "taken":
+                await self._prepare(runtime, work)
+            case "prepared":
+                await self._run_hooks(runtime, "beforeTodo", work, item, dependencies)
+                _commit(runtime, work_results.ready(_current(runtime, work)))
+            case "ready" | "running":
+                await self._workers.attempt(runtime, work, item)
+            case "changed":
+                await self._check(runtime, work)
+            case "checked":
+                await self._review(runtime, work, item)
+            case "reviewed":
+                diff = await self._changes.diff(work)
+                await self._run_hooks(runtime, "afterTodo", work, item, dependencies, diff=diff)
+                _commit(runtime, work_results.accepted(_current(runtime, work)))
+            case "accepted":
+                commit = await self._changes.commit(runtime, work, _message(runtime, work))
+                _commit(runtime, work_results.committed(work, commit))
+            case "committed":
+                _commit(runtime, await self._changes.push(runtime, work))
+            case "pushed":
+                await self._report(runtime, work)
+            case _:
+                assert_never(work.phase)
+
+    async def _prepare(self, runtime: PlanRuntime, work: TodoWork) -> None:
+        """Find the commit that the change is to be made on; changes that prloom did not make block the plan."""
+        base = await self._changes.head(runtime)
+        changed = await self._changes.uncommitted(runtime, base)
+        if changed:
+            reason = f"the worktree has changes that prloom did not make: {work_results.named(changed)}"
+            self._block(runtime, reason, "worktree", way_on=f"prloom resume {runtime.id} --commit | --stash")
+            return
+        _commit(runtime, work_results.prepared(work, base))
+
+    async def _check(self, runtime: PlanRuntime, work: TodoWork) -> None:
+        failure = await self._checks.first_failure(runtime, work)
+        if failure is None:
+            _commit(runtime, work_results.checked(work, runtime.rules.config.work.checks))
+            return
+        await self._fail(runtime, work_results.failed(context(runtime), work, failure))
+
+    async def _review(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> None:
+        if not runtime.rules.work.review:
+            _commit(runtime, work_results.approved(work, "no review is configured"))
+            return
+        parts = await self._reviews.review(runtime, work, item)
+        await self._fail(runtime, parts)
+
+    async def _fail(self, runtime: PlanRuntime, parts: DecisionParts) -> None:
+        """Commit a failed attempt; where it was the last, keep the change beside the branch first."""
+        step, work = parts.get("work"), runtime.event_store.state.work
+        if step is not None and step.verdict == "parked" and work is not None:
+            await self._changes.set_aside(runtime, work)
+        _commit(runtime, parts)
+
+    async def _report(self, runtime: PlanRuntime, work: TodoWork) -> None:
+        events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)
+        parts = work_results.done(work, pause=runtime.rules.config.work.pause_after_todo)
+        _commit(runtime, {**parts, "actions": work_replies.done(work, events)})
+
+    async def _finish(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> None:
+        """Run the hooks of a plan without open TODOs; where one adds a TODO, that is worked on first."""
+        for name in ("beforeFinish", "afterFinish"):
+            done = {each.partition(":")[2] for each in _finish_hooks(runtime, name)}
+            hook = PlanHook(name, done, lambda _plugin: WorkStep(todo_id=runtime.id, verdict="hooked"))
+            await plan_hooks.run_all(runtime, hook, dependencies.plugin_set, dependencies.triager.services(runtime))
+            if not isinstance(self._next(runtime, dependencies), Finish):
+                return
+        _commit(runtime, work_results.finished(runtime.id))
+
+    async def _run_hooks(
+        self,
+        runtime: PlanRuntime,
+        name: str,
+        work: TodoWork,
+        item: TodoItem,
+        dependencies: PlanDependencies,
+        diff: str | None = None,
+    ) -> None:
+        hook = PlanHook(
+            name,
+            work.hooked,
+            lambda plugin: work_results.hooked(_current(runtime, work), plugin),
+            todo=HookTodo(id=work.id, title=item.title, context=item.context, event_ids=work.event_ids),
+            diff=diff,
+            summary=work.summary,
+        )
+        await plan_hooks.run_all(runtime, hook, dependencies.plugin_set, dependencies.triager.services(runtime))
+
+    # ---- waits and blocks
+
+    def _block(
+        self, runtime: PlanRuntime, reason: str, cause: work_results.BlockCause, *, way_on: str | None = None
+    ) -> None:
+        way_on = way_on or f"prloom resume {runtime.id}"
+        log.warning("plan %s is blocked: %s", runtime.id, reason)
+        _commit(runtime, work_results.blocked(context(runtime), reason, way_on=way_on, cause=cause))
+
+    def _wait(self, runtime: PlanRuntime, reason: str) -> None:
+        """Try the present step again later; after the deadline of all waits, a person is asked."""
+        work = runtime.event_store.state.work
+        if work is None:
+            self._block(runtime, reason, "worktree")
+            return
+        log.warning("plan %s: the TODO %s waits: %s", runtime.id, work.id, reason)
+        _commit(runtime, work_results.delayed(context(runtime), work, reason))
+
+
+def _commit(runtime: PlanRuntime, parts: DecisionParts) -> None:
+    runtime.event_store.commit("work", "prloom", **parts)
+
+
+def _current(runtime: PlanRuntime, work: TodoWork) -> TodoWork:
+    """Return the work as it is now: hooks may have been recorded since."""
+    return runtime.event_store.state.work or work
+
+
+def _finish_hooks(runtime: PlanRuntime, name: str) -> list[str]:
+    return [each for each in runtime.event_store.state.finish_hooked if each.startswith(f"{name}:")]
+
+
+def _message(runtime: PlanRuntime, work: TodoWork) -> str:
+    trailers = Trailers(plan=runtime.id, todo=work.id, round_=work.round, events=work.event_ids)
+    return commit_message.write(work.message, title=work.title, trailers=trailers)

@@ -1,0 +1,179 @@
+"""Run a worker on a TODO: write its prompt, start it, wait for it, and inspect what it changed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from prloom.agents import registry, run_folder, runner
+from prloom.agents.agent import Agent, RunRequest, RunResult
+from prloom.core import (
+    answer,
+    breaker,
+    plan_file,
+    plan_text,
+    work_replies,
+    work_results,
+    worker_answer,
+    worker_prompt,
+    worker_results,
+)
+from prloom.core.plan_file import TodoItem
+from prloom.core.worker_answer import WorkAnswer
+from prloom.core.worker_results import WorkerReport
+from prloom.engine.plan.agent_pool import AgentPool
+from prloom.engine.plan.runtime import PlanRuntime, reply_target
+from prloom.engine.work import todo_events
+from prloom.engine.work.change import Changes
+from prloom.engine.work.context import context
+from prloom.errors import AgentError
+from prloom.model.decision import DecisionParts, Todo
+from prloom.model.work import TodoWork
+
+log = logging.getLogger(__name__)
+
+STAGE = "worker"
+
+
+@dataclass
+class WorkerRuns:
+    """Runs workers on TODOs; `running` holds the runs that this process has started and not waited for yet."""
+
+    pool: AgentPool
+    changes: Changes
+
+    def __post_init__(self) -> None:
+        self._running: dict[str, runner.AgentRun] = {}
+
+    async def attempt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> None:
+        """Run a worker once, or wait for the one that runs already, and commit what it comes to.
+
+        The run waits for a free slot, like those of all other plans.
+        """
+        async with self.pool.worker_slots:
+            if work.phase == "ready" and not await self._start(runtime, work, item):
+                return
+            started = runtime.event_store.state.work
+            if started is not None and started.phase == "running":
+                await self._finish(runtime, started)
+
+    async def _start(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> bool:
+        """Start the worker; return whether it runs. What keeps it from being started is a wait, and no failure."""
+        store, now = runtime.event_store, runtime.clock()
+        try:
+            agent, model = self.pool.choose(runtime.rules.config, STAGE)
+            limit = self.pool.limit(agent)
+            if limit is not None and breaker.limit_applies(limit, (), now):
+                store.commit(
+                    "work", agent.name, **work_results.limited(context(runtime), work, limit.reason, limit.until)
+                )
+                return False
+            await self.changes.remember_surroundings(runtime)
+            prepared = await self._prepare(runtime, work, item, agent, model)
+        except AgentError as error:
+            store.commit("work", "prloom", **work_results.delayed(context(runtime), work, str(error)))
+            return False
+        store.commit("work", agent.name, **work_results.started(work, run=prepared.folder.name, agent=agent.name))
+        try:
+            self._running[prepared.folder.name] = prepared.start()
+        except AgentError as error:
+            waiting = store.state.work or work
+            store.commit("work", "prloom", **work_results.delayed(context(runtime), waiting, str(error)))
+            return False
+        return True
+
+    async def _prepare(
+        self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, agent: Agent, model: str | None
+    ) -> runner.Prepared:
+        run_id = run_folder.new_id(runtime.clock(), STAGE)
+        answer_path = runtime.folders.runs / run_id / run_folder.ANSWER
+        session = None
+        if agent.resumes and work.agent == agent.name:
+            session = work.session
+        request = RunRequest(
+            prompt=await asyncio.to_thread(self._prompt, runtime, work, item, answer_path, resumed=session is not None),
+            stage=STAGE,
+            cwd=runtime.folders.worktree,
+            root=self.pool.root,
+            model=model,
+            rights="work",
+            session=session,
+            answer_path=answer_path,
+            argv=runtime.rules.config.agents.command.argv,
+        )
+        return self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request)
+
+    def _prompt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, answer_path: Path, *, resumed: bool) -> str:
+        checks = runtime.rules.config.work.checks
+        fence = secrets.token_hex(12)
+        if resumed and work.feedback is not None:
+            return worker_prompt.retry_prompt(
+                failure=work.feedback, fence=fence, answer_path=str(answer_path), checks=checks
+            )
+        text = runtime.text.read()
+        return worker_prompt.worker_prompt(
+            plan_title=plan_file.title(text),
+            plan_text=plan_text.body(text),
+            todo=item,
+            events=todo_events.of(runtime, work.event_ids),
+            repository_context=self.pool.repository_context("worker.md"),
+            notes=plan_text.notes(text),
+            failure=work.feedback,
+            answer_path=str(answer_path),
+            fence=fence,
+            checks=checks,
+        )
+
+    async def _finish(self, runtime: PlanRuntime, work: TodoWork) -> None:
+        """Wait for the worker's run, inspect what it changed, and commit what that comes to."""
+        assert work.run is not None  # noqa: S101 - `started` sets it
+        run = self._running.pop(work.run, None) or runner.find(runtime.folders.runs / work.run)
+        agent = registry.AGENTS.get(work.agent or "")
+        if agent is None:
+            runner.stop(run)
+            reason = f"this prloom does not know the agent {work.agent}"
+            runtime.event_store.commit("work", "prloom", **work_results.cut_short(work, reason))
+            return
+        result = await self.pool.wait(run, agent, runtime.id, runtime.clock)
+        said = await asyncio.to_thread(run_folder.read_answer, run.folder)
+        work = replace(work, session=result.session_id or work.session)
+        report = await self._report(runtime, work, result, said)
+        parts = worker_results.judge(context(runtime), work, report)
+        await self._commit(runtime, work, report, parts, by=agent.name)
+
+    async def _report(self, runtime: PlanRuntime, work: TodoWork, result: RunResult, said: str | None) -> WorkerReport:
+        found = None
+        for text in (said, result.message):
+            value = answer.find(text or "", worker_answer.KEY)
+            if value is not None:
+                found = worker_answer.read(value)
+                break
+        report = WorkerReport(
+            end=result.status, error=result.error or result.trouble or "", retry_at=result.retry_at, answer=found
+        )
+        if result.status == "interrupted":
+            return report
+        return await self.changes.inspect(runtime, work, report)
+
+    async def _commit(
+        self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport, parts: DecisionParts, *, by: str
+    ) -> None:
+        step = parts["work"]
+        assert step is not None  # noqa: S101 - each result of a run is a step
+        if step.verdict == "parked":
+            await self.changes.set_aside(runtime, work)
+            if isinstance(report.answer, WorkAnswer) and report.answer.outcome == "blocked" and report.answer.question:
+                events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)
+                target = reply_target(runtime.plan)
+                parts["actions"] = work_replies.question(work, report.answer.question, events, target)
+        if isinstance(report.answer, WorkAnswer) and step.verdict in {"changed", "nothing_to_do", "parked"}:
+            parts["todos"] = tuple(
+                Todo(id=work_results.further_id(work, number), title=todo.title, context=todo.context)
+                for number, todo in enumerate(report.answer.todos)
+            )
+        runtime.event_store.commit("work", by, **parts)
