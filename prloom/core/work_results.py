@@ -122,6 +122,11 @@ def blocked_by_todo(ctx: WorkContext, step: BlockPlan) -> DecisionParts:
     return {"block": _todo_block(ctx, step.todo.id, reason)}
 
 
+def reopened(todo_id: str) -> DecisionParts:
+    """Return that a TODO that was done is requested again: its next commit is of another round."""
+    return {"work": WorkStep(todo_id=todo_id, verdict="reopened", reason="it was requested again", box="open")}
+
+
 def unblocked() -> DecisionParts:
     """Return the end of a block."""
     return {"unblocked": True}

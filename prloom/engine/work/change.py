@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-
 from prloom.core import inspection
 from prloom.core.inspection import InspectionRules
 from prloom.core.worker_results import WorkerReport
@@ -98,9 +97,7 @@ class Changes:
         if found is not None:
             commits.restore(self.repo, folder, found, branch=branch, junk=junk)
             return found
-        return commits.commit(
-            self.repo, folder, tree=tree, parent=base, message=message, branch=branch, junk=junk
-        )
+        return commits.commit(self.repo, folder, tree=tree, parent=base, message=message, branch=branch, junk=junk)
 
     def _set_aside(self, runtime: PlanRuntime, work: TodoWork) -> None:
         raise NotImplementedError

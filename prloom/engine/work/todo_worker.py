@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
@@ -109,7 +109,7 @@ class TodoWorker:
             case "taken":
                 await self._prepare(runtime, work)
             case "prepared":
-                await self._run_hooks(runtime, "beforeTodo", work, item, dependencies)
+                await _run_hooks(runtime, _todo_hook(runtime, "beforeTodo", work, item), dependencies)
                 _commit(runtime, work_results.ready(_current(runtime, work)))
             case "ready" | "running":
                 await self._workers.attempt(runtime, work, item)
@@ -118,8 +118,8 @@ class TodoWorker:
             case "checked":
                 await self._review(runtime, work, item)
             case "reviewed":
-                diff = await self._changes.diff(work)
-                await self._run_hooks(runtime, "afterTodo", work, item, dependencies, diff=diff)
+                hook = replace(_todo_hook(runtime, "afterTodo", work, item), diff=await self._changes.diff(work))
+                await _run_hooks(runtime, hook, dependencies)
                 _commit(runtime, work_results.accepted(_current(runtime, work)))
             case "accepted":
                 commit = await self._changes.commit(runtime, work, _message(runtime, work))
@@ -172,29 +172,10 @@ class TodoWorker:
         for name in ("beforeFinish", "afterFinish"):
             done = {each.partition(":")[2] for each in _finish_hooks(runtime, name)}
             hook = PlanHook(name, done, lambda _plugin: WorkStep(todo_id=runtime.id, verdict="hooked"))
-            await plan_hooks.run_all(runtime, hook, dependencies.plugin_set, dependencies.triager.services(runtime))
+            await _run_hooks(runtime, hook, dependencies)
             if not isinstance(self._next(runtime, dependencies), Finish):
                 return
         _commit(runtime, work_results.finished(runtime.id))
-
-    async def _run_hooks(
-        self,
-        runtime: PlanRuntime,
-        name: str,
-        work: TodoWork,
-        item: TodoItem,
-        dependencies: PlanDependencies,
-        diff: str | None = None,
-    ) -> None:
-        hook = PlanHook(
-            name,
-            work.hooked,
-            lambda plugin: work_results.hooked(_current(runtime, work), plugin),
-            todo=HookTodo(id=work.id, title=item.title, context=item.context, event_ids=work.event_ids),
-            diff=diff,
-            summary=work.summary,
-        )
-        await plan_hooks.run_all(runtime, hook, dependencies.plugin_set, dependencies.triager.services(runtime))
 
     # ---- waits and blocks
 
@@ -219,6 +200,21 @@ def _commit(runtime: PlanRuntime, parts: DecisionParts) -> None:
     runtime.event_store.commit("work", "prloom", **parts)
 
 
+def _todo_hook(runtime: PlanRuntime, name: str, work: TodoWork, item: TodoItem) -> PlanHook:
+    """Return a hook about the TODO that is worked on; which plugins' hooks have run is kept in the work."""
+    return PlanHook(
+        name,
+        work.hooked,
+        lambda plugin: work_results.hooked(_current(runtime, work), plugin),
+        todo=HookTodo(id=work.id, title=item.title, context=item.context, event_ids=work.event_ids),
+        summary=work.summary,
+    )
+
+
+async def _run_hooks(runtime: PlanRuntime, hook: PlanHook, dependencies: PlanDependencies) -> None:
+    await plan_hooks.run_all(runtime, hook, dependencies.plugin_set, dependencies.triager.services(runtime))
+
+
 def _current(runtime: PlanRuntime, work: TodoWork) -> TodoWork:
     """Return the work as it is now: hooks may have been recorded since."""
     return runtime.event_store.state.work or work
@@ -229,5 +225,5 @@ def _finish_hooks(runtime: PlanRuntime, name: str) -> list[str]:
 
 
 def _message(runtime: PlanRuntime, work: TodoWork) -> str:
-    trailers = Trailers(plan=runtime.id, todo=work.id, round_=work.round, events=work.event_ids)
+    trailers = Trailers(plan=runtime.id, todo=work.id, round=work.round, events=work.event_ids)
     return commit_message.write(work.message, title=work.title, trailers=trailers)
