@@ -13,7 +13,6 @@ from typing import Literal
 
 from prloom.backoff import Backoff
 from prloom.core.plan_file import TodoItem
-from prloom.model.record import iso
 from prloom.model.state import DispatchState
 from prloom.model.work import Block, TodoWork
 
@@ -146,7 +145,7 @@ def _continued(state: DispatchState, work: TodoWork, todos: Sequence[TodoItem], 
         if state.block is not None and state.block.todo is not None and not _is_blocked(state.block.todo, todos):
             return Unblock(state.block)
         return None
-    if work.retry_at is not None and iso(now) < work.retry_at:
+    if work.retry_at is not None and now < work.retry_at:
         return None
     return Continue(work)
 

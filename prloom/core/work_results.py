@@ -14,7 +14,7 @@ from prloom.core import outbox
 from prloom.core.naming import printable
 from prloom.core.work import BlockPlan, Correct, SetAside, Take, WorkContext, WorkRules
 from prloom.model.decision import DecisionParts
-from prloom.model.record import iso, moment
+from prloom.model.record import Timestamp
 from prloom.model.work import Block, TodoWork, WorkStep, WorkVerdict
 
 
@@ -148,7 +148,7 @@ BlockCause = Literal["worktree", "branch", "hook"]
 
 def blocked(ctx: WorkContext, reason: str, *, way_on: str, cause: BlockCause) -> DecisionParts:
     """Return the block of a plan whose worktree, branch or plugin has to be put right by a person first."""
-    return {"block": Block(reason=reason, since=iso(ctx.now), way_on=way_on, cause=cause)}
+    return {"block": Block(reason=reason, since=Timestamp.of(ctx.now), way_on=way_on, cause=cause)}
 
 
 def further_id(work: TodoWork, number: int) -> str:
@@ -202,7 +202,9 @@ def failed(ctx: WorkContext, work: TodoWork, failure: AttemptFailed) -> Decision
     )
     if failure.kind == "run":  # whatever it was, it may be over after a while; the others do not depend on time
         wait = backoff.delay(ctx.rules.backoff, after.failures, work.id)
-        after = replace(after, retry_at=iso(ctx.now + wait), waits_for=failure.reason, waits_since=iso(ctx.now))
+        after = replace(
+            after, retry_at=Timestamp.of(ctx.now + wait), waits_for=failure.reason, waits_since=Timestamp.of(ctx.now)
+        )
     return _moved(work, _verdict(failure.kind), after, failure.reason)
 
 
@@ -254,7 +256,7 @@ def delayed(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
     """
     waited = timedelta()
     if work.waits_since is not None:
-        waited = max(ctx.now - moment(work.waits_since), timedelta())
+        waited = max(ctx.now - work.waits_since, timedelta())
     if waited >= ctx.rules.backoff.deadline and work.commit is None:
         return parked(ctx, work, reason)
     wait = min(max(waited, ctx.rules.backoff.initial), ctx.rules.backoff.maximum)
@@ -270,8 +272,8 @@ def _delayed(work: TodoWork, verdict: WorkVerdict, reason: str, retry_at: dateti
     after = work
     if work.phase == "running":
         after = _without_change(work)
-    since = work.waits_since or iso(now)
-    after = replace(after, retry_at=iso(retry_at), waits_for=reason, waits_since=since)
+    since = work.waits_since or Timestamp.of(now)
+    after = replace(after, retry_at=Timestamp.of(retry_at), waits_for=reason, waits_since=since)
     return _moved(work, verdict, after, reason)
 
 
@@ -288,4 +290,4 @@ def _moved(
 
 def _todo_block(ctx: WorkContext, todo_id: str, reason: str) -> Block:
     way_on = f"prloom todo {ctx.plan_id} open {todo_id}"
-    return Block(reason=reason, since=iso(ctx.now), way_on=way_on, todo=todo_id, cause="todo")
+    return Block(reason=reason, since=Timestamp.of(ctx.now), way_on=way_on, todo=todo_id, cause="todo")

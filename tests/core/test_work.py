@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,7 +16,7 @@ from prloom.core.work_results import AttemptFailed
 from prloom.core.worker_answer import WorkAnswer
 from prloom.core.worker_results import WorkerReport
 from prloom.model.decision import Decision, DecisionParts
-from prloom.model.record import START, iso
+from prloom.model.record import START, Timestamp
 from prloom.model.state import DispatchState
 from prloom.model.work import TodoWork
 
@@ -39,7 +40,9 @@ class Plan:
 
     def commit(self, parts: DecisionParts, by: str = "prloom", stage: str = "work") -> Plan:
         decision = Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts)
-        self.state = projection.fold(self.state, decision, at=iso(self.ctx.now), end=START, outbox={}, tail=START)
+        self.state = projection.fold(
+            self.state, decision, at=Timestamp.of(self.ctx.now), end=START, outbox={}, tail=START
+        )
         step = decision.work
         if step is not None and step.box is not None:
             self.todos = [replace(todo, state=step.box) if todo.id == step.todo_id else todo for todo in self.todos]
@@ -63,28 +66,20 @@ class Plan:
                 raise AssertionError(step)
 
     def _succeeded(self, current: TodoWork) -> DecisionParts:
-        match current.phase:
-            case "taken":
-                return work_results.prepared(current, "base")
-            case "prepared":
-                return work_results.ready(current)
-            case "ready":
-                return work_results.started(current, run="run", agent="claude")
-            case "running":
-                report = WorkerReport(end="ok", answer=DONE, paths=("a.py",), tree="tree")
-                return worker_results.judge(self.ctx, current, report)
-            case "changed":
-                return work_results.checked(current, ())
-            case "checked":
-                return work_results.approved(current, "")
-            case "reviewed":
-                return work_results.accepted(current)
-            case "accepted":
-                return work_results.committed(current, f"commit of {current.id}")
-            case "committed":
-                return work_results.pushed(current, "")
-            case "pushed":
-                return work_results.done(current, pause=False)
+        report = WorkerReport(end="ok", answer=DONE, paths=("a.py",), tree="tree")
+        results: dict[str, Callable[[], DecisionParts]] = {
+            "taken": lambda: work_results.prepared(current, "base"),
+            "prepared": lambda: work_results.ready(current),
+            "ready": lambda: work_results.started(current, run="run", agent="claude"),
+            "running": lambda: worker_results.judge(self.ctx, current, report),
+            "changed": lambda: work_results.checked(current, ()),
+            "checked": lambda: work_results.approved(current, ""),
+            "reviewed": lambda: work_results.accepted(current),
+            "accepted": lambda: work_results.committed(current, f"commit of {current.id}"),
+            "committed": lambda: work_results.pushed(current, ""),
+            "pushed": lambda: work_results.done(current, pause=False),
+        }
+        return results[current.phase]()
 
     @property
     def work(self) -> TodoWork:
@@ -370,7 +365,7 @@ def test_what_is_nobodys_failure_is_waited_for_longer_each_time_and_parks_after_
         plan.commit(work_results.delayed(plan.ctx, plan.work, "no agent is installed"))
         if plan.state.work is not None:
             assert plan.work.retry_at is not None
-            later = datetime.fromisoformat(plan.work.retry_at)
+            later = plan.work.retry_at
             waits.append(later - plan.ctx.now)
             plan.ctx = WorkContext(plan.ctx.plan_id, plan.ctx.rules, later)
 

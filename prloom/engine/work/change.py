@@ -6,10 +6,11 @@ import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prloom.core import inspection
+from prloom.core import inspection, work_results
 from prloom.core.inspection import InspectionRules
 from prloom.core.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
+from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
 from prloom.workspace import commits, repository, snapshot, trees, worktree
 from prloom.workspace.repository import Repository
@@ -57,6 +58,10 @@ class Changes:
         """Commit exactly the inspected change, and return the commit; one that is there already is found again."""
         return await asyncio.to_thread(self._commit, runtime, work, message)
 
+    async def push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
+        """Push the plan's branch where there is a remote, and return what that comes to."""
+        return await asyncio.to_thread(self._push, runtime, work)
+
     async def set_aside(self, runtime: PlanRuntime, work: TodoWork) -> None:
         """Keep what the worktree changes in the TODO's base under a ref of its own, and leave the worktree clean."""
         await asyncio.to_thread(self._set_aside, runtime, work)
@@ -99,8 +104,13 @@ class Changes:
             return found
         return commits.commit(self.repo, folder, tree=tree, parent=base, message=message, branch=branch, junk=junk)
 
+    def _push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
+        return work_results.pushed(work, "there is no remote")
+
     def _set_aside(self, runtime: PlanRuntime, work: TodoWork) -> None:
-        raise NotImplementedError
+        if work.base is not None:
+            junk = runtime.rules.config.work.junk
+            commits.restore(self.repo, runtime.folders.worktree, work.base, branch=runtime.plan.branch, junk=junk)
 
 
 def _inspected(work: TodoWork) -> tuple[str, str]:
