@@ -63,6 +63,8 @@ class AgentTriager:
     def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
         """End those of the latest runs that still go on and are not about events; the others are recovered."""
         own = {event.run for event in state.open.values()}
+        if state.work is not None:
+            own.add(state.work.run)
         try:
             latest = sorted(os.listdir(folders.runs))[-LATEST:]  # noqa: PTH208 - the names are times
         except OSError:
