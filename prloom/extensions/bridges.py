@@ -72,7 +72,7 @@ class LoadedBridges:
     disabled: tuple[str, ...] = ()
 
     def claimant(self, target: str) -> LoadedBridge | None:
-        """Return the bridge that delivers to this target, or None: nobody does."""
+        """Return the bridge that delivers to this target, or None if none does."""
         return next((bridge for bridge in self.loaded if target in bridge.targets), None)
 
     def acknowledgement(self, event: Event) -> React | None:
@@ -107,7 +107,7 @@ def load(tables: Mapping[str, Settings], *, repo_root: Path, bundled: Path | Non
     """Load every bridge that is not disabled; `tables` are the tables of `[bridges]` by name, defaults included.
 
     A bridge that cannot be loaded is listed as failed and the others go on; of a disabled one nothing is executed.
-    Raises ExtensionError where two claim one target: nobody could say which of them an action is for.
+    Raises ExtensionError where two claim one target: it would be unclear which of them an action is for.
     """
     candidates = _candidates(tables, repo_root, bundled or discovery.bundled("bridges"))
     enabled = [candidate for candidate in candidates if candidate.settings.get("enabled", True)]

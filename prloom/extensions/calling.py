@@ -1,4 +1,4 @@
-"""Run one call of a hook in this process: hand it its values, and collect what it asks for as one value."""
+"""Run one call of a hook in this process: pass it its values, and collect all that it requests as one value."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMMAND = "command:/"
 
 
 def run_hook(key: str, registrations: Registrations, call: HookCall, services: Services) -> Outcome:
-    """Run the plugin's functions for the call's hook point, and return all that they asked for.
+    """Run the plugin's functions for the call's hook point, and return all that they requested.
 
     Plan hooks get (plan, ctx), one after the other; event hooks and commands get (event, ctx) for each event. Async
     functions run in a loop of their own, so the thread must not have one running. Raises ExtensionError, whose text
@@ -120,7 +120,7 @@ def _reply(ctx: HookContext, event: Event, returned: object) -> None:
 
 @contextmanager
 def _no_run_left(ctx: HookContext) -> Iterator[None]:
-    """Close the agent runs that a function which raises did not get round to await."""
+    """Close the agent runs that a function did not await because it raised."""
     try:
         yield
     finally:
@@ -171,7 +171,7 @@ def _joined(first: Outcome, second: Outcome) -> Outcome:
 
 
 def _joined_writes(first: Writes, second: Writes) -> Writes:
-    own = {*first.values, *first.deleted}  # reading back one's own writes can lose nobody's update
+    own = {*first.values, *first.deleted}  # reading back one's own writes can lose no update
     values = {key: value for key, value in first.values.items() if key not in second.deleted} | dict(second.values)
     deleted = [key for key in (*first.deleted, *second.deleted) if key not in values]
     return Writes(
@@ -183,7 +183,7 @@ def _joined_writes(first: Writes, second: Writes) -> Writes:
 
 
 def _validated(key: str, hook: str, outcome: Outcome) -> Outcome:
-    """Return the outcome as it arrives when it is sent; raises for what was built by hand and is not what it says."""
+    """Return the outcome as it arrives when it is sent; raises for a value built by hand that has wrong types."""
     try:
         return record.decode(Outcome, msgspec.json.encode(outcome))
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Keep one plugin's process while it lives: start it, speak with it, and end it with everything that it started."""
+"""Control one plugin's process: start it, exchange messages with it, and end it with everything that it started."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHUNK = 16 * 1024
 
 
 class Child:
-    """A living process. Once it is gone, however that was, `how` says how, and requests raise ConnectionLostError."""
+    """A running process. Once it has ended, `how` says how, and requests raise ConnectionLostError."""
 
     def __init__(
         self, transport: asyncio.SubprocessTransport, pipes: _Pipes, peer: AsyncioPeer, *, log: PluginLog, mark: str
@@ -47,7 +47,7 @@ class Child:
         self._life = asyncio.create_task(self._live(), name=f"plugin process {self._pid}")
 
     async def request(self, method: str, params: Json) -> Json:
-        """Ask the plugin; raises as AsyncioPeer.request does."""
+        """Send a request to the plugin; raises as AsyncioPeer.request does."""
         return await self._peer.request(method, params)
 
     def on_end(self, callback: Callable[[Child], None]) -> None:
@@ -65,7 +65,7 @@ class Child:
         await asyncio.shield(self._life)
 
     async def _live(self) -> None:
-        """Read what the process says until it ends, or is to end; then make sure that nothing of it is left."""
+        """Read the process's messages until it ends, or is to end; then make sure that nothing of it is left."""
         try:
             async with asyncio.TaskGroup() as group:
                 reading = group.create_task(self._peer.serve())
@@ -119,7 +119,7 @@ class _Pipes(SubprocessStreamProtocol):
         self.exited = asyncio.Event()
 
     def process_exited(self) -> None:
-        """Take note that the process is no more."""
+        """Record that the process has ended."""
         super().process_exited()
         self.exited.set()
 
@@ -156,7 +156,7 @@ def _exit(code: int | None) -> str:
 
 
 MARK = "PRLOOM_HOST_ID"
-"""The variable in a host's environment by which its descendants are known, wherever they went."""
+"""The variable in a host's environment that identifies all its descendants."""
 
 _ROUNDS = 3  # a process that is ended may have started another one just before
 _PATIENCE = 10.0  # seconds for the reaper to end all that is below it

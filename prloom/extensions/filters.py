@@ -58,7 +58,7 @@ class PluginSelection:
 
     @property
     def failures(self) -> tuple[PluginFailure, ...]:
-        """The plugins that are enabled and cannot be loaded; two that disable each other are told once."""
+        """The plugins that are enabled and cannot be loaded; two that disable each other are named once."""
         broken = [PluginFailure(each.found.key, each.found.source, each.reason) for each in self.left if each.failed]
         broken += [PluginFailure(name, "", reason) for name, reason in self.missing.items()]
         return tuple(dict.fromkeys(replace(each, reason=bounds.cut(each.reason)) for each in broken))

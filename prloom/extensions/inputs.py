@@ -62,7 +62,7 @@ def _unknown(key: str, model: type[BaseModel], own: Mapping[str, Json]) -> tuple
     known = set(model.model_fields)
     known |= {field.alias for field in model.model_fields.values() if field.alias is not None}
     if any(field.validation_alias is not None for field in model.model_fields.values()):
-        return ()  # its names cannot be told without trying
+        return ()  # its names are not known without trying
     warnings = []
     for name in sorted(own.keys() - known):
         close = keys.nearest(name, known)

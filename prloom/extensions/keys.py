@@ -1,4 +1,4 @@
-"""Name plugins: the keys by which people know them, and the slugs under which Python loads them."""
+"""Name plugins: the keys in the configuration, and the slugs under which Python loads them."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _registered(found: DiscoveredPlugin, values: Mapping[str, Json]) -> LoadedPl
         _discard(result)
         raise ExtensionError(f"plugin {found.key}: register must be a plain function, not an async one")
     made = ctx.registrations
-    # A copy: what the plugin registers later, from a thread say, was promised to nobody.
+    # A copy: what the plugin registers later, from a thread say, does not count.
     kept = Registrations(list(made.hooks), list(made.commands), list(made.tools), list(made.skills))
     warned = (*found.warnings, *warnings, *made.warnings, *_broken_promises(found.key, manifest, kept))
     return LoadedPlugin(found.key, kept, warnings=warned)
@@ -94,7 +94,7 @@ def _entry(found: DiscoveredPlugin) -> tuple[ModuleType, Callable[[PluginContext
 
 
 def execute(name: str, file: Path) -> ModuleType:
-    """Execute a file as the module of this name, which stands in `sys.modules` before it runs.
+    """Execute a file as the module of this name, which is in `sys.modules` before it runs.
 
     An `__init__.py` becomes a package, so that relative imports find its neighbours. Raises what the code raises.
     """

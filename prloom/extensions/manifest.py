@@ -16,7 +16,7 @@ from prloom.model.record import Json
 
 FILES = ("plugin.yaml", "plugin.yml", "plugin.json", "plugin.toml")
 LIMIT = 16 * 1024
-"""Bytes that a manifest may have: it is read before anybody has enabled the plugin."""
+"""Bytes that a manifest may have: it is read before the plugin is enabled."""
 
 _VERSION = 1
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -25,14 +25,14 @@ _EXPECTED = {str: "a text", int: "a whole number"}
 
 @dataclass(frozen=True)
 class ManifestFile:
-    """A manifest as it was read, and the warnings that it earned."""
+    """A manifest as it was read, and the warnings about it."""
 
     manifest: Manifest
     warnings: tuple[str, ...] = ()
 
 
 def files(folder: Path) -> tuple[Path, ...]:
-    """Return the manifests that stand in a folder: one, if all is well."""
+    """Return the manifests in a folder: one, if all is well."""
     return tuple(folder / name for name in FILES if (folder / name).is_file())
 
 

@@ -12,7 +12,7 @@ from prloom.core import naming
 LONGEST_LINE = 2000
 """Characters of a line that are kept."""
 MOST_LINES = 200
-"""Lines a second that are logged; further ones are counted, and said in one line."""
+"""Lines a second that are logged; further ones are counted, and reported in one line."""
 
 
 class PluginLog:
@@ -85,7 +85,7 @@ class LineCutter:
             self._rest, self._cut = b"", True
 
     def last(self) -> Iterator[str]:
-        """Yield what stands after the last newline, if anything does."""
+        """Yield what is after the last newline, if anything is."""
         if self._rest:
             yield _text(self._rest)
         self._rest = b""

@@ -1,4 +1,4 @@
-"""Say of every plugin there is whether it runs, what it offers, and why it does not: for the lists that people read."""
+"""List every plugin: whether it runs, what it offers, and why it does not run."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def clashes(loaded: Mapping[str, Registered]) -> Mapping[str, tuple[str, ...]]:
 
 
 def _why(left: SkippedPlugin) -> str:
-    """Return why a plugin does not run; one that is off is told to be broken before somebody enables it."""
+    """Return why a plugin does not run; a broken one that is off is reported before it is enabled."""
     error = left.found.error
     if error and not left.failed:
         return f"{left.reason}; it is broken: {error}"

@@ -1,4 +1,4 @@
-"""Do for a running hook what it asks of the dispatcher, within a limit that leaves out the time that an agent works."""
+"""Serve the requests of a running hook, within a limit that does not count the time that an agent works."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Deadline:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let the limit stand still for as long as this lasts; pauses may overlap."""
+        """Pause the limit for as long as this lasts; pauses may overlap."""
         self._pauses += 1
         if self._pauses == 1:
             self._pause_timeout()
@@ -71,7 +71,7 @@ class Deadline:
 
 
 class RunningCall:
-    """A call that has not ended, with its services and its deadline, which stands still while an agent works."""
+    """A call that has not ended, with its services and its deadline, which is paused while an agent works."""
 
     def __init__(self, services: Services, deadline: Deadline) -> None:
         self.services = services
@@ -79,7 +79,7 @@ class RunningCall:
         self._agents: set[asyncio.Task[object]] = set()
 
     async def answer(self, method: str, params: Json) -> Json:
-        """Return what the hook's process asked for; raises RpcError, whose text says why it cannot be had."""
+        """Return what the hook's process requested; raises RpcError, whose text says why there is none."""
         try:
             return await self._answer(method, params)
         except RpcError:
@@ -102,7 +102,7 @@ class RunningCall:
                 self._agents.discard(task)
 
     def end(self) -> None:
-        """End what is still done for the call: nobody waits for it any more."""
+        """End all work for the call: nothing waits for its result any more."""
         for task in self._agents:
             task.cancel()
 

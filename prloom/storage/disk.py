@@ -61,7 +61,7 @@ class Disk:
 
 
 class SharedDisk(Disk):
-    """The disk of somebody who has more to do than to wait for one folder: an append takes under a millisecond."""
+    """The disk of a program that must not wait long for one folder: an append takes under a millisecond."""
 
     patience = 1.0
 
@@ -87,7 +87,7 @@ _RESERVE = 64
 
 
 def allow_many_files() -> None:
-    """Raise this process's own limit, as far as it may without asking anybody."""
+    """Raise this process's own limit, as far as it needs no more rights for that."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         wanted = MANY

@@ -34,7 +34,7 @@ class LockOwner(NamedTuple):
 
 
 def owner(folder: SafeDir) -> LockOwner | None:
-    """Return who has the repository whose `prloom/.local` this is; takes no lock. None: nobody ever had it."""
+    """Return the dispatcher that has or last had the repository of this `prloom/.local`, or None; takes no lock."""
     found = folder.stat(OWNER)
     if found is None:
         content = None
@@ -55,7 +55,7 @@ def owner(folder: SafeDir) -> LockOwner | None:
 
 
 def started(pid: int) -> int | None:
-    """Return when a process began, in clock ticks since the machine did; None if there is none, 0 where nobody tells.
+    """Return when a process began, in clock ticks since the machine did; None if there is none, 0 where it is unknown.
 
     With the pid this names a process for good: the system gives a pid out again, but not with the same beginning.
     """
@@ -87,9 +87,8 @@ def _probe(pid: int) -> int | None:
 class DispatcherLock:
     """The right to dispatch for one repository, held until `release` or the process's end.
 
-    The lock is `dispatcher.lock`; who holds it stands in `dispatcher.owner.json` beside it, and that file's time of
-    change is the last tick. A `quiet` one does not tell: it is for other commands, which keep dispatchers away for a
-    moment and are none.
+    The lock is `dispatcher.lock`. `dispatcher.owner.json` beside it names its holder, and that file's time of change is
+    the last tick. A `quiet` lock writes no owner: other commands use it to keep dispatchers away for a moment.
     """
 
     def __init__(self, folder: SafeDir, *, quiet: bool = False) -> None:
@@ -128,7 +127,7 @@ class DispatcherLock:
             raise
 
     def touch(self) -> None:
-        """Note that a tick went by."""
+        """Record the time of a tick."""
         try:
             self.folder.disk.touch(OWNER, self.folder.fd)
         except FileNotFoundError:
@@ -137,7 +136,7 @@ class DispatcherLock:
             raise os_errors.failed("touch", self.folder.where(OWNER), error) from error
 
     def release(self) -> None:
-        """Give the lock back; a second call does nothing."""
+        """Release the lock; a second call does nothing."""
         lock, self._lock = self._lock, None
         if lock is None:
             return
@@ -218,7 +217,7 @@ def read_health(folder: SafeDir) -> str | None:
 
 
 def file_system_error(folder: SafeDir) -> str | None:
-    """Return why nothing can be written where a folder is, as far as its file system tells."""
+    """Return why nothing can be written where a folder is, as far as its file system says."""
     try:
         found = os.fstatvfs(folder.fd)
     except OSError:

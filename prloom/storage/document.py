@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 LABEL = "corrupt"
 
 CHECK = "$check"
-"""The last key of a document that prloom wrote: the CRC-32 of all that stands before it, as eight digits.
+"""The last key of a document that prloom wrote: the CRC-32 of all that is before it, as eight digits.
 
-Damage that leaves valid JSON is noticed by it. It does not say who wrote the document; a program that writes one in
-a form of its own needs none.
+It shows damage that leaves valid JSON. It does not say which program wrote the document; another program that writes
+one may leave it out.
 """
 _CHECKED = b'\n  "$check": "%08x"\n}\n'
 _SIZE = len(_CHECKED % 0)
@@ -126,7 +126,7 @@ class Document:
 
 
 def _is_whole(content: bytes) -> bool:
-    """Whether a document is what was written, as far as its end tells."""
+    """Whether a document is what was written, by the checksum at its end."""
     if content[-_SIZE - 1 :].lstrip(b",{")[:14] != _CHECKED[:14]:
         return True
     text = content[:-_SIZE].removesuffix(b",")

@@ -1,4 +1,4 @@
-"""Tell whether a file is still the one that was read: by what the system knows of it, or by a few of its bytes."""
+"""Check whether a file is still the one that was read: by its `stat`, or by a few of its bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ While it is the same, so is the file; a plain tuple, because each plan's is comp
 
 
 def of(found: os.stat_result) -> FileStamp:
-    """Return the stamp of a file of which the system tells this."""
+    """Return the stamp of a file with this `stat`."""
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
@@ -80,5 +80,5 @@ class ReadMark(NamedTuple):
 
 
 def mark(cursor: Cursor, check: int | None, found: os.stat_result) -> ReadMark:
-    """Return the mark at a cursor in a file of which the system tells this."""
+    """Return the mark at a cursor in a file with this `stat`."""
     return ReadMark(cursor.segment, cursor.offset, check, of(found))

@@ -26,7 +26,7 @@ _SET_ASIDE = {
     repair.TORN: "the unfinished last line of a process that was killed was set aside here",
 }
 UNFINISHED = "the last line is unfinished"
-"""The reason of a finding that mends itself."""
+"""The reason of a finding that needs no repair by a person."""
 
 _SKIPPED = "fix the line while prloom is stopped, or leave it: it is skipped, and the other lines count"
 
@@ -109,7 +109,7 @@ def _journal(folder: SafeDir, name: str, check: Check) -> Iterator[FileFinding]:
 
 
 def _read_to_line_end(file: IO[bytes]) -> bool:
-    """Read to the end of the line; tell whether it has one."""
+    """Read to the end of the line; return whether it has one."""
     while piece := file.readline(lines.LINE_LIMIT):
         if piece.endswith(b"\n"):
             return True

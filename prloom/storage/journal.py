@@ -33,7 +33,7 @@ class Journal(JournalReader):
         self._broken = False
 
     def append(self, batch: Sequence[bytes]) -> Position:
-        """Append lines (without newlines) with one write and one flush, and return where the first one stands.
+        """Append lines (without newlines) with one write and one flush, and return the position of the first one.
 
         After an error none of them counts; what was in the file before is still there.
         """

@@ -1,4 +1,4 @@
-"""Wait for one's turn at a folder, for a bounded time, without leaving lock files about."""
+"""Lock a folder, waiting for a bounded time, without leaving lock files behind."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _busy(fd: int, path: str, timeout: float) -> StorageError:
 
 
 def _stopped(pid: int) -> bool:
-    """Whether a process was stopped by a signal, or by a debugger, where the system tells (proc_pid_stat(5))."""
+    """Whether a process was stopped by a signal, or by a debugger, where the system says so (proc_pid_stat(5))."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (pathlib costs start-up time)
             return file.read().rpartition(b")")[2].split()[0] in {b"T", b"t"}
@@ -67,7 +67,7 @@ def _stopped(pid: int) -> bool:
 
 
 def holder(fd: int) -> int | None:
-    """Return the process id that holds an flock on the file, where the system tells (Linux, proc_locks(5)), or None."""
+    """Return the process id that holds an flock on the file, where the system shows it (proc_locks(5)), or None."""
     status = os.fstat(fd)
     wanted = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:

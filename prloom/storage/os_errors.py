@@ -37,7 +37,7 @@ _NOT_PLAIN = frozenset({errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EISDIR, 
 
 
 class Opened(Protocol):
-    """An open folder, as far as an error speaks of it."""
+    """An open folder, as far as an error names it."""
 
     @property
     def fd(self) -> int:
@@ -52,7 +52,7 @@ class Opened(Protocol):
 
 
 def failed(doing: str, path: str, error: OSError) -> StorageError:
-    """Return the error that tells a person what failed, where, and what to do about it."""
+    """Return the error that says what failed, where, and what to do about it."""
     if error.errno:
         reason = os.strerror(error.errno)
     else:
@@ -78,7 +78,7 @@ def unsafe(folder: Opened, name: str) -> UnsafePathError:
 
 @contextmanager
 def translated(doing: str, folder: Opened, name: str | None = None, *, missing_too: bool = True) -> Iterator[None]:
-    """Turn the system's errors into ours; without `missing_too`, FileNotFoundError stays for those who expect it."""
+    """Turn the system's errors into StorageErrors; without `missing_too`, FileNotFoundError stays as it is."""
     try:
         yield
     except OSError as error:

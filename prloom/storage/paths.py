@@ -1,4 +1,4 @@
-"""The one place that knows where prloom's files are, and which of them are private to their owner."""
+"""Define where prloom's files are, and which of them are private to their owner."""
 
 from __future__ import annotations
 

@@ -21,19 +21,19 @@ READ_LINES = 10_000
 
 
 class JournalEntry(NamedTuple):
-    """A complete line, without its newline, and where it stands."""
+    """A complete line, without its newline, and its position."""
 
     position: Position
     line: bytes
 
 
 class JournalBatch(NamedTuple):
-    """What one read gave; `cursor` is where to go on.
+    """What one read returned; `cursor` is where to go on.
 
-    `skipped` counts lines over the size limit. `gap` tells that the file was cut or a segment was taken away beneath
-    the cursor: reading went on at the next line there is, and lines may come a second time. `unfinished` bytes
-    without a newline stand behind the cursor: if they stay, their writer was killed, and Journal.heal mends them.
-    `fingerprint` is that of what stands before the cursor in its segment; None where nothing was read there. `left`
+    `skipped` counts lines over the size limit. `gap` says that the file was cut or a segment was removed before the
+    cursor: reading went on at the next line there is, and lines may come a second time. `unfinished` counts the bytes
+    without a newline behind the cursor: if they stay, their writer was killed, and Journal.heal repairs them.
+    `fingerprint` is that of the segment up to the cursor; None where nothing was read there. `left`
     are the segments in which nothing more is looked for, and how far each was read.
     """
 
@@ -109,7 +109,7 @@ class JournalReader:
         )
 
     def read_at(self, position: Position) -> bytes | None:
-        """Return the line that stands at a position, or None if no line begins there."""
+        """Return the line at a position, or None if no line begins there."""
         with self._open(position.segment) as fd:
             if fd is None or (position.offset and os.pread(fd, 1, position.offset - 1) != b"\n"):
                 return None
@@ -180,7 +180,7 @@ class JournalReader:
             cursor = batch.cursor
 
     def size(self, number: int) -> int | None:
-        """Return the size in bytes of a closed segment, or None if it was taken away."""
+        """Return the size in bytes of a closed segment, or None if it was removed."""
         return self._segments.size(number)
 
     def file(self, number: int) -> str:
@@ -279,7 +279,7 @@ class _Taken:
     def __init__(self, limit_bytes: int, limit_lines: int) -> None:
         self.entries: list[JournalEntry] = []
         self.skipped = 0
-        self.fingerprints: dict[int, int] = {}  # of what stands before where each segment's reading came to
+        self.fingerprints: dict[int, int] = {}  # of each segment up to where it was read
         self.bytes = limit_bytes
         self.lines = limit_lines
 

@@ -1,4 +1,4 @@
-"""Be a folder that is reached, read and written without ever following a symbolic link."""
+"""Read and write the files of a folder without ever following a symbolic link."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILE_MODE = paths.FILE_MODE
 READ_LIMIT = 64 * 1024 * 1024
 TEMPORARY = ".tmp"
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# O_NONBLOCK: opening a pipe that stands in a file's place must not wait for its other end.
+# O_NONBLOCK: opening a pipe in a file's place must not wait for its other end.
 _OPEN_FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -70,7 +70,7 @@ class SafeDir:
         return found
 
     def close(self) -> None:
-        """Give the descriptor back; a second call does nothing."""
+        """Close the descriptor; a second call does nothing."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
@@ -142,7 +142,7 @@ class SafeDir:
             return tuple(sorted(os.listdir(self.fd)))  # noqa: PTH208 (by descriptor, which pathlib cannot)
 
     def stat(self, name: str) -> os.stat_result | None:
-        """Return what the system knows of a regular file, or None if it is missing."""
+        """Return the `stat` of a regular file, or None if it is missing."""
         self._check(name)
         try:
             found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
@@ -257,7 +257,7 @@ class SafeDir:
             self.disk.link(old, new, self.fd)
 
     def remove(self, name: str) -> None:
-        """Take a file away; a missing one is fine."""
+        """Remove a file; a missing one is no error."""
         self._check(name)
         with suppress(FileNotFoundError), os_errors.translated("remove", self, name, missing_too=False):
             self.disk.unlink(name, self.fd)

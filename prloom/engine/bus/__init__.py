@@ -1,1 +1,1 @@
-"""What is on disk of a plan or of the repository: its journals, their commit point, and what follows from it."""
+"""Read and write the files of a plan or of the repository: the journals, and what follows from the decision log."""

@@ -124,7 +124,7 @@ def remember(top: SafeDir, adopted: Adopted) -> None:
 
 
 def forget(top: SafeDir, plan_id: str) -> None:
-    """Remember a plan no more; one that is not remembered is no error."""
+    """Forget a plan; one that is not remembered is no error."""
     with top.make_sub(paths.ADOPTED) as folder:
         if folder.exists(plan_id + _SUFFIX):
             folder.remove(plan_id + _SUFFIX)
@@ -176,12 +176,12 @@ _PULL_REQUEST = re.compile(r"pr-([1-9][0-9]{0,9})")
 
 
 def plan_note(plan: Plan) -> str:
-    """Return what git's folder for the plan's worktree is to say of the plan."""
+    """Return the note about the plan for git's folder of the plan's worktree."""
     return msgspec.json.encode(record.to_wire(plan)).decode()
 
 
 def mark_given_up(repository: RepositoryPaths, path: Path) -> None:
-    """Have a plan's worktree, which stays, not be found as that of a plan; one that is not registered is no error."""
+    """Mark a worktree that stays, so that it is not found as a plan's; one that is not registered is no error."""
     main = checkout.at(repository.root)
     if main is None:
         found = None
@@ -245,7 +245,7 @@ def _noted(noted: str, plan_id: str) -> Plan | None:
 
 
 def _guessed(worktree: Checkout, plan_id: str) -> Plan:
-    """Return the plan as far as git's files tell: by default, a plan has the name of its branch or pull request."""
+    """Return what git's files say of the plan: by default, a plan has the name of its branch or pull request."""
     branch = checkout.branch(worktree) or plan_id
     if branch == plan_id:
         number = None

@@ -58,7 +58,7 @@ def issued(line: bytes | None) -> IssuedPost | IssuedTodo | None:
 
 
 def find(journal: JournalReader, opened: OpenEvent) -> Event | None:
-    """Return an open event as it came in, to the letter: where it stood, or wherever a changed file has it."""
+    """Return an open event exactly as it came in: from its position, or from wherever a changed file has it."""
     found = event(journal.read_at(opened.position))
     if _is(found, opened):
         return found
@@ -71,7 +71,7 @@ def _is(found: Event | None, opened: OpenEvent) -> bool:
 
 
 def newer(line: bytes) -> str | None:
-    """Return why a line is left to a newer prloom, or None where it is not."""
+    """Return why only a newer prloom can read a line, or None where this one can."""
     found = envelope.decode(line)
     if isinstance(found, Unreadable) and found.newer:
         return found.reason
@@ -95,7 +95,7 @@ def append(journal: Journal, events: Sequence[Event], now: datetime) -> int:
 
 
 class _EventLine(msgspec.Struct, rename="camel"):
-    """A line of `events.jsonl`, read in one go: what it wraps is most of what there is to read."""
+    """A line of `events.jsonl` with its event, decoded in one step: most lines that are read are of this kind."""
 
     kind: str
     data: Event

@@ -1,4 +1,4 @@
-"""One bus: its journals, and the one way in which anything on it takes effect."""
+"""Commit decisions to a bus: append each to the log, and bring every other file up to it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ are more.
 
 
 class TooLongError(StorageError):
-    """What was to be committed does not fit into a line of the log; nothing of it took effect."""
+    """A decision does not fit into a line of the log; nothing of it took effect."""
 
 
 class Effect(Protocol):
@@ -110,7 +110,7 @@ class EventStore:
         return decision
 
     def close(self, reason: str) -> None:
-        """Write nothing any more; a later `commit` raises an error with the first reason."""
+        """Stop writing; a later `commit` raises an error with the first reason."""
         self._closed = self._closed or reason
 
     @property
@@ -126,7 +126,7 @@ class EventStore:
             self._rotate()
 
     def action(self, position: Position) -> Action | None:
-        """Return the action whose line stands at a position, or None."""
+        """Return the action whose line is at a position, or None."""
         return entries.action(self._actions.read_at(position))
 
     def issued(self, action_id: str) -> bool:
@@ -220,7 +220,7 @@ class EventStore:
         return size > self._floor.get(journal, 0) + self._rotate_at
 
     def _try(self, journal: str, rotate: Callable[[], object]) -> None:
-        """Rotate a journal; where the file system refuses that, it is asked again when the file has grown as much."""
+        """Rotate a journal; where the file system refuses that, try again when the file has grown as much again."""
         before = self._decisions.segments()
         try:
             rotate()

@@ -24,7 +24,7 @@ from prloom.storage.safe_dir import SafeDir
 class IssuedPosts:
     """The file of one pull request, or of a branch without one. Nothing is read before it is needed.
 
-    Of a branch without a pull request only the TODOs are kept: all else stands in the worktree, and is lost with it.
+    For a branch without a pull request, it keeps only the TODOs: all else is in the worktree, and is lost with it.
 
     `top` is the `prloom/.local` of the main checkout. `plugins` are the keys of the plugins that may have issued posts
     of which nothing is remembered.
@@ -51,7 +51,7 @@ class IssuedPosts:
             self.add(issued.posts_of_decision(decision))
 
     def add(self, lines: Sequence[IssuedPost]) -> None:
-        """Remember what is not remembered yet, on disk when this returns."""
+        """Remember those that are new; they are on disk when this returns."""
         posts = self.posts()
         fresh = [line for line in lines if line.action_id not in (posts.found if line.found else posts.issued)]
         self._append("issued", fresh)

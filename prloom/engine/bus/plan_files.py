@@ -69,7 +69,7 @@ class PlanFile:
     def apply(self, decision: Decision) -> None:
         """Write the plan that a hook returned, append TODOs and notes, and set the box of the TODO that was worked on.
 
-        What stands there is left alone.
+        Leave the rest of the file alone.
         """
         step = decision.work
         if decision.plan is None and not decision.todos and (step is None or not (step.box or step.notes)):
@@ -122,7 +122,7 @@ def _with_step(text: str, step: WorkStep) -> str:
 
 
 def text_digest(text: str) -> str:
-    """Return what tells one text of a plan from another."""
+    """Return a digest, by which two texts of a plan are compared."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -131,7 +131,7 @@ Edit = Callable[[Callable[[Plan], Plan]], object]
 
 
 class PlanState:
-    """Writes what decisions say of the plan itself; what else stands in `state.json` is left alone."""
+    """Writes what decisions say of the plan itself; leaves all else in `state.json` alone."""
 
     def __init__(self, edit: Edit) -> None:
         self._edit = edit
@@ -167,7 +167,7 @@ class PlanFolder:
         self._folder.replace(name, text.encode("utf-8", "replace"), mode=mode)
 
     def stamp(self, name: str) -> str | None:
-        """Return a text that differs whenever the file has changed; None where that was too lately to tell."""
+        """Return a text that differs whenever the file has changed; None where it changed too recently to be sure."""
         found = self._folder.stat(name)
         if found is None:
             return "missing"

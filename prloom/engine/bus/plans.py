@@ -1,4 +1,4 @@
-"""The plans of a repository: where they are, and what `state.json` says of each."""
+"""Find the plans of a repository, and read and write the `state.json` of each."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class PlanListing:
         return self._ids
 
     def _folder_stamp(self) -> FileStamp | None:
-        """Return the stamp of the folder; None if its last change is too recent to tell a further one."""
+        """Return the stamp of the folder; None if its last change is too recent to notice a further one."""
         try:
             found = os.stat(self._home)  # noqa: PTH116 - in each tick
         except OSError:

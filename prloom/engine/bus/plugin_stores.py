@@ -61,10 +61,10 @@ class PluginStores:
         return self.get(plugin).version + 1
 
     def apply(self, decision: Decision) -> None:
-        """Make the decision's writes of this scope; one that is ahead of its turn waits for those before it.
+        """Make the decision's writes of this scope; a write whose predecessors are missing waits for them.
 
-        What cannot be written to its file just now stands in memory, and this raises StorageError; it is written when
-        the decision, or a later one for the plugin, is applied.
+        Where a file cannot be written, this raises StorageError and keeps the write in memory. It is written when the
+        decision, or a later one for the plugin, is applied.
         """
         writes = [write for write in decision.writes if write.scope == self._scope]
         for write in writes:
@@ -140,7 +140,7 @@ log = logging.getLogger(__name__)
 def writes(bus: SafeDir, scope: Scope, plugin: str) -> tuple[StateWrite, ...]:
     """Return a plugin's writes in one scope, from all segments of a bus's log, in the order of the log.
 
-    Where versions begin anew, somebody had taken the file away so that the plugin begins anew: what was before is void.
+    Where versions begin anew, the file was removed so that the plugin begins anew: earlier writes are void.
     """
     found: list[StateWrite] = []
     for write in _all(JournalReader(bus, paths.DECISIONS), plugin):

@@ -1,4 +1,4 @@
-"""What was delivered, as each bridge's own file remembers it."""
+"""Keep what was delivered, in a file of each bridge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from prloom.storage.safe_dir import SafeDir
 log = logging.getLogger(__name__)
 
 _ALL = "*"
-"""Stands among the attempts, with the time at which a damaged file was set aside, for all that may have been in it."""
+"""Represents, among the attempts, all that a damaged file may have held; its time is when the file was set aside."""
 _PREFIX, _SUFFIX = "bridge.", ".actions.json"
 
 

@@ -1,4 +1,4 @@
-"""Replay the decision log over a saved state: the store does it when it opens a bus, and every view when it reads one.
+"""Replay the decision log over a saved state, for the store that opens a bus and for every view that reads one.
 
 Because it is one function for all of them, what `status`, `events` and `why` show is what the dispatcher works with.
 """

@@ -23,7 +23,7 @@ _FIRST_TO_END = 1
 
 
 class Late(NamedTuple):
-    """The complete lines that stand behind the recorded end of a segment, and where they end."""
+    """The complete lines behind the recorded end of a segment, and where they end."""
 
     segment: int
     end: int
@@ -61,7 +61,7 @@ class SegmentEnds:
         if not ended:
             return None
         recorded = self._recorded()
-        # An earlier version recorded nothing: what stands there now was read, as far as can be known.
+        # An earlier version recorded nothing: what is there now counts as read.
         self.record((number, self._journal.size(number) or 0) for number in ended if number not in recorded)
         self._calls += 1
         if self._calls == 1:

@@ -1,1 +1,1 @@
-"""What people are shown: read from the files alone, without a lock and without changing anything."""
+"""Build what commands show, from the files alone: no view takes a lock or changes anything."""

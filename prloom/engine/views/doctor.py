@@ -28,7 +28,7 @@ from prloom.storage.safe_dir import TEMPORARY, SafeDir
 Severity = Literal["error", "warning"]
 
 STUCK = timedelta(minutes=5)
-"""After so long without a tick, a dispatcher that lives does not work."""
+"""A dispatcher that runs and has not ticked for so long is stuck."""
 _STALE = timedelta(hours=1)
 
 _KINDS: Mapping[str, type[Record]] = {
@@ -41,7 +41,7 @@ _KINDS: Mapping[str, type[Record]] = {
 
 
 class Finding(Record, frozen=True, kw_only=True):
-    """Something wrong: what, where, and what to do about it."""
+    """A problem: what is wrong, where, and what to do about it."""
 
     severity: Severity
     what: str
@@ -50,7 +50,7 @@ class Finding(Record, frozen=True, kw_only=True):
 
 
 class _PluginStatus(Record, frozen=True, kw_only=True):
-    """What the dispatcher last told of a plugin; one that was not `chosen` could not even be loaded."""
+    """What the dispatcher last recorded of a plugin; one that was not `chosen` could not even be loaded."""
 
     name: str
     chosen: bool = True
@@ -91,7 +91,7 @@ def _plan(of: Snapshot, refused: str | None, now: datetime) -> Iterator[Finding]
     try:
         local = SafeDir.open(of.worktree, *paths.LOCAL)
     except StorageError:
-        return  # told above
+        return  # it is among the findings above
     if local is not None:
         with local:
             yield from _folders(local, (paths.PLUGIN_STATE,), now)
@@ -152,7 +152,7 @@ def _late_lines(bus: SafeDir) -> Iterator[Finding]:
 
 
 def unreadable(line: bytes) -> str | None:
-    """Return why a journal's line means nothing to prloom, or None if it is one of its own kinds."""
+    """Return why prloom does not know a journal's line, or None if it does."""
     found = envelope.decode(line)
     if isinstance(found, Unreadable):
         return found.reason

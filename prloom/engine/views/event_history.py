@@ -24,7 +24,7 @@ from prloom.storage.safe_dir import SafeDir
 
 
 class ActionNow(NamedTuple):
-    """An action as it stands: queued, retrying, delivered or failed."""
+    """An action in its present state: queued, retrying, delivered or failed."""
 
     id: str
     state: str = "queued"
@@ -32,7 +32,7 @@ class ActionNow(NamedTuple):
 
 
 class HistoryStep(NamedTuple):
-    """One thing that a decision did to the event; its actions as they stand now.
+    """One thing that a decision did to the event; its actions in their present states.
 
     A delivery has `attempts`, and its action as it stood then.
     """
@@ -51,7 +51,7 @@ class HistoryStep(NamedTuple):
 
 
 class EventHistory(NamedTuple):
-    """Where an event stands, what it said, and all that happened to it."""
+    """An event, its state, and all that happened to it."""
 
     event: Event
     came_at: str
@@ -60,7 +60,7 @@ class EventHistory(NamedTuple):
 
 
 def follow(repository: RepositoryPaths, plan_id: str, event_id: str) -> EventHistory:
-    """Return the life of an event of a plan; raises PrloomError where nobody took it in."""
+    """Return the history of an event of a plan; raises PrloomError where the dispatcher did not take it in."""
     bus = snapshot.open_bus(repository, plan_id)
     if bus is None:
         raise PrloomError(f"plan {plan_id} has no bus; adopt it again")
@@ -101,7 +101,7 @@ def _without_text(trail: _Trail) -> Event:
 
 @dataclass
 class _Trail:
-    """What the log has said so far of one event."""
+    """What the log says of one event, as far as it was read."""
 
     event_id: str
     intake: Intake | None = None
@@ -128,16 +128,16 @@ class _Trail:
             if self.event_id in todo.event_ids:
                 self.todos[todo.id] = todo.title
                 self._marks.append(search.needle(todo.id))
-        told = [self._changed(change, said) for change in decision.changes if change.event_id == self.event_id]
-        told += [self._todo(todo_id, "done", said) for todo_id in decision.todos_done if todo_id in self.todos]
-        told += [self._todo(todo_id, "taken out", said) for todo_id in decision.todos_dropped if todo_id in self.todos]
-        if caused and not told:
-            told = [_happened(said, "acted")]
+        steps = [self._changed(change, said) for change in decision.changes if change.event_id == self.event_id]
+        steps += [self._todo(todo_id, "done", said) for todo_id in decision.todos_done if todo_id in self.todos]
+        steps += [self._todo(todo_id, "taken out", said) for todo_id in decision.todos_dropped if todo_id in self.todos]
+        if caused and not steps:
+            steps = [_happened(said, "acted")]
         if caused:
             self._queue(caused)
-            told[-1] = told[-1]._replace(actions=tuple(ActionNow(action_id) for action_id in caused))
-        told += [self._delivered(each, said) for each in decision.deliveries if each.action_id in self.actions]
-        self.happened += told
+            steps[-1] = steps[-1]._replace(actions=tuple(ActionNow(action_id) for action_id in caused))
+        steps += [self._delivered(each, said) for each in decision.deliveries if each.action_id in self.actions]
+        self.happened += steps
 
     def steps(self) -> tuple[HistoryStep, ...]:
         """Return all that happened; actions show what became of them by now where they were queued."""
@@ -199,5 +199,5 @@ def _happened(said: LoggedDecision, verdict: str) -> HistoryStep:
 
 
 def _by(change: Change, said: LoggedDecision) -> str:
-    """Return who decided: where an event passes on, the plugin whose turn is over."""
+    """Return what decided; where an event passes on, that is the plugin that let it pass."""
     return change.plugin or said.decision.by

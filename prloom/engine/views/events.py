@@ -27,7 +27,7 @@ from prloom.storage.reader import JournalReader
 
 
 class EventRow(Record, frozen=True, kw_only=True):
-    """One event: its state, who put it there and why; `attempts` counts how often its last owner put it off."""
+    """One event: its state, by what it was decided, and why; `attempts` counts the deferrals by its last owner."""
 
     id: str
     plan: str
@@ -86,7 +86,7 @@ class EventListing(NamedTuple):
 
 @dataclass
 class _Life:
-    """What the decision log has said of one event so far."""
+    """What the decision log says of one event, as far as it was read."""
 
     intake: Intake
     state: State
@@ -99,7 +99,7 @@ class _Life:
 
 @dataclass
 class _Log:
-    """What a whole decision log says: of each event by its id, and how far the journal of events is taken in."""
+    """The result of reading a decision log: each event by its id, and how far the journal of events is taken in."""
 
     lives: dict[str, _Life]
     cursor: Cursor = START

@@ -1,4 +1,4 @@
-"""Read what a dispatcher has told of itself, its bridges, its plugins and the plans that it could not open."""
+"""Read what a dispatcher recorded of itself, its bridges, its plugins and the plans that it could not open."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ R = TypeVar("R", bound=Record)
 
 
 def dispatcher(local: SafeDir) -> DispatcherStatus:
-    """Return what is known of the dispatcher without asking it."""
+    """Return what the dispatcher's files say of it."""
     try:
         found = dispatcher_files.owner(local)
-    except StorageError:  # something else stands in the file's place: `prloom doctor` tells what
+    except StorageError:  # something else is in the file's place: `prloom doctor` names it
         return DispatcherStatus()
     if found is None:
         return DispatcherStatus()
@@ -43,16 +43,16 @@ def dispatcher(local: SafeDir) -> DispatcherStatus:
 
 
 def _published_error(local: SafeDir) -> str | UnsetType:
-    """Return what the dispatcher says it is kept from its work by; where it cannot even say, the file system does."""
+    """Return the error that keeps the dispatcher from its work: its own report, or that of the file system."""
     try:
-        told = dispatcher_files.read_health(local)
+        problem = dispatcher_files.read_health(local)
     except StorageError:  # likewise
-        told = None
-    return told or dispatcher_files.file_system_error(local) or UNSET
+        problem = None
+    return problem or dispatcher_files.file_system_error(local) or UNSET
 
 
 def of(local: SafeDir, name: str, key: str, shape: type[R]) -> tuple[R, ...]:
-    """Return what the dispatcher last told of its bridges or plugins; nothing where none ever ran."""
+    """Return what the dispatcher last recorded of its bridges or plugins; nothing where none ever ran."""
     listed = _published_state(local, name).get(key)
     try:
         return tuple(record.from_wire(shape, each) for each in listed) if isinstance(listed, list) else ()
@@ -61,7 +61,7 @@ def of(local: SafeDir, name: str, key: str, shape: type[R]) -> tuple[R, ...]:
 
 
 def work(local: SafeDir) -> RunningWork:
-    """Return what the dispatcher last said that it was doing."""
+    """Return what the dispatcher last recorded that it was doing."""
     from prloom.core.activity import RunningWork  # noqa: PLC0415 - `prloom status` needs none
 
     try:
@@ -73,10 +73,10 @@ def work(local: SafeDir) -> RunningWork:
 def unopened(local: SafeDir, plans: Iterable[Plan]) -> Mapping[str, str]:
     """Return why the dispatcher could not open these plans when it last tried, by plan.
 
-    What it told of one that was adopted since, or again, is over.
+    A report of a plan that was adopted since, or again, is out of date.
     """
-    told = _published_state(local, paths.PLANS)
-    refused, at = told.get("unreadable"), told.get("at")
+    published = _published_state(local, paths.PLANS)
+    refused, at = published.get("unreadable"), published.get("at")
     if not isinstance(refused, dict):
         return {}
     told_at = record.read_time(at) if isinstance(at, str) else None

@@ -1,4 +1,4 @@
-"""Find events by their id or URL, or by the id or URL of a reply, and what an operator's request names."""
+"""Find events by their id or URL, or by the id or URL of a reply, and the targets that an operator's request names."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _was_taken_in(log: JournalReader, event_id: str) -> bool:
 
 
 def _delivered_to(log: JournalReader, url: str) -> Iterator[str]:
-    """Yield the actions that are to be seen at a URL."""
+    """Yield the actions that were posted at a URL."""
     for said in entries.logged_decisions(log.containing(needle(url))):
         yield from (delivery.action_id for delivery in said.decision.deliveries if delivery.url == url)
 

@@ -1,4 +1,4 @@
-"""Say what waits in a repository, for whom, why and how long."""
+"""Build the status of a repository: what waits, for what, why and how long."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def build(
 
 
 def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> PlanStatus:
-    """Return what is to be said of one plan; `refused` is why the dispatcher could not open it."""
+    """Return the status of one plan; `refused` is why the dispatcher could not open it."""
     state, plan = of.bus.state, of.plan
     queue = [action for action in state.queue.values() if not action.courtesy]
     failed = [action for action in queue if action.failed]
@@ -181,7 +181,7 @@ def _age(since: datetime, now: datetime) -> int:
 
 
 def timeless(status: StatusDocument) -> StatusDocument:
-    """Return the document without the times that go by: where it is the same as before, there is nothing to tell."""
+    """Return the document without the times that change by themselves; two of these differ if there is news to show."""
     plans = tuple(replace(plan, events=_ageless(plan.events)) for plan in status.plans)
     bridges = tuple(replace(bridge, last_poll_at=None, last_ok_at=None) for bridge in status.bridges)
     at_work = replace(status.dispatcher, last_tick_at=None)

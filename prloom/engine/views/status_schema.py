@@ -11,7 +11,7 @@ SCHEMA_VERSION = 1
 
 
 class DispatcherStatus(Record, frozen=True, kw_only=True):
-    """Whether a dispatcher runs, when one last ticked, and, where there is any, the trouble that it has as a whole."""
+    """Whether a dispatcher runs, when one last ticked, and the error that it has as a whole, if there is one."""
 
     running: bool = False
     pid: int | None = None
@@ -32,7 +32,7 @@ class Totals(Record, frozen=True, kw_only=True):
 
 
 class DeferredEvent(Record, frozen=True, kw_only=True):
-    """An event that waits: since when anybody put it off, who did so last, why, until when; `age_ms` is the wait."""
+    """A deferred event: since when, by what it was deferred last, why, until when; `age_ms` is its wait so far."""
 
     id: str
     type: str
@@ -65,7 +65,7 @@ class ParkedEvent(Record, frozen=True, kw_only=True):
 
 
 class FailedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """An action that is not tried any more; a `withheld` one holds a secret, and waits for a person's word."""
+    """An action that is not tried any more; a `withheld` one contains a secret, and waits for a person's decision."""
 
     id: str
     error: str | None

@@ -1,4 +1,4 @@
-"""Tell one event's whole life, from the decision log: the document of `prloom why --json`."""
+"""Build the history of one event from the decision log: the document of `prloom why --json`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from prloom.storage.safe_dir import SafeDir
 
 
 class ActionStep(Record, frozen=True, kw_only=True):
-    """An action: queued, retrying, delivered or failed, and where it is to be seen."""
+    """An action: queued, retrying, delivered or failed, and its URL."""
 
     id: str
     state: str
@@ -65,7 +65,7 @@ class Why(Record, frozen=True, kw_only=True):
 
 
 class EventLife(NamedTuple):
-    """An event's life: where it stands, and all that happened to it. `earlier` are older events of the same URL."""
+    """The history of an event: its state, and all that happened to it. `earlier` are older events of the same URL."""
 
     plan: str
     event: Event
@@ -77,7 +77,7 @@ class EventLife(NamedTuple):
 
 
 def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) -> EventLife:
-    """Return the life of the event of this id or URL, or of the one that caused the action or reply of this id or URL.
+    """Return the history of the event of this id or URL, or of the one that caused the action of this id or URL.
 
     Raises PrloomError where there is none, with the nearest ids, or where several plans have one.
     """
@@ -92,7 +92,7 @@ def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) ->
 
 
 def trail_of(repository: RepositoryPaths, found: search.SearchHits) -> EventLife:
-    """Return the life of an event that was found."""
+    """Return the history of an event that was found."""
     followed = event_history.follow(repository, found.plan, found.event_ids[-1])
     return EventLife(
         plan=found.plan,
@@ -129,7 +129,7 @@ def _now(repository: RepositoryPaths, found: search.SearchHits, followed: EventH
 
 
 def _plan_error(repository: RepositoryPaths, plan_id: str) -> str | None:
-    """Return what keeps a plan from being worked on, as far as it could be written down."""
+    """Return the error that keeps the dispatcher from working on a plan, if the dispatcher could record it."""
     if not plan_id:
         return None
     local = SafeDir.open(repository.worktree(plan_id), *paths.LOCAL)
@@ -143,7 +143,7 @@ def _plan_error(repository: RepositoryPaths, plan_id: str) -> str | None:
 
 
 def document(life: EventLife) -> Why:
-    """Return what is told to programs."""
+    """Return the document for `--json`."""
     event = {**record.to_wire(life.event), "plan": life.plan}
     now = UNSET if life.now is None else Now(**asdict(life.now))
     return Why(event=event, state=life.state, steps=tuple(_step(each) for each in life.happened), now=now)

@@ -134,12 +134,12 @@ class _Local:
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
-    """Return what the function returns, run in a daemon thread, so that one that hangs keeps nobody from ending."""
+    """Return the function's result; it runs in a daemon thread, so that the program can end while it hangs."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
     def settle(result: T | None, error: BaseException | None) -> None:
-        if future.done():  # nobody waits any more
+        if future.done():  # nothing waits for it any more
             return
         if error is not None:
             future.set_exception(error)

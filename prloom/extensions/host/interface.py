@@ -1,4 +1,4 @@
-"""What the dispatcher and a plugin's host say to each other: what was registered, the calls, and how one fails."""
+"""Define the messages between the dispatcher and a plugin's host: what was registered, the calls, and how one fails."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OfferedSkill(Record, frozen=True, kw_only=True):
 
 
 class Registered(Record, frozen=True, kw_only=True):
-    """What a plugin registered, as a value: the hook points by name, the rest by name with what there is to tell.
+    """What a plugin registered, as a value: the hook points by name, the rest by name with its description.
 
     `commands` maps the name of a slash command (without the slash) to its help; `approved_commands` are those that are
     obeyed in an approved text of an author who is not trusted, too.
@@ -55,7 +55,7 @@ class Registered(Record, frozen=True, kw_only=True):
 
     @property
     def inert(self) -> bool:
-        """Whether nothing can be asked of the plugin, as of one that waits to be configured."""
+        """Whether the plugin offers nothing, as one does that is not configured yet."""
         return not (self.hooks or self.commands or self.tools or self.skills)
 
 
@@ -114,9 +114,9 @@ class PluginHost(Protocol):
         """Load the plugin and return what it registered; raises ExtensionError where it cannot be loaded."""
 
     async def run(self, call: HookCall, services: Services, limit: timedelta) -> Outcome:
-        """Run one hook and return all that it asked for; raises HookFailed, and then nothing of it has taken effect.
+        """Run one hook and return all that it requested; raises HookFailed, and then nothing of it has taken effect.
 
-        Calls may overlap. The limit stands still while an agent works for the hook. `services.run_agent` is awaited in
+        Calls may overlap. The limit is paused while an agent works for the hook. `services.run_agent` is awaited in
         the loop of the host; the services that are plain functions may be called from another thread.
         """
 

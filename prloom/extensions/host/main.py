@@ -33,7 +33,7 @@ class PluginProcess:
         self._loaded: LoadedPlugin | None = None
 
     def serve(self) -> None:
-        """Answer until the dispatcher is gone."""
+        """Answer requests until the dispatcher has ended."""
         self._peer.serve()
 
     def _answer(self, method: str, params: Json) -> Json:
@@ -67,7 +67,7 @@ class PluginProcess:
 
 
 class _Remote:
-    """The services of one hook's call, asked of the dispatcher."""
+    """The services of one hook's call, which the dispatcher provides."""
 
     def __init__(self, key: str, peer: ThreadPeer, number: int) -> None:
         self._key = key

@@ -32,7 +32,7 @@ _RESTART = Backoff(initial=timedelta(seconds=1), maximum=timedelta(minutes=5))
 
 
 def restart_delay(deaths: int, key: str) -> timedelta:
-    """Return how long a plugin is left alone whose process died so many times in a row; after the first, not at all."""
+    """Return the wait before a plugin's next start, after so many deaths of its process in a row; none after one."""
     if deaths > 1:
         return backoff.delay(_RESTART, deaths - 1, key)
     return timedelta(0)
@@ -161,7 +161,7 @@ class ProcessHost:
             raise ExtensionError(f"{failed}: {error}") from error
 
     def _count(self, gone: Child) -> None:
-        """Take note of a process that is gone: one that died by itself makes the next start wait."""
+        """Record that a process has ended: one that died by itself delays the next start."""
         if not gone.spared:
             self._deaths += 1
             self._not_before = self._clock() + restart_delay(self._deaths, self.key).total_seconds()

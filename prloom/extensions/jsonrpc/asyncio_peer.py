@@ -100,7 +100,7 @@ class AsyncioPeer:
             case ErrorResponse(id=None):
                 raise ProtocolError(f"the other side could not read a message: {message.message}")
             case _:
-                pass  # an answer that nobody waits for any more
+                pass  # an answer for which nothing waits any more
 
     def _future(self, of: jsonrpc.Id) -> asyncio.Future[Json] | None:
         future = self._waiting.get(of)

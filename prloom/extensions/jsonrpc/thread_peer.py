@@ -28,7 +28,7 @@ from prloom.extensions.jsonrpc import (
 from prloom.model.record import Json
 
 Job = Callable[[], object]
-"""What is to be done; it raises nothing, and what it returns is nobody's business."""
+"""A piece of work; it raises nothing, and what it returns is ignored."""
 
 KEPT = 4
 """How many threads are kept: the stack of each counts for the memory that the process may have."""
@@ -113,7 +113,7 @@ class ThreadPeer:
             case ErrorResponse(id=int() | str() as of) if future := self._waiting.pop(of, None):
                 future.set_exception(RpcError(message.message, message.code, message.data))
             case _:
-                pass  # an answer that nobody waits for any more, or news that this side knows nothing to do with
+                pass  # an answer for which nothing waits any more, or news that this side knows nothing to do with
 
     def _reply(self, request: Request) -> None:
         reply: Message
