@@ -6,27 +6,20 @@ from typing import Any
 
 import pytest
 from stage import Stage, said
+from stage_parts import deferring
 
-from prloom.api import Author, PluginContext, TriageContext
+from prloom.api import Author
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red]\nSTATE"
 Prloom = Callable[..., Any]
 OnTerminal = Callable[..., list[str]]
 
 
-def deferring(ctx: PluginContext) -> None:
-    @ctx.hook("beforeTriage")
-    def look(plan: str, triage: TriageContext) -> None:
-        for event in triage.events:
-            if "wait" in event.body:
-                triage.mark_event_deferred(event.id, "not now", 60_000)
-
-
 async def test_open_events_are_listed_with_why_they_wait_and_others_with_what_they_were_about(
     stage: Stage, prloom: Prloom
 ) -> None:
     stage.adopt()
-    stage.plugin("quiet", deferring)
+    stage.plugin("quiet", deferring(saying="wait"))
     stage.append(said("e1", "wait"), said("e2", "What is this?\nAnd that?", author=Author("ann", "write")))
     await stage.tick()
 

@@ -5,20 +5,13 @@ from typing import Any
 
 import pytest
 from stage import Stage, said
+from stage_parts import deferring
 
-from prloom.api import Author, PluginContext, Refused, TriageContext
+from prloom.api import Author, Refused
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 Prloom = Callable[..., Any]
-
-
-def deferring(ctx: PluginContext) -> None:
-    @ctx.hook("beforeTriage")
-    def look(plan: str, triage: TriageContext) -> None:
-        for event in triage.events:
-            if "wait" in event.body:
-                triage.mark_event_deferred(event.id, "not now", 60_000)
 
 
 @pytest.fixture
@@ -26,7 +19,7 @@ async def waiting(stage: Stage) -> Stage:
     """Two deferred events of one plan and one of another, a held one, and a failed action."""
     stage.adopt()
     stage.adopt("other", pr=8)
-    stage.plugin("quiet", deferring)
+    stage.plugin("quiet", deferring(saying="wait"))
     stage.bridge.refuse = lambda action: Refused("locked")
     stage.append(said("d1", "wait"), said("d2", "wait"), said("h", author=Author("eve", "none")), said("t"))
     stage.append(said("d3", "wait"), plan_id="other")

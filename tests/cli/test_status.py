@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from stage import Stage, said
+from stage_parts import deferring
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.cli import config_check
@@ -27,14 +28,7 @@ from prloom.storage.safe_dir import SafeDir
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red][bold]\nDispatcher running"
 Prloom = Callable[..., Any]
-
-
-def deferring(ctx: PluginContext) -> None:
-    @ctx.hook("beforeTriage")
-    def look(plan: str, triage: TriageContext) -> None:
-        for event in triage.events:
-            if "wait" in event.body:
-                triage.mark_event_deferred(event.id, "people are still talking", 10**9)
+TALKING = deferring(10**9, "people are still talking", saying="wait")
 
 
 def on_branch(local: Path, branch: str) -> None:
@@ -44,7 +38,7 @@ def on_branch(local: Path, branch: str) -> None:
 
 async def a_full_stage(stage: Stage) -> None:
     on_branch(stage.adopt(title="Cache it"), "cache")
-    stage.plugin("quiet-period", deferring)
+    stage.plugin("quiet-period", TALKING)
     stage.bridge.refuse = lambda action: Refused("the thread is locked")
     stage.bridge.news = [said("d 1", "wait"), said("h", author=Author("mallory", "none")), said("t")]
     await stage.tick()
@@ -82,7 +76,7 @@ async def test_bridges_and_plugins_are_shown_with_their_errors(stage: Stage, prl
         raise OSError("the source is down")
 
     stage.adopt()
-    stage.plugin("quiet-period", deferring)
+    stage.plugin("quiet-period", TALKING)
     stage.bridge.fail = down
     await stage.tick()
 
@@ -142,7 +136,7 @@ async def test_all_that_a_plugin_registers_is_shown(stage: Stage, prloom: Prloom
 
 async def test_a_parked_event_is_shown_with_its_reason_and_what_to_do(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
-    stage.plugin("quiet-period", deferring)
+    stage.plugin("quiet-period", TALKING)
     stage.append(said("e", "wait"))
     await stage.tick()
     stage.clock.advance(days=8)
@@ -429,7 +423,7 @@ async def test_no_line_is_wider_than_the_terminal(
     on_branch(
         stage.adopt(title="Cache what is read from the disk, and forget it after a while"), "a-branch-with-a-name"
     )
-    stage.plugin("quiet-period", deferring)
+    stage.plugin("quiet-period", TALKING)
     stage.bridge.refuse = lambda action: Refused("the thread is locked, and nobody but its owner can unlock it")
     author = Author("a-stranger-with-a-name", "none")
     stage.append(said("d", "wait " * 30), said("github:issue_comment:2101", "word " * 30, author=author), said("t"))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stage import Stage, said
+from stage_parts import deferring, refusing
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.errors import StorageError
@@ -15,19 +16,10 @@ EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red]"
 Prloom = Callable[..., Any]
 
 
-def deferring_once(ctx: PluginContext) -> None:
-    @ctx.hook("beforeTriage")
-    def look(plan: str, triage: TriageContext) -> None:
-        for event in triage.events:
-            if triage.deferral(event.id) is None:
-                triage.mark_event_deferred(event.id, "not now", 60_000)
-
-
 async def test_a_life_is_told_as_a_timeline(stage: Stage, prloom: Prloom) -> None:
-    refusals = [Refused("down", retryable=True)]
     stage.adopt()
-    stage.plugin("quiet", deferring_once)
-    stage.bridge.refuse = lambda action: refusals.pop() if refusals else None
+    stage.plugin("quiet", deferring(once=True))
+    stage.bridge.refuse = refusing(Refused("down", retryable=True))
     stage.append(said("e", "Why?\nReally?", title="Cache", author=Author("ann", "write"), url="https://f/1"))
     for _ in range(3):
         await stage.tick()
@@ -75,7 +67,7 @@ async def test_json_is_one_document(stage: Stage, prloom: Prloom) -> None:
 
 async def test_it_says_what_can_be_done_about_an_open_event(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
-    stage.plugin("quiet", deferring_once)
+    stage.plugin("quiet", deferring(once=True))
     stage.append(said("d"), said("h", author=Author("eve", "none")))
     await stage.tick()
     stage.append(said("p"))
@@ -202,7 +194,7 @@ async def test_while_a_hook_runs_on_it_the_plugin_is_named(stage: Stage, prloom:
         await go_on.wait()
 
     stage.adopt()
-    stage.plugin("quiet", deferring_once).meets = wait
+    stage.plugin("quiet", deferring(once=True)).meets = wait
     stage.append(said("e"))
     async with stage.running():
         hook = "Now pending; the beforeTriage hook of the plugin quiet is running on it since 2026-01-01 12:00:00."

@@ -11,22 +11,13 @@ from typing import Any
 
 import pytest
 from stage import Stage, said
+from stage_parts import deferring
 
-from prloom.api import Author, PluginContext, Refused, TriageContext
+from prloom.api import Author, Refused
 from prloom.engine.dispatcher import Dispatcher
 from prloom.errors import FolderRemovedError, PrloomError
 
 LONG = timedelta(hours=1)
-
-
-def putting_off(milliseconds: int) -> Any:
-    def register(ctx: PluginContext) -> None:
-        @ctx.hook("beforeTriage")
-        def wait(plan: str, triage: TriageContext) -> None:
-            for event in triage.events:
-                triage.mark_event_deferred(event.id, "once more", milliseconds)
-
-    return register
 
 
 # ---- exactly one full tick
@@ -58,7 +49,7 @@ async def test_once_waits_for_the_triage_and_delivers_its_replies(stage: Stage):
 
 async def test_once_ends_although_a_plugin_puts_an_event_off_for_as_short_as_it_can(stage: Stage):
     stage.adopt()
-    host = stage.plugin("p", putting_off(0))
+    host = stage.plugin("p", deferring(0))
 
     async def time_flies(call: Any) -> None:
         stage.clock.advance(seconds=5)
@@ -122,7 +113,7 @@ async def test_once_leaves_what_is_appended_after_its_polls_to_the_next_time(sta
 
 async def test_once_ends_the_waits_that_were_over_when_it_began(stage: Stage):
     stage.adopt()
-    host = stage.plugin("p", putting_off(60_000))
+    host = stage.plugin("p", deferring(60_000))
     stage.bridge.news = [said("a")]
     await stage.tick()
     stage.clock.advance(minutes=2)
@@ -284,24 +275,15 @@ async def test_a_wait_that_is_over_before_the_next_tick_wakes_it(stage: Stage):
 
     stage.clock = assembly.now
     stage.adopt()
-    stage.plugin("p", lambda ctx: ctx.register_hook("beforeTriage", once(1000)))
+    stage.plugin("p", deferring(1000, once=True))
     stage.append(said("a"))
     async with stage.running(tick=LONG):
         await stage.until(lambda: stage.bridge.said == ["re a"])
 
 
-def once(milliseconds: int) -> Any:
-    def wait(plan: str, triage: TriageContext) -> None:
-        for event in triage.events:
-            if triage.deferral(event.id) is None:
-                triage.mark_event_deferred(event.id, "a moment", milliseconds)
-
-    return wait
-
-
 async def test_a_wait_that_ended_just_after_a_tick_has_looked_is_not_left_to_the_next_one(stage: Stage):
     stage.adopt()
-    stage.plugin("p", putting_off(60_000))
+    stage.plugin("p", deferring(60_000))
     stage.append(said("a"))
     async with stage.running(tick=LONG) as dispatcher:
         await stage.until(lambda: "deferral" in stage.open().get("a", {}))
@@ -345,7 +327,7 @@ async def test_a_plan_that_is_adopted_while_it_runs_is_worked_on(stage: Stage):
 async def test_it_ends_at_once_while_hooks_agents_bridges_and_look_ups_hang(stage: Stage):
     stage.adopt("pr-1", pr=1)
     stage.adopt("pr-2", pr=2)
-    host = stage.plugin("p", putting_off(0))
+    host = stage.plugin("p", deferring(0))
     hanging: list[str] = []
 
     async def hang(*what: Any) -> None:

@@ -13,10 +13,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import PluginContext, TriageContext
-from prloom.core.requests import OperatorRequest
 from prloom.engine.file_watcher import FileWatcher
-from prloom.engine.operator import control
-from prloom.storage.safe_dir import SafeDir
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the tick looks at the buses")
 
@@ -73,8 +70,7 @@ async def test_a_request_is_carried_out_without_waiting_for_a_tick(stage: Stage)
     stage.adopt()
     async with stage.running(tick=HOUR) as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
-        with SafeDir.make(stage.root, "prloom", ".local") as local:
-            control.append_request(local, OperatorRequest("r", "poll"), stage.clock())
+        stage.ask("poll")
 
         await stage.until(lambda: stage.bridge.polls == 2)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from stage import Stage, said
+from stage_parts import deferring
 
 from prloom.api import PluginContext, TriageContext
 from prloom.engine.bus import plans
@@ -59,14 +60,7 @@ async def test_what_is_appended_to_the_repositorys_own_bus_beside_many_plans_is_
 
 
 async def test_a_wait_that_is_over_ends_in_any_of_many_plans(stage: Stage, tmp_path: Path):
-    def put_off(ctx: PluginContext) -> None:
-        @ctx.hook("beforeTriage")
-        def hook(plan: str, triage: TriageContext) -> None:
-            for event in triage.events:
-                if triage.deferral(event.id) is None:
-                    triage.mark_event_deferred(event.id, "later", 60_000)
-
-    stage.plugin("p", put_off)
+    stage.plugin("p", deferring(once=True))
     for number, plan_id in enumerate(PLANS):
         stage.adopt(plan_id, pr=number)
         stage.append(said("a"), plan_id=plan_id)

@@ -16,9 +16,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext, marked
-from prloom.core.requests import OperatorRequest
 from prloom.engine.bus import entries
-from prloom.engine.operator import control
 from prloom.engine.views import doctor, events, snapshot, status, why
 from prloom.errors import PrloomError
 from prloom.model import record
@@ -76,8 +74,7 @@ async def tell(root: Path) -> Stage:
     ]
     await stage.tick()
     stage.append(said("fresh", "please"))
-    with SafeDir.make(root, "prloom", ".local") as local:
-        control.append_request(local, OperatorRequest("cli-1", "retry", ("waits",)), stage.clock())
+    stage.ask("retry", "waits")
     return stage
 
 

@@ -33,8 +33,11 @@ from prloom.config import loading
 from prloom.config.models import Config
 from prloom.core import triage
 from prloom.core.dispatch import RunTriage
+from prloom.core.requests import OperatorRequest, Verb
 from prloom.engine.bus import plans
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.dispatcher import Dispatcher
+from prloom.engine.operator import control
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target, rules
 from prloom.engine.plan_registry import PlanRegistry
@@ -288,6 +291,19 @@ class Stage:
             Journal(folder, "events.jsonl").append(
                 [envelope.encode("event", record.to_wire(event), now) for event in events]
             )
+
+    def ask(self, verb: Verb, *ids: str, **about: Any) -> None:
+        """Write a request down, as a command does while a dispatcher runs."""
+        with SafeDir.make(self.root, "prloom", ".local") as local:
+            asked = OperatorRequest(control.request_id(self.clock()), verb, ids, **about)
+            control.append_request(local, asked, self.clock())
+
+    def rotate(self, plan_id: str = "pr-7") -> None:
+        """Let a plan's next decision begin a new segment of the log."""
+        with SafeDir.make(self.local(plan_id) / "bus") as bus:
+            event_store = EventStore.open(bus, self.clock, rotate_at=1)
+            event_store.commit("todo", "prloom")
+            event_store.save()
 
     def dispatcher(self) -> Dispatcher:
         """Return a dispatcher of this moment; it holds the lock until its run is over."""

@@ -10,6 +10,7 @@ from datetime import timedelta
 import httpx
 import pytest
 from stage import Clock, Stage, answered, said
+from stage_parts import deferring
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.api.http import HttpNeeds
@@ -30,14 +31,6 @@ def putting_off(ctx: PluginContext) -> None:
                 triage.mark_event_deferred(event.id, "not yet", 600_000)
             else:
                 triage.mark_event_handled(event.id)
-        return plan
-
-
-def always(ctx: PluginContext) -> None:
-    @ctx.hook("beforeTriage")
-    def later(plan: str, triage: TriageContext) -> str:
-        for event in triage.events:
-            triage.mark_event_deferred(event.id, "not yet", 600_000)
         return plan
 
 
@@ -78,7 +71,7 @@ async def test_a_dispatcher_that_starts_after_the_clock_went_back_sees_that_too(
 
 async def test_who_waits_again_does_so_by_the_new_clock_and_is_not_asked_in_a_storm(stage: Stage):
     stage.adopt()
-    host = stage.plugin("later", always)
+    host = stage.plugin("later", deferring(600_000))
     stage.append(said("c1"))
 
     async with stage.rounds() as again:
@@ -94,7 +87,7 @@ async def test_who_waits_again_does_so_by_the_new_clock_and_is_not_asked_in_a_st
 
 async def test_a_clock_that_is_put_right_by_seconds_ends_no_wait(stage: Stage):
     stage.adopt()
-    host = stage.plugin("later", always)
+    host = stage.plugin("later", deferring(600_000))
     stage.append(said("c1"))
 
     async with stage.rounds() as again:
@@ -221,7 +214,7 @@ async def test_a_servers_limits_hold_for_no_longer_because_the_clock_went_back()
 @pytest.mark.parametrize("away", [timedelta(days=1), timedelta(hours=8)], ids=["a day forward", "eight hours asleep"])
 async def test_after_a_leap_everything_that_is_due_is_done_once(stage: Stage, away: timedelta):
     stage.adopt()
-    host = stage.plugin("later", always)
+    host = stage.plugin("later", deferring(600_000))
     stage.append(*map(said, EVENTS))
 
     async with stage.rounds() as again:
@@ -283,7 +276,7 @@ async def test_a_clock_that_was_a_day_ahead_for_a_while_leaves_no_wait_of_a_day(
 @pytest.mark.parametrize("leap", [-HOUR, timedelta(days=1), timedelta(hours=8)])
 async def test_the_status_stays_sensible(stage: Stage, leap: timedelta):
     stage.adopt()
-    stage.plugin("later", always)
+    stage.plugin("later", deferring(600_000))
     stage.append(said("c1"))
 
     async with stage.rounds() as again:

@@ -9,25 +9,9 @@ from typing import Any
 
 import pytest
 from stage import Stage, said
+from stage_parts import deferring
 
-from prloom.api import Author, PluginContext, TriageContext
-from prloom.core.requests import OperatorRequest
-from prloom.engine.operator import control
-from prloom.storage.safe_dir import SafeDir
-
-
-def deferring(ctx: PluginContext) -> None:
-    @ctx.hook("beforeTriage")
-    def wait(plan: str, triage: TriageContext) -> None:
-        for event in triage.events:
-            triage.mark_event_deferred(event.id, "not now", 3_600_000)
-
-
-def ask(stage: Stage, verb: Any, *ids: str, **about: Any) -> None:
-    """Write a request down, as another command does."""
-    with SafeDir.make(stage.root, "prloom", ".local") as local:
-        request = OperatorRequest(control.request_id(stage.clock()), verb, ids, **about)
-        control.append_request(local, request, stage.clock())
+from prloom.api import Author
 
 
 def waiting(stage: Stage) -> list[Any]:
@@ -36,7 +20,7 @@ def waiting(stage: Stage) -> list[Any]:
 
 
 async def two_plans_with_deferred_events(stage: Stage) -> None:
-    stage.plugin("later", deferring)
+    stage.plugin("later", deferring(3_600_000))
     for number in (1, 2):
         stage.adopt(f"pr-{number}", pr=number)
     stage.bridge.news = [said("one", pr=1), said("two", pr=2)]
@@ -45,7 +29,7 @@ async def two_plans_with_deferred_events(stage: Stage) -> None:
 
 async def test_a_retry_makes_an_event_due_now_and_no_other(stage: Stage):
     await two_plans_with_deferred_events(stage)
-    ask(stage, "retry", "one")
+    stage.ask("retry", "one")
 
     await stage.tick()
 
@@ -55,7 +39,7 @@ async def test_a_retry_makes_an_event_due_now_and_no_other(stage: Stage):
 
 async def test_a_retry_by_state_reaches_every_plan(stage: Stage):
     await two_plans_with_deferred_events(stage)
-    ask(stage, "retry", states=("deferred",))
+    stage.ask("retry", states=("deferred",))
 
     await stage.tick()
 
@@ -64,7 +48,7 @@ async def test_a_retry_by_state_reaches_every_plan(stage: Stage):
 
 async def test_a_drop_ends_an_event_with_its_reason(stage: Stage):
     await two_plans_with_deferred_events(stage)
-    ask(stage, "drop", "one", reason="spam")
+    stage.ask("drop", "one", reason="spam")
 
     await stage.tick()
 
@@ -77,10 +61,10 @@ async def test_an_approval_is_void_for_another_text_than_the_one_that_was_seen(s
     stage.adopt()
     stage.bridge.news = [said("evil", author=Author("eve", "none"))]
     await stage.tick()
-    ask(stage, "approve", "evil", digests={"evil": "of another text"})
+    stage.ask("approve", "evil", digests={"evil": "of another text"})
     await stage.tick()
     assert stage.open()["evil"]["state"] == "held"
-    ask(stage, "approve", "evil", digests={"evil": stage.open()["evil"]["digest"]})
+    stage.ask("approve", "evil", digests={"evil": stage.open()["evil"]["digest"]})
 
     await stage.tick()
 
@@ -89,7 +73,7 @@ async def test_an_approval_is_void_for_another_text_than_the_one_that_was_seen(s
 
 async def test_a_request_is_carried_out_once(stage: Stage):
     await two_plans_with_deferred_events(stage)
-    ask(stage, "retry", "one")
+    stage.ask("retry", "one")
     await stage.tick()
 
     await stage.tick()
@@ -100,7 +84,7 @@ async def test_a_request_is_carried_out_once(stage: Stage):
 async def test_a_request_may_be_about_an_event_that_came_just_before_it(stage: Stage):
     stage.adopt()
     stage.append(said("a"))
-    ask(stage, "drop", "a", reason="no")
+    stage.ask("drop", "a", reason="no")
 
     await stage.tick()
 
@@ -110,7 +94,7 @@ async def test_a_request_may_be_about_an_event_that_came_just_before_it(stage: S
 
 async def test_a_request_for_what_nobody_has_changes_nothing_and_is_not_kept(stage: Stage):
     await two_plans_with_deferred_events(stage)
-    ask(stage, "drop", "nobody's")
+    stage.ask("drop", "nobody's")
 
     await stage.tick()
 
@@ -122,7 +106,7 @@ async def test_while_it_is_asked_for_a_running_dispatcher_polls_at_once(stage: S
     stage.adopt()
     async with stage.running() as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
-        ask(stage, "poll")
+        stage.ask("poll")
 
         await stage.until(lambda: stage.bridge.polls == 2)
 
@@ -138,7 +122,7 @@ async def test_a_poll_that_is_asked_for_during_a_poll_is_made_after_it(stage: St
     stage.bridge.waits = hang
     async with stage.running() as dispatcher:
         await asked.wait()
-        ask(stage, "poll")
+        stage.ask("poll")
         await stage.until(lambda: dispatcher._pollers.requested == {"forge"})
         assert stage.bridge.polls == 1
         release.set()
@@ -154,7 +138,7 @@ async def test_what_a_plan_cannot_do_now_waits_for_it_and_the_others_do_it_once(
     events = stage.local("pr-1") / "bus/events.jsonl"
     events.rename(events.with_name("away"))
     events.mkdir()
-    ask(stage, "retry", states=("deferred",))
+    stage.ask("retry", states=("deferred",))
     await stage.tick()
     await stage.tick()
     assert [each["plans"] for each in waiting(stage)] == [["pr-1"]]
@@ -172,7 +156,7 @@ async def test_what_a_plan_cannot_do_now_waits_for_it_and_the_others_do_it_once(
 async def test_a_request_whose_events_were_all_found_waits_for_no_other_plan(stage: Stage):
     await two_plans_with_deferred_events(stage)
     (stage.local("pr-1") / "state.json").write_text("{")
-    ask(stage, "retry", "two")
+    stage.ask("retry", "two")
 
     await stage.tick()
 
@@ -183,7 +167,7 @@ async def test_a_request_whose_events_were_all_found_waits_for_no_other_plan(sta
 async def test_a_poll_waits_for_no_plan(stage: Stage):
     await two_plans_with_deferred_events(stage)
     (stage.local("pr-1") / "state.json").write_text("{")
-    ask(stage, "poll", "pr-1")
+    stage.ask("poll", "pr-1")
 
     await stage.tick()
 
@@ -194,7 +178,7 @@ async def test_what_waits_for_a_plan_is_given_up_after_a_day(stage: Stage, caplo
     caplog.set_level(logging.WARNING)
     await two_plans_with_deferred_events(stage)
     (stage.local("pr-1") / "state.json").write_text("{")
-    ask(stage, "retry", "one")
+    stage.ask("retry", "one")
     await stage.tick()
     assert len(waiting(stage)) == 1
     stage.clock.advance(days=1, seconds=1)
@@ -208,7 +192,7 @@ async def test_what_waits_for_a_plan_is_given_up_after_a_day(stage: Stage, caplo
 async def test_a_request_for_a_plan_that_was_given_up_is_forgotten(stage: Stage):
     await two_plans_with_deferred_events(stage)
     (stage.local("pr-1") / "state.json").write_text("{")
-    ask(stage, "retry", "one")
+    stage.ask("retry", "one")
     await stage.tick()
     (stage.local("pr-1") / "state.json").unlink()
 
@@ -219,7 +203,7 @@ async def test_a_request_for_a_plan_that_was_given_up_is_forgotten(stage: Stage)
 
 async def test_a_damaged_memory_of_requests_carries_out_again_what_changes_nothing(stage: Stage):
     await two_plans_with_deferred_events(stage)
-    ask(stage, "drop", "one", reason="spam")
+    stage.ask("drop", "one", reason="spam")
     await stage.tick()
     (stage.root / "prloom/.local/bus/state/control.json").write_text("{")
 
@@ -233,7 +217,7 @@ async def test_lines_that_are_no_requests_are_passed_over(stage: Stage):
     await two_plans_with_deferred_events(stage)
     with (stage.root / "prloom/.local/control.jsonl").open("a") as file:
         file.write('garbage\n{"kind": "event", "data": {"id": "x", "source": "cli", "type": "destroy"}}\n')
-    ask(stage, "drop", "one", reason="spam")
+    stage.ask("drop", "one", reason="spam")
 
     await stage.tick()
 

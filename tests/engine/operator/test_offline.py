@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from stage import Stage, said
+from stage_parts import refusing
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
-from prloom.core.requests import OperatorRequest
 from prloom.engine.bus.event_store import EventStore
-from prloom.engine.operator import control, offline
+from prloom.engine.operator import offline
 from prloom.model import record
 from prloom.model.decision import Change, Deferral
 from prloom.storage import dispatcher_files
@@ -29,8 +29,7 @@ def deferring(ctx: PluginContext) -> None:
 
 def ask(stage: Stage, verb: Any, *ids: str, **about: Any) -> str | None:
     """Write a request down and have it carried out."""
-    with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.append_request(local, OperatorRequest(f"r-{verb}-{'-'.join(ids)}", verb, ids, **about), stage.clock())
+    stage.ask(verb, *ids, **about)
     return offline.carry_out(stage.paths, stage.clock)
 
 
@@ -48,7 +47,7 @@ async def test_without_a_dispatcher_a_request_is_carried_out_at_once(stage: Stag
     assert ask(stage, "retry", "e") is None
 
     assert stage.open()["e"]["state"] == "pending"
-    assert stage.decisions()[-1]["note"] == "r-retry-e"
+    assert stage.decisions()[-1]["note"].startswith("cli-")
 
 
 async def test_what_was_carried_out_is_not_carried_out_again_by_the_next_dispatcher(stage: Stage) -> None:
@@ -108,8 +107,7 @@ async def test_nobody_passes_for_a_dispatcher(stage: Stage) -> None:
 
 async def test_requests_that_were_left_before_are_carried_out_too_and_in_their_order(stage: Stage) -> None:
     await a_deferred_event(stage)
-    with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.append_request(local, OperatorRequest("r-1", "drop", ("e",), reason="first"), stage.clock())
+    stage.ask("drop", "e", reason="first")
 
     assert ask(stage, "retry", "e") is None
 
@@ -118,8 +116,7 @@ async def test_requests_that_were_left_before_are_carried_out_too_and_in_their_o
 
 async def test_a_failed_action_is_due_again(stage: Stage) -> None:
     stage.adopt()
-    refusals = [Refused("locked")]
-    stage.bridge.refuse = lambda action: refusals.pop() if refusals else None
+    stage.bridge.refuse = refusing(Refused("locked"))
     stage.append(said("e"))
     await stage.tick()
     (action,) = stage.state()["queue"]

@@ -13,12 +13,10 @@ from stage import NOON, ListBridge, Stage, said
 
 from prloom.api import Action, Author, Comment, Event, React, Refused
 from prloom.core.acknowledgements import IN_A_MINUTE, MOST_WAITING
-from prloom.core.requests import OperatorRequest
-from prloom.engine.operator import control, offline
+from prloom.engine.operator import offline
 from prloom.engine.views import status, why
 from prloom.model import record
 from prloom.model.record import Timestamp
-from prloom.storage.safe_dir import SafeDir
 
 FRIEND, STRANGER = Author("ann", "write"), Author("eve", "none")
 JUST_NOW = record.iso(NOON - timedelta(minutes=1))
@@ -200,8 +198,7 @@ async def test_a_held_comment_is_acknowledged_when_the_operator_approves_it(
     stage.adopt()
     source.news = [wrote("a", STRANGER)]
     await stage.tick()
-    with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.append_request(local, OperatorRequest("cli-1", "approve", ("a",)), stage.clock())
+    stage.ask("approve", "a")
     if not running:
         assert offline.carry_out(stage.paths, stage.clock) is None
     stage.clock.advance(days=3)
@@ -216,8 +213,7 @@ async def test_what_is_dropped_while_it_is_held_is_never_acknowledged(stage: Sta
     stage.adopt()
     source.news = [wrote("a", STRANGER)]
     await stage.tick()
-    with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.append_request(local, OperatorRequest("cli-1", "drop", ("a",), reason="spam"), stage.clock())
+    stage.ask("drop", "a", reason="spam")
 
     await stage.tick()
 

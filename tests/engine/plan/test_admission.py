@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any
 
 import pytest
 from stage import Stage, said
+from stage_parts import by
 
-from prloom.api import Author, Event, HookContext, PluginContext
+from prloom.api import Event, HookContext, PluginContext
 from prloom.core.dispatch import Subscribers
 from prloom.engine.plan import admission, reconcile
 from prloom.engine.polling import poll
@@ -17,10 +17,6 @@ from prloom.engine.views import status, why
 from prloom.storage.journal import Journal
 from prloom.storage.reader import READ_BYTES
 from prloom.storage.safe_dir import SafeDir
-
-
-def by(login: str, trust: str | None = None, **fields: Any) -> Author:
-    return Author(login, trust, **fields)
 
 
 def write(stage: Stage, text: str) -> None:

@@ -7,20 +7,11 @@ from typing import Any
 
 import pytest
 from stage import Stage, said
+from stage_parts import by, deferring
 
 from prloom.api import Author, Event, HookContext, PluginContext, TriageContext
 
-
-def by(login: str, trust: str | None = "write") -> Author:
-    return Author(login, trust)
-
-
-def deferring(ctx: PluginContext) -> None:
-    @ctx.hook("beforeTriage")
-    def wait(plan: str, triage: TriageContext) -> None:
-        for event in triage.events:
-            if "later" in event.body:
-                triage.mark_event_deferred(event.id, "asked for", 3_600_000)
+LATER = deferring(3_600_000, "asked for", saying="later")
 
 
 async def told(stage: Stage, *bodies: str, author: Author | None = None) -> list[str]:
@@ -34,7 +25,7 @@ async def told(stage: Stage, *bodies: str, author: Author | None = None) -> list
 
 async def test_a_command_needs_no_agent_and_no_plugin(stage: Stage):
     stage.adopt()
-    host = stage.plugin("later", deferring)
+    host = stage.plugin("later", LATER)
 
     (answer,) = await told(stage, "/prloom help")
 
@@ -45,7 +36,7 @@ async def test_a_command_needs_no_agent_and_no_plugin(stage: Stage):
 
 async def test_the_status_tells_what_waits_and_does_not_count_the_question(stage: Stage):
     stage.adopt()
-    stage.plugin("later", deferring)
+    stage.plugin("later", LATER)
     await told(stage, "later please")
 
     (answer,) = await told(stage, "/prloom status")
@@ -64,7 +55,7 @@ async def test_two_questions_at_once_are_both_answered(stage: Stage):
 
 async def test_a_retry_shows_deferred_events_again(stage: Stage):
     stage.adopt()
-    host = stage.plugin("later", deferring)
+    host = stage.plugin("later", LATER)
     await told(stage, "later please")
 
     (answer,) = await told(stage, "/prloom retry")
@@ -75,7 +66,7 @@ async def test_a_retry_shows_deferred_events_again(stage: Stage):
 
 async def test_while_a_plan_is_paused_only_commands_are_obeyed(stage: Stage):
     stage.adopt()
-    host = stage.plugin("later", deferring)
+    host = stage.plugin("later", LATER)
     await told(stage, "/prloom pause")
 
     assert await told(stage, "hello") == []
@@ -88,7 +79,7 @@ async def test_while_a_plan_is_paused_only_commands_are_obeyed(stage: Stage):
 
 async def test_a_pause_holds_for_what_came_with_it(stage: Stage):
     stage.adopt()
-    host = stage.plugin("later", deferring)
+    host = stage.plugin("later", LATER)
 
     await told(stage, "hello", "/prloom pause")
 
@@ -100,7 +91,7 @@ async def test_an_approval_lets_in_what_stood_there(stage: Stage):
     stage.adopt()
     await told(stage, "let me in", author=by("eve", "none"))
 
-    (answer, _) = await told(stage, "/prloom approve", author=by("ann"))
+    (answer, _) = await told(stage, "/prloom approve", author=by("ann", "write"))
 
     assert answer.startswith("Approved 1 held comment.")
     assert stage.triager.batches == [("c0",)]
@@ -127,9 +118,9 @@ async def test_to_approve_a_strangers_text_does_not_let_the_stranger_command(sta
     await told(stage, command, author=by("eve", "none"))
     paused = command == "/prloom resume"
     if paused:
-        await told(stage, "/prloom pause", author=by("ann"))
+        await told(stage, "/prloom pause", author=by("ann", "write"))
 
-    answers = await told(stage, "/prloom approve @eve", author=by("ann"))
+    answers = await told(stage, "/prloom approve @eve", author=by("ann", "write"))
 
     assert stage.state()["paused"] is paused
     assert [answer.partition(" ")[0] for answer in answers] == ["Approved", *([] if paused else ["re"])]
@@ -146,7 +137,7 @@ async def test_a_plugin_says_that_its_command_is_also_for_strangers_whose_text_w
     stage.plugin("greeter", register)
     await told(stage, "/greet", author=by("eve", "none"))
 
-    answers = await told(stage, "/prloom approve @eve", author=by("ann"))
+    answers = await told(stage, "/prloom approve @eve", author=by("ann", "write"))
 
     assert "Hello! True" in {answer.partition("\n")[0] for answer in answers}
     assert stage.triager.batches == []
@@ -203,7 +194,7 @@ async def test_an_answer_without_a_thread_goes_to_the_pull_request(stage: Stage)
 async def test_a_command_is_obeyed_in_the_comment_of_any_source(stage: Stage, kind: str):
     stage.adopt()
     await told(stage, "let me in", author=by("eve", "none"))
-    stage.bridge.news.append(said("approval", "/prloom approve", type=kind, author=by("ann")))
+    stage.bridge.news.append(said("approval", "/prloom approve", type=kind, author=by("ann", "write")))
 
     await stage.tick()
 

@@ -9,16 +9,11 @@ from typing import Any
 
 import pytest
 from stage import ListBridge, Stage, said
+from stage_parts import refusing
 
 from prloom.api import Action, Delivered, Merge, PluginContext, Refused, Target, TriageContext, marker
 from prloom.core import outbox
 from prloom.engine.plan.dependencies import AT_ONCE
-
-
-def refusing(*answers: Refused | None) -> Any:
-    """Return what answers the first actions like this; None lets one through."""
-    left = list(answers)
-    return lambda action: left.pop(0) if left else None
 
 
 def queue(stage: Stage, plan_id: str = "pr-7") -> list[dict[str, Any]]:

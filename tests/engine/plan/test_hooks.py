@@ -8,22 +8,14 @@ from datetime import timedelta
 from typing import Any
 
 from stage import FunctionHost, Stage, said
+from stage_parts import deferring, passing
 
 from prloom.api import PluginContext, TriageContext
 from prloom.core import bounds, breaker
-from prloom.core.requests import OperatorRequest
-from prloom.engine.operator import control
 from prloom.extensions.host.interface import HookFailed
 from prloom.model.hook import HookCall
-from prloom.storage.safe_dir import SafeDir
 
 Meeting = Callable[[HookCall], Awaitable[None]]
-
-
-def passing(ctx: PluginContext) -> None:
-    @ctx.hook("beforeTriage")
-    def look(plan: str, triage: TriageContext) -> None:
-        return
 
 
 def failing_on(word: str) -> Callable[[PluginContext], None]:
@@ -326,8 +318,7 @@ async def test_an_event_for_which_a_plugin_is_switched_off_delays_none_that_come
         for _ in range(breaker.THRESHOLD):
             await again()
             stage.clock.advance(seconds=1)
-        with SafeDir.make(stage.root, "prloom", ".local") as local:
-            control.append_request(local, OperatorRequest("cli-1", "retry", ("a",)), stage.clock())
+        stage.ask("retry", "a")
         stage.bridge.news.append(said("good"))
 
         await again()
@@ -353,13 +344,7 @@ async def test_one_bad_event_never_switches_the_plugin_off_for_its_neighbours(st
 
 
 async def test_a_reason_of_five_megabytes_is_cut_when_it_is_accepted(stage: Stage):
-    def register(ctx: PluginContext) -> None:
-        @ctx.hook("beforeTriage")
-        def wordy(plan: str, triage: TriageContext) -> None:
-            for event in triage.events:
-                triage.mark_event_deferred(event.id, "x" * 5_000_000, 60_000)
-
-    ready(stage, register)
+    ready(stage, deferring(reason="x" * 5_000_000))
     stage.bridge.news = [said("a")]
 
     await stage.tick()

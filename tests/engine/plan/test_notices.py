@@ -10,10 +10,8 @@ import pytest
 from stage import Stage, said, until
 
 from prloom.api import NOTICES, Author, Comment, Event, HookContext, PluginContext, Refused, TriageContext
-from prloom.core.requests import OperatorRequest
-from prloom.engine.operator import control, offline
+from prloom.engine.operator import offline
 from prloom.engine.views import status, why
-from prloom.storage.safe_dir import SafeDir
 
 
 def told(kind: str, event_id: str = "", **fields: Any) -> Event:
@@ -164,8 +162,7 @@ async def test_a_command_beside_no_dispatcher_writes_the_status_that_a_kill_left
     (local / "bus/state/dispatcher.json").unlink()
     state = json.loads((local / "state.json").read_text())
     (local / "state.json").write_text(json.dumps({**state, "status": "active"}))
-    with SafeDir.make(stage.root, "prloom", ".local") as folder:
-        control.append_request(folder, OperatorRequest("cli-1", "drop", ("held",), reason="spam"), stage.clock())
+    stage.ask("drop", "held", reason="spam")
 
     assert offline.carry_out(stage.paths, stage.clock) is None
 

@@ -9,10 +9,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import PluginContext, Refused, TriageContext
-from prloom.core import requests
-from prloom.core.requests import OperatorRequest
 from prloom.engine.bus.event_store import EventStore
-from prloom.engine.operator import control
 from prloom.storage.safe_dir import SafeDir
 
 KEY = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
@@ -34,11 +31,6 @@ async def withheld(stage: Stage) -> Stage:
     return stage
 
 
-def ask(stage: Stage, verb: requests.Verb, *ids: str) -> None:
-    with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.append_request(local, OperatorRequest(f"cli-{stage.clock()}-{verb}", verb, ids), stage.clock())
-
-
 def only(stage: Stage) -> dict[str, object]:
     (action,) = stage.state()["queue"].values()
     return dict(action)
@@ -58,7 +50,7 @@ async def test_neither_the_log_nor_what_is_told_of_it_repeats_the_key(
     withheld: Stage, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.DEBUG)
-    ask(withheld, "retry", "bad")
+    withheld.ask("retry", "bad")
     await withheld.tick()
 
     assert "is withheld because it contains a GitHub token" in caplog.text
@@ -68,7 +60,7 @@ async def test_neither_the_log_nor_what_is_told_of_it_repeats_the_key(
 
 
 async def test_a_retry_does_not_send_it(withheld: Stage):
-    ask(withheld, "retry", str(only(withheld)["id"]), "bad")
+    withheld.ask("retry", str(only(withheld)["id"]), "bad")
     await withheld.tick()
 
     assert withheld.bridge.said == ["Sure."]
@@ -85,11 +77,11 @@ async def test_a_command_in_a_comment_sends_it_neither(withheld: Stage):
 
 
 async def test_the_operator_releases_it_by_its_own_id(withheld: Stage):
-    ask(withheld, "approve", "bad")
+    withheld.ask("approve", "bad")
     await withheld.tick()
     assert withheld.bridge.said == ["Sure."]
 
-    ask(withheld, "approve", str(only(withheld)["id"]))
+    withheld.ask("approve", str(only(withheld)["id"]))
     await withheld.tick()
 
     assert withheld.bridge.said == ["Sure.", f"It is {KEY}"]
@@ -98,7 +90,7 @@ async def test_the_operator_releases_it_by_its_own_id(withheld: Stage):
 
 async def test_a_release_outlives_a_refusal_and_a_rebuild(withheld: Stage):
     withheld.bridge.refuse = lambda action: Refused("busy", retryable=True)
-    ask(withheld, "approve", str(only(withheld)["id"]))
+    withheld.ask("approve", str(only(withheld)["id"]))
     await withheld.tick()
     assert only(withheld)["released"]
     (withheld.local() / "bus/state/dispatcher.json").unlink()
@@ -151,7 +143,7 @@ async def test_what_was_posted_before_the_end_came_is_not_called_withheld(withhe
     receipt = {"actionId": action, "at": "2026-01-01T12:00:00.000Z"}
     file = withheld.local() / "bus/state/bridge.forge.actions.json"
     file.write_text(json.dumps({"attempts": {}, "receipts": [receipt]}))
-    ask(withheld, "retry", action)
+    withheld.ask("retry", action)
 
     await withheld.tick()
 

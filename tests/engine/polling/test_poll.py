@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 from stage import ListBridge, Stage, said
+from stage_parts import by
 
-from prloom.api import Author, HttpError, PluginContext
-
-
-def by(login: str, trust: str | None = None, **fields: Any) -> Author:
-    return Author(login, trust, **fields)
+from prloom.api import HttpError, PluginContext
 
 
 def lines(stage: Stage, plan_id: str = "pr-7") -> list[dict[str, Any]]:

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 from stage import Stage, said
+from stage_parts import deferring
 
-from prloom.api import Author, PluginContext, TriageContext, marker
+from prloom.api import Author, marker
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import events, why
 from prloom.engine.views.events import EventFilter
@@ -26,14 +27,6 @@ def rows(stage: Stage, plan: str | None = None, state: str | None = None) -> lis
 
 def states(stage: Stage) -> Mapping[str, str]:
     return {row["id"]: row["state"] for row in rows(stage)}
-
-
-def deferring(ctx: PluginContext) -> None:
-    @ctx.hook("beforeTriage")
-    def look(plan: str, triage: TriageContext) -> None:
-        for event in triage.events:
-            if "wait" in event.body:
-                triage.mark_event_deferred(event.id, "not now", 60_000)
 
 
 async def test_a_row_has_exactly_the_keys_of_the_contract(stage: Stage) -> None:
@@ -61,7 +54,7 @@ async def test_a_row_has_exactly_the_keys_of_the_contract(stage: Stage) -> None:
 
 async def test_every_event_there_ever_was_is_listed_in_the_order_in_which_they_came(stage: Stage) -> None:
     stage.adopt()
-    stage.plugin("quiet", deferring)
+    stage.plugin("quiet", deferring(saying="wait"))
     stage.append(said("z", "wait"), said("held", author=Author("eve", "read")), said("a"))
     await stage.tick()
     stage.append(said("edit", "wait", context={"supersedes": "z"}))
@@ -80,7 +73,7 @@ async def test_every_event_there_ever_was_is_listed_in_the_order_in_which_they_c
 
 async def test_a_deferred_event_names_its_owner_its_reason_and_its_attempts(stage: Stage) -> None:
     stage.adopt()
-    stage.plugin("quiet", deferring)
+    stage.plugin("quiet", deferring(saying="wait"))
     stage.append(said("e", "wait"))
     await stage.tick()
     stage.clock.advance(minutes=2)
@@ -144,13 +137,10 @@ async def test_events_of_the_repository_as_a_whole_are_listed_too(stage: Stage) 
 
 async def test_closed_segments_are_read_and_those_taken_away_lose_no_open_event(stage: Stage) -> None:
     stage.adopt()
-    stage.plugin("quiet", deferring)
+    stage.plugin("quiet", deferring(saying="wait"))
     stage.append(said("done"), said("open", "wait"))
     await stage.tick()
-    with SafeDir.make(stage.local() / "bus") as bus:
-        event_store = EventStore.open(bus, stage.clock, rotate_at=1)
-        event_store.commit("todo", "prloom")
-        event_store.save()
+    stage.rotate()
 
     assert states(stage) == {"done": "triaged", "open": "deferred"}
     (stage.local() / "bus/decisions-000001.jsonl").unlink()

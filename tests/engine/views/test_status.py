@@ -12,7 +12,6 @@ from stage import Stage, said
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.engine.bus import plans
-from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import status
 from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
@@ -281,10 +280,7 @@ async def test_a_damaged_projection_is_rebuilt_from_the_log_in_memory_only(stage
 
 async def test_a_missing_projection_is_rebuilt_from_a_log_that_was_rotated(stage: Stage) -> None:
     await a_full_stage(stage)
-    with SafeDir.make(stage.local() / "bus") as bus:
-        event_store = EventStore.open(bus, stage.clock, rotate_at=1)
-        event_store.commit("todo", "prloom")
-        event_store.save()
+    stage.rotate()
     sound = read(stage)
     (stage.local() / "bus/state/dispatcher.json").unlink()
 

@@ -7,12 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 from stage import Stage, said
+from stage_parts import deferring, refusing
 
-from prloom.api import Author, PluginContext, Refused, TriageContext, marker
+from prloom.api import Author, PluginContext, Refused, marker
 from prloom.core import requests
-from prloom.core.requests import OperatorRequest
 from prloom.engine.bus.event_store import EventStore
-from prloom.engine.operator import control
 from prloom.engine.views import why
 from prloom.errors import PrloomError
 from prloom.model.action import Action
@@ -30,19 +29,6 @@ def steps(stage: Stage, named: str = "e") -> list[tuple[str, str, str]]:
 
 def looking_on(ctx: PluginContext) -> None:
     ctx.register_hook("onEvent", lambda event, ctx: None)
-
-
-def deferring_once(ctx: PluginContext) -> None:
-    @ctx.hook("beforeTriage")
-    def look(plan: str, triage: TriageContext) -> None:
-        for event in triage.events:
-            if triage.deferral(event.id) is None:
-                triage.mark_event_deferred(event.id, "not now", 60_000)
-
-
-def ask(stage: Stage, verb: Any, *ids: str, **about: Any) -> None:
-    with SafeDir.make(stage.root, "prloom", ".local") as local:
-        control.append_request(local, OperatorRequest(f"r-{verb}", verb, ids, **about), stage.clock())
 
 
 async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -> None:
@@ -77,7 +63,7 @@ async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -
 async def test_a_whole_life_is_told_step_by_step(stage: Stage) -> None:
     stage.adopt()
     stage.plugin("watcher", looking_on)
-    stage.plugin("quiet", deferring_once)
+    stage.plugin("quiet", deferring(once=True))
     stage.append(said("e"))
     await stage.tick()
     stage.clock.advance(minutes=2)
@@ -104,8 +90,7 @@ async def test_an_action_is_shown_as_it_stands_now_where_it_was_queued_and_as_it
     stage: Stage,
 ) -> None:
     stage.adopt()
-    refusals = [Refused("down", retryable=True)]
-    stage.bridge.refuse = lambda action: refusals.pop() if refusals else None
+    stage.bridge.refuse = refusing(Refused("down", retryable=True))
     stage.append(said("e"))
     await stage.tick()
     (queued,) = [step for step in tell(stage)["steps"] if step["verdict"] == "answered"]
@@ -127,10 +112,10 @@ async def test_what_an_operator_did_is_told(stage: Stage) -> None:
     stage.adopt()
     stage.append(said("e", author=Author("eve", "none")))
     await stage.tick()
-    ask(stage, "approve", "e")
-    stage.plugin("quiet", deferring_once)
+    stage.ask("approve", "e")
+    stage.plugin("quiet", deferring(once=True))
     await stage.tick()
-    ask(stage, "drop", "e", reason="spam after all")
+    stage.ask("drop", "e", reason="spam after all")
     await stage.tick()
 
     told = [(step["stage"], step["by"], step["verdict"], step["reason"]) for step in tell(stage)["steps"]]
@@ -142,11 +127,10 @@ async def test_what_an_operator_did_is_told(stage: Stage) -> None:
 
 async def test_a_failed_action_that_is_tried_again_is_told(stage: Stage) -> None:
     stage.adopt()
-    refusals = [Refused("locked")]
-    stage.bridge.refuse = lambda action: refusals.pop() if refusals else None
+    stage.bridge.refuse = refusing(Refused("locked"))
     stage.append(said("e"))
     await stage.tick()
-    ask(stage, "retry", "e")
+    stage.ask("retry", "e")
     await stage.tick()
 
     assert steps(stage)[-3:] == [
@@ -231,13 +215,10 @@ async def test_decisions_that_the_dispatcher_has_not_saved_yet_are_told(stage: S
 
 async def test_an_open_event_survives_the_segments_before_a_snapshot(stage: Stage) -> None:
     stage.adopt()
-    stage.plugin("quiet", deferring_once)
+    stage.plugin("quiet", deferring(once=True))
     stage.append(said("e"))
     await stage.tick()
-    with SafeDir.make(stage.local() / "bus") as bus:
-        event_store = EventStore.open(bus, stage.clock, rotate_at=1)
-        event_store.commit("todo", "prloom")
-        event_store.save()
+    stage.rotate()
     whole = tell(stage)
     (stage.local() / "bus/decisions-000001.jsonl").unlink()
     stage.clock.advance(minutes=2)
@@ -292,7 +273,7 @@ def test_it_is_found_however_another_program_has_spelled_its_line(stage: Stage, 
 
 async def test_of_several_versions_of_a_comment_the_newest_is_told(stage: Stage) -> None:
     stage.adopt()
-    stage.plugin("quiet", deferring_once)
+    stage.plugin("quiet", deferring(once=True))
     stage.append(said("e1", url="https://f/c"), said("e2", url="https://f/c", context={"supersedes": "e1"}))
     await stage.tick()
 
