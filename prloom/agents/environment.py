@@ -11,6 +11,7 @@ from typing import Final
 
 from prloom.agents import run_folder
 from prloom.agents.agent import Remote
+from prloom.core import worker_identity
 from prloom.errors import AgentError
 from prloom.model import kinds
 
@@ -96,13 +97,15 @@ def allowed(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> dict
     return kept | _FIXED
 
 
-def worker(env: Mapping[str, str], remotes: Iterable[Remote]) -> dict[str, str]:
+def worker(env: Mapping[str, str], remotes: Iterable[Remote], root: Path) -> dict[str, str]:
     """Return the environment of a run that works: git can do nothing in it that needs a credential, nor push.
+
+    What it does in the repository of the checkout `root` is done under a name of the worker's own.
 
     A worker that means to can get around this, for it runs programs as the operator; what it cannot do is push by
     accident, or because a text says so. Other repositories, which tests create, can be pushed to.
     """
-    settings = [*_WITHOUT_CREDENTIALS]
+    settings = [*_WITHOUT_CREDENTIALS, worker_identity.setting(str(root))]
     for remote in remotes:
         # Git rewrites the address that the configuration has, by the longest rule that fits: none is longer than all.
         settings += [(f"url.{NO_PUSH}.pushInsteadOf", url) for url in remote.urls]

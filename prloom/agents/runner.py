@@ -89,7 +89,7 @@ def prepare(
         raise AgentError(f"{request.session!r} cannot be the id of a session; start a new one")
     env = environment.allowed(environ, registry.variables(agent))
     if request.rights == "work":
-        env = environment.worker(env, request.remotes)
+        env = environment.worker(env, request.remotes, request.root)
     invocation = agent.invocation(
         msgspec.structs.replace(
             request, environ=env, settings=environment.read_settings_files(agent.settings_files(env))

@@ -115,10 +115,10 @@ def walk(repo: Repository, branch: str, *, base: str | None = None) -> Iterator[
         yield from between(repo, base, tip)
 
 
-def between(repo: Repository, base: str | None, tip: str) -> Iterator[Commit]:
+def between(repo: Repository, base: str | None, tip: str, *, most: int = _MOST_SEARCHED) -> Iterator[Commit]:
     """Yield the commits that lead to `tip` and that are not in `base`, each after those that build on it."""
     form = "--format=tformat:%T%x00%P%x00%B%x00"
-    argv = ["rev-list", f"--max-count={_MOST_SEARCHED}", "--topo-order", form, tip]
+    argv = ["rev-list", f"--max-count={most}", "--topo-order", form, tip]
     if base is not None:
         argv += ["--not", base]
     words = git.run([*argv, "--"], cwd=repo.root, limit=git.LONG_LIMIT).out.split("\0")

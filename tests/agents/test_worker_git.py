@@ -53,7 +53,7 @@ def git(tmp_path: Path, home: Path, origin: Path) -> Git:
     tree.mkdir()
 
     def run(*args: str, given: str = "", worker: bool = True) -> subprocess.CompletedProcess[str]:
-        chosen = environment.worker(env, remotes) if worker else env
+        chosen = environment.worker(env, remotes, tree) if worker else env
         return subprocess.run(["git", *args], cwd=tree, env=chosen, input=given, capture_output=True, text=True)  # noqa: PLW1510 - looked at
 
     setup = (
@@ -135,7 +135,7 @@ def test_the_headers_of_the_repository_are_not_sent(git: Git) -> None:
 
 
 def test_a_worker_reaches_no_agent_of_keys() -> None:
-    env = environment.worker({"SSH_AUTH_SOCK": "/run/ssh", "SSH_ASKPASS": "x", "HOME": "/home/me"}, ())
+    env = environment.worker({"SSH_AUTH_SOCK": "/run/ssh", "SSH_ASKPASS": "x", "HOME": "/home/me"}, (), Path("/repo"))
 
     assert not {"SSH_AUTH_SOCK", "SSH_ASKPASS"} & set(env)
     assert env["HOME"] == "/home/me"
