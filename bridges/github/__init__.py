@@ -160,6 +160,12 @@ class GithubBridge:
             self._reader(ctx), number, marker=marker, body=body, remote_id=remote_id, expected=expected
         )
 
+    def unavailable(self) -> str | None:
+        """Return why GitHub cannot be asked: no repository is known."""
+        if self._repo:
+            return None
+        return _NO_REPOSITORY
+
     async def own_login(self, ctx: BridgeContext) -> str | None:
         """Return the login of the token's account; None for that of an App, which GitHub does not say."""
         reader = self._reader(ctx)

@@ -63,6 +63,12 @@ class Forge(Protocol):
     history of edits has it then.
     """
 
+    def unavailable(self) -> str | None:
+        """Return in a few words why there is no forge to ask, such as that no repository is configured; else None.
+
+        prloom calls this before it opens a pull request; nothing is asked of the forge.
+        """
+
     async def open_pull_request(
         self, ctx: BridgeContext, *, branch: str, base: str, title: str, body: str, draft: bool
     ) -> PullRequest:

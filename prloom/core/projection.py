@@ -53,6 +53,7 @@ def fold(
         paused=state.paused if decision.paused is None else decision.paused,
         **_rebase(state, decision),
         **_work(state, decision),
+        pull_request=decision.pull_request or state.pull_request,
     )
 
 

@@ -158,6 +158,10 @@ class DryWorker:
         runtime.event_store.commit("work", self._agent, **work_results.taken(step, ()))
         return True
 
+    def keep_pull_request(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
+        """Leave the forge alone."""
+        return False
+
 
 async def _no_agent(runtime: PlanRuntime, stage: str, text: str, model: str | None) -> str:
     raise AgentError(f"a dry run does not start agents (the hook requested stage {stage} on plan {runtime.id})")

@@ -10,6 +10,7 @@ from msgspec import field
 from prloom.model.action import Action
 from prloom.model.event import Target
 from prloom.model.kinds import State, Verdict
+from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
 from prloom.model.record import Cursor, Json, Position, Record, Timestamp
 from prloom.model.work import Block, WorkStep
 
@@ -131,7 +132,8 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     not reported. `cursor` is how far `events.jsonl` is read once this decision is applied, `fingerprint` a checksum of
     what was read there, and `rereading` how far a file that took another's place is to be read again. `plan_status` is
     what the plan is from now on. `work` is a step of the work on a TODO. A `block` keeps the plan's TODOs from being
-    worked on until a decision that says `unblocked`. A `snapshot` opens a new segment of the log: the whole state, so
+    worked on until a decision that says `unblocked`. `pull_request` is how far the pull request shows all this, and
+    `opened` the one that was opened. A `snapshot` opens a new segment of the log: the whole state, so
     that nothing older is needed to rebuild it.
     """
 
@@ -159,6 +161,8 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     work: WorkStep | None = None
     block: Block | None = None
     unblocked: bool = False
+    pull_request: KeptPullRequest | None = None
+    opened: OpenedPullRequest | None = None
     snapshot: Mapping[str, Json] | None = None
 
 
@@ -186,3 +190,5 @@ class DecisionParts(TypedDict, total=False):
     work: WorkStep | None
     block: Block | None
     unblocked: bool
+    pull_request: KeptPullRequest | None
+    opened: OpenedPullRequest | None

@@ -9,6 +9,7 @@ from msgspec import field
 from prloom.model.action import Action
 from prloom.model.decision import Deferral, Thread, Todo
 from prloom.model.kinds import OpenState
+from prloom.model.pull_request import KeptPullRequest
 from prloom.model.record import START, Cursor, Position, Record, Timestamp
 from prloom.model.work import Block, DoneTodo, TodoWork
 
@@ -87,7 +88,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     TODO that is worked on, `block` why none is. `done_todos` are those that prloom did, and `reopened` the rounds of
     those that were requested again. `granted` are the TODOs that may begin where each has to be allowed. `unfinished`
     says that a TODO was done since the plan was finished last, and `finish_hooked` names the hooks that have run to
-    finish it, as `hook:plugin`.
+    finish it, as `hook:plugin`. `pull_request` is how far the pull request shows this.
     """
 
     seq: int = 0
@@ -111,6 +112,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     granted: tuple[str, ...] = ()
     unfinished: bool = False
     finish_hooked: tuple[str, ...] = ()
+    pull_request: KeptPullRequest = KeptPullRequest()
 
 
 class Attempt(Record, frozen=True):

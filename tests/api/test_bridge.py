@@ -66,6 +66,9 @@ class Hosted(Known):
     ) -> PostedComment:
         return PostedComment("1", None, body)
 
+    def unavailable(self) -> str | None:
+        return None
+
     async def own_login(self, ctx: BridgeContext) -> str | None:
         return None
 

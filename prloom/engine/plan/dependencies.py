@@ -60,6 +60,9 @@ class Worker(Protocol):
     def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
         """Begin what is to be done with a plan's TODOs; return whether there was anything."""
 
+    def keep_pull_request(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
+        """Begin what is to be done with a plan's pull request; return whether there was anything."""
+
 
 class DeliveryLimiter:
     """Limits how many actions are under way through each bridge.

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from prloom import errors
-from prloom.core import deferral, issued, triage
+from prloom.core import deferral, issued, pull_request, triage
 from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import admission, delivery, scheduler
@@ -61,6 +61,7 @@ def _advance(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanD
     moved |= scheduler.schedule(runtime, subscribers, dependencies)
     if dependencies.todo_worker is not None and dependencies.agents:
         moved |= dependencies.todo_worker.begin(runtime, dependencies)
+        moved |= dependencies.todo_worker.keep_pull_request(runtime, dependencies)
     moved |= delivery.begin(runtime, dependencies.bridges, dependencies.tasks, now)
     if not (moved or crowded) or store.unsaved >= SAVED_AFTER:  # else there is more to come at once
         store.save()
@@ -77,6 +78,9 @@ def next_time(runtime: PlanRuntime, since: datetime) -> datetime | None:
     times |= {action.next_try for action in state.queue.values() if action.next_try and not action.failed}
     if state.work is not None and state.work.retry_at is not None:
         times.add(state.work.retry_at)
+    shown = pull_request.next_time(state)
+    if shown is not None:
+        times.add(shown)
     if runtime.failure.until:
         times.add(runtime.failure.until)
     return min((time for time in times if time > since), default=None)

@@ -104,7 +104,7 @@ class InFlight:
     one because a hook failed on several at once, and `suspects` those of them that a plugin's process may have died of.
     `deliveries` are the bridges that deliver actions of this plan, each with whether those are of low priority.
     `agent_queued` says that a triage run waits for a free slot, or has one. `working` says that a TODO is worked on,
-    and `took` that one was begun.
+    and `took` that one was begun. `at_forge` says that the pull request is opened or described.
     """
 
     event_ids: set[str] = field(default_factory=set)
@@ -114,6 +114,7 @@ class InFlight:
     hooks: tuple[RunningHook, ...] = ()
     agent_queued: bool = False
     working: bool = False
+    at_forge: bool = False
     took: bool = False
 
     @contextmanager

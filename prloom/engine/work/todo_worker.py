@@ -16,7 +16,7 @@ from prloom.core.work import BlockPlan, Continue, Correct, Finish, SetAside, Ste
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work import plan_hooks, todo_events
+from prloom.engine.work import plan_hooks, pull_request, todo_events
 from prloom.engine.work.change import Changes
 from prloom.engine.work.check_run import CheckRuns
 from prloom.engine.work.context import context
@@ -50,6 +50,10 @@ class TodoWorker:
         runtime.in_flight.working = True
         dependencies.tasks.spawn(runtime, partial(self._work, runtime, dependencies))
         return True
+
+    def keep_pull_request(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
+        """Begin what is to be done with the pull request, which a forge that fails does not keep the work from."""
+        return pull_request.begin(runtime, dependencies)
 
     async def _work(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> None:
         try:

@@ -1,0 +1,170 @@
+"""Keep the pull request of a plan: open it, describe it, and take it out of draft, beside the work itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import urlsplit
+
+from prloom.api.bridge import BridgeContext
+from prloom.api.forge import Forge
+from prloom.core import cockpit, cockpit_markers, plan_text, pull_request
+from prloom.core.outbox import marker
+from prloom.core.pull_request import MarkReady, OpenPullRequest, ShowCockpit
+from prloom.engine.plan.dependencies import PlanDependencies
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.extensions.bridges import LoadedBridge
+from prloom.model.decision import DecisionParts
+from prloom.model.pull_request import OpenedPullRequest
+
+log = logging.getLogger(__name__)
+
+LIMIT = 60
+"""Seconds that one step at the forge may take."""
+
+_TRIES = 3
+"""How often a description is merged anew because a person saved another one meanwhile."""
+
+
+@dataclass(frozen=True)
+class ForgeAccess:
+    """A forge, under the name by which actions go to it, and what a call of it needs."""
+
+    forge: Forge
+    target: str
+    context: BridgeContext
+
+
+def begin(runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
+    """Begin what is to be done with the plan's pull request; return whether there is anything."""
+    if runtime.in_flight.at_forge or not runtime.usable:
+        return False
+    bridge = _bridge(runtime, dependencies)
+    if bridge is None or _next(runtime) is None:
+        return False
+    runtime.in_flight.at_forge = True
+    dependencies.tasks.spawn(runtime, partial(_keep, runtime, bridge, dependencies))
+    return True
+
+
+def _bridge(runtime: PlanRuntime, dependencies: PlanDependencies) -> LoadedBridge | None:
+    """Return the bridge to the plan's forge; for a plan without a pull request, to the only forge that there is."""
+    loaded = dependencies.bridges.loaded
+    if runtime.plan.forge is not None:
+        found = loaded.claimant(runtime.plan.forge)
+        if found is not None and isinstance(found.bridge, Forge):
+            return found
+        return None
+    forges = [each for each in loaded.loaded if isinstance(each.bridge, Forge) and each.bridge.unavailable() is None]
+    if len(forges) == 1:
+        return forges[0]
+    return None
+
+
+def _cockpit(runtime: PlanRuntime) -> str:
+    host = None
+    if runtime.plan.url is not None:
+        host = urlsplit(runtime.plan.url).hostname
+    view = pull_request.view(
+        runtime.event_store.state, runtime.text.todos(), plan_text.body(runtime.text.read()), runtime.rules.work, host
+    )
+    return cockpit.render(view)
+
+
+def _next(runtime: PlanRuntime) -> pull_request.Step | None:
+    return pull_request.next_step(
+        runtime.plan,
+        runtime.event_store.state,
+        runtime.text.todos(),
+        _cockpit(runtime),
+        opens=runtime.rules.config.work.open == "first_commit",
+        now=runtime.clock(),
+    )
+
+
+async def _keep(runtime: PlanRuntime, bridge: LoadedBridge, dependencies: PlanDependencies) -> None:
+    """Do one step after the other until none is left; an error is tried again later."""
+    assert isinstance(bridge.bridge, Forge)  # noqa: S101 - it was chosen for that
+    try:
+        while (step := _next(runtime)) is not None:
+            access = ForgeAccess(bridge.bridge, bridge.targets[0], dependencies.bridges.context(bridge.name))
+            try:
+                async with asyncio.timeout(LIMIT):
+                    parts = await _do(runtime, step, access)
+            except Exception as error:  # noqa: BLE001 - whatever a bridge raises, the work goes on
+                reason = f"{bridge.name}: {error or type(error).__name__}"
+                log.warning("plan %s: %s", runtime.id, reason)
+                state = runtime.event_store.state
+                parts = pull_request.failed(state, reason, runtime.rules.backoff, runtime.clock())
+            runtime.event_store.commit("pull_request", bridge.name, **parts)
+    finally:
+        runtime.in_flight.at_forge = False
+
+
+async def _do(runtime: PlanRuntime, step: pull_request.Step, access: ForgeAccess) -> DecisionParts:
+    state = runtime.event_store.state
+    match step:
+        case OpenPullRequest():
+            return pull_request.opened(state, await _open(runtime, access))
+        case ShowCockpit(own=True):
+            shown = _cockpit(runtime)
+            await _describe(runtime, access, shown)
+            return pull_request.shown(state, shown, runtime.clock())
+        case ShowCockpit():
+            shown = _cockpit(runtime)
+            comment_id = await _comment(runtime, access, shown)
+            return pull_request.shown(state, shown, runtime.clock(), comment_id=comment_id)
+        case MarkReady():
+            await access.forge.mark_ready(access.context, _number(runtime))
+            return pull_request.ready(state)
+
+
+async def _open(runtime: PlanRuntime, access: ForgeAccess) -> OpenedPullRequest:
+    """Open the pull request; one that is open for the branch is found, and was opened before a crash."""
+    opened = await access.forge.open_pull_request(
+        access.context,
+        branch=runtime.plan.branch,
+        base=runtime.rules.config.base_branch,
+        title=runtime.plan.title or runtime.plan.branch,
+        body=_cockpit(runtime),
+        draft=True,
+    )
+    return OpenedPullRequest(number=opened.number, forge=access.target, url=opened.url)
+
+
+async def _describe(runtime: PlanRuntime, access: ForgeAccess, shown: str) -> None:
+    """Write the cockpit into the description; what people wrote around it stays as it is."""
+    number = _number(runtime)
+    found = await access.forge.pull_request(access.context, number)
+    if found is None:
+        raise LookupError(f"there is no pull request #{number} any more")
+    before = found.body
+    for _ in range(_TRIES):
+        wanted = cockpit_markers.merge(before, shown)
+        if wanted == before:
+            return
+        after = await access.forge.describe_pull_request(access.context, number, body=wanted, expected=before)
+        if after == wanted:
+            return
+        before = after
+    raise RuntimeError(f"the description of #{number} was edited again and again while prloom wrote into it")
+
+
+async def _comment(runtime: PlanRuntime, access: ForgeAccess, shown: str) -> str:
+    """Keep one comment with the cockpit on a pull request that another opened, and return its id."""
+    mark = marker(f"cockpit-{runtime.id}")
+    posted = await access.forge.upsert_comment(
+        access.context,
+        _number(runtime),
+        marker=mark,
+        body=f"{mark}\n{shown}",
+        remote_id=runtime.event_store.state.pull_request.comment_id,
+    )
+    return posted.remote_id
+
+
+def _number(runtime: PlanRuntime) -> int:
+    assert runtime.plan.pr is not None  # noqa: S101 - a step for a pull request is decided only where there is one
+    return runtime.plan.pr
