@@ -104,7 +104,6 @@ async def test_each_ending_can_be_awaited():
         await exchange.publish("work", "x")
     for how in ("fail", "time_out", "release"):
         claim = await exchange.claim("work")
-        assert claim is not None
         settled = await (claim.release() if how == "release" else getattr(claim, how)("why"))
         topics.append(settled.reply and settled.reply.topic)
     assert topics == ["work.failed", "work.timed_out", None]
@@ -120,7 +119,6 @@ async def test_a_block_that_raises_has_its_message_tried_again():
     exchange = AsyncExchange(Exchange(MemoryStore()))
     published = await exchange.publish("work", "x")
     claim = await exchange.claim("work")
-    assert claim is not None
     with pytest.raises(ZeroDivisionError):
         async with claim:
             1 / 0  # noqa: B018

@@ -194,7 +194,6 @@ def test_a_claim_names_its_worker_and_its_times(exchange: Exchange, clock: Any):
 def test_a_completed_claim_publishes_its_reply(exchange: Exchange, clock: Any):
     request = exchange.publish("work", "x", conversation="talk")
     claimed = exchange.claim("work")
-    assert claimed is not None
     clock.pass_(seconds=3)
 
     settled = claimed.complete("the answer", topic="answers", metadata={"plugin": "cat", "exit_code": 0})
@@ -240,7 +239,6 @@ def test_each_ending_has_its_reply(  # noqa: PLR0917 (the columns of the table)
 def test_a_claim_that_is_settled_twice_the_same_way_replies_once(exchange: Exchange):
     exchange.publish("work", "x")
     claimed = exchange.claim("work")
-    assert claimed is not None
 
     assert claimed.complete("y") == claimed.complete("y")
     assert bodies(exchange.read()) == ["x", "y"]
@@ -249,7 +247,6 @@ def test_a_claim_that_is_settled_twice_the_same_way_replies_once(exchange: Excha
 def test_a_claim_cannot_be_settled_in_two_ways(exchange: Exchange):
     exchange.publish("work", "x")
     claimed = exchange.claim("work")
-    assert claimed is not None
     claimed.complete("y")
 
     with pytest.raises(
@@ -266,12 +263,10 @@ def test_an_unknown_claim_cannot_be_settled(exchange: Exchange):
 def test_a_released_message_is_ready_at_once_and_the_attempt_does_not_count(exchange: Exchange):
     exchange.publish("work", "x", max_attempts=1)
     claimed = exchange.claim("work")
-    assert claimed is not None
 
     assert claimed.release("stopping").reply is None
 
     again = exchange.claim("work")
-    assert again is not None
     assert again.claim.attempt == 1
     before = exchange.inspect(claimed.message.id).claims[0]
     assert (before.status, before.error) == ("cancelled", "stopping")
@@ -283,7 +278,6 @@ def test_a_released_message_is_ready_at_once_and_the_attempt_does_not_count(exch
 def test_a_message_whose_lease_is_over_is_claimed_by_another_worker(exchange: Exchange, another: Exchange, clock: Any):
     exchange.publish("work", "x")
     claimed = exchange.claim("work", instance="first", lease=MINUTE)
-    assert claimed is not None
     clock.pass_(seconds=70)
     assert another.claim("work") is None  # it backs off first
     clock.pass_(seconds=2)
@@ -299,7 +293,6 @@ def test_a_message_whose_lease_is_over_is_claimed_by_another_worker(exchange: Ex
 def test_a_worker_whose_lease_is_over_can_neither_renew_nor_settle(exchange: Exchange, clock: Any):
     exchange.publish("work", "x")
     claimed = exchange.claim("work", lease=MINUTE)
-    assert claimed is not None
     clock.pass_(minutes=1)
 
     with pytest.raises(ClaimOverError, match=r"is over \(expired at 2026-11-21 12:01:00 UTC\); discard its work"):
@@ -314,12 +307,10 @@ def test_a_stopped_worker_that_goes_on_changes_nothing_of_what_the_next_one_did(
 ):
     exchange.publish("work", "x")
     claimed = exchange.claim("work", lease=MINUTE)
-    assert claimed is not None
     clock.pass_(hours=1)
     another.inspect(claimed.message.id)
     clock.pass_(hours=1)
     taken = another.claim("work")
-    assert taken is not None
     taken.complete("the second's")
 
     with pytest.raises(ClaimOverError):
@@ -331,7 +322,6 @@ def test_a_stopped_worker_that_goes_on_changes_nothing_of_what_the_next_one_did(
 def test_a_renewed_lease_lasts_from_then_on(exchange: Exchange, another: Exchange, clock: Any):
     exchange.publish("work", "x")
     claimed = exchange.claim("work", lease=MINUTE)
-    assert claimed is not None
     clock.pass_(seconds=50)
 
     assert claimed.renew().lease_until == clock() + MINUTE
@@ -344,7 +334,6 @@ def test_a_renewed_lease_lasts_from_then_on(exchange: Exchange, another: Exchang
 def test_a_claim_that_was_renewed_ends_with_its_last_lease(exchange: Exchange, another: Exchange, clock: Any):
     exchange.publish("work", "x")
     claimed = exchange.claim("work", lease=MINUTE)
-    assert claimed is not None
     clock.pass_(seconds=30)
     another.store.renew(claimed.id, 2 * MINUTE)
     clock.pass_(seconds=60)
@@ -358,7 +347,6 @@ def test_a_claim_that_was_renewed_ends_with_its_last_lease(exchange: Exchange, a
 def test_any_client_with_a_claims_id_can_settle_it(exchange: Exchange, another: Exchange):
     published = exchange.publish("work", "x", conversation="talk")
     claimed = exchange.claim("work")
-    assert claimed is not None
 
     settled = another.store.settle(claimed.id, Completed(body="y"))
 
@@ -389,7 +377,6 @@ def test_what_is_to_be_tried_again_waits_longer_each_time_until_it_is_dead(excha
     waits = []
     for attempt in (1, 2, 3):
         claimed = exchange.claim("work")
-        assert claimed is not None
         assert claimed.claim.attempt == attempt
         claimed.fail("no such command", retry=True)
         due = exchange.inspect(published.id).delivery.available_at
@@ -407,7 +394,6 @@ def test_what_is_to_be_tried_again_waits_longer_each_time_until_it_is_dead(excha
 def test_the_workers_limit_counts_where_the_publisher_set_none(exchange: Exchange):
     exchange.publish("work", "x")
     claimed = exchange.claim("work", max_attempts=1)
-    assert claimed is not None
 
     assert claimed.fail("died", retry=True).reply is not None
 
@@ -452,7 +438,6 @@ def test_of_one_concurrency_key_one_message_is_worked_on_at_a_time(exchange: Exc
     assert another.claim(["work", "elsewhere"]) is None
     first.complete("done")
     third = another.claim(["work", "elsewhere"])
-    assert third is not None
     assert third.message.body == "b"
 
 
@@ -483,7 +468,6 @@ def test_a_waiting_message_that_is_cancelled_is_not_worked_on(exchange: Exchange
 def test_a_worker_of_a_cancelled_message_can_neither_renew_nor_settle(exchange: Exchange):
     published = exchange.publish("work", "x")
     claimed = exchange.claim("work")
-    assert claimed is not None
     exchange.cancel(published.id)
 
     with pytest.raises(ClaimOverError, match=r"is over \(cancelled at"):
@@ -503,7 +487,6 @@ def test_what_has_ended_cannot_be_cancelled(exchange: Exchange):
 def test_a_dead_message_that_is_retried_has_all_its_attempts_again(exchange: Exchange):
     published = exchange.publish("work", "x", max_attempts=1)
     claimed = exchange.claim("work")
-    assert claimed is not None
     claimed.fail("died", retry=True)
 
     assert exchange.retry(published.id).state == "ready"
@@ -517,7 +500,6 @@ def test_a_dead_message_that_is_retried_has_all_its_attempts_again(exchange: Exc
 def test_what_was_completed_or_is_worked_on_cannot_be_retried(exchange: Exchange):
     published = exchange.publish("work", "x")
     claimed = exchange.claim("work", instance="w")
-    assert claimed is not None
     with pytest.raises(ExchangeError, match="is being worked on by w; wait for it, or cancel it"):
         exchange.retry(published.id)
     claimed.complete("y")
@@ -533,7 +515,6 @@ def test_a_conversation_is_pending_until_its_work_is_done(exchange: Exchange):
     published = exchange.publish("work", "x")
     assert exchange.check(published.id).outcome == "pending"
     claimed = exchange.claim("work")
-    assert claimed is not None
     assert exchange.check(published.id).outcome == "pending"
 
     claimed.complete("y")
@@ -561,7 +542,6 @@ def test_a_conversation_goes_on_where_its_reply_is_the_next_ones_work(exchange: 
     drained(exchange, "repair")
     published = exchange.publish("work", "x")
     claimed = exchange.claim("work", failure_topic="repair")
-    assert claimed is not None
     claimed.fail("broke")
     assert exchange.check(published.id).outcome == "pending"
 
@@ -574,7 +554,6 @@ def test_a_reply_on_a_topic_where_a_worker_waits_is_that_ones_work_to_come(excha
     assert another.claim(["repair", "review"]) is None
     published = exchange.publish("work", "x")
     claimed = exchange.claim("work", success_topic="review")
-    assert claimed is not None
 
     claimed.complete("y")
 
@@ -584,7 +563,6 @@ def test_a_reply_on_a_topic_where_a_worker_waits_is_that_ones_work_to_come(excha
 def test_a_note_without_a_worker_does_not_keep_its_conversation_from_ending(exchange: Exchange, clock: Any):
     published = exchange.publish("work", "x", track=True)
     claimed = exchange.claim("work")
-    assert claimed is not None
     exchange.publish("progress", "half", parent=published.id)
     assert exchange.check(published.id).outcome == "pending"
     assert exchange.claim_notifications() == ()
@@ -662,7 +640,6 @@ def test_a_conversation_that_continues_after_its_end_was_reported_is_reported_ag
 ):
     published = exchange.publish("work", "x", key="k", track=True)
     claimed = exchange.claim("work")
-    assert claimed is not None
     claimed.fail("broken")
     (first,) = exchange.claim_notifications()
     exchange.ack_notification(first)
@@ -686,7 +663,6 @@ def test_a_conversation_that_continues_after_its_end_was_reported_is_reported_ag
 def test_a_conversation_that_continues_while_its_end_is_reported_is_reported_again(exchange: Exchange):
     published = exchange.publish("work", "x", track=True)
     claimed = exchange.claim("work")
-    assert claimed is not None
     claimed.fail("broken")
     (first,) = exchange.claim_notifications()
 
@@ -703,11 +679,9 @@ def test_of_many_tracked_conversations_those_that_ended_are_reported(exchange: E
     exchange.publish("work", "not tracked")
     for body in ("done", "leased", "goes on"):
         claimed = exchange.claim("work")
-        assert claimed is not None
         if body != "leased":
             claimed.complete(body, topic="next" if body == "goes on" else None)
     further = exchange.claim("next")
-    assert further is not None
 
     assert [each.conversation_id for each in exchange.claim_notifications()] == [asked["done"].id]
 
@@ -761,7 +735,6 @@ def test_a_topic_is_counted_by_state(exchange: Exchange, clock: Any):
     exchange.publish("work", "d", delay=MINUTE)
     clock.pass_(seconds=30)
     first, second = exchange.claim("work"), exchange.claim("work")
-    assert first is not None
     assert second is not None
     first.fail("died", retry=True)
 
@@ -788,7 +761,6 @@ def test_a_delayed_message_is_counted_once(exchange: Exchange, clock: Any):
 def test_a_failure_to_be_tried_again_says_when(exchange: Exchange):
     exchange.publish("work", "x")
     claimed = exchange.claim("work")
-    assert claimed is not None
 
     settled = claimed.fail("broke", retry=True)
 

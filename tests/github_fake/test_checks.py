@@ -20,32 +20,6 @@ def test_a_failing_check_names_its_job_and_moves_no_time(api, hub, clock):
     assert api.get(f"/pulls/{pr.number}").json()["updated_at"] == "2026-01-01T12:00:00Z"
 
 
-def test_a_check_under_way_has_no_conclusion_until_it_ends(api, hub):
-    pr = hub.pull()
-    check = hub.check(pr, "build", None)
-    assert (runs(api, pr)[0]["status"], runs(api, pr)[0]["conclusion"]) == ("in_progress", None)
-    hub.finish(check, "timed_out")
-
-    assert (runs(api, pr)[0]["status"], runs(api, pr)[0]["conclusion"]) == ("completed", "timed_out")
-
-
-def test_of_the_runs_of_one_check_the_last_is_shown_unless_all_are_asked_for(api, hub):
-    pr = hub.pull()
-    hub.check(pr, "build", "failure")
-    hub.check(pr, "build", "success")
-
-    assert [run["conclusion"] for run in runs(api, pr)] == ["success"]
-    assert len(runs(api, pr, filter="all")) == 2
-
-
-def test_checks_are_of_a_commit_and_not_of_the_next(api, hub):
-    pr = hub.pull()
-    hub.check(pr, "build", "failure")
-    hub.push(pr)
-
-    assert runs(api, pr) == []
-
-
 def test_a_pull_request_of_a_fork_is_not_named_in_its_checks(api, hub):
     own, fork = hub.pull(), hub.pull(by="zoe", fork=True)
     hub.check(own, "build", "failure")

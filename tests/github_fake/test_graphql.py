@@ -61,24 +61,6 @@ def test_how_many_are_wanted_must_be_said(api, hub):
     assert "You must provide a `first` or `last` value" in answer["errors"][0]["message"]
 
 
-def test_a_thread_is_resolved(api, hub):
-    pr = hub.pull()
-    hub.inline(pr, "ann", "Why?")
-    thread = threads(api, pr)["nodes"][0]["id"]
-    resolved = api.graphql(RESOLVE, id=thread)["data"]["resolveReviewThread"]["thread"]
-
-    assert resolved == {"isResolved": True, "resolvedBy": {"login": "prloom"}}
-
-
-def test_a_draft_is_made_ready(api, hub):
-    pr = hub.pull(draft=True)
-    node_id = api.get(f"/pulls/{pr.number}").json()["node_id"]
-    answer = api.graphql(READY, id=node_id)
-
-    assert answer == {"data": {"markPullRequestReadyForReview": {"pullRequest": {"isDraft": False}}}}
-    assert api.get(f"/pulls/{pr.number}").json()["draft"] is False
-
-
 def test_what_is_not_there_is_an_error_inside_a_200(api):
     answer = api.graphql(RESOLVE, id="PRRT_1")
 
@@ -109,13 +91,6 @@ def test_a_query_that_githubs_schema_does_not_know_breaks_the_contract(api, hub)
     with pytest.raises(ContractBroken, match="Cannot query field 'weather'"):
         api.graphql("{ viewer { weather } }")
     hub.broken.clear()
-
-
-def test_a_comment_of_a_draft_is_in_no_thread(api, hub):
-    pr = hub.pull()
-    hub.review(pr, "ann", "PENDING", comments=[("src/engine.py", 5, "This leaks")])
-
-    assert threads(api, pr)["nodes"] == []
 
 
 def test_an_outdated_thread_says_so(api, hub):

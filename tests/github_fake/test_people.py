@@ -2,48 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-
-@pytest.mark.parametrize(
-    ("role", "permission"),
-    [("admin", "admin"), ("maintain", "write"), ("write", "write"), ("triage", "read"), ("read", "read")],
-)
-def test_a_permission_has_four_names_and_a_role_six(api, hub, role, permission):
-    hub.person("zoe", role)
-    shown = api.get("/collaborators/zoe/permission").json()
-
-    assert (shown["permission"], shown["role_name"]) == (permission, role)
-
-
-def test_in_a_public_repository_everybody_may_read(api, hub):
-    hub.person("stranger")
-
-    assert api.get("/collaborators/stranger/permission").json()["permission"] == "read"
-
-
-def test_the_permission_of_an_account_that_is_not_there_is_404(api, hub):
-    hub.person("zoe", "admin")
-    hub.forget("zoe")
-
-    assert api.get("/collaborators/zoe/permission").status_code == 404
-    assert api.get("/collaborators/nobody/permission").status_code == 404
-
 
 def test_only_who_may_write_is_told_permissions(signed_in, hub):
     assert signed_in("stranger").get("/collaborators/ann/permission").status_code == 403
-
-
-def test_the_association_is_a_hint_and_the_permission_the_truth(api, hub):
-    hub.person("quiet-member", "write", hint="CONTRIBUTOR")
-    hub.person("contributor", "none", hint="CONTRIBUTOR")
-    pr = hub.pull()
-    for login in ("quiet-member", "contributor"):
-        hub.comment(pr, login, "Hello")
-
-    assert {comment["author_association"] for comment in api.get("/issues/comments").json()} == {"CONTRIBUTOR"}
-    assert api.get("/collaborators/quiet-member/permission").json()["permission"] == "write"
-    assert api.get("/collaborators/contributor/permission").json()["permission"] == "read"
 
 
 def test_a_wrong_token_is_401_and_costs_nothing(api, hub):
@@ -99,24 +60,3 @@ def test_tokens_are_not_remembered(api, hub):
 
     assert hub.asked[0].login == "prloom"
     assert "ghp_" not in repr(hub.asked)
-
-
-def test_who_cannot_be_assigned_is_left_out_without_a_word(api, hub):
-    pr = hub.pull()
-    assigned = api.post(f"/issues/{pr.number}/assignees", {"assignees": ["ann", "nobody"]})
-
-    assert assigned.status_code == 201
-    assert [user["login"] for user in assigned.json()["assignees"]] == ["ann"]
-
-
-def test_people_are_asked_for_a_review_all_or_none(api, hub):
-    hub.person("zoe", "read")
-    pr = hub.pull(by="zoe")
-    asked = f"/pulls/{pr.number}/requested_reviewers"
-
-    assert api.post(asked, {"reviewers": ["ann", "nobody"]}).status_code == 422
-    assert api.post(asked, {"reviewers": ["zoe"]}).status_code == 422
-    assert api.post(asked, {"reviewers": ["ann"]}).status_code == 201
-    assert [user["login"] for user in api.get(f"/pulls/{pr.number}").json()["requested_reviewers"]] == ["ann"]
-    hub.review(pr, "ann", "APPROVED")
-    assert api.get(f"/pulls/{pr.number}").json()["requested_reviewers"] == []

@@ -29,7 +29,6 @@ def test_a_claim_that_cannot_be_settled_whole_is_not_settled_at_all(tmp_path: Pa
     with Exchange(SqliteStore(tmp_path / "exchange.db")) as exchange:
         published = exchange.publish("work", "x")
         claimed = exchange.claim("work")
-        assert claimed is not None
         refusing(tmp_path / "exchange.db", what)
 
         with pytest.raises(StoreError, match=r"exchange\.db: the disk broke"):
