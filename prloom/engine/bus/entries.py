@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -12,12 +12,26 @@ from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Change, Decision
 from prloom.model.event import Event, digest
-from prloom.model.record import Cursor, Position
+from prloom.model.record import Cursor, Position, Record
 from prloom.model.state import DispatchState, IssuedPost, IssuedTodo, OpenEvent
 from prloom.storage import envelope
 from prloom.storage.journal import Journal
 from prloom.storage.json_codec import Unreadable
 from prloom.storage.reader import JournalEntry, JournalReader
+
+KINDS: Mapping[str, type[Record]] = {
+    "event": Event,
+    "decision": Decision,
+    "action": Action,
+    "issued": IssuedPost,
+    "todo": IssuedTodo,
+}
+"""The record in a journal's line, by the kind that the line names."""
+
+NAMES: Mapping[type[Record], str] = {shape: kind for kind, shape in KINDS.items()}
+"""The kind that a line with such a record names."""
+
+_EVENT = NAMES[Event]
 
 
 def event(line: bytes | None) -> Event | None:
@@ -27,8 +41,8 @@ def event(line: bytes | None) -> Event | None:
     try:
         found = _event_lines.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _read(Event, line, "event")
-    if found.kind == "event" and found.schema_version == envelope.SCHEMA_VERSION:
+        return _read(Event, line)
+    if found.kind == _EVENT and found.schema_version == envelope.SCHEMA_VERSION:
         return found.data
     return None
 
@@ -37,23 +51,23 @@ def action(line: bytes | None) -> Action | None:
     """Return the action of a journal line, or None where the line is none."""
     if line is None:
         return None
-    return _read(Action, line, "action")
+    return _read(Action, line)
 
 
 def decision(line: bytes | None) -> Decision | None:
     """Return the decision of a journal line, or None where the line is none."""
     if line is None:
         return None
-    return _read(Decision, line, "decision")
+    return _read(Decision, line)
 
 
 def issued(line: bytes | None) -> IssuedPost | IssuedTodo | None:
     """Return the issued post or TODO of a journal line, or None where the line is none."""
     if line is None:
         return None
-    post = _read(IssuedPost, line, "issued")
+    post = _read(IssuedPost, line)
     if post is None:
-        return _read(IssuedTodo, line, "todo")
+        return _read(IssuedTodo, line)
     return post
 
 
@@ -90,7 +104,7 @@ def written_at(line: bytes) -> datetime | None:
 def append(journal: Journal, events: Sequence[Event], now: datetime) -> int:
     """Append events to a bus, on disk when this returns; return how many."""
     if events:
-        journal.append_block(envelope.encode_lines("event", events, record.iso(now)))
+        journal.append_block(envelope.encode_lines(_EVENT, events, record.iso(now)))
     return len(events)
 
 
@@ -105,12 +119,12 @@ class _EventLine(msgspec.Struct, rename="camel"):
 _event_lines = msgspec.json.Decoder(_EventLine)
 
 
-def _read(kind: type[record.R], line: bytes, name: str) -> record.R | None:
+def _read(shape: type[record.R], line: bytes) -> record.R | None:
     found = envelope.decode(line)
-    if isinstance(found, Unreadable) or found.kind != name:
+    if isinstance(found, Unreadable) or found.kind != NAMES[shape]:
         return None
     try:
-        return record.from_wire(kind, found.data)
+        return record.from_wire(shape, found.data)
     except msgspec.ValidationError:
         return None
 
@@ -169,7 +183,7 @@ class ReceivedEvent(NamedTuple):
 def logged_decisions(entries: Iterable[JournalEntry]) -> Iterator[LoggedDecision]:
     """Yield the decisions among the lines of `decisions.jsonl`."""
     for entry in entries:
-        found = _record_of(entry, "decision", Decision)
+        found = _record_of(entry, Decision)
         if found is not None:
             yield LoggedDecision(*found)
 
@@ -177,7 +191,7 @@ def logged_decisions(entries: Iterable[JournalEntry]) -> Iterator[LoggedDecision
 def received_events(entries: Iterable[JournalEntry]) -> Iterator[ReceivedEvent]:
     """Yield the events among the lines of `events.jsonl`."""
     for entry in entries:
-        found = _record_of(entry, "event", Event)
+        found = _record_of(entry, Event)
         if found is not None:
             yield ReceivedEvent(*found, entry.position)
 
@@ -189,9 +203,9 @@ def is_behind(position: Position, cursor: Cursor) -> bool:
     return position >= Position(cursor.segment, cursor.offset)
 
 
-def _record_of(entry: JournalEntry, kind: str, shape: type[record.R]) -> tuple[str, record.R] | None:
+def _record_of(entry: JournalEntry, shape: type[record.R]) -> tuple[str, record.R] | None:
     found = envelope.decode(entry.line)
-    if isinstance(found, Unreadable) or found.kind != kind:
+    if isinstance(found, Unreadable) or found.kind != NAMES[shape]:
         return None
     try:
         return found.ts, record.from_wire(shape, found.data)

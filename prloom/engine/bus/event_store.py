@@ -96,7 +96,7 @@ class EventStore:
             raise StorageError(f"{self._decisions.path} cannot be written any more: {self._closed}")
         decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
         now = Timestamp.of(self.clock())
-        line = envelope.encode("decision", record.sparse(decision), str(now))
+        line = envelope.encode(entries.NAMES[Decision], record.sparse(decision), str(now))
         if len(line) > lines.LINE_LIMIT:
             raise TooLongError(f"a decision of {len(line)} bytes is over the limit of {lines.LINE_LIMIT}")
         try:
@@ -158,7 +158,7 @@ class EventStore:
         positions = dict(appended)
         if not missing:
             return OutboxEntry(positions, state.outbox)
-        lines = [envelope.encode("action", record.sparse(action), str(at)) for action in missing]
+        lines = [envelope.encode(entries.NAMES[Action], record.sparse(action), str(at)) for action in missing]
         segment, offset = self._actions.append(lines)
         for action, line in zip(missing, lines, strict=True):
             positions[action.id] = Position(segment, offset)
@@ -236,7 +236,7 @@ class EventStore:
         snapshot = Decision(
             seq=self.state.seq + 1, stage="snapshot", by="prloom", snapshot={"state": record.to_wire(self.state)}
         )
-        line = envelope.encode("decision", record.to_wire(snapshot), record.iso(self.clock()))
+        line = envelope.encode(entries.NAMES[Decision], record.to_wire(snapshot), record.iso(self.clock()))
         position = self._decisions.rotate([line])
         self._floor["decisions"] = len(line)  # a segment is not long because the state is
         self.state = replace(self.state, seq=snapshot.seq, log=replay.behind(position, line, self.state.log))

@@ -46,7 +46,7 @@ class IssuedPosts:
         if self._name is None:
             return
         if decision.todos or decision.todos_done or decision.todos_dropped:
-            self._append("todo", issued.todos_of_decision(decision, self.posts()))
+            self._append(issued.todos_of_decision(decision, self.posts()))
         if self._forge and decision.actions:
             self.add(issued.posts_of_decision(decision))
 
@@ -54,7 +54,7 @@ class IssuedPosts:
         """Remember those that are new; they are on disk when this returns."""
         posts = self.posts()
         fresh = [line for line in lines if line.action_id not in (posts.found if line.found else posts.issued)]
-        self._append("issued", fresh)
+        self._append(fresh)
 
     def open_todos(self) -> tuple[Todo, ...]:
         """Return the TODOs of the plan that have not ended, as far as is known."""
@@ -63,7 +63,7 @@ class IssuedPosts:
     def end_todos(self, ended: Collection[str]) -> None:
         """Remember that TODOs have ended that no decision has ended yet."""
         found = [IssuedTodo(todo=todo, ended=True) for todo in self.open_todos() if todo.id in ended]
-        self._append("todo", found)
+        self._append(found)
 
     def forget(self) -> None:
         """Forget all of it."""
@@ -108,10 +108,11 @@ class IssuedPosts:
             self._posts = self._read()
         return self._posts
 
-    def _append(self, kind: str, lines: Sequence[IssuedPost | IssuedTodo]) -> None:
+    def _append(self, lines: Sequence[IssuedPost | IssuedTodo]) -> None:
         posts = self.posts()
         if not lines or self._name is None:
             return
+        kind = entries.NAMES[type(lines[0])]
         with self._top.make_sub(paths.ISSUED) as folder:
             Journal(folder, self._name).append_block(envelope.encode_lines(kind, lines, record.iso(self._clock())))
         for line in lines:

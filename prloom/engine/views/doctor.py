@@ -9,17 +9,13 @@ from typing import Literal
 
 import msgspec
 
-from prloom.engine.bus import segment_ends
+from prloom.engine.bus import entries, segment_ends
 from prloom.engine.views import runtime_status, snapshot
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import BridgeStatus
 from prloom.errors import PrloomError, StorageError
 from prloom.model import record
-from prloom.model.action import Action
-from prloom.model.decision import Decision
-from prloom.model.event import Event
 from prloom.model.record import Record
-from prloom.model.state import IssuedPost, IssuedTodo
 from prloom.storage import dispatcher_files, envelope, fsck, paths
 from prloom.storage.json_codec import Unreadable
 from prloom.storage.paths import RepositoryPaths
@@ -30,14 +26,6 @@ Severity = Literal["error", "warning"]
 STUCK = timedelta(minutes=5)
 """A dispatcher that runs and has not ticked for so long is stuck."""
 _STALE = timedelta(hours=1)
-
-_KINDS: Mapping[str, type[Record]] = {
-    "event": Event,
-    "decision": Decision,
-    "action": Action,
-    "issued": IssuedPost,
-    "todo": IssuedTodo,
-}
 
 
 class Finding(Record, frozen=True, kw_only=True):
@@ -156,9 +144,9 @@ def unreadable(line: bytes) -> str | None:
     found = envelope.decode(line)
     if isinstance(found, Unreadable):
         return found.reason
-    shape = _KINDS.get(found.kind)
+    shape = entries.KINDS.get(found.kind)
     if shape is None:
-        return f"its kind is {found.kind}, not one of {', '.join(_KINDS)}"
+        return f"its kind is {found.kind}, not one of {', '.join(entries.KINDS)}"
     try:
         record.from_wire(shape, found.data)
     except msgspec.ValidationError as error:
