@@ -6,13 +6,15 @@ import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from prloom.agents.agent import Remote
 from prloom.core import inspection, work_results
 from prloom.core.inspection import InspectionRules
 from prloom.core.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.work import before_run
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
-from prloom.workspace import commits, repository, snapshot, trees, worktree
+from prloom.workspace import commits, kept, repository, repository_state, snapshot, trees, undo, worktree
 from prloom.workspace.repository import Repository
 from prloom.workspace.snapshot import WorktreeSnapshot
 
@@ -66,10 +68,25 @@ class Changes:
         """Keep what the worktree changes in the TODO's base under a ref of its own, and leave the worktree clean."""
         await asyncio.to_thread(self._set_aside, runtime, work)
 
-    async def remember_surroundings(self, runtime: PlanRuntime) -> None:
-        """Note what is outside the worktree before a worker runs, so that what it moves there is found."""
+    async def record_repository(self, runtime: PlanRuntime) -> tuple[Remote, ...]:
+        """Remember the repository before a worker runs, so that what it moves is found; return the remotes."""
+        return await asyncio.to_thread(self._record, runtime)
 
     # ---- in a thread
+
+    def _record(self, runtime: PlanRuntime) -> tuple[Remote, ...]:
+        state = repository_state.record(self.repo, runtime.folders.worktree)
+        before_run.save(self.root, runtime.id, state)
+        return before_run.remotes(state)
+
+    def _undo(self, runtime: PlanRuntime, work: TodoWork) -> tuple[str, ...]:
+        """Undo what the run moved outside the files of the worktree, and return what a worker must not have done."""
+        before, branch = before_run.load(self.root, runtime.id), runtime.plan.branch
+        if before is None:
+            return ()
+        found = repository_state.since(self.repo, runtime.folders.worktree, before, branch=branch)
+        undo.undo(self.repo, runtime.folders.worktree, before, branch=branch, todo=work.id)
+        return tuple(each.text for each in found if each.is_violation)
 
     def _take(self, runtime: PlanRuntime, base: str) -> WorktreeSnapshot:
         config = runtime.rules.config.work
@@ -78,6 +95,7 @@ class Changes:
     def _inspect(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport) -> WorkerReport:
         assert work.base is not None  # noqa: S101 - set when the worktree was prepared
         config = runtime.rules.config.work
+        outside = self._undo(runtime, work)
         taken = self._take(runtime, work.base)
         found = inspection.violations(
             taken.paths,
@@ -85,7 +103,7 @@ class Changes:
             added=trees.added_texts(self.repo, work.base, taken.tree),
             rules=InspectionRules(protected=config.protected, max_file=config.max_file, max_diff=config.max_diff),
             links=taken.links,
-            outside=(),
+            outside=outside,
             secrets={},
         )
         return replace(
@@ -108,9 +126,13 @@ class Changes:
         return work_results.pushed(work, "there is no remote")
 
     def _set_aside(self, runtime: PlanRuntime, work: TodoWork) -> None:
-        if work.base is not None:
-            junk = runtime.rules.config.work.junk
-            commits.restore(self.repo, runtime.folders.worktree, work.base, branch=runtime.plan.branch, junk=junk)
+        if work.base is None:
+            return
+        taken = self._take(runtime, work.base)
+        if not taken.is_empty:
+            kept.save(self.repo, todo=work.id, base=work.base, tree=taken.tree)
+        junk = runtime.rules.config.work.junk
+        commits.restore(self.repo, runtime.folders.worktree, work.base, branch=runtime.plan.branch, junk=junk)
 
 
 def _inspected(work: TodoWork) -> tuple[str, str]:

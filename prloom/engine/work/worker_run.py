@@ -73,7 +73,6 @@ class WorkerRuns:
                     "work", agent.name, **work_results.limited(context(runtime), work, limit.reason, limit.until)
                 )
                 return False
-            await self.changes.remember_surroundings(runtime)
             prepared = await self._prepare(runtime, work, item, agent, model)
         except AgentError as error:
             store.commit("work", "prloom", **work_results.delayed(context(runtime), work, str(error)))
@@ -103,6 +102,7 @@ class WorkerRuns:
             model=model,
             rights="work",
             session=session,
+            remotes=await self.changes.record_repository(runtime),
             answer_path=answer_path,
             argv=runtime.rules.config.agents.command.argv,
         )
