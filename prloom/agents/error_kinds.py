@@ -15,7 +15,7 @@ from prloom.agents.agent import LimitReport, Trouble
 _WORDS: tuple[tuple[Trouble, str], ...] = (
     (
         "session",
-        r"^no conversation found with session id|no rollout found for thread id|^\W*error: \W*(?:0m)?session not found",
+        r"^no conversation found with session id|no rollout found for thread id|error: (?:\x1b\[0m)?session not found$",
     ),
     ("usage_limit", r"usage limit|session limit|weekly limit|monthly limit|hit your limit|quota will reset"),
     ("usage_limit", r"usage_limit|quota exceeded|exhausted your (?:capacity|daily quota)|spend limit"),

@@ -13,8 +13,11 @@ and the policies shipped with the program; the recorded streams of the tests. Tr
 - A `GEMINI.md` of any folder that it may read, `--include-directories` among them, stands in its first message as
   `<project_context>`, "highest priority", and no setting takes that away. So a read-only run may not read the worktree:
   it answers from the prompt alone.
-- Its policy lets a read-only run call no MCP server of the operator's; that none is started either, nor an extension,
-  is because their allow-lists name only what does not exist.
+- Its policy lets a run call no MCP server of the operator's; that none is started either, nor an extension, is because
+  their allow-lists name only what does not exist.
+- A worker is in the mode `default`, where a policy file that is lost leaves it the reading tools; in `yolo` it would have
+  all. In that mode commands that it calls dangerous (`rm -rf`, `find -delete`) are refused, and git in a folder that is
+  not trusted: prloom commits anyway.
 - Without a model it lets a small model choose one for each prompt, which is a call of its own; so it always gets one.
 """
 
