@@ -85,7 +85,7 @@ class GithubBridge:
         """Carry out one action."""
         if not self._repo:
             return Refused(_NO_REPOSITORY)
-        return await deliver.deliver(ctx, self._reader(ctx), self._graphql_url, action, self._missed.add)
+        return await deliver.deliver(ctx, self._reader(ctx), action, self._missed.add)
 
     def acknowledgement(self, event: Event) -> React | None:
         """Return the reaction by which a comment is acknowledged; GitHub accepts none to a review."""
@@ -128,12 +128,12 @@ class GithubBridge:
 
     async def mark_ready(self, ctx: BridgeContext, number: int) -> None:
         """Take the pull request out of draft, unless it is no draft."""
-        await forge.mark_ready(self._reader(ctx), self._graphql_url, number)
+        await forge.mark_ready(self._reader(ctx), number)
 
     async def pull_request(self, ctx: BridgeContext, number: int) -> PullRequest | None:
         """Return the pull request, or None where GitHub says that there is none."""
         with self._advice():
-            return await forge.read(self._reader(ctx), self._graphql_url, number)
+            return await forge.read(self._reader(ctx), number)
 
     async def open_pull_requests(self, ctx: BridgeContext) -> Sequence[PullRequest]:
         """Return all open pull requests; where nothing has changed, GitHub charges nothing for it."""
@@ -185,7 +185,7 @@ class GithubBridge:
             raise ExtensionError(_NO_REPOSITORY)
         if ctx.http is None:
             raise ExtensionError("the github bridge got no HTTP client; run it with `prloom start`")
-        return ApiReader(ctx.http, endpoints.RepositoryUrls(self._repo), self._account)
+        return ApiReader(ctx.http, endpoints.RepositoryUrls(self._repo), self._account, self._graphql_url)
 
     def _reader(self, ctx: BridgeContext) -> ApiReader:
         """Return the reader for the repository's name as of the last poll."""

@@ -30,6 +30,7 @@ class ApiReader:
     http: Http
     repository: RepositoryUrls
     account: TokenAccount
+    graphql_url: str
 
     def renamed(self, full_name: str) -> ApiReader:
         """Return the same reader for the repository of this name."""
@@ -42,6 +43,10 @@ class ApiReader:
     async def send(self, method: str, url: str, body: Json) -> Json:
         """Send a request that changes something, and return the body of the answer."""
         return (await self.http.request(method, url, body=body)).json()
+
+    async def graphql(self, query: Json) -> Answer:
+        """Send a GraphQL query; its answer may be an error inside a 200."""
+        return await self.http.request("POST", self.graphql_url, body=query)
 
     async def exists(self, url: str) -> bool:
         """Whether GitHub finds the address; raises any other error."""

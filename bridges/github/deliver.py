@@ -36,7 +36,7 @@ from .sansio.requests import ApiRequest, ReplyTarget
 
 
 async def deliver(
-    ctx: BridgeContext, reader: ApiReader, graphql_url: str, action: Action, note_missing: Callable[[int], None]
+    ctx: BridgeContext, reader: ApiReader, action: Action, note_missing: Callable[[int], None]
 ) -> Delivered | Refused:
     """Carry out one action, and return GitHub's answer. `note_missing` is called where a comment is gone."""
     if action.target.target != requests.TARGET:
@@ -49,7 +49,7 @@ async def deliver(
         return Refused("the target's token does not name a pull request; use the event's reply_to")
     posting = Posting(ctx, reader, action.id, where)
     try:
-        return await _Delivery(ctx, reader, graphql_url, where, posting).carry_out(action)
+        return await _Delivery(ctx, reader, where, posting).carry_out(action)
     except HttpError as error:
         posting.missed = error.trouble == "gone"
         return answers.refusal(error, ctx.now, unsure=posting.unsure)
@@ -62,7 +62,6 @@ async def deliver(
 class _Delivery:
     ctx: BridgeContext
     reader: ApiReader
-    graphql_url: str
     where: ReplyTarget
     posting: Posting
 
@@ -181,7 +180,7 @@ class _Delivery:
 
     async def _graphql(self, query: Json) -> Json:
         """Send a GraphQL query; return the answer, or the refusal that a 200 may hide."""
-        answer = await self.reader.http.request("POST", self.graphql_url, body=query)
+        answer = await self.reader.graphql(query)
         found = answer.json()
         problem = endpoints.graphql_error(found)
         if problem is None:

@@ -53,28 +53,27 @@ async def describe(reader: ApiReader, number: int, *, body: str, title: str | No
     return body
 
 
-async def mark_ready(reader: ApiReader, graphql_url: str, number: int) -> None:
+async def mark_ready(reader: ApiReader, number: int) -> None:
     """Take the pull request out of draft, unless it is no draft."""
     try:
         item = (await reader.get(reader.repository.pull(number))).json()
         if answers.value_at(item, "draft") is not True:
             return
         query = endpoints.ready_mutation(answers.text(item, "node_id"))
-        problem = endpoints.graphql_error(await reader.send("POST", graphql_url, query))
+        problem = endpoints.graphql_error((await reader.graphql(query)).json())
     except HttpError as error:
         raise advised(error, f"mark #{number} as ready") from error
     if problem is not None:
         raise ExtensionError(f"GitHub did not mark #{number} as ready: {problem[1]}; {_RIGHTS}")
 
 
-async def read(reader: ApiReader, graphql_url: str, number: int) -> PullRequest | None:
+async def read(reader: ApiReader, number: int) -> PullRequest | None:
     """Return the pull request, or None where GitHub says that there is none."""
     item = await _read_or_none(reader, reader.repository.pull(number))
     if item is None:
         return None
-    found = answers.value_at(
-        await reader.send("POST", graphql_url, endpoints.editor_query(answers.text(item, "node_id"))), "data", "node"
-    )
+    answer = await reader.graphql(endpoints.editor_query(answers.text(item, "node_id")))
+    found = answers.value_at(answer.json(), "data", "node")
     return pulls.pull_request(item, edited=found)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from prloom.api import Answer, BridgeContext, HttpError, Json, Polled
 
-from . import check_runs, pull_requests
+from . import boxes, check_runs, pull_requests
 from .api_reader import ApiReader, PollContext, TokenAccess, server_time, to_seconds
 from .sansio import answers, cursor, pulls, received_posts
 from .sansio.cursor import SCHEDULED_KINDS, ChecksState, GithubCursor, PullRequestState
@@ -70,7 +70,14 @@ async def poll(
     warnings = []
     if name != configured:
         warnings.append(f"{configured} was renamed to {name}; {_RENAMED.format(name)}")
-    polled = Polled(changes.events(), cursor.dump(remembered), heads, now=now, warnings=tuple(warnings))
+    polled = Polled(
+        changes.events(),
+        cursor.dump(remembered),
+        heads,
+        ticked=boxes.reported(remembered),
+        now=now,
+        warnings=tuple(warnings),
+    )
     return polled, reader.repository
 
 
@@ -113,7 +120,9 @@ async def _read_lists(poll: PollContext, latest: Answer) -> None:
     comments = await reader.read_feed(remembered.comments, reader.repository.comments_since)
     inline = await reader.read_feed(remembered.inline, reader.repository.inline_since)
     found = [*map(received_posts.comment, comments), *map(received_posts.inline, inline)]
-    poll.changes.add_posts(await reader.account.mark_own(reader, found))
+    posts = await reader.account.mark_own(reader, found)
+    poll.changes.add_posts(posts)
+    boxes.note_comments(poll, comments, posts)
 
 
 def _start(now: datetime | None, newest: str) -> str:
@@ -135,7 +144,9 @@ async def _read_pulls(poll: PollContext, answer: Answer) -> None:
         return
     etag, newest, pushed = answer.etag, feed.since, remembered.pushed
     while True:
-        page = [now for item in answers.items(answer.json()) if (now := pulls.summary(item)) is not None]
+        items = answers.items(answer.json())
+        boxes.note(poll, items)
+        page = [now for item in items if (now := pulls.summary(item)) is not None]
         for now in page:
             newest, pushed = max(newest, now.updated), max(pushed, now.pushed)
             _compare(poll, now)
@@ -193,6 +204,7 @@ def _steps(poll: PollContext, tracked: Tracked) -> tuple[Step, ...]:
             lambda: sorted(tracked.keys() - remembered.pull_requests.keys()),
             lambda number: pull_requests.read_new(poll, number, tracked[number]),
         ),
+        Step(lambda: boxes.due(poll), lambda number: boxes.read(poll, number)),
         Step(lambda: reviews_due, lambda number: pull_requests.read_reviews(poll, number)),
         Step(lambda: (0,), lambda _: pull_requests.follow_bases(poll)),
         Step(

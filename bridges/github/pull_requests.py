@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from prloom.api import HttpError, Json
 
+from . import boxes
 from .api_reader import PollContext, is_complete
 from .sansio import answers, endpoints, pulls, received_posts
 from .sansio.cursor import PullRequestState
@@ -54,6 +55,8 @@ async def read_new(poll: PollContext, number: int, plan: str) -> None:
     )
     cursor.pull_requests[number] = state
     poll.changes.add(pulls.changes(None, now))
+    boxes.note(poll, [item])
+    boxes.note_comments(poll, comments, found)
     poll.changes.add_posts([*found, *reviews], anew=cursor.read_for.pop(number, None) != plan)
     read = {"comments": len(comments), "inline": len(inline)}
     state.counts = {kind: max(count, read[kind]) for kind, count in pulls.counts(item).items()}

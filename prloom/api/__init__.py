@@ -21,6 +21,7 @@ from prloom.api.http import Answer, Http, HttpError, HttpNeeds, UsesHttp
 from prloom.api.plan_context import PlanContext
 from prloom.api.plugin import Manifest, PluginContext
 from prloom.api.triage import TriageContext
+from prloom.core.cockpit_markers import ticked
 from prloom.core.outbox import PLAN_TARGET, marked, marker
 from prloom.errors import ExtensionError, UnsafePathError
 from prloom.model.action import (
@@ -104,4 +105,5 @@ __all__ = [
     "marked",
     "marker",
     "moment",
+    "ticked",
 ]

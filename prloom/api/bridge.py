@@ -80,7 +80,10 @@ class Polled:
     - `head`: the commit at the head of the pull request when this was heard. A merge that is asked for because of the
       event merges that commit and no later one; because of a `pr_review`, the one that its `commit` names.
 
-    `heads` are the commits at the heads of the tracked pull requests, by number, whether or not anything is new. `now`
+    `heads` are the commits at the heads of the tracked pull requests, by number, whether or not anything is new.
+    `ticked` are the boxes of the cockpit that are ticked now and that an event has reported, likewise by number: prloom
+    clears only these. Such an event has the type `box_ticked`, the body `/prloom NAME`, and its author is who ticked
+    the box (`prloom.api.ticked` reads the names). `now`
     is the time by the source's own clock, where it tells it: the times of its events are compared with that.
 
     An event without an author speaks for the operator. Whatever people or bots wrote has one, also where their account
@@ -96,6 +99,7 @@ class Polled:
     idle: str | None = None
     now: datetime | None = None
     warnings: Sequence[str] = ()
+    ticked: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ class Kind(NamedTuple):
     `speech`: the body is a person's own words, and not a log or a report. `commands`: the words may be a command.
     `threaded`: the event stands in a conversation of its own, which can be resolved. `notice`: without an author and a
     body, the event reports only that something happened, and needs no answer. `plan_status`: what the plan is from then
-    on.
+    on. `control`: somebody used a control of prloom's own. It is dropped where its author is not trusted, for it has no
+    text that could be approved, and it is not answered: the cockpit shows what came of it.
     """
 
     speech: bool = False
@@ -46,6 +47,7 @@ class Kind(NamedTuple):
     threaded: bool = False
     notice: bool = False
     plan_status: str | None = None
+    control: bool = False
 
 
 DELETED = "comment_deleted"
@@ -61,6 +63,7 @@ KINDS: Mapping[str, Kind] = {
     "pr_review": _COMMENT,
     "pr_review_comment": _THREAD,
     "review_feedback": _THREAD,
+    "box_ticked": Kind(commands=True, control=True),
     "check_failed": _REPORT,
     "merge_conflict": _REPORT,
     "pr_pushed": _NOTICE,

@@ -22,8 +22,8 @@ def test_the_permissions_rise() -> None:
     assert PERMISSIONS == ("none", "read", "triage", "write", "maintain", "admin")
 
 
-def test_only_speech_may_be_a_command_and_no_notice_is_speech() -> None:
-    assert all(kind.speech or not kind.commands for kind in kinds.KINDS.values())
+def test_only_speech_and_controls_may_be_a_command_and_no_notice_is_speech() -> None:
+    assert all(kind.speech or kind.control or not kind.commands for kind in kinds.KINDS.values())
     assert not any(kind.notice and kind.speech for kind in kinds.KINDS.values())
 
 

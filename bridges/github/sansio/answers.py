@@ -96,12 +96,12 @@ def author(user: Json) -> Author:
     return Author(text(user, "login") or GHOST, bot=text(user, "type") == "Bot")
 
 
-def graphql_login(actor: Json) -> str | None:
-    """Return the login of an actor as REST writes it: GraphQL leaves out the end of a bot's."""
-    login = text(actor, "login")
-    if login and text(actor, "__typename") == "Bot":
+def graphql_author(actor: Json) -> Author:
+    """Return an actor as an author, with the login as REST writes it: GraphQL leaves out the end of a bot's."""
+    login, is_bot = text(actor, "login"), text(actor, "__typename") == "Bot"
+    if login and is_bot:
         login = f"{login.removesuffix('[bot]')}[bot]"
-    return login or None
+    return Author(login or GHOST, bot=is_bot)
 
 
 def permission(answer: Json) -> str:

@@ -116,7 +116,8 @@ class PullRequestState(_Part):
 
     `owner` is the owner of the head repository: empty where that cannot be known, None in the cursor of an older
     prloom. `plan` is the plan that tracks it, and since when. `counts` is the number of its comments, by their kind
-    ("comments", "inline"); `last_read` in which poll it was read for what.
+    ("comments", "inline"); `last_read` in which poll it was read for what. `boxes` are those of the cockpit that are
+    ticked and reported, by the GraphQL id of the text that they stand in.
     """
 
     plan: str = ""
@@ -131,6 +132,7 @@ class PullRequestState(_Part):
     own_etag: str | None = None
     checks: ChecksState = ChecksState()
     counts: dict[str, int] = {}
+    boxes: dict[str, list[str]] = {}
     last_read: dict[str, int] = {}
 
 
@@ -140,7 +142,8 @@ class GithubCursor(_Part):
     `pushed` is when the repository was pushed to last, `push_pending` that it was since its `bases` (their commits, by
     name) were read. `reviews_due`, `mergeability_due` and `checks_due` are pull requests that are still to be read;
     that of mergeability counts how often GitHub had not computed it. `deletions_due` are those that have fewer comments
-    of a kind than they had. `used` is what the repository was found to have: "actions", "checks" of other apps,
+    of a kind than they had. `boxes_due` are the texts in which a box was ticked, by their GraphQL ids, with the
+    numbers of their pull requests. `used` is what the repository was found to have: "actions", "checks" of other apps,
     "status".
     `denied_until` says until when the bridge does not request what the token may not read. `missing` are pull requests
     that GitHub did not find. `read_for` are those that are read anew for the plan that has read them before. `renamed`
@@ -161,6 +164,7 @@ class GithubCursor(_Part):
     mergeability_due: dict[int, int] = {}
     checks_due: list[int] = []
     deletions_due: dict[int, list[str]] = {}
+    boxes_due: dict[str, int] = {}
     used: list[str] = []
     denied_until: dict[str, str] = {}
     missing: list[int] = []
@@ -225,6 +229,7 @@ class GithubCursor(_Part):
         self.mergeability_due = {number: tries for number, tries in self.mergeability_due.items() if number in kept}
         self.checks_due = [number for number in self.checks_due if number in kept]
         self.deletions_due = {number: kinds for number, kinds in self.deletions_due.items() if number in kept}
+        self.boxes_due = {node: number for node, number in self.boxes_due.items() if number in kept}
         self.read_for = {number: plan for number, plan in self.read_for.items() if tracked.get(number) == plan}
 
 

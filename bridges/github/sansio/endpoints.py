@@ -38,7 +38,10 @@ query($owner: String!, $name: String!, $number: Int!, $after: String) {
 _RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
 _EDITOR = """
 query($id: ID!) {
-  node(id: $id) { ... on PullRequest { body editor { __typename login } } }
+  node(id: $id) {
+    ... on PullRequest { body lastEditedAt author { __typename login } editor { __typename login } }
+    ... on IssueComment { body lastEditedAt author { __typename login } editor { __typename login } }
+  }
 }
 """
 _READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { pullRequest { isDraft } } }"
@@ -205,9 +208,9 @@ def ready_mutation(pull_request: str) -> Mapping[str, Json]:
     return {"query": _READY, "variables": {"id": pull_request}}
 
 
-def editor_query(pull_request: str) -> Mapping[str, Json]:
-    """Return the query for a pull request's body and the last who edited it, which REST does not say."""
-    return {"query": _EDITOR, "variables": {"id": pull_request}}
+def editor_query(node: str) -> Mapping[str, Json]:
+    """Return the query for the body of a pull request or a comment, and who edited it last: REST does not say it."""
+    return {"query": _EDITOR, "variables": {"id": node}}
 
 
 def find_thread(answer: Json, root: int) -> ReviewThread | None:

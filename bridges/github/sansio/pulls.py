@@ -116,7 +116,9 @@ def pull_request(item: Json, *, edited: Json = None) -> PullRequest:
     body = answers.text(item, "body")
     editor = None
     if answers.value_at(edited, "body") is not None:
-        body, editor = answers.text(edited, "body"), answers.graphql_login(answers.value_at(edited, "editor"))
+        body = answers.text(edited, "body")
+    if answers.value_at(edited, "editor") is not None:
+        editor = answers.graphql_author(answers.value_at(edited, "editor")).login
     number = answers.number(item, "number") or 0
     short = summary(item)
     return PullRequest(

@@ -277,6 +277,8 @@ def _admit(event: Event, came_in: Intake, acknowledgement: Action | None, rules:
         return Change(event_id=event.id, verdict="admitted", state="pending", intake=came_in)
     came_in = replace(came_in, acknowledgement=acknowledgement)
     match judged:
+        case Held(reason=reason) if event.kind.control:
+            return Change(event_id=event.id, verdict="dropped", state="dropped", reason=reason, intake=came_in)
         case Held(reason=reason):
             return Change(event_id=event.id, verdict="held", state="held", reason=reason, intake=came_in)
         case Unknown(login=login):

@@ -180,13 +180,16 @@ def _answer_command(
         payload=Comment(reply.text),
         related_event_id=event.id,
     )
+    answers: tuple[Action, ...] = (answer,)
+    if event.kind.control:
+        answers = ()
     done = Change(event_id=event.id, verdict="handled", state="handled", reason=f"/prloom {command.built_in}".strip())
     signs = acknowledgements.for_approved(reply.changes, store.state)
     store.commit(
         "command",
         "prloom",
         changes=(*reply.changes, done),
-        actions=(answer, *signs),
+        actions=(*answers, *signs),
         courtesies=tuple(action.id for action in signs),
         deliveries=reply.deliveries,
         paused=reply.paused,

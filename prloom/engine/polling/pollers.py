@@ -22,6 +22,7 @@ from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling.network import Network
 from prloom.engine.polling.poll import BridgeReader
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
+from prloom.model import kinds
 from prloom.model.decision import Change
 from prloom.model.record import Json, Timestamp
 from prloom.storage.safe_dir import SafeDir
@@ -253,6 +254,8 @@ def _decide(store: EventStore, rules: Rules, event_id: str, permission: str | No
         reason = f"{login} has {permission} permission"
         if isinstance(judged, Trusted):
             change = Change(event_id=event.id, verdict="admitted", state="pending", reason=reason)
+        elif kinds.kind(event.type, by_person=True).control:
+            change = Change(event_id=event.id, verdict="dropped", state="dropped", reason=judged.reason)
         else:
             change = Change(event_id=event.id, verdict="held", state="held", reason=judged.reason)
     signs = acknowledgements.for_approved((change,), store.state)

@@ -200,3 +200,24 @@ async def test_a_command_is_obeyed_in_the_comment_of_any_source(stage: Stage, ki
 
     assert stage.state()["done"] == {"handled": 1, "triaged": 1}
     assert stage.triager.batches == [("c0",)]
+
+
+@pytest.mark.parametrize(("trust", "paused"), [("write", True), ("none", False), (None, False)])
+async def test_a_box_is_the_command_of_a_trusted_person_and_of_no_other(
+    stage: Stage, trust: str | None, *, paused: bool
+):
+    stage.adopt()
+    stage.bridge.permissions["eve"] = "read"
+    stage.bridge.news.append(said("box", "/prloom pause", type="box_ticked", author=by("eve", trust)))
+    await stage.tick()
+
+    assert stage.state()["paused"] is paused
+    assert stage.fate("box")[-1] == ("handled" if paused else "dropped")
+
+
+async def test_a_box_is_not_answered_by_a_comment(stage: Stage):
+    stage.adopt()
+    stage.bridge.news.append(said("box", "/prloom pause", type="box_ticked", author=by("ann")))
+    await stage.tick()
+
+    assert stage.bridge.posts == []
