@@ -6,7 +6,7 @@ once or not at all, and only from the value that the caller expects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from prloom.core import commit_message
 from prloom.core.inspection import DEFAULT_JUNK
 from prloom.core.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import git, repository, snapshot, worktree_files
+from prloom.workspace import git, kept, repository, snapshot, worktree_files
 from prloom.workspace.repository import Repository
 
 _MOST_SEARCHED = 5_000  # commits
@@ -54,12 +54,61 @@ def commit(
     _require_branch(branch)
     made = _made_before(repo, tree=tree, parent=parent, message=message, branch=branch)
     if made is None:
-        _require_identity(repo)
-        argv = ["commit-tree", "-p", parent, "-F", "-", tree]
-        made = git.run(argv, cwd=repo.root, stdin=message.encode("utf-8", "replace")).out.strip()
-        move(repo, branch, to=made, expected=parent)
-    restore(repo, worktree, made, branch=branch, junk=junk)
+        made = make(repo, tree=tree, parent=parent, message=message)
+        advance(repo, worktree, branch, to=made, expected=parent, junk=junk)
+    else:
+        restore(repo, worktree, made, branch=branch, junk=junk)
     return made
+
+
+def make(repo: Repository, *, tree: str, parent: str, message: str, author: Mapping[str, str] = git.NONE) -> str:
+    """Return a new commit to which no branch leads yet; `author` has git's variables for another one than the operator.
+
+    Raises WorkspaceError where git has no identity.
+    """
+    _require_identity(repo)
+    argv = ["commit-tree", "-p", parent, "-F", "-", tree]
+    given = message.encode("utf-8", "surrogateescape")
+    return git.run(argv, cwd=repo.root, stdin=given, variables=author).out.strip()
+
+
+def advance(
+    repo: Repository,
+    worktree: Path,
+    branch: str,
+    *,
+    to: str,
+    expected: str,
+    junk: Sequence[str] = DEFAULT_JUNK,
+) -> None:
+    """Move the branch, and have the worktree match its new commit; a call that was stopped is ended by `recover`.
+
+    The worktree must have no changes of its own: what is not in the commit goes.
+    """
+    place = snapshot.require(repo, worktree)
+    worktree_files.note_move(place, expected, to)
+    move(repo, branch, to=to, expected=expected)
+    restore(repo, worktree, to, branch=branch, junk=junk)
+
+
+def recover(repo: Repository, worktree: Path, *, branch: str, junk: Sequence[str] = DEFAULT_JUNK) -> str | None:
+    """End a move of the worktree to another commit that was stopped; return the commit, or None if there is none.
+
+    What was changed in the files since is kept under `refs/prloom/kept-refs/`.
+    """
+    place = snapshot.require(repo, worktree)
+    noted = worktree_files.noted_move(place)
+    tip = repository.branch_sha(repo, branch)
+    if noted is None:
+        return None
+    if tip is None or tip != noted[-1]:  # the branch was not moved, so that the files were not touched
+        worktree_files.forget_move(place)
+        return None
+    found = snapshot.take(repo, worktree, tip, junk=junk)
+    if not found.is_empty:
+        kept.keep_tree(repo, "stopped", tip, found.tree)
+    restore(repo, worktree, tip, branch=branch, junk=junk)
+    return tip
 
 
 def move(repo: Repository, branch: str, *, to: str, expected: str) -> None:
@@ -92,6 +141,7 @@ def restore(
     git.run(["symbolic-ref", "HEAD", f"refs/heads/{branch}"], cwd=place.path, git_dir=place.git_dir)
     worktree_files.forget_operations(place)
     worktree_files.write(place, commit_or_tree, junk=junk)
+    worktree_files.forget_move(place)
 
 
 def find(

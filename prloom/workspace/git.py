@@ -21,7 +21,7 @@ import os
 import re
 import signal
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from shutil import which
 from types import MappingProxyType
@@ -157,10 +157,11 @@ _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
 @dataclass(frozen=True)
 class GitResult:
-    """How a call ended: its exit code and what it wrote to its standard output."""
+    """How a call ended: its exit code, and what it wrote to its standard output and its standard error."""
 
     code: int
     content: bytes
+    err: str = field(default="", compare=False)
 
     @property
     def out(self) -> str:
@@ -234,7 +235,7 @@ def _answer(
     code, out, err = _finish(process, f"git {printable(words[0])} in {printable(str(cwd))}", limit, stdin)
     if code not in codes:
         raise WorkspaceError(f"git {printable(words[0])} failed in {printable(str(cwd))}: {reason(err, code)}")
-    return GitResult(code, out)
+    return GitResult(code, out, err)
 
 
 def _start(argv: list[str], what: str, cwd: Path, env: dict[str, str]) -> Popen[bytes]:

@@ -6,18 +6,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from prloom.workspace import commits, git
+from prloom.workspace import git
 from prloom.workspace.repository import Repository
 
 _CHANGES, _REFS = "refs/prloom/kept", "refs/prloom/kept-refs"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _SHORT = 12
-_PRLOOM = {
+PRLOOM = {
     "GIT_AUTHOR_NAME": "prloom",
     "GIT_AUTHOR_EMAIL": "prloom@localhost",
     "GIT_COMMITTER_NAME": "prloom",
     "GIT_COMMITTER_EMAIL": "prloom@localhost",
 }
+"""The variables with which git commits as prloom: for commits that no branch leads to."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,8 @@ def save(repo: Repository, *, todo: str, base: str, tree: str) -> str:
     if before is not None:
         parents += ["-p", before.sha]
         old = before.sha
-    text = f"The change of TODO {_component(todo)}, which was not committed\n".encode()
-    argv = ["commit-tree", *parents, "-F", "-", tree]
-    made = git.run(argv, cwd=repo.root, stdin=text, variables=_PRLOOM).out.strip()
+    argv = ["commit-tree", *parents, "-m", f"The change of TODO {_component(todo)}, which was not committed", tree]
+    made = git.run(argv, cwd=repo.root, variables=PRLOOM).out.strip()
     git.run(["update-ref", ref(todo), made, old], cwd=repo.root)
     return made
 
@@ -60,8 +60,8 @@ def read(repo: Repository, todo: str) -> KeptChange | None:
     sha = git.run(asked, cwd=repo.root, codes=(0, 1)).out.strip()
     if not sha:
         return None
-    (found,) = commits.between(repo, None, sha, most=1)
-    return KeptChange(found.sha, found.tree, found.parents[0])
+    tree, base = git.run(["rev-parse", f"{sha}^{{tree}}", f"{sha}^1"], cwd=repo.root).out.split()
+    return KeptChange(sha, tree, base)
 
 
 def drop(repo: Repository, todo: str) -> None:
@@ -75,6 +75,14 @@ def keep_ref(repo: Repository, todo: str, name: str, sha: str) -> None:
     """Keep what a ref led to that is about to be moved back."""
     inner = "/".join(_component(part) for part in name.removeprefix("refs/").split("/"))
     git.run(["update-ref", f"{_REFS}/{_component(todo)}/{inner}/{sha[:_SHORT]}", sha], cwd=repo.root)
+
+
+def keep_tree(repo: Repository, todo: str, base: str, tree: str) -> str:
+    """Keep files that are about to be replaced, as a commit on top of `base`; return the commit."""
+    argv = ["commit-tree", "-p", base, "-m", "Files that prloom replaced", tree]
+    made = git.run(argv, cwd=repo.root, variables=PRLOOM).out.strip()
+    keep_ref(repo, todo, "files", made)
+    return made
 
 
 def kept_refs(repo: Repository, todo: str) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from prloom.workspace.private_index import private_index
 _OPERATIONS = ("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "AUTO_MERGE")
 _OPERATION_FOLDERS = ("rebase-merge", "rebase-apply", "sequencer")
 
+_MOVE = "prloom-move"
 _WRITABLE = 0o700
 
 
@@ -42,6 +43,29 @@ def forget_operations(worktree: Checkout) -> None:
     for name in _OPERATION_FOLDERS:
         if (worktree.git_dir / name).is_dir():
             shutil.rmtree(worktree.git_dir / name)
+
+
+def note_move(worktree: Checkout, old: str, new: str) -> None:
+    """Note that the worktree is about to be moved from one commit to another: until then its files may be of both."""
+    temporary = worktree.git_dir / f"{_MOVE}.tmp"
+    with temporary.open("w") as file:
+        file.write(f"{old} {new}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(worktree.git_dir / _MOVE)
+
+
+def noted_move(worktree: Checkout) -> tuple[str, ...] | None:
+    """Return the two commits of a move that was not ended; None if there is none."""
+    text = checkout.read(worktree.git_dir / _MOVE)
+    if text is None:
+        return None
+    return tuple(text.split())
+
+
+def forget_move(worktree: Checkout) -> None:
+    """Take note that the worktree's files are those of its commit again."""
+    (worktree.git_dir / _MOVE).unlink(missing_ok=True)
 
 
 def repair_link(worktree: Checkout) -> None:

@@ -1,0 +1,131 @@
+"""Bring what others pushed to a plan's branch into its worktree: fast-forward, or rebase prloom's own commits onto it.
+
+A person's commit is never rewritten, and one that a person has removed from the remote is not brought back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from prloom.core import commit_message
+from prloom.core.inspection import DEFAULT_JUNK
+from prloom.core.naming import printable
+from prloom.errors import WorkspaceError
+from prloom.workspace import checks, commits, kept, remote, replay, repository
+from prloom.workspace.commits import Commit
+from prloom.workspace.replay import ReplayConflict
+from prloom.workspace.repository import Repository
+
+
+@dataclass(frozen=True)
+class UpToDate:
+    """The branch has all that the remote has; `ahead` is how many commits the remote has not."""
+
+    tip: str
+    ahead: int
+
+
+@dataclass(frozen=True)
+class FastForwarded:
+    """The branch was moved to the remote's tip."""
+
+    old: str
+    tip: str
+
+
+@dataclass(frozen=True)
+class Rebased:
+    """prloom's commits were made again on the remote's tip: the new one of each, None where nothing was left of it."""
+
+    old: str
+    tip: str
+    new: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A commit of prloom's conflicts with the remote's in these files; nothing was changed."""
+
+    commit: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PeoplesCommits:
+    """The branch and the remote differ, and commits of people would have to be rewritten; nothing was changed."""
+
+    commits: tuple[str, ...]
+
+
+Integrated = UpToDate | FastForwarded | Rebased | Conflict | PeoplesCommits
+
+
+def integrate(
+    repo: Repository,
+    worktree: Path,
+    branch: str,
+    *,
+    theirs: str,
+    before: str | None,
+    junk: Sequence[str] = DEFAULT_JUNK,
+) -> Integrated:
+    """Bring the remote's tip `theirs` into the branch; `before` is what the remote had when prloom last looked.
+
+    The worktree must have no changes of its own. Raises WorkspaceError where the branch is gone, or what was pushed
+    would replace prloom's own files.
+    """
+    ours = repository.branch_sha(repo, branch)
+    if ours is None:
+        raise WorkspaceError(f"branch {printable(branch)} no longer exists; restore it, or forget the plan")
+    removed = _removed(repo, theirs, before)
+    own = tuple(each for each in commits.between(repo, theirs, ours) if each.sha not in removed)
+    if not removed and remote.is_ancestor(repo, theirs, ours):
+        done: Integrated = UpToDate(ours, len(own))
+    else:
+        _refuse_harmful(repo, theirs, branch)
+        done = _bring_in(repo, worktree, branch, ours=ours, theirs=theirs, own=own, junk=junk)
+    if not isinstance(done, Conflict | PeoplesCommits):
+        remote.note(repo, branch, theirs)
+    return done
+
+
+def _bring_in(
+    repo: Repository,
+    worktree: Path,
+    branch: str,
+    *,
+    ours: str,
+    theirs: str,
+    own: tuple[Commit, ...],
+    junk: Sequence[str],
+) -> Integrated:
+    if remote.is_ancestor(repo, ours, theirs):
+        commits.advance(repo, worktree, branch, to=theirs, expected=ours, junk=junk)
+        return FastForwarded(ours, theirs)
+    people = tuple(each.sha for each in own if not commit_message.is_prlooms(each.message))
+    if people:
+        return PeoplesCommits(people)
+    made = replay.replay(repo, own[::-1], theirs)
+    if isinstance(made, ReplayConflict):
+        return Conflict(made.commit, made.paths)
+    kept.keep_ref(repo, "rebased", f"heads/{branch}", ours)
+    commits.advance(repo, worktree, branch, to=made.tip, expected=ours, junk=junk)
+    return Rebased(ours, made.tip, made.new)
+
+
+def _removed(repo: Repository, theirs: str, before: str | None) -> frozenset[str]:
+    """Return the commits that the remote had before and has no more: somebody has taken them away."""
+    if before is None:
+        return frozenset()
+    return frozenset(each.sha for each in commits.between(repo, theirs, before))
+
+
+def _refuse_harmful(repo: Repository, theirs: str, branch: str) -> None:
+    found = checks.committed_state(repo, theirs)
+    if found is not None:
+        raise WorkspaceError(
+            f"branch {printable(branch)} of the remote contains {found}, where prloom keeps its own files; "
+            "remove it from the branch and try again"
+        )

@@ -1,0 +1,152 @@
+"""Fetch a plan's branch from the remote, and push to it what prloom has committed: never over what others pushed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prloom.core import push_results
+from prloom.core.naming import is_branch_name, printable
+from prloom.core.push_results import Failure
+from prloom.errors import WorkspaceError
+from prloom.workspace import git, repository
+from prloom.workspace.git import GitResult
+from prloom.workspace.repository import FETCH_LIMIT, Repository
+
+ORIGIN = "origin"
+_NOTED = "refs/prloom/remote/"
+_ANY_CODE = range(-255, 256)
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What the remote has of a branch: its tip, or None where it has none.
+
+    `before` is what it had when prloom last pushed to it or brought it in, or else when it was last fetched.
+    """
+
+    sha: str | None
+    before: str | None
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the remote had the branch and has it no more."""
+        return self.sha is None and self.before is not None
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """The remote's branch is at this commit."""
+
+    sha: str
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """The push or the fetch failed, and nothing was changed as far as is known."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True)
+class NoRemote:
+    """The repository has no remote of that name: there is nothing to fetch from or push to."""
+
+
+@dataclass(frozen=True)
+class RemoteAddresses:
+    """The addresses of one remote, as the configuration has them; `push_urls` where it has any of its own."""
+
+    urls: tuple[str, ...]
+    push_urls: tuple[str, ...]
+
+
+def has(repo: Repository, remote: str = ORIGIN) -> bool:
+    """Whether the repository has a remote of this name."""
+    return bool(addresses(repo).get(remote))
+
+
+def addresses(repo: Repository) -> dict[str, RemoteAddresses]:
+    """Return the addresses of every remote, by its name."""
+    asked = ["config", "--null", "--get-regexp", r"^remote\..*\.(url|pushurl)$"]
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for entry in filter(None, git.run(asked, cwd=repo.root, codes=(0, 1)).out.split("\0")):
+        key, _, value = entry.partition("\n")
+        name, _, kind = key.removeprefix("remote.").rpartition(".")
+        kinds = found.setdefault(name, {"url": (), "pushurl": ()})
+        kinds[kind] = (*kinds[kind], value)
+    return {name: RemoteAddresses(kinds["url"], kinds["pushurl"]) for name, kinds in found.items()}
+
+
+def fetch(repo: Repository, branch: str, *, remote: str = ORIGIN) -> Fetched | Rejected | NoRemote:
+    """Fetch a branch from the remote, whatever became of it there; raises WorkspaceError for a bad name.
+
+    What a remote no longer has stays as it was last fetched, so that the next call says again that it was deleted.
+    """
+    if not is_branch_name(branch):
+        raise WorkspaceError(f"'{printable(branch)}' is not a valid name for a branch")
+    if not has(repo, remote):
+        return NoRemote()
+    before = noted(repo, branch) or repository.remote_sha(repo, branch, remote)
+    spec = f"+refs/heads/{branch}:refs/remotes/{remote}/{branch}"
+    argv = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options", remote, spec]
+    ended = _run(repo, argv)
+    if isinstance(ended, Rejected):
+        return ended
+    if ended.code == 0:
+        return Fetched(repository.remote_sha(repo, branch, remote), before)
+    if push_results.is_missing(ended.err):
+        return Fetched(None, before)
+    return Rejected(push_results.read("", ended.err))
+
+
+def push(
+    repo: Repository, branch: str, sha: str, expected: str | None, *, rewrite: bool = False, remote: str = ORIGIN
+) -> Pushed | Rejected | NoRemote:
+    """Push a commit to the remote's branch if that is at `expected` (None: if it does not exist).
+
+    That it is there already is no failure, so a push whose outcome is unknown can be repeated. A commit that does not
+    build on `expected` is pushed only with `rewrite`: for a rebase that was asked for. Raises WorkspaceError.
+    """
+    if not is_branch_name(branch):
+        raise WorkspaceError(f"'{printable(branch)}' is not a valid name for a branch")
+    if not has(repo, remote):
+        return NoRemote()
+    if expected is not None and not rewrite and not is_ancestor(repo, expected, sha):
+        raise WorkspaceError(
+            f"commit {sha[:10]} does not build on {expected[:10]}, where branch {printable(branch)} of {remote} is; "
+            "it was not pushed, because that would remove commits"
+        )
+    lease = f"--force-with-lease=refs/heads/{branch}:{expected or ''}"
+    options = ["--porcelain", "--quiet", "--no-verify", "--no-follow-tags", "--no-signed", "--no-mirror", lease]
+    ended = _run(repo, ["push", *options, "--end-of-options", remote, f"{sha}:refs/heads/{branch}"])
+    if isinstance(ended, Rejected):
+        return ended
+    if ended.code == 0:
+        note(repo, branch, sha)
+        return Pushed(sha)
+    return Rejected(push_results.read(ended.out, ended.err))
+
+
+def note(repo: Repository, branch: str, sha: str) -> None:
+    """Note that the remote's branch was at a commit that the local branch has, or has given up."""
+    git.run(["update-ref", f"{_NOTED}{branch}", sha], cwd=repo.root)
+
+
+def noted(repo: Repository, branch: str) -> str | None:
+    """Return what was noted last; None if nothing was. By it, a commit that was removed is told from a new one."""
+    asked = ["rev-parse", "--verify", "--quiet", f"{_NOTED}{branch}^{{commit}}"]
+    return git.run(asked, cwd=repo.root, codes=(0, 1)).out.strip() or None
+
+
+def is_ancestor(repo: Repository, older: str, newer: str) -> bool:
+    """Whether a commit builds on another, or is it; False too where the repository has not got the older one."""
+    argv = ["merge-base", "--is-ancestor", older, newer]
+    return git.run(argv, cwd=repo.root, codes=(0, 1, 128)).code == 0
+
+
+def _run(repo: Repository, argv: list[str]) -> GitResult | Rejected:
+    """Run a command that talks to the remote; one that takes too long is a failure like any other."""
+    try:
+        return git.run(argv, cwd=repo.root, codes=_ANY_CODE, limit=FETCH_LIMIT)
+    except WorkspaceError as error:
+        return Rejected(Failure("unreachable", str(error)))

@@ -1,0 +1,180 @@
+"""Fetching and pushing a plan's branch: never over what others pushed, and with a reason where it fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from prloom.errors import WorkspaceError
+from prloom.workspace import remote
+from prloom.workspace.remote import Fetched, NoRemote, Pushed, Rejected, RemoteAddresses
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Project
+
+    from prloom.workspace.repository import Repository
+
+
+@pytest.fixture
+def origin(project: Project, tmp_path: Path) -> Project:
+    """The remote of the project, with its branches."""
+    path = tmp_path / "origin.git"
+    project.git("init", "--quiet", "--bare", str(path))
+    project.git("remote", "add", "origin", str(path))
+    project.git("push", "--quiet", "origin", "main", "feature")
+    return type(project)(path)
+
+
+def test_without_a_remote_there_is_nothing_to_do(project: Project, repo: Repository) -> None:
+    assert not remote.has(repo)
+    assert remote.fetch(repo, "feature") == NoRemote()
+    assert remote.push(repo, "feature", project.sha("feature"), None) == NoRemote()
+
+
+def test_the_addresses_of_all_remotes_are_those_of_the_configuration(project: Project, repo: Repository) -> None:
+    project.git("remote", "add", "a.b", "https://x/1")
+    project.git("remote", "set-url", "--add", "--push", "a.b", "ssh://x/2")
+
+    assert remote.addresses(repo) == {"a.b": RemoteAddresses(("https://x/1",), ("ssh://x/2",))}
+
+
+def test_a_fetch_says_what_the_remote_has_and_had(project: Project, repo: Repository, origin: Project) -> None:
+    before = project.sha("feature")
+    theirs = origin.commit({"theirs": "x\n"}, branch="feature")
+
+    assert remote.fetch(repo, "feature") == Fetched(theirs, before)
+    assert project.sha("feature") == before
+    assert remote.fetch(repo, "never") == Fetched(None, None)
+
+
+def test_a_branch_that_was_deleted_is_said_to_be_again_and_again(
+    project: Project, repo: Repository, origin: Project
+) -> None:
+    before = project.sha("feature")
+    origin.git("update-ref", "-d", "refs/heads/feature")
+
+    for _ in range(2):
+        found = remote.fetch(repo, "feature")
+        assert found == Fetched(None, before)
+        assert found.is_deleted
+
+
+def test_a_push_moves_the_remotes_branch_from_where_it_was(project: Project, repo: Repository, origin: Project) -> None:
+    before = project.sha("feature")
+    made = project.commit({"x": "x\n"}, branch="feature")
+
+    assert remote.push(repo, "feature", made, before) == Pushed(made)
+    assert origin.sha("feature") == made
+    assert remote.push(repo, "feature", made, before) == Pushed(made)  # as after a crash
+
+
+def test_what_prloom_pushed_is_told_from_what_somebody_else_fetched_since(
+    project: Project, repo: Repository, origin: Project
+) -> None:
+    made = project.commit({"x": "x\n"}, branch="feature")
+    remote.push(repo, "feature", made, project.git("rev-parse", "refs/remotes/origin/feature"))
+    origin.git("update-ref", "refs/heads/feature", project.sha("main"))
+    project.git("fetch", "--quiet", "origin")
+
+    assert remote.fetch(repo, "feature") == Fetched(project.sha("main"), made)
+
+
+def test_a_first_push_makes_the_branch_and_replaces_none(project: Project, repo: Repository, origin: Project) -> None:
+    made = project.commit({"x": "x\n"}, branch="new")
+
+    assert remote.push(repo, "new", made, None) == Pushed(made)
+
+    other = project.commit({"y": "y\n"}, branch="other")
+    lost = remote.push(repo, "new", other, None)
+    assert isinstance(lost, Rejected)
+    assert lost.failure.cause == "lost_race"
+    assert origin.sha("new") == made
+
+
+def test_a_lost_race_is_one_that_may_be_tried_again(project: Project, repo: Repository, origin: Project) -> None:
+    before = project.sha("feature")
+    theirs = origin.commit({"theirs": "x\n"}, branch="feature")
+    made = project.commit({"ours": "x\n"}, branch="feature")
+
+    lost = remote.push(repo, "feature", made, before)
+
+    assert isinstance(lost, Rejected)
+    assert (lost.failure.cause, lost.failure.retryable) == ("lost_race", True)
+    assert lost.failure.reason == "[rejected] (stale info)"
+    assert origin.sha("feature") == theirs
+
+
+def test_commits_are_removed_from_the_remote_only_by_a_rebase_that_was_asked_for(
+    project: Project, repo: Repository, origin: Project
+) -> None:
+    before = project.sha("feature")
+    other = project.commit({"x": "x\n"}, branch="other")
+
+    with pytest.raises(WorkspaceError, match="it was not pushed, because that would remove commits"):
+        remote.push(repo, "feature", other, before)
+
+    assert remote.push(repo, "feature", other, before, rewrite=True) == Pushed(other)
+
+
+def a_hook(origin: Project, name: str, text: str) -> None:
+    hook = origin.root / "hooks" / name
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\n{text}\n")
+    hook.chmod(0o755)
+
+
+def test_a_refusal_is_none_that_is_tried_again_and_says_why(
+    project: Project, repo: Repository, origin: Project
+) -> None:
+    a_hook(origin, "pre-receive", "echo 'GH006: Protected branch update failed for refs/heads/feature.'; exit 1")
+    before = project.sha("feature")
+    made = project.commit({"x": "x\n"}, branch="feature")
+
+    refused = remote.push(repo, "feature", made, before)
+
+    assert isinstance(refused, Rejected)
+    assert (refused.failure.cause, refused.failure.retryable) == ("refused", False)
+    assert refused.failure.reason == (
+        "[remote rejected] (pre-receive hook declined); GH006: Protected branch update failed for refs/heads/feature."
+    )
+
+
+def test_what_a_server_says_is_shown_and_not_obeyed(project: Project, repo: Repository, origin: Project) -> None:
+    a_hook(origin, "pre-receive", "printf 'no \\033]0;title\\007 way\\n'; exit 1")
+    made = project.commit({"x": "x\n"}, branch="feature")
+
+    refused = remote.push(repo, "feature", made, project.git("rev-parse", "refs/remotes/origin/feature"))
+
+    assert isinstance(refused, Rejected)
+    assert refused.failure.reason.isprintable()
+
+
+def test_no_hook_of_the_operators_runs(project: Project, repo: Repository, origin: Project, tmp_path: Path) -> None:
+    a_hook(type(project)(project.root / ".git"), "pre-push", f"touch {tmp_path}/ran")
+    made = project.commit({"x": "x\n"}, branch="new")
+
+    assert remote.push(repo, "new", made, None) == Pushed(made)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_remote_that_is_gone_is_a_failure_of_both(
+    project: Project, repo: Repository, origin: Project, tmp_path: Path
+) -> None:
+    origin.root.rename(tmp_path / "moved")
+
+    for failed in (remote.fetch(repo, "feature"), remote.push(repo, "new", project.sha("main"), None)):
+        assert isinstance(failed, Rejected)
+        assert failed.failure.cause == "denied"
+        assert "does not appear to be a git repository" in failed.failure.reason
+
+
+@pytest.mark.parametrize("branch", ["", "a b", "x..y", "HEAD", "a:b", "+a"])
+def test_a_name_is_never_a_part_of_a_refspec(repo: Repository, branch: str, origin: Project) -> None:
+    if branch == "+a":
+        assert remote.fetch(repo, branch) == Fetched(None, None)
+    else:
+        with pytest.raises(WorkspaceError, match="is not a valid name for a branch"):
+            remote.fetch(repo, branch)
