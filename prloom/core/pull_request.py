@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -18,6 +18,9 @@ from prloom.model.plan import Plan
 from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
+
+UNHEARD = timedelta(minutes=1)
+"""After which time the cockpit is looked at again while a box is ticked of which no event has come yet."""
 
 PAUSE = timedelta(seconds=30)
 """The least time between two descriptions while a TODO is worked on; what is final is shown at once."""
@@ -44,11 +47,19 @@ Step = OpenPullRequest | ShowCockpit | MarkReady
 
 
 def next_step(
-    plan: Plan, state: DispatchState, todos: Sequence[TodoItem], cockpit: str, *, opens: bool, now: datetime
+    plan: Plan,
+    state: DispatchState,
+    todos: Sequence[TodoItem],
+    cockpit: str,
+    *,
+    opens: bool,
+    now: datetime,
+    ticked: Collection[str] = (),
 ) -> Step | None:
     """Return what is to be done next with the pull request of a plan, or None for nothing now.
 
-    `cockpit` is what it is to show. With `opens`, prloom opens one when there is a commit to show.
+    `cockpit` is what it is to show. It is written anew where boxes in it were `ticked` and heard of. With `opens`,
+    prloom opens one when there is a commit to show.
     """
     kept = state.pull_request
     if plan.status != "active" or (kept.retry_at is not None and now < kept.retry_at):
@@ -59,7 +70,7 @@ def next_step(
         return None
     if not kept.opened and not state.done_todos and state.work is None and state.block is None:
         return None  # nothing was done on a pull request of another's, so there is nothing to show
-    if digest(cockpit) != kept.shown and not _too_soon(state, now):
+    if ticked or (digest(cockpit) != kept.shown and not _too_soon(state, now)):
         return ShowCockpit(own=kept.opened)
     if kept.opened and not kept.ready and is_finished(state, todos):
         return MarkReady()
@@ -138,6 +149,12 @@ def shown(state: DispatchState, cockpit: str, now: datetime, *, comment_id: str 
         comment_id=comment_id or state.pull_request.comment_id,
     )
     return {"pull_request": after}
+
+
+def unheard(state: DispatchState, boxes: Collection[str], now: datetime) -> DecisionParts:
+    """Return the wait for the next poll: a box was ticked of which no event has come yet, so it must not be cleared."""
+    after = replace(_well(state), retry_at=Timestamp.of(now + UNHEARD))
+    return {"pull_request": after, "note": f"ticked, and not heard of yet: {', '.join(sorted(boxes))}"}
 
 
 def ready(state: DispatchState) -> DecisionParts:

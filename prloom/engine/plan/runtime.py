@@ -163,9 +163,9 @@ class PlanRuntime:
 
     `orphans_stopped` says that the runs of an earlier dispatcher that no job waits for were stopped. `unreported_error`
     is an error that could not be written to the plan's state. `read_to` bounds what is taken in: events behind it are
-    left to the next tick. `head` is the commit at the head of the pull request, and `forge_ahead` how far the forge's
-    clock is ahead of ours, as of the last poll. `torn_line` is where a last line without its newline ends, and when it
-    was found.
+    left to the next tick. `head` is the commit at the head of the pull request, `ticked` are the boxes of its cockpit
+    that are ticked and of which events came, and `forge_ahead` how far the forge's clock is ahead of ours, as of the
+    last poll. `torn_line` is where a last line without its newline ends, and when it was found.
     """
 
     def __init__(
@@ -195,6 +195,7 @@ class PlanRuntime:
         self.read_to: Cursor | None = None
         self.head: str | None = None
         self.forge_ahead = timedelta()
+        self.ticked: tuple[str, ...] = ()
         self.todos_checked: FileStamp | None = None
         self.torn_line: tuple[Cursor, datetime] | None = None
         self.unreported_error: str | None = None

@@ -157,6 +157,7 @@ class BridgeReader:
                 runtime.forge_ahead = polled.now - now
             if number in polled.heads:
                 runtime.head = naming.commit_id(polled.heads[number])
+            runtime.ticked = tuple(polled.ticked.get(number, ()))
 
     async def _append(self, runtime: PlanRuntime | None, batch: Sequence[Event], context: BridgeContext) -> int | None:
         """Append what is new to a plan's bus, with the permissions of its authors as far as they are known now.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 from prloom.api.bridge import BridgeContext
 from prloom.api.forge import Forge
 from prloom.core import cockpit, cockpit_markers, plan_text, pull_request
-from prloom.core.outbox import marker
+from prloom.core.outbox import action_id, marker
 from prloom.core.pull_request import MarkReady, OpenPullRequest, ShowCockpit
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
@@ -26,6 +27,14 @@ LIMIT = 60
 
 _TRIES = 3
 """How often a description is merged anew because a person saved another one meanwhile."""
+
+
+class UnheardTick(Exception):  # noqa: N818 - nothing is wrong: the next poll reports it
+    """Boxes were ticked of which no event has come yet."""
+
+    def __init__(self, boxes: Collection[str]) -> None:
+        super().__init__(boxes)
+        self.boxes = boxes
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,7 @@ def _next(runtime: PlanRuntime) -> pull_request.Step | None:
         _cockpit(runtime),
         opens=runtime.rules.config.work.open == "first_commit",
         now=runtime.clock(),
+        ticked=runtime.ticked,
     )
 
 
@@ -93,6 +103,8 @@ async def _keep(runtime: PlanRuntime, bridge: LoadedBridge, dependencies: PlanDe
             try:
                 async with asyncio.timeout(LIMIT):
                     parts = await _do(runtime, step, access)
+            except UnheardTick as tick:
+                parts = pull_request.unheard(runtime.event_store.state, tick.boxes, runtime.clock())
             except Exception as error:  # noqa: BLE001 - whatever a bridge raises, the work goes on
                 reason = f"{bridge.name}: {error or type(error).__name__}"
                 log.warning("plan %s: %s", runtime.id, reason)
@@ -111,10 +123,12 @@ async def _do(runtime: PlanRuntime, step: pull_request.Step, access: ForgeAccess
         case ShowCockpit(own=True):
             shown = _cockpit(runtime)
             await _describe(runtime, access, shown)
+            runtime.ticked = ()
             return pull_request.shown(state, shown, runtime.clock())
         case ShowCockpit():
             shown = _cockpit(runtime)
             comment_id = await _comment(runtime, access, shown)
+            runtime.ticked = ()
             return pull_request.shown(state, shown, runtime.clock(), comment_id=comment_id)
         case MarkReady():
             await access.forge.mark_ready(access.context, _number(runtime))
@@ -142,6 +156,7 @@ async def _describe(runtime: PlanRuntime, access: ForgeAccess, shown: str) -> No
         raise LookupError(f"there is no pull request #{number} any more")
     before = found.body
     for _ in range(_TRIES):
+        _refuse_unheard(runtime, before)
         wanted = cockpit_markers.merge(before, shown)
         if wanted == before:
             return
@@ -154,15 +169,23 @@ async def _describe(runtime: PlanRuntime, access: ForgeAccess, shown: str) -> No
 
 async def _comment(runtime: PlanRuntime, access: ForgeAccess, shown: str) -> str:
     """Keep one comment with the cockpit on a pull request that another opened, and return its id."""
-    mark = marker(f"cockpit-{runtime.id}")
-    posted = await access.forge.upsert_comment(
-        access.context,
-        _number(runtime),
-        marker=mark,
-        body=f"{mark}\n{shown}",
-        remote_id=runtime.event_store.state.pull_request.comment_id,
-    )
-    return posted.remote_id
+    mark = marker(action_id(runtime.id, "cockpit", 0))
+    known = runtime.event_store.state.pull_request.comment_id
+    upsert = partial(access.forge.upsert_comment, access.context, _number(runtime), marker=mark, body=shown)
+    posted = await upsert(remote_id=known, expected="")  # there is none with an empty text: it is read, or posted
+    for _ in range(_TRIES):
+        if posted.body == shown:
+            return posted.remote_id
+        _refuse_unheard(runtime, posted.body)
+        posted = await upsert(remote_id=posted.remote_id, expected=posted.body)
+    raise RuntimeError("prloom's comment was edited again and again while prloom wrote it")
+
+
+def _refuse_unheard(runtime: PlanRuntime, body: str) -> None:
+    """Raise where a box is ticked of which no event has come: to clear it would lose what a person wants."""
+    unheard = set(cockpit_markers.ticked(body)) - set(runtime.ticked)
+    if unheard:
+        raise UnheardTick(unheard)
 
 
 def _number(runtime: PlanRuntime) -> int:
