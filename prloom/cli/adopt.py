@@ -47,19 +47,24 @@ def command(given: Options, pr: int | None, branch: str | None, plan_id: str | N
     from datetime import UTC, datetime  # noqa: PLC0415
 
     from prloom.cli import config_check  # noqa: PLC0415
-    from prloom.engine.adoption import adopt  # noqa: PLC0415
     from prloom.engine.bus import plans  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
     repo, config, now = repository.find(context.repo_root(given)), context.config(given), datetime.now(UTC)
     config_check.remember_valid(given)
     if branch is not None:
+        from prloom.engine.adoption import adopt  # noqa: PLC0415
+
         with terminal.progress(f"creating a worktree for {branch}"):
             plan = adopt.adopt_branch(repo, config, branch, plan_id=plan_id, preset=preset, now=now)
     elif pr is not None:
+        from prloom.engine.adoption import pull_request  # noqa: PLC0415
+
         with terminal.progress(f"looking up pull request #{pr}"):
             plan = asyncio.run(
-                adopt.adopt_pull_request(repo, config, pr, plan_id=plan_id, preset=preset, environ=os.environ, now=now)
+                pull_request.adopt_pull_request(
+                    repo, config, pr, plan_id=plan_id, preset=preset, environ=os.environ, now=now
+                )
             )
     worktree = plans.locate(repo.root, config.worktrees_dir).worktree(plan.id)
     click.echo(f"Plan {terminal.paint(plan.id, 'name')} looks after branch {terminal.clean(plan.branch)}.")

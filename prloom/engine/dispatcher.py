@@ -12,6 +12,7 @@ from math import inf
 
 from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import Clock
+from prloom.engine.drafts import Drafts
 from prloom.engine.file_watcher import FileWatcher
 from prloom.engine.health import Health
 from prloom.engine.operator import control
@@ -72,6 +73,8 @@ class Dispatcher:
         self._network = Network(bridges, environ, clock, state, connect=connect)
         self._pollers = Pollers(bridges, state, board, self._network)
         self._control = RequestReader(board.local)
+        self._drafts = Drafts(board.paths.root, board.local, rules.config, clock)
+        board.refused_drafts = self._drafts.refused
         self._watcher: FileWatcher | None = None
         self._buses: Mapping[str, str] = {}
         self._horizon: datetime | None = None
@@ -138,6 +141,7 @@ class Dispatcher:
             self._check_clock,
             self.board.record_heartbeat,
             self._update_plans,
+            self._look_at_drafts,
             self._run_requests,
             self._poll,
             self._work_through_all,
@@ -166,7 +170,7 @@ class Dispatcher:
         self._drop_lost()
         if self._watcher is not None and self._watcher.wants(self.board.runtimes):
             self._buses = {f"{runtime.folders.local.path}/{paths.BUS}": runtime.id for runtime in self.board.all()}
-            self._watcher.follow([*self._buses, self.board.local.path])
+            self._watcher.follow([*self._buses, self.board.local.path, self._drafts.path])
 
     def _drop_lost(self) -> None:
         """End what is at work on plans that are gone: it could write nothing any more."""
@@ -202,6 +206,14 @@ class Dispatcher:
             log.warning("the clock was turned back by %s; prloom adjusts the times, so that nothing waits longer", by)
             for each in (self.board, self._pollers, self.plugin_set):
                 each.shift(by)
+
+    def _look_at_drafts(self) -> None:
+        if self._drafts.look(self.board.repository.event_store, partial(self._tasks.spawn, None), self._begin_plan):
+            self._queue.add(self.board.repository.id)
+
+    def _begin_plan(self, plan_id: str) -> None:
+        self._update_plans()
+        self._queue.add(plan_id)
 
     def _run_requests(self) -> None:
         """Carry out the requests of other commands."""
@@ -285,7 +297,7 @@ class Dispatcher:
         """Hear of what others append. A notice is a hint: where none can be had, the ticks find everything."""
         try:
             async for folder, name in watcher.changes():
-                if name == paths.CONTROL or folder is None:
+                if name == paths.CONTROL or folder is None or self._drafts.noticed(folder):
                     self._queue.want_tick()
                 elif name == paths.EVENTS:
                     self._queue.add(self._buses.get(os.fspath(folder)))

@@ -40,7 +40,7 @@ class PlanRegistry:
 
     `ready` are the plans in which there may be something to do, as of the last `update`. `unreadable` says why a plan
     is not open. `closed` are the runtimes of plans that are gone, whose tasks are to be ended. `plugins` are the keys
-    of the plugins.
+    of the plugins. `refused_drafts` says why drafts could not become plans.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class PlanRegistry:
         self.unreadable: dict[str, str] = {}
         self.closed: list[PlanRuntime] = []
         self.plugins: Sequence[str] = ()
+        self.refused_drafts: Mapping[str, str] = {}
         self.ready: tuple[PlanRuntime, ...] = ()
         self.idle_plans = IdlePlans()
         self._listing = plans.PlanListing(repository)
@@ -156,7 +157,11 @@ class PlanRegistry:
         """
         try:
             self._status_files.write(
-                self._work(), plugins, bridges, {**self.unreadable, **self._own_error()}, Timestamp.of(now)
+                self._work(),
+                plugins,
+                bridges,
+                {**self.refused_drafts, **self.unreadable, **self._own_error()},
+                Timestamp.of(now),
             )
         finally:
             self._adopted.save(self.ready, now)

@@ -6,10 +6,14 @@ from prloom.model.record import Record, Timestamp
 
 
 class Plan(Record, frozen=True, kw_only=True):
-    """What `state.json` holds. `blocked` says that nothing is done for it until `last_error` is fixed."""
+    """What `state.json` holds. `base` is the branch that it began from, where prloom made the plan's branch.
+
+    `blocked` says that nothing is done for it until `last_error` is fixed.
+    """
 
     id: str
     branch: str
+    base: str | None = None
     title: str = ""
     status: str = "active"
     pr: int | None = None
@@ -20,6 +24,20 @@ class Plan(Record, frozen=True, kw_only=True):
     last_error: str | None = None
     last_error_at: Timestamp | None = None
     blocked: bool = False
+
+
+class Activation(Record, frozen=True, kw_only=True):
+    """A draft that is about to become a plan: the branch that is made for it, from which commit, and of which text.
+
+    `digest` is that of the draft's text. It is noted before the branch is made, so that an activation which was cut
+    short is known for what it is.
+    """
+
+    branch: str
+    base: str
+    sha: str
+    digest: str
+    created_at: Timestamp
 
 
 class Counts(Record, frozen=True, kw_only=True):

@@ -39,6 +39,10 @@ ADOPTED = "plans"
 """The folder, in the main checkout, of what prloom remembers of each adopted plan."""
 BEFORE_RUN = "before-run"
 """The folder, in the main checkout, of the state of the repository before each plan's latest worker ran."""
+INBOX = "inbox"
+"""The folder, in the main checkout, of the drafts: plans that have no branch yet, `<plan>.md` each."""
+ACTIVATIONS = "activations"
+"""The folder, in the main checkout, of what prloom notes of a draft while it makes its branch and worktree."""
 SEEN_IDS = "seen-ids.sqlite"
 """Where each event is in its journal, by its id; in a bus's state folder. A cache: it may be removed."""
 SEGMENT_ENDS = "segment-ends.json"
@@ -84,6 +88,11 @@ class RepositoryPaths(NamedTuple):
     def worktree(self, plan_id: str) -> Path:
         """The git worktree of a plan."""
         return self.worktrees / plan_id
+
+
+def draft(plan_id: str) -> str:
+    """Return the name of a draft's file in the inbox."""
+    return f"{plan_id}.md"
 
 
 def plugin_file(key: str) -> str:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prloom.api.bridge import BridgeContext
-from prloom.api.forge import Forge, PullRequest
 from prloom.config.models import Config
-from prloom.core import bounds, issued, naming, plan_file
+from prloom.core import issued, naming, plan_file
 from prloom.engine.bus import adopted, plans
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plan_files import PlanFile
 from prloom.errors import PrloomError, StorageError, UnsafePathError
-from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model.plan import Adopted, Plan
 from prloom.model.record import Timestamp
 from prloom.storage import paths, repair
@@ -50,7 +45,7 @@ def adopt_branch(
     """Look after a branch that has no forge, and return its plan; see `adopt`."""
     chosen = plan_id or default_id(plans.locate(repo.root, config.worktrees_dir), branch, branch)
     plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, created_at=Timestamp.of(now))
-    return adopt(repo, config, plan, body="")
+    return adopt(repo, config, plan)
 
 
 def default_id(where: RepositoryPaths, of: str | int, branch: str) -> str:
@@ -64,9 +59,10 @@ def default_id(where: RepositoryPaths, of: str | int, branch: str) -> str:
     return naming.plan_id(of, ids)
 
 
-def adopt(repo: Repository, config: Config, plan: Plan, *, body: str) -> Plan:
+def adopt(repo: Repository, config: Config, plan: Plan, *, body: str = "", text: str | None = None) -> Plan:
     """Look after the plan's branch, which is here or was fetched, and return the plan.
 
+    `text` is that of `plan.md` where it was written before; else one is made, with `body` quoted in it.
     `state.json` is written last: a plan is adopted when it is there, and an adoption that was cut short is simply done
     again. Raises PrloomError where the branch is looked after already, or its worktree cannot be made.
     """
@@ -80,7 +76,10 @@ def adopt(repo: Repository, config: Config, plan: Plan, *, body: str) -> Plan:
     with SafeDir.make(path, *paths.LOCAL) as local:
         # A branch's own .gitignore may let this folder in again, and beats .git/info/exclude; nothing beats this one.
         _write(local, ".gitignore", "*\n")
-        _write(local, paths.PLAN_TEXT, plan_file.new_plan(plan.title, body, plan.branch, plan.pr))
+        if text is None:
+            _write(local, paths.PLAN_TEXT, plan_file.new_plan(plan.title, body, plan.branch, plan.pr))
+        else:
+            local.replace(paths.PLAN_TEXT, text.encode("utf-8", "replace"))
         _write(local, paths.REVIEW, REVIEW)
         local.make_sub(paths.BUS).close()
         _keep_from_git_clean(repo, path, local)
@@ -184,78 +183,3 @@ def _present(where: RepositoryPaths, plan_id: str) -> Plan | None:
     except StorageError:
         repair.quarantine(local, paths.PLAN_STATE, LABEL)
         return None
-
-
-async def adopt_pull_request(
-    repo: Repository,
-    config: Config,
-    number: int,
-    *,
-    plan_id: str | None,
-    preset: str | None,
-    environ: Mapping[str, str],
-    now: datetime,
-) -> Plan:
-    """Look after a pull request and return its plan. To adopt it is to vouch for its title and body as they are now.
-
-    Raises PrloomError where no forge is known, it has no such pull request, or that is over.
-    """
-    from prloom.engine import assembly  # noqa: PLC0415 - a branch needs no bridge, and `prloom init` neither
-
-    loaded = assembly.load_bridges(repo.root, config)
-    forge = _only_forge(loaded)
-    found = await _open_pull_request(repo, loaded, forge, number, environ=environ, now=now)
-    branch = await asyncio.to_thread(
-        repository.fetch_pull_request, repo, branch=found.branch, ref=found.ref, number=number, fork=found.fork
-    )
-    plan = Plan(
-        id=plan_id or default_id(plans.locate(repo.root, config.worktrees_dir), number, branch),
-        branch=branch,
-        title=bounds.title(found.title),
-        pr=number,
-        forge=forge.targets[0],
-        url=found.url,
-        preset=preset,
-        created_at=Timestamp.of(now),
-    )
-    return await asyncio.to_thread(adopt, repo, config, plan, body=found.body)
-
-
-def _only_forge(loaded: LoadedBridges) -> LoadedBridge:
-    """Return the bridge to the forge; raises PrloomError where there is none, or several."""
-    forges = [bridge for bridge in loaded.loaded if isinstance(bridge.bridge, Forge)]
-    if len(forges) == 1:
-        return forges[0]
-    if forges:
-        names = ", ".join(bridge.name for bridge in forges)
-        raise PrloomError(f"several bridges connect to a forge ({names}); disable all but one in prloom.toml")
-    raise PrloomError("no bridge to a forge is enabled; adopt the branch with `prloom adopt --branch B`")
-
-
-async def _open_pull_request(
-    repo: Repository,
-    loaded: LoadedBridges,
-    forge: LoadedBridge,
-    number: int,
-    *,
-    environ: Mapping[str, str],
-    now: datetime,
-) -> PullRequest:
-    """Ask the forge for the pull request; raises PrloomError where it cannot be looked after."""
-    from prloom.engine.polling.network import Network  # noqa: PLC0415 - likewise
-
-    state = SafeDir.open(repo.root, *paths.LOCAL, paths.BUS, paths.BUS_STATE)
-    network = Network(loaded, environ, lambda: now, state)
-    context = BridgeContext(repo_root=repo.root, plans=(), now=now, http=network.client(forge.name))
-    assert isinstance(forge.bridge, Forge)  # noqa: S101 - it was chosen for that
-    try:
-        found = await forge.bridge.pull_request(context, number)
-    finally:
-        await network.close()
-        if state is not None:
-            state.close()
-    if found is None:
-        raise PrloomError(f"{forge.name} has no pull request #{number}, or the token has no access to it")
-    if found.state != "open":
-        raise PrloomError(f"pull request #{number} is {found.state}; it cannot be adopted")
-    return found

@@ -40,13 +40,17 @@ class BusSnapshot(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """One plan at a moment; `todos` counts all and those done, `error` says what cannot be read, and why."""
+    """One plan at a moment; `todos` counts all and those done, `error` says what cannot be read, and why.
+
+    A draft has no worktree: `worktree` is the checkout whose inbox it is in.
+    """
 
     plan: Plan
     worktree: Path
     bus: BusSnapshot = BusSnapshot()
     todos: tuple[int, int] = (0, 0)
     error: str | None = None
+    is_draft: bool = False
 
 
 def every(repository: RepositoryPaths) -> tuple[Snapshot, ...]:

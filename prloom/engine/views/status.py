@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from prloom.engine.views import plan_names, runtime_status, snapshot
+from prloom.engine.views import drafts, plan_names, runtime_status, snapshot
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import (
     ActionCounts,
@@ -42,16 +43,18 @@ def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None)
     else:
         missing = ()
     shown = [each for each in found if plan in {None, each.plan.id}]
+    waiting = [each for each in drafts.every(repository) if plan in {None, each.plan.id}]
     local = SafeDir.open(repository.root, *paths.LOCAL)
     if local is None:
         return build(
             repository, tuple(plan_status(each, now) for each in shown), DispatcherStatus(), (), (), missing=missing
         )
     with local:
-        refused = runtime_status.unopened(local, [each.plan for each in shown])
+        listed = sorted((*shown, *waiting), key=attrgetter("plan.id"))
+        refused = runtime_status.unopened(local, [each.plan for each in listed])
         return build(
             repository,
-            tuple(plan_status(each, now, refused=refused.get(each.plan.id)) for each in shown),
+            tuple(plan_status(each, now, refused=refused.get(each.plan.id)) for each in listed),
             runtime_status.dispatcher(local),
             runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus),
             tuple(map(_offering, runtime_status.of(local, paths.PLUGINS, "plugins", PluginStatus))),
@@ -110,7 +113,7 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
         blocked=plan.blocked or refused is not None,
         branch=plan.branch,
         pr=plan.pr,
-        worktree=str(of.worktree),
+        worktree=None if of.is_draft else str(of.worktree),
         last_error=of.error or refused or plan.last_error,
         todos=TodoCounts(total=of.todos[0], done=of.todos[1]),
         events=_events(of, now),

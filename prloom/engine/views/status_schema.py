@@ -101,7 +101,10 @@ class ActionCounts(Record, frozen=True, kw_only=True):
 
 
 class PlanStatus(Record, frozen=True, kw_only=True):
-    """One plan. `last_error` is why it cannot be worked on or read, if so; `rebase_requested` is left out or true."""
+    """One plan. `last_error` is why it cannot be worked on or read, if so; `rebase_requested` is left out or true.
+
+    A draft has no worktree.
+    """
 
     id: str
     title: str
@@ -109,7 +112,7 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     blocked: bool
     branch: str
     pr: int | None
-    worktree: str
+    worktree: str | None
     last_error: str | None
     todos: TodoCounts
     events: EventCounts

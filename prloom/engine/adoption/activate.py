@@ -1,0 +1,123 @@
+"""Make a plan of a queued draft: a branch, a worktree, and its files; then the draft leaves the inbox."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from prloom.config.models import Config
+from prloom.core import bounds, front_matter, naming, plan_file, todo_ids
+from prloom.core.front_matter import Target
+from prloom.engine.adoption import adopt
+from prloom.engine.bus import inbox, plans
+from prloom.engine.bus.inbox import Draft
+from prloom.engine.bus.plan_files import text_digest
+from prloom.errors import PrloomError
+from prloom.model import record
+from prloom.model.plan import Activation, Plan
+from prloom.model.record import Timestamp
+from prloom.storage import paths
+from prloom.storage.document import Document
+from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
+from prloom.workspace import branches, repository
+from prloom.workspace.repository import Repository
+
+
+def activate(repo: Repository, config: Config, draft: Draft, now: datetime) -> Plan:
+    """Make a plan of a draft and return it; done again after a crash at any point, it goes on where that was.
+
+    What is to be made is noted first, then come the branch, the worktree with the plan's files, `state.json`, and last
+    the draft leaves the inbox. Raises PrloomError where the draft cannot be used, or something is in the way.
+    """
+    where = plans.locate(repo.root, config.worktrees_dir)
+    with SafeDir.make(repo.root, *paths.LOCAL) as local, local.make_sub(paths.ACTIVATIONS) as notes:
+        begun = _begun(notes, draft.id)
+        plan = _present(where, draft.id)
+        if plan is None:
+            target = front_matter.target(draft.front, draft.id, config.base_branch)
+            config.for_preset(draft.front.preset)
+            noted = _begin(repo, draft, target, begun, now)
+            Document(notes, _name(draft.id)).save(record.to_wire(noted))
+            if repository.branch_sha(repo, noted.branch) is None:
+                branches.create(repo, noted.branch, noted.sha)
+            plan = _make(repo, config, draft, noted)
+        elif begun is None or (begun.branch, begun.digest) != (plan.branch, text_digest(draft.text)):
+            raise PrloomError(
+                f"plan {draft.id} already exists, for branch {naming.printable(plan.branch)}; "
+                f"give the draft another name, or remove it"
+            )
+        with inbox.folder(local) as drafts:
+            inbox.remove_as_read(drafts, draft)
+        notes.remove(_name(draft.id))
+    return plan
+
+
+def forget_ended(local: SafeDir) -> None:
+    """Take away the notes of drafts that have left the inbox, which a crash has left behind."""
+    notes = local.sub(paths.ACTIVATIONS)
+    if notes is None:
+        return
+    with notes, inbox.folder(local) as drafts:
+        for name in notes.names():
+            if not drafts.exists(paths.draft(name.removesuffix(_name("")))):
+                notes.remove(name)
+
+
+def _name(plan_id: str) -> str:
+    return f"{plan_id}.json"
+
+
+def _begun(notes: SafeDir, plan_id: str) -> Activation | None:
+    found = Document(notes, _name(plan_id)).load().value
+    if found is None:
+        return None
+    return record.from_wire(Activation, found)
+
+
+def _present(where: RepositoryPaths, plan_id: str) -> Plan | None:
+    """Return the plan of this id; one that cannot be read is an error."""
+    local = SafeDir.open(where.worktree(plan_id), *paths.LOCAL)
+    if local is None:
+        return None
+    with local:
+        if not local.exists(paths.PLAN_STATE):
+            return None
+        return plans.load(local)
+
+
+def _begin(repo: Repository, draft: Draft, target: Target, begun: Activation | None, now: datetime) -> Activation:
+    """Return what is to be made; a branch that was made for this draft before is its own, any other is in the way."""
+    digest = text_digest(draft.text)
+    if begun is not None and begun.branch == target.branch:
+        if repository.branch_sha(repo, target.branch) not in {None, begun.sha}:
+            raise _taken(target.branch, "here")
+        return replace(begun, base=target.base, digest=digest)
+    taken = branches.where_taken(repo, target.branch)
+    if taken is not None:
+        raise _taken(target.branch, taken)
+    sha = branches.base_sha(repo, target.base)
+    return Activation(branch=target.branch, base=target.base, sha=sha, digest=digest, created_at=Timestamp.of(now))
+
+
+def _taken(branch: str, where: str) -> PrloomError:
+    shown = naming.printable(branch)
+    return PrloomError(
+        f"there is a branch {shown} {where} already; look after it with `prloom adopt --branch {shown}`, "
+        f"or give the draft another `branch:`"
+    )
+
+
+def _make(repo: Repository, config: Config, draft: Draft, begun: Activation) -> Plan:
+    text = front_matter.without_status(draft.text)
+    text = plan_file.with_ids(text, todo_ids.for_plan(draft.id, str(begun.created_at)))
+    plan = Plan(
+        id=draft.id,
+        branch=begun.branch,
+        base=begun.base,
+        title=bounds.title(draft.title or draft.id),
+        preset=draft.front.preset,
+        created_at=begun.created_at,
+    )
+    return adopt.adopt(repo, config, plan, text=text)

@@ -1,0 +1,138 @@
+"""Read and write the drafts in the inbox: plans that have no branch and no worktree yet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from prloom.core import front_matter, naming, plan_file
+from prloom.core.front_matter import FrontMatter
+from prloom.errors import PrloomError
+from prloom.model.record import Timestamp
+from prloom.storage import file_stamp, locks, paths
+from prloom.storage.file_stamp import FileStamp
+from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
+
+LONGEST = 1 << 20
+"""Bytes that a draft may have."""
+
+_SUFFIX = paths.draft("")
+
+
+class Draft(NamedTuple):
+    """A draft as it is in the inbox. `error` says why it cannot be used; then `front` may not be what it says."""
+
+    id: str
+    text: str
+    front: FrontMatter
+    changed_at: Timestamp | None = None
+    error: str | None = None
+
+    @property
+    def title(self) -> str:
+        """The title in its text."""
+        return plan_file.title(self.text)
+
+    @property
+    def queued(self) -> bool:
+        """Whether the dispatcher may make it a plan."""
+        return self.error is None and self.front.status == "queued"
+
+
+def folder(local: SafeDir) -> SafeDir:
+    """Return the inbox in `prloom/.local` of the main checkout; it is made where it is missing."""
+    return local.make_sub(paths.INBOX)
+
+
+def ids(inbox: SafeDir) -> tuple[str, ...]:
+    """Return the ids of the drafts, also those that no plan could have, by name."""
+    return tuple(name.removesuffix(_SUFFIX) for name in inbox.names() if name.endswith(_SUFFIX) and name[0] != ".")
+
+
+def stamp(inbox: SafeDir) -> FileStamp:
+    """Return the stamp of the folder, by which it is noticed that a draft came, went or was replaced."""
+    return file_stamp.of(os.fstat(inbox.fd))
+
+
+def read(inbox: SafeDir, plan_id: str) -> Draft | None:
+    """Return a draft, with the error if it cannot be used; None if there is none of this id."""
+    name = paths.draft(plan_id)
+    try:
+        found = inbox.stat(name)
+        content = inbox.read_bytes(name, limit=LONGEST)
+        if found is None or content is None:
+            return None
+        changed_at = Timestamp.of(datetime.fromtimestamp(found.st_mtime, UTC))
+        draft = Draft(plan_id, content.decode("utf-8", "replace"), FrontMatter(), changed_at)
+    except PrloomError as error:
+        return Draft(plan_id, "", FrontMatter(), error=str(error))
+    try:
+        naming.check_plan_id(plan_id)
+        return draft._replace(front=front_matter.parse(draft.text))
+    except PrloomError as error:
+        return draft._replace(error=f"{inbox.where(name)}: {error}")
+
+
+def every(repository: RepositoryPaths) -> tuple[Draft, ...]:
+    """Return all drafts by their ids."""
+    inbox = SafeDir.open(repository.root, *paths.LOCAL, paths.INBOX)
+    if inbox is None:
+        return ()
+    with inbox:
+        return tuple(draft for each in ids(inbox) if (draft := read(inbox, each)) is not None)
+
+
+def add(inbox: SafeDir, plan_id: str, text: str) -> None:
+    """Write a new draft; raises PrloomError where there is one of this id."""
+    name = paths.draft(naming.check_plan_id(plan_id))
+    content = _checked(inbox, name, text)
+    with locks.locked(inbox):
+        if inbox.exists(name):
+            raise PrloomError(f"there is a draft {plan_id} already; change it with `prloom edit {plan_id}`")
+        inbox.replace(name, content)
+
+
+def put(inbox: SafeDir, plan_id: str, text: str) -> None:
+    """Write a draft whole, whether there is one of this id or not."""
+    name = paths.draft(naming.check_plan_id(plan_id))
+    content = _checked(inbox, name, text)
+    with locks.locked(inbox):
+        inbox.replace(name, content)
+
+
+def edit(inbox: SafeDir, plan_id: str, change: Callable[[str], str]) -> str:
+    """Change the text of a draft as one step against all other processes, and return it; bytes beside it stay.
+
+    Raises PrloomError where there is no such draft.
+    """
+    name = paths.draft(naming.check_plan_id(plan_id))
+    with locks.locked(inbox):
+        content = inbox.read_bytes(name, limit=LONGEST)
+        if content is None:
+            raise PrloomError(f"there is no draft {naming.printable(plan_id)}; see `prloom status`")
+        text = change(content.decode("utf-8", "surrogateescape"))
+        changed = text.encode("utf-8", "surrogateescape")
+        if changed != content:
+            inbox.replace(name, changed)
+    return text
+
+
+def remove_as_read(inbox: SafeDir, draft: Draft) -> bool:
+    """Take a draft away unless it was changed since it was read; return whether it is gone."""
+    with locks.locked(inbox):
+        now = read(inbox, draft.id)
+        if now is not None and now.text != draft.text:
+            return False
+        inbox.remove(paths.draft(draft.id))
+        inbox.sync()
+    return True
+
+
+def _checked(inbox: SafeDir, name: str, text: str) -> bytes:
+    content = text.encode("utf-8", "surrogateescape")
+    if len(content) > LONGEST:
+        raise PrloomError(f"{inbox.where(name)} would have more than {LONGEST} bytes; shorten the plan")
+    return content

@@ -1,0 +1,149 @@
+"""Look at the inbox: announce the drafts that are new, and have plans made of those that are queued."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from prloom.config.models import Config
+from prloom.engine.adoption import activate
+from prloom.engine.bus import entries, inbox
+from prloom.engine.bus.event_store import Clock, EventStore
+from prloom.engine.bus.inbox import Draft
+from prloom.engine.plan.dependencies import Job
+from prloom.errors import PrloomError
+from prloom.model import record
+from prloom.model.event import Event
+from prloom.model.record import Json
+from prloom.storage import file_stamp, paths
+from prloom.storage.document import Document
+from prloom.storage.file_stamp import FileStamp
+from prloom.storage.safe_dir import SafeDir
+from prloom.workspace import repository
+
+log = logging.getLogger(__name__)
+
+PLAN_CREATED = "plan_created"
+"""The type of the event by which a new draft is announced to the plugins' onGlobalEvent hooks."""
+
+_FILE = "drafts.json"
+_CALLS = 60
+"""After so many looks, the drafts are read even if the folder is unchanged: a file may be written in place."""
+
+
+class Drafts:
+    """The drafts of a repository, as the dispatcher sees them; an idle look costs one `stat`.
+
+    `refused` says why a queued draft could not become a plan, by draft; it is tried again when the inbox changes, and
+    after a while.
+    """
+
+    def __init__(self, root: Path, local: SafeDir, config: Config, clock: Clock) -> None:
+        self.refused: dict[str, str] = {}
+        self._root = root
+        self._local = local
+        self._config = config
+        self._clock = clock
+        self._inbox = inbox.folder(local)
+        self._document = Document(local.make_sub(paths.BUS, paths.BUS_STATE), _FILE)
+        self._announced: dict[str, Json] | None = None
+        self._under_way: set[str] = set()
+        self._stamp: FileStamp | None = None
+        self._looks = 0
+
+    @property
+    def path(self) -> str:
+        """The folder to watch."""
+        return self._inbox.path
+
+    def noticed(self, folder: Path) -> bool:
+        """Whether the folder in which something has changed is the inbox; then the drafts are read at the next look."""
+        is_inbox = str(folder) == self.path
+        if is_inbox:
+            self._stamp = None
+        return is_inbox
+
+    def look(self, repository_bus: EventStore, spawn: Callable[[Job], None], made: Callable[[str], None]) -> bool:
+        """Announce new drafts, and begin to make plans of those that are queued; return whether any was announced.
+
+        `made` is told the id of each plan that was made.
+        """
+        self._looks += 1
+        stamp = inbox.stamp(self._inbox)
+        if stamp == self._stamp and self._looks < _CALLS:
+            return False
+        self._looks = 0
+        found = [draft for each in inbox.ids(self._inbox) if (draft := inbox.read(self._inbox, each)) is not None]
+        if file_stamp.is_settled(stamp[3] / 1e9, time.time()):
+            self._stamp = stamp
+        else:
+            self._stamp = None
+        for gone in self.refused.keys() - {draft.id for draft in found}:
+            del self.refused[gone]
+        if not self._under_way:
+            activate.forget_ended(self._local)
+        announced = self._announce(found, repository_bus)
+        for draft in found:
+            if draft.queued and draft.id not in self._under_way:
+                self._under_way.add(draft.id)
+                spawn(self._job(draft, made))
+        return announced
+
+    def _job(self, draft: Draft, made: Callable[[str], None]) -> Job:
+        async def run() -> None:
+            try:
+                await asyncio.to_thread(self._activate, draft, self._clock())
+            except PrloomError as error:
+                if self.refused.get(draft.id) != str(error):
+                    log.warning("draft %s cannot become a plan: %s", draft.id, error)
+                self.refused[draft.id] = str(error)
+                return
+            finally:
+                self._under_way.discard(draft.id)
+            self.refused.pop(draft.id, None)
+            log.info("draft %s became a plan", draft.id)
+            made(draft.id)
+
+        return run
+
+    def _activate(self, draft: Draft, now: datetime) -> None:
+        activate.activate(repository.find(self._root), self._config, draft, now)
+
+    def _announce(self, found: list[Draft], bus: EventStore) -> bool:
+        """Append an event for each draft that is new, exactly one: what is about to be announced is noted first."""
+        if self._announced is None:
+            self._announced = self._document.load().value or {}
+        known = self._announced
+        at = record.iso(self._clock())
+        noted = {draft.id: known.get(draft.id) or {"at": at, "told": False} for draft in found}
+        untold = [draft for draft in found if not noted[draft.id]["told"]]
+        if noted != known:
+            self._save(noted)
+        if untold:
+            events = [_created(draft, noted[draft.id]["at"]) for draft in untold]
+            entries.append(bus.events, events, self._clock())
+            self._save({each: {**note, "told": True} for each, note in noted.items()})
+        return bool(untold)
+
+    def _save(self, noted: dict[str, Json]) -> None:
+        self._document.save(noted)
+        self._announced = noted
+
+
+def _created(draft: Draft, at: str) -> Event:
+    context: dict[str, Json] = {"plan": draft.id, "status": draft.front.status}
+    source = draft.front.source
+    if source is not None:
+        context["source"] = {"system": source.system, "kind": source.kind, "id": source.id}
+    return Event(
+        id=f"prloom:{PLAN_CREATED}:{draft.id}:{at}",
+        source="prloom",
+        type=PLAN_CREATED,
+        title=draft.title or draft.id,
+        context=context,
+        created_at=at,
+    )

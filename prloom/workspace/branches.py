@@ -1,0 +1,55 @@
+"""Make the branch of a new plan, and know whether there is one of its name."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from prloom.core.naming import printable
+from prloom.errors import WorkspaceError
+from prloom.workspace import git, repository
+
+if TYPE_CHECKING:
+    from prloom.workspace.repository import Repository
+
+_ASK_LIMIT = timedelta(seconds=30)
+
+
+def create(repo: Repository, branch: str, sha: str) -> None:
+    """Make a local branch at a commit; raises WorkspaceError where there is one of its name, which stays as it is."""
+    git.run(["update-ref", f"refs/heads/{branch}", sha, "0" * len(sha)], cwd=repo.root)
+
+
+def base_sha(repo: Repository, base: str) -> str:
+    """Return the commit that a new branch begins from: the base as it was last fetched from origin, else the local one.
+
+    Raises WorkspaceError where there is neither.
+    """
+    found = repository.remote_sha(repo, base) or repository.branch_sha(repo, base)
+    if found is None:
+        raise WorkspaceError(
+            f"there is no branch {printable(base)} to begin from, neither here nor fetched from origin; "
+            f"fetch it with `git fetch`, or name another one as `base:`"
+        )
+    return found
+
+
+def where_taken(repo: Repository, branch: str) -> str | None:
+    """Return where there is a branch of this name already: here, or at origin; None if it is free.
+
+    Origin is asked. Where it does not answer, what was fetched last is all that is known.
+    """
+    if repository.branch_sha(repo, branch) is not None:
+        return "here"
+    if repository.remote_sha(repo, branch) is not None:
+        return "at origin"
+    if repository.origin_url(repo) is None:
+        return None
+    asked = ["ls-remote", "--heads", "--end-of-options", "origin", f"refs/heads/{branch}"]
+    try:
+        listed = git.run(asked, cwd=repo.root, limit=_ASK_LIMIT).out
+    except WorkspaceError:
+        return None
+    if any(line.endswith(f"\trefs/heads/{branch}") for line in listed.splitlines()):
+        return "at origin"
+    return None
