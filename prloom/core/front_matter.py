@@ -7,12 +7,12 @@ that name the line of the text; the caller adds the file.
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from msgspec import Struct, structs
 
-from prloom.core import naming
+from prloom.core import naming, plan_reader
+from prloom.core.plan_reader import FRONT_FENCE, LONGEST_FRONT
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 PlanDraftStatus = Literal["draft", "queued"]
 
-LONGEST = 16 * 1024
-"""Characters that front matter may have; what is longer is taken for text."""
-
-_FENCE = "---"
 _MOST_NAMES = 100
 
 
@@ -54,22 +50,9 @@ class Target(Struct, frozen=True):
     base: str
 
 
-def line_count(text: str) -> int:
-    """Return how many lines of the text are front matter, with the lines of `---`; 0 if it has none."""
-    start = text.removeprefix("\ufeff")
-    if not start.startswith(_FENCE):
-        return 0
-    first, *lines = start[:LONGEST].split("\n")
-    if len(start) > LONGEST:
-        lines = lines[:-1]  # it may be cut
-    if first.rstrip() != _FENCE:
-        return 0
-    return next((number for number, line in enumerate(lines, 2) if line.rstrip() == _FENCE), 0)
-
-
 def split(text: str) -> tuple[str, str]:
     """Return the front matter, with the lines of `---` around it, and the rest of the text."""
-    count = line_count(text)
+    count = plan_reader.front_matter_lines(text)
     lines = text.split("\n")
     if count == len(lines):
         return text, ""
@@ -81,9 +64,9 @@ def parse(text: str) -> FrontMatter:
     """Return what the front matter of a plan says; raises PrloomError, which names the line, the key and what to do."""
     block, _rest = split(text)
     if not block:
-        if text.removeprefix("\ufeff").split("\n", 1)[0].rstrip() == _FENCE:
+        if text.removeprefix("\ufeff").split("\n", 1)[0].rstrip() == FRONT_FENCE:
             raise PrloomError(
-                f"line 1 opens front matter that no line of {_FENCE} closes within {LONGEST} characters; "
+                f"line 1 opens front matter that no line of {FRONT_FENCE} closes within {LONGEST_FRONT} characters; "
                 f"close it, or remove line 1"
             )
         return FrontMatter()
@@ -105,9 +88,11 @@ def write(front: FrontMatter, text: str) -> str:
         keys["source"] = structs.asdict(front.source)
     dumped = "".join(f"{key}: {_dumped(value)}\n" for key, value in keys.items())
     bom, _, rest = _parts(text)
-    block = _with_ends(f"{_FENCE}\n{dumped}{_FENCE}\n", text)
-    if len(block) > LONGEST:
-        raise PrloomError(f"the front matter would have more than {LONGEST} characters; name fewer people and labels")
+    block = _with_ends(f"{FRONT_FENCE}\n{dumped}{FRONT_FENCE}\n", text)
+    if len(block) > LONGEST_FRONT:
+        raise PrloomError(
+            f"the front matter would have more than {LONGEST_FRONT} characters; name fewer people and labels"
+        )
     return bom + block + rest
 
 
@@ -131,7 +116,7 @@ def with_status(text: str, status: PlanDraftStatus) -> str:
     bom, block, rest = _parts(text)
     line = _with_ends(f"status: {status}\n", text)
     if not block:
-        fence = _with_ends(f"{_FENCE}\n", text)
+        fence = _with_ends(f"{FRONT_FENCE}\n", text)
         return bom + fence + line + fence + rest
     lines = block.split("\n")
     for key, value in _pairs(block):
@@ -149,7 +134,7 @@ def without_status(text: str) -> str:
     for key, value in _pairs(block):
         if key.value == "status":
             del kept[key.start_mark.line : value.end_mark.line + 1]
-    if len([line for line in kept if line.strip()]) <= len((_FENCE, _FENCE)):
+    if len([line for line in kept if line.strip()]) <= len((FRONT_FENCE, FRONT_FENCE)):
         return bom + rest
     return bom + "\n".join(kept) + rest
 
@@ -277,6 +262,8 @@ _READERS: dict[str, Callable[[Node], object]] = {
 
 
 def _suggestion(name: str, known: dict[str, Callable[[Node], object]]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake costs it
+
     near = get_close_matches(name, known, 1)
     if near:
         return f"did you mean {near[0]}?"

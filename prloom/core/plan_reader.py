@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct, field
 
-from prloom.core import front_matter, markdown
+from prloom.core import markdown
 
 TodoState = Literal["open", "done", "blocked", "dropped"]
 
@@ -18,6 +18,9 @@ TODO_MARK = "<!-- prloom:todo "
 REASON_MARK = "<!-- prloom:blocked -->"
 MARK_END = markdown.COMMENT_END
 INDENT = "  "
+FRONT_FENCE = "---"
+LONGEST_FRONT = 16 * 1024
+"""Characters that front matter may have; what is longer is taken for text."""
 
 BOXES: dict[TodoState, str] = {"open": " ", "done": "x", "blocked": "b", "dropped": "-"}
 _STATES: dict[str, TodoState] = {box: state for state, box in BOXES.items()}
@@ -118,10 +121,23 @@ class Reader(Struct):
 def read(text: str) -> Reader:
     """Return what stands in the text; each line is looked at once, so the work grows with the text and no faster."""
     lines = text.removeprefix("\ufeff").split("\n")
-    reader = Reader(start=front_matter.line_count(text))
+    reader = Reader(start=front_matter_lines(text))
     for number in range(reader.start, len(lines)):
         reader.take(number, lines[number].removesuffix("\r"))
     return reader
+
+
+def front_matter_lines(text: str) -> int:
+    """Return how many lines of the text are front matter, with the lines of `---`; 0 if it has none."""
+    start = text.removeprefix("\ufeff")
+    if not start.startswith(FRONT_FENCE):
+        return 0
+    first, *lines = start[:LONGEST_FRONT].split("\n")
+    if len(start) > LONGEST_FRONT:
+        lines = lines[:-1]  # it may be cut
+    if first.rstrip() != FRONT_FENCE:
+        return 0
+    return next((number for number, line in enumerate(lines, 2) if line.rstrip() == FRONT_FENCE), 0)
 
 
 def _item(number: int, line: str) -> Item | None:

@@ -141,7 +141,7 @@ class Dispatcher:
             self._check_clock,
             self.board.record_heartbeat,
             self._update_plans,
-            self._look_at_drafts,
+            self._check_drafts,
             self._run_requests,
             self._poll,
             self._work_through_all,
@@ -207,8 +207,8 @@ class Dispatcher:
             for each in (self.board, self._pollers, self.plugin_set):
                 each.shift(by)
 
-    def _look_at_drafts(self) -> None:
-        if self._drafts.look(self.board.repository.event_store, partial(self._tasks.spawn, None), self._begin_plan):
+    def _check_drafts(self) -> None:
+        if self._drafts.check(self.board.repository.event_store, partial(self._tasks.spawn, None), self._begin_plan):
             self._queue.add(self.board.repository.id)
 
     def _begin_plan(self, plan_id: str) -> None:

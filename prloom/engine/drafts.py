@@ -1,4 +1,4 @@
-"""Look at the inbox: announce the drafts that are new, and have plans made of those that are queued."""
+"""Check the inbox: announce the drafts that are new, and have plans made of those that are queued."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ PLAN_CREATED = "plan_created"
 
 _FILE = "drafts.json"
 _CALLS = 60
-"""After so many looks, the drafts are read even if the folder is unchanged: a file may be written in place."""
+"""After so many checks, the drafts are read even if the folder is unchanged: a file may be written in place."""
 
 
 class Drafts:
-    """The drafts of a repository, as the dispatcher sees them; an idle look costs one `stat`.
+    """The drafts of a repository, as the dispatcher sees them; an idle check costs one `stat`.
 
     `refused` says why a queued draft could not become a plan, by draft; it is tried again when the inbox changes, and
     after a while.
@@ -53,7 +53,7 @@ class Drafts:
         self._announced: dict[str, Json] | None = None
         self._under_way: set[str] = set()
         self._stamp: FileStamp | None = None
-        self._looks = 0
+        self._checks = 0
 
     @property
     def path(self) -> str:
@@ -61,22 +61,22 @@ class Drafts:
         return self._inbox.path
 
     def noticed(self, folder: Path) -> bool:
-        """Whether the folder in which something has changed is the inbox; then the drafts are read at the next look."""
+        """Whether the folder that has changed is the inbox; then the drafts are read at the next check."""
         is_inbox = str(folder) == self.path
         if is_inbox:
             self._stamp = None
         return is_inbox
 
-    def look(self, repository_bus: EventStore, spawn: Callable[[Job], None], made: Callable[[str], None]) -> bool:
+    def check(self, repository_bus: EventStore, spawn: Callable[[Job], None], made: Callable[[str], None]) -> bool:
         """Announce new drafts, and begin to make plans of those that are queued; return whether any was announced.
 
         `made` is told the id of each plan that was made.
         """
-        self._looks += 1
+        self._checks += 1
         stamp = inbox.stamp(self._inbox)
-        if stamp == self._stamp and self._looks < _CALLS:
+        if stamp == self._stamp and self._checks < _CALLS:
             return False
-        self._looks = 0
+        self._checks = 0
         found = [draft for each in inbox.ids(self._inbox) if (draft := inbox.read(self._inbox, each)) is not None]
         if file_stamp.is_settled(stamp[3] / 1e9, time.time()):
             self._stamp = stamp

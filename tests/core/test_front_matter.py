@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prloom.core import front_matter
+from prloom.core import front_matter, plan_reader
 from prloom.core.front_matter import FrontMatter, Source, Target
 from prloom.errors import PrloomError
 
@@ -118,7 +118,7 @@ def test_references_that_grow_without_end_are_refused_at_once() -> None:
 def test_front_matter_that_nobody_closes_is_an_error_and_not_lost_text() -> None:
     with pytest.raises(PrloomError, match="line 1 opens front matter that no line of --- closes"):
         front_matter.parse("---\nstatus: queued\n# t\n")
-    assert front_matter.line_count("---\n" + "a" * front_matter.LONGEST + "\n---\n") == 0
+    assert plan_reader.front_matter_lines("---\n" + "a" * plan_reader.LONGEST_FRONT + "\n---\n") == 0
 
 
 @settings(deadline=None)
@@ -128,7 +128,7 @@ def test_what_is_written_is_read_again_and_the_text_keeps_every_byte(front: Fron
 
     assert front_matter.parse(written) == front
     _block, rest = front_matter.split(text)
-    if front_matter.line_count(text) == 0:
+    if plan_reader.front_matter_lines(text) == 0:
         rest = text.removeprefix("\ufeff")
     assert front_matter.split(written)[1] == rest
 

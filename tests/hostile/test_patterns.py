@@ -18,10 +18,10 @@ import prloom
 from prloom.cli import terminal
 from prloom.core import (
     commands,
-    front_matter,
     markdown,
     outbox,
     plan_file,
+    plan_reader,
     plan_text,
     prompt,
     reply_sanitizer,
@@ -137,7 +137,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     ),
     "the description in a plan": plan_text.body,
     "the notes in a plan": lambda text: plan_text.append_notes(f"## Notes\n{text}", [text]),
-    "the front matter of a plan": front_matter.line_count,
+    "the front matter of a plan": plan_reader.front_matter_lines,
     "a text for a terminal": terminal.clean_block,
     "a prompt": asked,
 }

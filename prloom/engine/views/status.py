@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from operator import attrgetter
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -50,7 +49,7 @@ def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None)
             repository, tuple(plan_status(each, now) for each in shown), DispatcherStatus(), (), (), missing=missing
         )
     with local:
-        listed = sorted((*shown, *waiting), key=attrgetter("plan.id"))
+        listed = sorted((*shown, *waiting), key=_order)
         refused = runtime_status.unopened(local, [each.plan for each in listed])
         return build(
             repository,
@@ -60,6 +59,11 @@ def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None)
             tuple(map(_offering, runtime_status.of(local, paths.PLUGINS, "plugins", PluginStatus))),
             missing=missing,
         )
+
+
+def _order(of: Snapshot) -> tuple[bool, str]:
+    """Return what plans are sorted by: their ids, and the repository as a whole comes last."""
+    return of.plan.id == snapshot.REPOSITORY, of.plan.id
 
 
 def _offering(plugin: PluginStatus) -> PluginStatus:

@@ -1,0 +1,191 @@
+"""Making a plan of a draft: with real git."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from project import Project
+from stage import Stage
+
+from prloom.core import plan_file
+from prloom.engine.adoption import activate
+from prloom.engine.bus import inbox
+from prloom.engine.bus.inbox import Draft
+from prloom.errors import ConfigError, PrloomError
+from prloom.model.plan import Plan
+from prloom.storage.safe_dir import SafeDir
+from prloom.workspace import repository
+
+TEXT = "---\nstatus: queued\nlabels: [speed]\n---\n# Make it fast\n\nWhy.\n\n## TODO\n- [ ] Drop the sleep\n"
+
+
+class Inbox:
+    """The inbox of a project, from which a test makes plans."""
+
+    def __init__(self, project: Project, stage: Stage) -> None:
+        self.project = project
+        self.stage = stage
+        self.folder = Path(project.root, "prloom/.local/inbox")
+
+    def put(self, text: str = TEXT, plan_id: str = "fast") -> Draft:
+        with SafeDir.make(self.project.root, "prloom", ".local") as local, inbox.folder(local) as drafts:
+            inbox.put(drafts, plan_id, text)
+            found = inbox.read(drafts, plan_id)
+        assert found is not None
+        return found
+
+    def activate(self, draft: Draft) -> Plan:
+        repo = repository.find(self.project.root)
+        return activate.activate(repo, self.stage.config, draft, self.stage.clock())
+
+    @property
+    def notes(self) -> list[str]:
+        folder = Path(self.project.root, "prloom/.local/activations")
+        return [file.name for file in folder.iterdir()] if folder.exists() else []
+
+    def local(self, plan_id: str = "fast") -> Path:
+        return self.stage.local(plan_id)
+
+
+@pytest.fixture
+def box(project: Project, git_stage: Stage) -> Inbox:
+    return Inbox(project, git_stage)
+
+
+def test_a_queued_draft_becomes_a_plan_and_leaves_the_inbox(box: Inbox):
+    plan = box.activate(box.put())
+
+    assert (plan.id, plan.branch, plan.base, plan.title, plan.pr) == ("fast", "fast", "main", "Make it fast", None)
+    assert json.loads((box.local() / "state.json").read_text())["base"] == "main"
+    text = (box.local() / "plan.md").read_text()
+    assert text.startswith("---\nlabels: [speed]\n---\n# Make it fast\n")
+    assert [(todo.title, todo.id is None) for todo in plan_file.todos(text)] == [("Drop the sleep", False)]
+    assert "## ready" in (box.local() / "review.md").read_text()
+    assert box.project.git("rev-parse", "fast") == box.project.git("rev-parse", "main")
+    assert box.project.git("branch", "--show-current", cwd=box.stage.paths.worktree("fast")) == "fast"
+    assert list(box.folder.iterdir()) == []
+    assert box.notes == []
+    assert box.project.git("status", "--porcelain") == ""
+
+
+def test_a_branch_begins_from_the_base_that_was_fetched_last(box: Inbox):
+    tree = box.project.git("write-tree")
+    newer = box.project.git("commit-tree", tree, "-p", "main", "-m", "theirs")
+    box.project.git("update-ref", "refs/remotes/origin/main", newer)
+
+    box.activate(box.put())
+
+    assert box.project.git("rev-parse", "fast") == newer
+
+
+def test_the_front_matter_names_branch_base_and_preset(box: Inbox):
+    box.stage.configure("[presets.careful]\n")
+    box.project.git("branch", "next")
+
+    plan = box.activate(box.put("---\nstatus: queued\nbranch: perf/fast\nbase: next\npreset: careful\n---\n# x\n"))
+
+    assert (plan.branch, plan.base, plan.preset) == ("perf/fast", "next", "careful")
+    assert (box.local() / "plan.md").read_text().startswith("---\nbranch: perf/fast\n")
+
+
+@pytest.mark.parametrize("ref", ["refs/heads/fast", "refs/remotes/origin/fast"])
+def test_a_branch_that_is_there_already_is_left_alone(box: Inbox, ref: str):
+    box.project.git("update-ref", ref, "main")
+    where = "here" if "heads" in ref else "at origin"
+
+    with pytest.raises(PrloomError) as raised:
+        box.activate(box.put())
+
+    assert str(raised.value) == (
+        f"there is a branch fast {where} already; look after it with `prloom adopt --branch fast`, "
+        "or give the draft another `branch:`"
+    )
+    assert (box.folder / "fast.md").read_text() == TEXT
+    assert box.notes == []
+
+
+def test_origin_is_asked_whether_it_has_the_branch(box: Inbox, tmp_path: Path):
+    origin = tmp_path / "origin.git"
+    box.project.git("clone", "--quiet", "--bare", str(box.project.root), str(origin))
+    box.project.git("remote", "add", "origin", str(origin))
+    box.project.git("push", "--quiet", "origin", "main:refs/heads/fast")
+    box.project.git("update-ref", "-d", "refs/remotes/origin/fast")
+
+    with pytest.raises(PrloomError, match="there is a branch fast at origin already"):
+        box.activate(box.put())
+
+
+def test_an_origin_that_does_not_answer_is_in_nobodys_way(box: Inbox, tmp_path: Path):
+    box.project.git("remote", "add", "origin", str(tmp_path / "nowhere.git"))
+
+    assert box.activate(box.put()).branch == "fast"
+
+
+@pytest.mark.parametrize(
+    ("front", "error"),
+    [
+        ("branch: main", "branch main is also the plan's base; choose another `branch:`"),
+        ("base: nowhere", "there is no branch nowhere to begin from, neither here nor fetched from origin"),
+        ("preset: nowhere", "nowhere"),
+    ],
+)
+def test_a_draft_that_cannot_become_a_plan_stays_as_it_is(box: Inbox, front: str, error: str):
+    text = f"---\nstatus: queued\n{front}\n---\n# x\n"
+
+    with pytest.raises((PrloomError, ConfigError), match=error):
+        box.activate(box.put(text))
+
+    assert (box.folder / "fast.md").read_text() == text
+    assert box.project.git("branch", "--list", "fast") == ""
+    assert box.notes == []
+
+
+def test_a_draft_with_the_name_of_a_plan_is_refused_and_stays(box: Inbox):
+    box.activate(box.put())
+
+    with pytest.raises(PrloomError, match="plan fast already exists, for branch fast; give the draft another name"):
+        box.activate(box.put())
+
+    assert (box.folder / "fast.md").exists()
+
+
+def test_what_was_written_into_the_draft_after_it_became_a_plan_is_not_lost(box: Inbox):
+    draft = box.put()
+    box.put(TEXT + "- [ ] More\n")
+
+    box.activate(draft)
+
+    assert "More" in (box.folder / "fast.md").read_text()
+    with pytest.raises(PrloomError, match="plan fast already exists"):
+        box.activate(box.put(TEXT + "- [ ] More\n"))
+
+
+def test_a_draft_that_was_edited_after_a_crash_becomes_the_plan_as_it_is_now(box: Inbox):
+    box.activate(box.put())
+    (box.local() / "state.json").unlink()
+    notes = Path(box.project.root, "prloom/.local/activations")
+    sha = box.project.git("rev-parse", "main")
+    (notes / "fast.json").write_text(
+        json.dumps({"branch": "fast", "base": "main", "sha": sha, "digest": "old", "createdAt": "2026-01-01T00:00:00Z"})
+    )
+
+    box.activate(box.put(TEXT + "- [ ] More\n"))
+
+    assert "More" in (box.local() / "plan.md").read_text()
+    assert box.notes == []
+
+
+def test_notes_without_a_draft_are_taken_away(box: Inbox):
+    draft = box.put()
+    notes = Path(box.project.root, "prloom/.local/activations")
+    notes.mkdir(mode=0o700)
+    for name in ("fast.json", "gone.json"):
+        (notes / name).write_text("{}")
+
+    with SafeDir.make(box.project.root, "prloom", ".local") as local:
+        activate.forget_ended(local)
+
+    assert box.notes == ["fast.json"]
+    assert draft.queued
