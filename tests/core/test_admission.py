@@ -267,3 +267,19 @@ def test_an_edit_ends_what_it_replaces_while_that_is_open(
     if change is not None:
         assert (change.event_id, change.verdict, change.state) == (older, "superseded", "superseded")
         assert change.reason == "edited: edit"
+
+
+def test_a_deletion_ends_the_comment_and_says_so(an_event: MakeEvent, an_open_event: Callable[..., OpenEvent]) -> None:
+    deleted = an_event("gone", type="comment_deleted", title="", body="", author=None, context={"supersedes": "open"})
+
+    change = admission.superseded(deleted, {"open": an_open_event("open")}, ())
+
+    assert change is not None
+    assert (change.event_id, change.reason) == ("open", "its comment was deleted: gone")
+
+
+@pytest.mark.parametrize(("kind", "notice"), [("pr_pushed", True), ("pr_comment", False)])
+def test_whether_an_event_is_a_notice_is_kept(an_event: MakeEvent, kind: str, *, notice: bool) -> None:
+    event = an_event(type=kind, title="", body="", author=None)
+
+    assert admission.intake(event, Position(1, 0)).notice is notice

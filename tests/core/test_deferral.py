@@ -69,6 +69,14 @@ def test_another_owners_deferral_begins_its_own_count_but_not_its_own_deadline(a
     assert wait.deadline == at(NOW + 7 * DAY)
 
 
+def test_an_owners_wait_counts_from_its_first_deferral_also_where_the_clock_was_set_back(an_open_event: Make) -> None:
+    first = deferral.defer(an_open_event(), "quiet", "r", now=NOW, policy=POLICY)
+    event = deferred(an_open_event(), first)
+
+    assert deferral.defer(event, "quiet", "r", now=NOW + HOUR, policy=POLICY).first_deferred_at == at(NOW)
+    assert deferral.defer(event, "checks", "r", now=NOW - DAY, policy=POLICY).deadline == at(NOW + 6 * DAY)
+
+
 def test_a_deferral_that_is_not_counted_leaves_the_attempts_as_they_are(
     an_open_event: Make, a_deferral: MakeDeferral
 ) -> None:
@@ -131,6 +139,29 @@ def test_due_events_come_back_longest_overdue_first_and_the_others_wait_on(
     ]
 
 
+@pytest.mark.parametrize(("named_at", "over"), [(NOW + HOUR, True), (NOW + SECOND, False), (NOW, False), (None, False)])
+def test_a_wait_that_was_named_at_a_time_to_come_is_over(
+    an_open_event: Make, a_deferral: MakeDeferral, named_at: datetime | None, *, over: bool
+) -> None:
+    """The clock was set back, so that what is left of the wait is not known."""
+    wait = a_deferral("trust", deferred_until=at(NOW + 2 * HOUR), deadline=at(NOW + DAY))
+    named = at(named_at) if named_at else None
+    waits, held = (an_open_event(state=state, deferral=wait, deferred_at=named) for state in ("deferred", "held"))
+
+    assert [change.verdict for change in deferral.due([waits], NOW)] == ["due"] * over
+    assert deferral.lookup_due(held, NOW) is over
+
+
+def test_whether_the_clock_was_set_back_is_judged_by_the_clock_and_not_by_the_time_that_waits_are_judged_by(
+    an_open_event: Make, a_deferral: MakeDeferral
+) -> None:
+    wait = a_deferral("trust", deferred_until=at(NOW + 3 * HOUR), deadline=at(NOW + DAY))
+    waits, held = (an_open_event(state=s, deferral=wait, deferred_at=at(NOW + HOUR)) for s in ("deferred", "held"))
+
+    assert deferral.due([waits], NOW, clock=NOW + 2 * HOUR) == ()
+    assert not deferral.lookup_due(held, NOW, clock=NOW + 2 * HOUR)
+
+
 @pytest.mark.parametrize("state", ["pending", "held", "parked"])
 def test_only_deferred_events_come_due(an_open_event: Make, a_deferral: MakeDeferral, state: str) -> None:
     event = an_open_event(state=state, deferral=a_deferral(deferred_until=at(NOW - HOUR)))
@@ -152,7 +183,7 @@ def test_a_wait_ends_at_its_deadline_as_its_owner_said(
 
     (change,) = deferral.due([event], NOW)
 
-    assert (change.verdict, change.state, change.plugin) == ("expired", state, plugin)
+    assert (change.event_id, change.verdict, change.state, change.plugin) == ("e1", "expired", state, plugin)
     assert change.reason == f"quiet waited until the deadline, {at(NOW)}: too loud"
 
 

@@ -54,6 +54,25 @@ def test_an_action_may_be_tried_when_its_time_has_come_and_it_has_not_failed(
     assert bool(outbox.ready([a_queued_action(**values)], NOW)) is ready
 
 
+@pytest.mark.parametrize(
+    ("tried_at", "clock", "ready"),
+    [
+        (NOW + HOUR, None, True),  # the clock was set back after the attempt
+        (NOW + SECOND, None, False),
+        (NOW, None, False),
+        (None, None, False),
+        (NOW + HOUR, NOW + 2 * HOUR, False),
+    ],
+)
+def test_an_action_that_was_tried_at_a_time_to_come_waits_no_longer(
+    a_queued_action: Make, tried_at: datetime | None, clock: datetime | None, *, ready: bool
+) -> None:
+    tried = Timestamp.of(tried_at) if tried_at else None
+    action = a_queued_action(attempts=1, next_try=Timestamp.of(NOW + 2 * HOUR), tried_at=tried)
+
+    assert bool(outbox.ready([action], NOW, clock=clock)) is ready
+
+
 def test_ready_actions_go_in_the_order_in_which_they_were_queued_and_wait_for_nobody(a_queued_action: Make) -> None:
     queue = [
         a_queued_action("first", next_try=Timestamp.of(NOW + HOUR)),
@@ -183,6 +202,19 @@ TEXTS = st.text(alphabet=st.characters(exclude_characters="\0"))
 def test_an_id_is_derived_and_stays_the_same_for_ever() -> None:
     # A literal: posts that stand on pull requests carry these ids, so the derivation must never change.
     assert outbox.action_id("gh-1", "memory", 0) == "a-449e3cc7fb605d3dcb9c"
+
+
+def test_an_id_is_derived_from_any_text_also_one_that_is_no_valid_unicode() -> None:
+    assert outbox.action_id("\ud800", "memory", 0) == "a-5a3ed855a3ecac4cd799"
+    assert outbox.action_id("\ud800", "memory", 0) != outbox.action_id("\ud801", "memory", 0)
+
+
+@pytest.mark.parametrize("before", ["", "\ufeff", " \t", "\r\n", "\ufeff \r\n\t\n"])
+def test_white_space_and_a_byte_order_mark_may_stand_before_the_mark_and_nothing_else(before: str) -> None:
+    ours = outbox.action_id("e1", "x", 0)
+
+    assert outbox.leading_marker(f"{before}{outbox.marker(ours)}") == ours
+    assert outbox.leading_marker(f"{before}X{outbox.marker(ours)}") is None
 
 
 @given(first=st.tuples(TEXTS, TEXTS, st.integers(0, 99)), second=st.tuples(TEXTS, TEXTS, st.integers(0, 99)))

@@ -224,6 +224,15 @@ def test_an_archive_that_is_a_link_is_refused(folder: SafeDir, tmp_path: Path) -
         Journal(folder, NAME).read(START)
 
 
+def test_a_line_with_spaces_that_is_too_long_is_refused_with_its_length(folder: SafeDir) -> None:
+    journal = Journal(folder, NAME)
+
+    with pytest.raises(StorageError, match=f"a line of {cutting.LINE_LIMIT + 1} bytes is over the limit"):
+        journal.append([A, b"x " * (cutting.LINE_LIMIT // 2) + b"y"])
+
+    assert folder.names() == ()
+
+
 # ---- torn tails
 
 
@@ -249,8 +258,9 @@ def test_the_next_append_moves_a_torn_tail_aside(folder: SafeDir, foreign: Calla
     journal.append([B])
 
     assert content(folder) == A + b"\n" + B + b"\n"
-    aside = [name for name in folder.names() if name.startswith(NAME + ".torn-")]
-    assert [folder.read_bytes(name) for name in aside] == [b'{"id":"to']
+    (aside,) = (name for name in folder.names() if name != NAME)
+    assert aside.startswith(NAME + ".torn-")
+    assert folder.read_bytes(aside) == b'{"id":"to'
 
 
 def test_a_tail_that_only_lacks_its_newline_gets_it(folder: SafeDir, foreign: Callable[..., None]) -> None:
@@ -427,6 +437,7 @@ def test_rotation_closes_the_segment_and_begins_one_with_a_snapshot(folder: Safe
 
     assert journal.rotate([B]) == Position(2, 0)
     assert journal.append([C]) == Position(2, 11)
+    assert journal.append([]) == Position(2, 22)
     assert folder.names() == ("events-000001.jsonl", NAME)
     assert folder.read_bytes("events-000001.jsonl") == A + b"\n"
     assert content(folder) == B + b"\n" + C + b"\n"

@@ -15,11 +15,12 @@ from faulty_disks import Crash, CrashingDisk, FailingDisk, NotingDisk
 from stage import NOON, said
 
 from prloom.api import Action, Comment, Target
-from prloom.core import admission
+from prloom.core import admission, decision_line
 from prloom.engine.bus import entries
 from prloom.engine.bus.event_store import Effect, EventStore, TooLongError
 from prloom.errors import StorageError
 from prloom.model.decision import Change, Decision, DeliveryChange
+from prloom.storage import paths
 from prloom.storage.disk import REAL, Disk
 from prloom.storage.safe_dir import SafeDir
 
@@ -87,6 +88,36 @@ def test_a_commit_is_one_flushed_line_of_the_decision_log(tmp_path: Path):
     end(event_store, "e")
 
     assert disk.done == ["write", "fdatasync"]
+
+
+def test_a_commit_tells_the_log_which_plan_it_is_of_and_what_was_decided(
+    bus: SafeDir, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "prloom")
+    event_store = opened(bus)
+    assert event_store.plan_id == ""  # the repository's own bus, until a plan's name is set
+    event_store.plan_id = "pr-7"
+
+    change = Change(event_id="e", verdict="handled", state="handled")
+    event_store.commit("beforeTriage", "someone", changes=(change,), actions=(reply("a-1"),))
+
+    assert caplog.messages == ["plan pr-7: beforeTriage by someone: handled e; queued a-1"]
+    assert caplog.records[0].name == decision_line.LOG
+    caplog.clear()
+    caplog.set_level(logging.WARNING, decision_line.LOG)
+    event_store.commit("operator", "operator")
+    assert caplog.messages == []
+
+
+def test_the_ends_of_closed_segments_are_kept_beside_the_projection(bus: SafeDir, tmp_path: Path):
+    event_store = opened(bus, rotate_at=10)
+    admit(event_store, "a")
+    event_store.save()
+    admit(event_store, "b")
+
+    event_store.ends.record([(1, 100)])
+
+    assert (tmp_path / "bus/state" / paths.SEGMENT_ENDS).is_file()
 
 
 def test_after_an_error_a_ledger_writes_nothing_any_more(tmp_path: Path):
@@ -431,3 +462,14 @@ def test_a_snapshot_is_the_decision_after_the_last_one_and_says_whose_it_is(bus:
         (2, "snapshot", "prloom"),
         (3, "intake", "prloom"),
     ]
+
+
+def test_the_projection_that_is_saved_with_a_snapshot_knows_the_snapshot(bus: SafeDir, tmp_path: Path):
+    event_store = opened(bus, rotate_at=10)
+    admit(event_store, "a")
+
+    event_store.save()
+
+    saved = json.loads((tmp_path / "bus/state/dispatcher.json").read_text())
+    assert saved["seq"] == event_store.state.seq == 2
+    assert event_store.unsaved == 0
