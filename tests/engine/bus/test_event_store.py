@@ -103,10 +103,6 @@ def test_a_commit_tells_the_log_which_plan_it_is_of_and_what_was_decided(
 
     assert caplog.messages == ["plan pr-7: beforeTriage by someone: handled e; queued a-1"]
     assert caplog.records[0].name == decision_line.LOG
-    caplog.clear()
-    caplog.set_level(logging.WARNING, decision_line.LOG)
-    event_store.commit("operator", "operator")
-    assert caplog.messages == []
 
 
 def test_the_ends_of_closed_segments_are_kept_beside_the_projection(bus: SafeDir, tmp_path: Path):
