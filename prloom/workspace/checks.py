@@ -82,9 +82,18 @@ def unsaved_work(worktree: Checkout, cwd: Path, *, but: str | None = None) -> tu
         "files whose changes git ignores": _files_hidden_from_status(worktree),
         "submodules": _submodules(worktree),
         "commits on no other branch": unsaved_commits(cwd, checkout.head(worktree), but=but),
-        "unfinished": sorted({name for file, name in _OPERATIONS.items() if (worktree.git_dir / file).exists()}),
+        "unfinished": sorted(_unfinished(worktree)),
     }
     return tuple(f"{kind}: {_some(names)}" for kind, names in kinds.items() if names)
+
+
+def unfinished(worktree: Checkout) -> str | None:
+    """Return the operation of git, such as "merge", that was begun in a worktree and not ended; None if none was."""
+    return next(iter(sorted(_unfinished(worktree))), None)
+
+
+def _unfinished(worktree: Checkout) -> set[str]:
+    return {name for file, name in _OPERATIONS.items() if (worktree.git_dir / file).exists()}
 
 
 def unsaved_commits(cwd: Path, sha: str, *, but: str | None = None) -> tuple[str, ...]:

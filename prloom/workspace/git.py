@@ -178,11 +178,13 @@ def run(
     limit: timedelta = LIMIT,
     stdin: bytes = b"",
     variables: Mapping[str, str] = NONE,
+    settings: Sequence[Setting] = (),
 ) -> GitResult:
     """Run one git command, given without the `git`, and return its answer.
 
     With `git_dir` that is the repository and cwd its worktree, whatever a `.git` in cwd says. `variables` are of
-    SETTABLE: the index to use instead of the worktree's own, or a commit's author. An exit code that is not in `codes`,
+    SETTABLE: the index to use instead of the worktree's own, or a commit's author. `settings` are added to those with
+    which git always runs. An exit code that is not in `codes`,
     a git that cannot be started, or one that takes longer than `limit` raises WorkspaceError with one line.
     """
     if not variables.keys() <= SETTABLE:
@@ -195,7 +197,13 @@ def run(
         # In the same folder and repository: which files the configuration includes may depend on both.
         off = drivers_turned_off(_configured_keys(_answer(_LIST, cwd=cwd, env=env).out))
     return _answer(
-        words, cwd=cwd, env={**env, **_setting_variables(off)}, off=off, codes=codes, limit=limit, stdin=stdin
+        words,
+        cwd=cwd,
+        env={**env, **_setting_variables(off)},
+        off=(*settings, *off),
+        codes=codes,
+        limit=limit,
+        stdin=stdin,
     )
 
 

@@ -88,11 +88,16 @@ def _merged(repo: Repository, picked: Commit, tip: str) -> str | ReplayConflict:
 
 def _made(repo: Repository, picked: Commit, tree: str, parent: str) -> str:
     """Return a commit with the author, date and message of another."""
-    form = "--format=%an%x00%ae%x00%ad"
-    argv = ["log", "--max-count=1", "--no-show-signature", "--date=raw", form, picked.sha, "--"]
-    name, email, date = git.run(argv, cwd=repo.root).out.removesuffix("\n").split("\0")
+    name, email, date, _ = authorship(repo, picked)
     author = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": email, "GIT_AUTHOR_DATE": f"@{date}"}
     return commits.make(repo, tree=tree, parent=parent, message=picked.message, author=author)
+
+
+def authorship(repo: Repository, commit: Commit) -> tuple[str, str, str, str]:
+    """Return the name, address and date of a commit's author, and the message: what stays when it is made again."""
+    argv = ["log", "--max-count=1", "--date=raw", "--format=%an%x00%ae%x00%ad", commit.sha, "--"]
+    name, email, date = git.run(argv, cwd=repo.root).out.removesuffix("\n").split("\0")
+    return name, email, date, commit.message.strip()
 
 
 def _tree(repo: Repository, sha: str) -> str:

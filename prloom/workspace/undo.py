@@ -29,20 +29,27 @@ def undo(repo: Repository, worktree: Path, before: RepositoryState, *, branch: s
     """Undo what a run has done since `before`, and return a sentence for each thing; again does nothing more.
 
     What the plan's branch or a moved ref led to is kept under `refs/prloom/kept-refs/<todo>/`, and a file that steers
-    git under its name with `.kept-by-prloom`. The files of the worktree stay as they are. Raises WorkspaceError.
+    git under its name with `.kept-by-prloom`. The files of the worktree stay as they are. Where it was without a
+    branch, a rebase is stopped there, which a worker may end: the branch stays where that has moved it. Raises
+    WorkspaceError.
     """
     done = []
     found = repository_state.since(repo, worktree, before, branch=branch)
     broken = [_undo_file(repo, each, before.files.get(each.name)) for each in found if each.kind == "unreadable"]
     if broken:
         found = repository_state.since(repo, worktree, before, branch=branch)
-    switched = _switch_back(repo, worktree, branch, todo)
+    rebasing = before.branch is None
+    switched: tuple[str, ...] = ()
+    if not rebasing:
+        switched = _switch_back(repo, worktree, branch, todo)
     for each in found:
         own = each.name == f"refs/heads/{branch}"
         if each.kind == "file":
             done.append(_undo_file(repo, each, before.files.get(each.name)))
         elif each.kind == "setting":
             done.append(_undo_setting(repo, each, before))
+        elif own and rebasing:
+            continue
         elif own or (each.name.startswith("refs/") and _moved_by_worker(repo, each.name)):
             done.append(_undo_ref(repo, each, todo))
     return (*broken, *switched, *done)
