@@ -65,7 +65,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of work for an agent.
 
     `cwd` is where the agent works (a plan's worktree), `root` the checkout in which prloom was started: programs and
-    policy come from there, never from the worktree. `session` is that of an earlier run, to be resumed. `remotes` are
+    policy come from there, never from the worktree. `plan`, `todo` and `attempt` say what the run is for, for people.
+    `session` is that of an earlier run, to be resumed. `remotes` are
     the addresses to which git must not push in a run that works. `argv` is the command line of `[agents.command]`. The
     runner fills in `run` (the run's id), `environ` (the environment that the agent gets) and `settings` (the texts of
     those of the agent's `settings_files` that exist).
@@ -77,6 +78,9 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     root: Path
     model: str | None = None
     rights: Rights
+    plan: str | None = None
+    todo: str | None = None
+    attempt: int | None = None
     session: str | None = None
     remotes: tuple[Remote, ...] = ()
     answer_path: Path | None = None
@@ -144,6 +148,18 @@ class RunResult(RunValue, frozen=True):
     turns: int | None = None
 
 
+class Activity(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that an agent said or did, as a line of its output tells it, for people.
+
+    A `piece` is a part of a text that the next one goes on with. `call` is the use of a `tool`, `result` what came of
+    it, `error` a failure or a refusal, of a tool or of the model's server, and `remark` a word of the program itself.
+    """
+
+    kind: Literal["text", "piece", "call", "result", "error", "remark"]
+    text: str
+    tool: str = ""
+
+
 class Agent(Protocol):
     """An agent program. Each module of this package that has these names is one; nothing here does I/O.
 
@@ -179,6 +195,9 @@ class Agent(Protocol):
 
         Only a line of the program's own may count, never one that holds what the model or a person says.
         """
+
+    def activity(self, line: str) -> tuple[Activity, ...]:
+        """Return what a line of stdout tells that the agent said or did; never raises on any line."""
 
     def read(self, output: str, ending: Ending) -> RunResult:
         """Return what the run came to, from its standard output and its end. Never raises on any output."""

@@ -15,8 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from prloom.agents import activity as activities
 from prloom.agents import error_kinds, parsing
-from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage
+from prloom.agents.agent import Activity, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage
 from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "amp"
@@ -45,6 +46,11 @@ def invocation(request: RunRequest) -> Invocation:
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return None: how it tells of a limit was never seen."""
     return None
+
+
+def activity(line: str) -> tuple[Activity, ...]:
+    """Return what a line of the `--stream-json` output tells."""
+    return tuple(activities.of_messages(next(parsing.events(line), parsing.NOTHING)))
 
 
 def read(output: str, ending: Ending) -> RunResult:

@@ -20,8 +20,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from prloom.agents import activity as activities
 from prloom.agents import error_kinds, limits, parsing
-from prloom.agents.agent import OWN_FILES, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage, Trouble
+from prloom.agents.agent import (
+    OWN_FILES,
+    Activity,
+    Ending,
+    Invocation,
+    LimitReport,
+    RunRequest,
+    RunResult,
+    TokenUsage,
+    Trouble,
+)
 from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "claude"
@@ -78,6 +89,17 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     if (event.get("type"), event.get("subtype"), event.get("error_status")) != ("system", "api_retry", _TOO_MANY):
         return None
     return LimitReport(trouble="rate_limit", message=f"{_TOO_MANY}: {parsing.text(event, 'error') or 'rate_limit'}")
+
+
+def activity(line: str) -> tuple[Activity, ...]:
+    """Return what a line of the `stream-json` output tells."""
+    event = next(parsing.events(line), parsing.NOTHING)
+    if event.get("subtype") == "api_retry":
+        about = parsing.text(event, "error") or "unknown"
+        return (
+            Activity(kind="error", text=f"the model refused ({event.get('error_status')}: {about}); it tries again"),
+        )
+    return tuple(activities.of_messages(event))
 
 
 def read(output: str, ending: Ending) -> RunResult:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import parsing
-from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult
+from prloom.agents.agent import Activity, Ending, Invocation, LimitReport, RunRequest, RunResult
 from prloom.agents.parsing import ParsedOutput
 from prloom.errors import AgentError
 
@@ -49,6 +49,13 @@ def invocation(request: RunRequest) -> Invocation:
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return None: what such a program prints is its answer, and any words may stand in it."""
     return None
+
+
+def activity(line: str) -> tuple[Activity, ...]:
+    """Return the line: all that such a program prints is its message."""
+    if line.strip():
+        return (Activity(kind="text", text=line.rstrip("\n")),)
+    return ()
 
 
 def read(output: str, ending: Ending) -> RunResult:

@@ -124,6 +124,23 @@ def _forbidden(name: str, value: str) -> bool:
     return of_forge or kinds.holds_forge_token(value) or name in _SESSION
 
 
+def outside(env: Mapping[str, str]) -> Path:
+    """Return an empty folder of the operator's, outside of any worktree, where programs find no settings to obey."""
+    cache = Path(env.get("XDG_CACHE_HOME") or Path(env.get("HOME") or Path.home()) / ".cache")
+    folder = cache / "prloom" / "empty"
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o500, exist_ok=True)
+        strangers = any(folder.iterdir())
+    except OSError as error:
+        raise AgentError(
+            f"{folder} cannot be created ({error.strerror}); set XDG_CACHE_HOME to another folder"
+        ) from error
+    if strangers:
+        raise AgentError(f"{folder} must be empty, because a program that starts there obeys the files in it; empty it")
+    return folder
+
+
 def read_settings_files(files: Iterable[Path]) -> dict[Path, str]:
     """Return the texts of the operator's settings files that exist; raise AgentError for one that cannot be read."""
     texts = {}

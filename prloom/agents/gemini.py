@@ -15,9 +15,9 @@ and the policies shipped with the program; the recorded streams of the tests. Tr
   it answers from the prompt alone.
 - Its policy lets a run call no MCP server of the operator's; that none is started either, nor an extension, is because
   their allow-lists name only what does not exist.
-- A worker is in the mode `default`, where a policy file that is lost leaves it the reading tools; in `yolo` it would have
-  all. In that mode commands that it calls dangerous (`rm -rf`, `find -delete`) are refused, and git in a folder that is
-  not trusted: prloom commits anyway.
+- A worker is in the mode `default`, where a policy file that is lost leaves it the reading tools; in `yolo` it would
+  have all. In that mode commands that it calls dangerous (`rm -rf`, `find -delete`) are refused, and git in a folder
+  that is not trusted: prloom commits anyway.
 - Without a model it lets a small model choose one for each prompt, which is a call of its own; so it always gets one.
 """
 
@@ -30,8 +30,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from prloom.agents import activity as activities
 from prloom.agents import error_kinds, parsing
-from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage, Trouble
+from prloom.agents.agent import Activity, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage, Trouble
 from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "gemini"
@@ -113,6 +114,26 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     else:
         status = _TOO_MANY
     return error_kinds.refusal(found["said"], at, status=status)
+
+
+def activity(line: str) -> tuple[Activity, ...]:
+    """Return what a line of the `stream-json` output tells."""
+    event = next(parsing.events(line), parsing.NOTHING)
+    error = parsing.text(parsing.obj(event, "error"), "message")
+    match event.get("type"):
+        case "message" if event.get("role") == "assistant":
+            return (Activity(kind="piece", text=parsing.text(event, "content") or ""),)
+        case "tool_use":
+            return (activities.call(parsing.text(event, "tool_name") or "?", parsing.obj(event, "parameters")),)
+        case "tool_result":
+            said = error or parsing.text(event, "output") or ""
+            return (activities.result(said, failed=event.get("status") == "error"),)
+        case "error":
+            return (Activity(kind="error", text=parsing.text(event, "message") or "it failed"),)
+        case "result" if event.get("status") != "success":
+            return (Activity(kind="error", text=error or "it failed"),)
+        case _:
+            return ()
 
 
 def read(output: str, ending: Ending) -> RunResult:

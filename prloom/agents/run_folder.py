@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -46,34 +46,6 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO put
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class RunLimits(RunValue, frozen=True):
-    """What a run may use: seconds in all, seconds without any output, bytes of stdout and of stderr that are kept.
-
-    More stdout than that ends the run; more stderr is dropped. `grace_seconds` lie between asking to end and killing. A
-    run that makes no progress `refused_seconds` after the model's server kept to a rate limit is ended as well.
-    """
-
-    wall_seconds: float = 1800.0
-    silence_seconds: float = 600.0
-    output_bytes: int = 64 << 20
-    stderr_bytes: int = 1 << 20
-    grace_seconds: float = 5.0
-    refused_seconds: float = 120.0
-
-
-class RunSpec(RunValue, frozen=True):
-    """`invocation.json`: what the supervisor starts. The environment is its own; only the names are kept on disk.
-
-    `agent` says how to read what the program prints; without one, only prloom's own limits end the run.
-    """
-
-    argv: tuple[str, ...]
-    cwd: str
-    environment: tuple[str, ...]
-    limits: RunLimits
-    agent: str = ""
-
-
 class ProcessWatch(RunValue, frozen=True):
     """`supervisor.json`: who runs and watches."""
 
@@ -98,13 +70,6 @@ class ProcessExit(RunValue, frozen=True):
     left_over: int = 0
     error: str | None = None
     refusal: LimitReport | None = None
-
-
-def new_id(now: datetime, stage: str) -> str:
-    """Return an id for a run: ids sort by time, are unique, and are safe as a folder's name."""
-    at = now.astimezone(UTC)
-    word = "".join(letter for letter in stage if letter.isascii() and letter.isalnum())[:20] or "run"
-    return f"{at:%Y%m%dT%H%M%S}{at.microsecond // 1000:03d}Z-{word}-{secrets.token_hex(4)}"
 
 
 def create(folder: Path) -> None:

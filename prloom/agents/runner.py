@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import platform
 import signal
 import sys
 import time
@@ -21,9 +22,10 @@ from typing import Final
 import msgspec
 
 from prloom import flock, processes
-from prloom.agents import environment, parsing, registry, run_folder
+from prloom.agents import environment, parsing, registry, run_folder, run_spec
 from prloom.agents.agent import Agent, Ending, RunRequest, RunResult, Status
-from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunLimits, RunLost, RunSpec
+from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunLost
+from prloom.agents.run_spec import RunLimits, RunSpec
 from prloom.errors import AgentError
 
 log = logging.getLogger(__name__)
@@ -100,11 +102,24 @@ def prepare(
     if program is None:
         raise AgentError(_missing(agent, invocation.argv[0], request.stage))
     if invocation.outside:
-        cwd = outside(env)
+        cwd = environment.outside(env)
     else:
         cwd = request.cwd
     argv = (program, *invocation.argv[1:])
-    spec = RunSpec(argv=argv, cwd=str(cwd), environment=tuple(sorted(env)), limits=limits, agent=agent.name)
+    spec = RunSpec(
+        argv=argv,
+        cwd=str(cwd),
+        environment=tuple(sorted(env)),
+        limits=limits,
+        agent=agent.name,
+        stage=request.stage,
+        plan=request.plan,
+        todo=request.todo,
+        attempt=request.attempt,
+        model=request.model,
+        started_at=run_spec.started_at(folder.name),
+        machine=platform.node() or None,
+    )
     run_folder.create(folder)
     try:
         run_folder.write_new(folder, run_folder.PROMPT, request.prompt.encode("utf-8", "replace"))
@@ -134,23 +149,6 @@ def _missing(agent: Agent, program: str, stage: str) -> str:
         f"{program} is not on PATH, but stage {stage} uses the agent {agent.name};"
         " install it, or choose another agent under [stages] in prloom.toml"
     )
-
-
-def outside(env: Mapping[str, str]) -> Path:
-    """Return an empty folder of the operator's, outside of any worktree, where programs find no settings to obey."""
-    cache = Path(env.get("XDG_CACHE_HOME") or Path(env.get("HOME") or Path.home()) / ".cache")
-    folder = cache / "prloom" / "empty"
-    try:
-        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o500, exist_ok=True)
-        strangers = any(folder.iterdir())
-    except OSError as error:
-        raise AgentError(
-            f"{folder} cannot be created ({error.strerror}); set XDG_CACHE_HOME to another folder"
-        ) from error
-    if strangers:
-        raise AgentError(f"{folder} must be empty, because a program that starts there obeys the files in it; empty it")
-    return folder
 
 
 def _spawn(folder: Path, env: Mapping[str, str]) -> int:

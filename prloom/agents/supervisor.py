@@ -27,7 +27,8 @@ from prloom.agents import command, registry, run_folder
 from prloom.agents.agent import EndedBy
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.limits import LimitDetector
-from prloom.agents.run_folder import ProcessExit, ProcessWatch, RunLimits, RunSpec
+from prloom.agents.run_folder import ProcessExit, ProcessWatch
+from prloom.agents.run_spec import RunLimits, RunSpec
 from prloom.processes import Process
 
 _CHUNK: Final = 1 << 16

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from prloom.agents import command, run_folder, runner
+from prloom.agents import command, run_folder, run_spec, runner
 from prloom.agents.agent import Ending, RunRequest
-from prloom.agents.run_folder import RunLimits
+from prloom.agents.run_spec import RunLimits
 from prloom.agents.runner import AgentRun
 
 DATA = Path(__file__).parents[1] / "data" / "agents"
@@ -24,6 +24,12 @@ DATA = Path(__file__).parents[1] / "data" / "agents"
 def samples() -> Path:
     """The folder of the recorded streams."""
     return DATA / "samples"
+
+
+@pytest.fixture
+def workers() -> Path:
+    """The folder of the recorded streams of workers, and of what they printed to stderr."""
+    return DATA / "worker"
 
 
 @pytest.fixture
@@ -63,7 +69,7 @@ async def launch(tmp_path: Path, ask: Callable[..., RunRequest]) -> AsyncIterato
     started: list[AgentRun] = []
 
     def start(program: str | tuple[str, ...], *, prompt: str = "What is wrong?", **limits: float) -> AgentRun:
-        folder = tmp_path / run_folder.new_id(datetime.now(tz=UTC), "triage")
+        folder = tmp_path / run_spec.new_id(datetime.now(tz=UTC), "triage")
         chosen = RunLimits(**({"wall_seconds": 20, "silence_seconds": 20, "grace_seconds": 0.3} | limits))  # type: ignore[arg-type]
         request = ask(program, prompt) if isinstance(program, str) else ask("", prompt, argv=program)
         started.append(runner.start(folder, command, request, environ=os.environ, limits=chosen))

@@ -23,10 +23,10 @@ from typing import cast
 import pytest
 
 from prloom import processes
-from prloom.agents import registry, run_folder, runner
+from prloom.agents import registry, run_folder, run_spec, runner
 from prloom.agents.agent import Agent, Invocation, Remote, Rights, RunRequest, RunResult
 from prloom.agents.environment import RUN_VARIABLE
-from prloom.agents.run_folder import RunLimits
+from prloom.agents.run_spec import RunLimits
 from prloom.agents.runner import AgentRun
 from prloom.core import answer, worker_answer, worker_prompt
 from prloom.core.plan_file import TodoItem
@@ -243,7 +243,7 @@ def start(tmp_path: Path, worktree: Path, home: Callable[[str], dict[str, str]])
         )
         limits = RunLimits(**({"wall_seconds": 300, "silence_seconds": 240} | more))  # type: ignore[arg-type]
         environ = {key: value for key, value in (home(url) | (env or {})).items() if value is not None}
-        folder = tmp_path / run_folder.new_id(datetime.now(tz=UTC), name)  # its processes are told by this name
+        folder = tmp_path / run_spec.new_id(datetime.now(tz=UTC), name)  # its processes are told by this name
         return runner.start(folder, agent, request, environ=environ, limits=limits)
 
     return begin
@@ -252,7 +252,10 @@ def start(tmp_path: Path, worktree: Path, home: Callable[[str], dict[str, str]])
 def unrestricted(agent: Agent, argv: tuple[str, ...]) -> Agent:
     """Return the agent with a command line that takes nothing away."""
     parts = {part: getattr(agent, part) for part in dir(Agent) if not part.startswith("_")}
-    env = {"GEMINI_CLI_TRUSTED_FOLDERS_PATH": str(POLICIES / "gemini-trusted-folders.json")}
+    env = {
+        "GEMINI_CLI_TRUSTED_FOLDERS_PATH": str(POLICIES / "gemini-trusted-folders.json"),
+        "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
+    }
     return cast("Agent", SimpleNamespace(**parts | {"invocation": lambda _: Invocation(argv=argv, env=env)}))
 
 

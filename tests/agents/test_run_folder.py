@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.agents import run_folder
+from prloom.agents import run_folder, run_spec
 from prloom.agents.agent import RunResult, TokenUsage
 from prloom.agents.run_folder import ProcessExit
 from prloom.errors import AgentError
@@ -26,17 +26,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_ids_of_runs_sort_by_time() -> None:
-    ids = [run_folder.new_id(NOW + timedelta(milliseconds=step), "triage") for step in (0, 1, 10, 1000, 10**6)]
+    ids = [run_spec.new_id(NOW + timedelta(milliseconds=step), "triage") for step in (0, 1, 10, 1000, 10**6)]
 
     assert ids == sorted(ids)
 
 
 def test_ids_of_one_moment_are_unique() -> None:
-    assert len({run_folder.new_id(NOW, "triage") for _ in range(500)}) == 500
+    assert len({run_spec.new_id(NOW, "triage") for _ in range(500)}) == 500
 
 
 def test_an_id_is_a_safe_name_whatever_the_stage_is_called() -> None:
-    run = run_folder.new_id(NOW, "../Trïage 2\n")
+    run = run_spec.new_id(NOW, "../Trïage 2\n")
 
     assert run.startswith("20261121T123020123Z-Trage2-")
     assert run.replace("-", "").isalnum()

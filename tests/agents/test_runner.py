@@ -15,9 +15,10 @@ import msgspec
 import pytest
 
 from prloom import processes
-from prloom.agents import claude, codex, command, environment, gemini, run_folder, runner
+from prloom.agents import claude, codex, command, environment, gemini, run_folder, run_spec, runner
 from prloom.agents.agent import RunRequest
-from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunLimits
+from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted
+from prloom.agents.run_spec import RunLimits
 from prloom.agents.runner import AgentRun
 from prloom.errors import AgentError
 
@@ -246,7 +247,7 @@ def test_the_empty_folder_must_be_empty(tmp_path: Path) -> None:
     planted.write_text("GOOGLE_GEMINI_BASE_URL=http://elsewhere\n", encoding="utf-8")
 
     with pytest.raises(AgentError, match=r"must be empty, because a program that starts there obeys the files in it"):
-        runner.outside({"XDG_CACHE_HOME": str(tmp_path)})
+        environment.outside({"XDG_CACHE_HOME": str(tmp_path)})
 
 
 # A dispatcher of its own, which starts a run and is killed.
@@ -255,7 +256,7 @@ import os, sys, time
 from pathlib import Path
 from prloom.agents import command, runner
 from prloom.agents.agent import RunRequest
-from prloom.agents.run_folder import RunLimits
+from prloom.agents.run_spec import RunLimits
 
 folder, gate = Path(sys.argv[1]), sys.argv[2]
 argv = (sys.executable, "-c", f"print('up', flush=True); open({gate!r}).readline(); print('done')")
@@ -335,7 +336,7 @@ async def test_an_agent_sees_the_operators_settings_that_it_asks_for(
     run = runner.start(tmp_path / "run", codex, ask(rights="read"), environ=codex_like, limits=RunLimits())
     await runner.wait(run)
 
-    spec = run_folder.load(run.folder, run_folder.INVOCATION, run_folder.RunSpec)
+    spec = run_folder.load(run.folder, run_folder.INVOCATION, run_spec.RunSpec)
     assert spec is not None
     assert 'mcp_servers={"mine"={enabled=false}}' in spec.argv
 

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from prloom import processes
-from prloom.agents import run_folder, runner
+from prloom.agents import run_folder, run_spec, runner
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.run_folder import ProcessExit, RunFinished, RunInterrupted
 from prloom.agents.runner import AgentRun
@@ -290,7 +290,7 @@ def test_the_supervisor_can_be_started_by_hand(tmp_path: Path) -> None:
     run_folder.create(folder)
     run_folder.write_new(folder, "prompt.md", b"abc")
     argv = (sys.executable, "-c", "print(input())")
-    spec = run_folder.RunSpec(argv=argv, cwd=str(tmp_path), environment=(), limits=run_folder.RunLimits())
+    spec = run_spec.RunSpec(argv=argv, cwd=str(tmp_path), environment=(), limits=run_spec.RunLimits())
     run_folder.write_new(folder, "invocation.json", run_folder.encode(spec))
 
     done = subprocess.run([sys.executable, "-P", "-m", "prloom.agents.supervisor", folder], check=False, timeout=30)

@@ -28,7 +28,8 @@ from stage import FunctionHost
 
 from prloom.agents import runner, run_folder
 from prloom.agents.agent import Agent, RunRequest
-from prloom.agents.run_folder import ProcessExit, RunLimits, RunSpec
+from prloom.agents.run_folder import ProcessExit
+from prloom.agents.run_spec import RunLimits, RunSpec
 from prloom.api import (
     Action,
     Author,

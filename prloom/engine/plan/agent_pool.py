@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
+import msgspec
+
 from prloom.agents import registry, runner
-from prloom.agents.agent import Agent, RunRequest, RunResult
-from prloom.agents.run_folder import RunLimits
+from prloom.agents.agent import Agent, Remote, RunRequest, RunResult
+from prloom.agents.run_spec import RunLimits
 from prloom.agents.runner import AgentRun, Prepared
 from prloom.config import stages
 from prloom.config.models import Config
@@ -20,6 +22,7 @@ from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.runtime import PlanFolders
 from prloom.errors import AgentError, StorageError
 from prloom.storage import paths
+from prloom.workspace import repository
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +78,10 @@ class AgentPool:
             folders.local.make_sub(paths.RUNS).close()
         except StorageError as error:  # something else is in its place: the run fails, and not the plan
             raise AgentError(f"run {run_id} could not be started: {error}") from error
+        if request.rights == "work":
+            found = repository.remote_urls(self.root)
+            remotes = tuple(Remote(urls=each.urls, push_urls=each.push_urls) for each in found)
+            request = msgspec.structs.replace(request, remotes=remotes)
         allowing = AgentWithVariables(agent, config.agents.env)
         return runner.prepare(
             folders.runs / run_id, allowing, request, environ=self.environ, limits=limits or self.limits(config)
@@ -122,4 +129,5 @@ class AgentWithVariables:
         self.settings_files = agent.settings_files
         self.invocation = agent.invocation
         self.refusal = agent.refusal
+        self.activity = agent.activity
         self.read = agent.read

@@ -9,10 +9,9 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
-from prloom.agents import registry, run_folder, runner
-from prloom.agents.agent import Agent, RunRequest, RunResult
+from prloom.agents import registry, run_folder, run_spec, runner
+from prloom.agents.agent import Agent, Rights, RunRequest, RunResult
 from prloom.api.context import Services
-from prloom.config.models import Config
 from prloom.core import breaker, prompt
 from prloom.core.dispatch import RunTriage
 from prloom.engine.plan.agent_pool import AgentPool
@@ -84,8 +83,8 @@ class AgentTriager:
             limit = self._pool.limit(agent)
             if limit is not None and breaker.limit_applies(limit, (), runtime.clock()):
                 raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
-            run_id = run_folder.new_id(runtime.clock(), stage)
-            request = self._request(runtime.folders, runtime.rules.config, stage, text, chosen, run_id=run_id)
+            run_id = run_spec.new_id(runtime.clock(), stage)
+            request = self._request(runtime, stage, text, chosen, run_id=run_id)
             run = self._pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request).start()
             log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
             result = await self._pool.wait(run, agent, runtime.id, runtime.clock)
@@ -101,7 +100,7 @@ class AgentTriager:
         batch = tuple(text for text in texts if text is not None)
         if not batch:
             return
-        run_id = run_folder.new_id(runtime.clock(), STAGE)
+        run_id = run_spec.new_id(runtime.clock(), STAGE)
         try:
             agent, model = self._pool.choose(runtime.rules.config, STAGE)
         except AgentError as error:
@@ -116,7 +115,7 @@ class AgentTriager:
         # The folder is made first: that it is missing means from then on that something removed it.
         try:
             text = self._prompt(runtime.plan, runtime.text.read(), batch, folders.runs / run_id / run_folder.ANSWER)
-            request = self._request(folders, runtime.rules.config, STAGE, text, model, run_id=run_id)
+            request = self._request(runtime, STAGE, text, model, run_id=run_id)
             prepared = self._pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request)
         except AgentError as error:
             results.fail(batch, str(error))
@@ -145,18 +144,20 @@ class AgentTriager:
             repository_context=self._pool.repository_context("planner.md"),
         )
 
-    def _request(
-        self, folders: PlanFolders, config: Config, stage: str, text: str, model: str | None, *, run_id: str
-    ) -> RunRequest:
+    def _request(self, runtime: PlanRuntime, stage: str, text: str, model: str | None, *, run_id: str) -> RunRequest:
+        rights: Rights = "work"
+        if stage == STAGE:
+            rights = "read"
         return RunRequest(
             prompt=text,
             stage=stage,
-            cwd=folders.worktree,
+            cwd=runtime.folders.worktree,
             root=self._pool.root,
             model=model,
-            rights="read" if stage == STAGE else "work",
-            answer_path=folders.runs / run_id / run_folder.ANSWER,
-            argv=config.agents.command.argv,
+            rights=rights,
+            plan=runtime.id,
+            answer_path=runtime.folders.runs / run_id / run_folder.ANSWER,
+            argv=runtime.rules.config.agents.command.argv,
         )
 
 

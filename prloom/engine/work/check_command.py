@@ -8,7 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult
+from prloom.agents import command
+from prloom.agents.agent import Activity, Ending, Invocation, LimitReport, RunRequest, RunResult
 
 SHOWN: Final = 16_000
 """Characters of the end of a failing check's output that the worker is shown."""
@@ -35,6 +36,10 @@ class CheckCommand:
     def refusal(self, line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
         """Return None: a check meets no limit of a model's server."""
         return None
+
+    def activity(self, line: str) -> tuple[Activity, ...]:
+        """Return the line."""
+        return command.activity(line)
 
     def read(self, output: str, ending: Ending) -> RunResult:
         """Return whether the check passed, with the end of its output."""

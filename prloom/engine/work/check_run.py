@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from prloom.agents import run_folder
+from prloom.agents import run_spec
 from prloom.agents.agent import RunRequest
 from prloom.core import worker_results
 from prloom.core.work_results import AttemptFailed
@@ -36,8 +36,17 @@ class CheckRuns:
     async def _run(self, runtime: PlanRuntime, work: TodoWork, command: str) -> AttemptFailed | None:
         config = runtime.rules.config
         check = CheckCommand(command)
-        run_id = run_folder.new_id(runtime.clock(), STAGE)
-        request = RunRequest(prompt="", stage=STAGE, cwd=runtime.folders.worktree, root=self.pool.root, rights="work")
+        run_id = run_spec.new_id(runtime.clock(), STAGE)
+        request = RunRequest(
+            prompt="",
+            stage=STAGE,
+            cwd=runtime.folders.worktree,
+            root=self.pool.root,
+            rights="work",
+            plan=runtime.id,
+            todo=work.id,
+            attempt=work.attempt,
+        )
         limits = replace(
             self.pool.limits(config),
             wall_seconds=config.work.check_timeout.total_seconds(),

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from prloom.agents import run_folder
+from prloom.agents import run_folder, run_spec
 from prloom.agents.agent import RunRequest, RunResult
 from prloom.core import answer, breaker, plan_file, plan_text, review_answer, review_prompt, work_results
 from prloom.core.plan_file import TodoItem
@@ -38,7 +38,7 @@ class ReviewRuns:
         limit = self.pool.limit(agent)
         if limit is not None and breaker.limit_applies(limit, (), now):
             return work_results.limited(context(runtime), work, limit.reason, limit.until)
-        run_id = run_folder.new_id(now, STAGE)
+        run_id = run_spec.new_id(now, STAGE)
         answer_path = runtime.folders.runs / run_id / run_folder.ANSWER
         request = RunRequest(
             prompt=await self._prompt(runtime, work, item, answer_path),
@@ -47,6 +47,9 @@ class ReviewRuns:
             root=self.pool.root,
             model=model,
             rights="read",
+            plan=runtime.id,
+            todo=work.id,
+            attempt=work.attempt,
             answer_path=answer_path,
             argv=runtime.rules.config.agents.command.argv,
         )

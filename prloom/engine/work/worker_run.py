@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from prloom.agents import registry, run_folder, runner
+from prloom.agents import registry, run_folder, run_spec, runner
 from prloom.agents.agent import Agent, RunRequest, RunResult
 from prloom.core import (
     answer,
@@ -89,7 +89,7 @@ class WorkerRuns:
     async def _prepare(
         self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, agent: Agent, model: str | None
     ) -> runner.Prepared:
-        run_id = run_folder.new_id(runtime.clock(), STAGE)
+        run_id = run_spec.new_id(runtime.clock(), STAGE)
         answer_path = runtime.folders.runs / run_id / run_folder.ANSWER
         session = None
         if agent.resumes and work.agent == agent.name:
@@ -101,6 +101,9 @@ class WorkerRuns:
             root=self.pool.root,
             model=model,
             rights="work",
+            plan=runtime.id,
+            todo=work.id,
+            attempt=work.attempt,
             session=session,
             remotes=await self.changes.record_repository(runtime),
             answer_path=answer_path,
@@ -141,6 +144,11 @@ class WorkerRuns:
             return
         result = await self.pool.wait(run, agent, runtime.id, runtime.clock)
         said = await asyncio.to_thread(run_folder.read_answer, run.folder)
+        if result.trouble == "session":
+            reason = f"{agent.name} no longer has the session of the last attempt; the next one begins a new one"
+            fresh = replace(work, session=None)
+            runtime.event_store.commit("work", agent.name, **work_results.cut_short(fresh, reason))
+            return
         work = replace(work, session=result.session_id or work.session)
         report = await self._report(runtime, work, result, said)
         parts = worker_results.judge(context(runtime), work, report)

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from stage import Stage, said
 
-from prloom.agents import command, run_folder, runner
+from prloom.agents import command, run_folder, run_spec, runner
 from prloom.agents.agent import RunRequest
-from prloom.agents.run_folder import RunLimits
+from prloom.agents.run_spec import RunLimits
 from prloom.api import PluginContext, Target, TriageContext
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.agents import AgentTriager
@@ -481,7 +481,7 @@ async def test_a_run_that_was_never_started_because_prloom_ended_counts_as_no_at
             await asyncio.Event().wait()
 
     real = stage.triager
-    stage.triager = Killed(root=stage.root, environ={}, parallel=1, read_plan=str)  # type: ignore[assignment]
+    stage.triager = Killed(AgentPool(root=stage.root, environ={}, parallel=1, workers=1), str)  # type: ignore[assignment]
     async with stage.running():
         await stage.until(lambda: any(d.get("run") == "run-x" for d in stage.decisions()))
     stage.triager = real
@@ -551,7 +551,7 @@ async def test_a_run_of_an_agent_that_this_prloom_does_not_know_is_begun_again(b
             await asyncio.Event().wait()
 
     real = stage.triager
-    stage.triager = Hanging(root=stage.root, environ={}, parallel=1, read_plan=str)  # type: ignore[assignment]
+    stage.triager = Hanging(AgentPool(root=stage.root, environ={}, parallel=1, workers=1), str)  # type: ignore[assignment]
     async with stage.running():
         await stage.until(lambda: any(d.get("run") == "run-x" for d in stage.decisions()))
     stage.triager = real
@@ -567,7 +567,7 @@ async def test_a_hooks_run_that_outlived_its_dispatcher_is_ended_for_nobody_wait
     (stage.local() / "runs").mkdir()
     argv = stage.config.agents.command.argv
     request = RunRequest(prompt="Look.", rights="work", stage="worker", cwd=stage.root, root=stage.root, argv=argv)
-    folder = stage.local() / "runs" / run_folder.new_id(stage.clock(), "worker")
+    folder = stage.local() / "runs" / run_spec.new_id(stage.clock(), "worker")
     orphan = runner.start(folder, command, request, environ=bench.environ, limits=RunLimits())
     await stage.until(begun.exists)
 
