@@ -57,7 +57,12 @@ def _section(path: tuple[str, ...], meaning: str, keys: list[Key]) -> Iterator[s
     yield from _comment(
         meaning + (" You choose the name." if path[:1] in {("models",), ("bridges",)} and named else "")
     )
-    yield f"#[{dotted(spelled)}]" if named else f"[{dotted(spelled)}]"
+    if reference.is_list(path):
+        yield f"#[[{dotted(spelled)}]]"
+    elif named:
+        yield f"#[{dotted(spelled)}]"
+    else:
+        yield f"[{dotted(spelled)}]"
     for key in keys:
         yield from _key(key)
 

@@ -20,7 +20,7 @@ _A_SLIP = 0.85
 REFUSED_TABLE = "bridges"
 """The table that a preset must not contain: one poll serves all plans, whichever preset each of them has."""
 
-_WHOLE_REPOSITORY = frozenset({"base_branch", "worktrees_dir", "dispatcher"})
+_WHOLE_REPOSITORY = frozenset({"base_branch", "worktrees_dir", "dispatcher", "adopt"})
 _OF_PLUGINS = frozenset({"hook_timeout", "disabled", "settings"})
 _OF_ONE_PLUGIN = frozenset({"on_error"})
 
@@ -157,6 +157,18 @@ def inconsistencies(config: Config) -> Iterator[ConfigFinding]:
     yield from _bridge_names(config)
     yield from _models(config)
     yield from _stages(config)
+    yield from _adoption(config)
+
+
+def _adoption(config: Config) -> Iterator[ConfigFinding]:
+    for number, rule in enumerate(config.adopt):
+        if rule.preset is not None and rule.preset not in config.presets:
+            path: KeyPath = ("adopt", number, "preset")
+            remedy = f"add [presets.{rule.preset}]"
+            close = nearest(rule.preset, config.presets)
+            if close:
+                remedy = f"did you mean {close}?"
+            yield ConfigFinding(path, f"is {quoted(rule.preset)}, which is not configured", remedy)
 
 
 def _backoff(config: Config) -> Iterator[ConfigFinding]:

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Discriminator, Field, PrivateAttr, Tag
 
 from prloom.backoff import Backoff
 from prloom.config import layers
+from prloom.config.adopt import AdoptSection
 from prloom.config.layers import Layer
 from prloom.config.problems import nearest
 from prloom.config.section import Section
@@ -267,6 +268,9 @@ class Config(Section):
     agents: AgentsSection = AgentsSection()
     work: WorkSection = WorkSection()
     limits: LimitsSection = LimitsSection()
+    adopt: tuple[AdoptSection, ...] = Field(
+        default=(), description="The rules by which prloom adopts open pull requests by itself."
+    )
     presets: Mapping[str, Mapping[str, Any]] = Field(
         default_factory=dict, description="Overrides of any key above, for plans that choose the preset by name."
     )

@@ -36,6 +36,12 @@ def sections() -> Mapping[tuple[str, ...], str]:
     return dict(_sections(Config, ()))
 
 
+def is_list(path: tuple[str, ...]) -> bool:
+    """Whether a section is a list of tables, each of which is spelled `[[…]]`."""
+    field = Config.model_fields.get(".".join(path))
+    return field is not None and get_origin(field.annotation) is tuple and _inner(field) is not None
+
+
 def at(path: tuple[str | int, ...]) -> tuple[str, ...]:
     """Return a path as the reference has it: chosen names become `<name>`, places in lists are dropped."""
     known = {key.path[: depth + 1] for key in all_keys() for depth in range(len(key.path))}
@@ -74,10 +80,8 @@ def _keys(section: type[BaseModel], path: tuple[str, ...]) -> Iterator[Key]:
         inner = _inner(field)
         if inner is None:
             yield _key(field, (*path, name))
-        elif isinstance(field.annotation, type):
-            yield from _keys(inner, (*path, name))
         else:
-            yield from _keys(inner, (*path, name, ANY))
+            yield from _keys(inner, _table(field, (*path, name)))
     extra = _extra(section)
     if extra is not None:
         yield from _keys(extra, (*path, ANY))
@@ -88,18 +92,18 @@ def _sections(section: type[BaseModel], path: tuple[str, ...]) -> Iterator[tuple
     for name, field in section.model_fields.items():
         inner = _inner(field)
         if inner is not None:
-            if isinstance(field.annotation, type):
-                named = (*path, name)
-            else:
-                named = (*path, name, ANY)
-            yield from _sections(inner, named)
+            yield from _sections(inner, _table(field, (*path, name)))
     extra = _extra(section)
     if extra is not None:
         yield from _sections(extra, (*path, ANY))
 
 
 def _key(field: FieldInfo, path: tuple[str, ...]) -> Key:
-    default = ... if field.is_required() else as_toml(field.get_default(call_default_factory=True))
+    default: object = ...
+    if not field.is_required():
+        default = as_toml(field.get_default(call_default_factory=True))
+    if default is None:
+        default = ...
     if field.examples:
         example = field.examples[0]
     else:
@@ -108,15 +112,24 @@ def _key(field: FieldInfo, path: tuple[str, ...]) -> Key:
 
 
 def _inner(field: FieldInfo) -> type[Section] | None:
-    """Return the section that a field holds, itself or by name."""
+    """Return the section that a field holds, itself, by name, or in a list."""
     annotation: Any = field.annotation
     if get_origin(annotation) is Mapping:
         held = get_args(annotation)[-1]
+    elif get_origin(annotation) is tuple:
+        held = get_args(annotation)[0]
     else:
         held = annotation
     if isinstance(held, type) and issubclass(held, Section):
         return held
     return None
+
+
+def _table(field: FieldInfo, path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the path of the tables that a field holds: by name it goes on with any name."""
+    if get_origin(field.annotation) is Mapping:
+        return (*path, ANY)
+    return path
 
 
 def _extra(section: type[BaseModel]) -> type[Section] | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.config import example, loading, reference
+from prloom.config import example, layers, loading, reference
 from prloom.config.layers import has
 from prloom.config.models import Config
 
@@ -31,7 +31,9 @@ def test_as_it_stands_the_file_changes_nothing() -> None:
 
 @pytest.mark.parametrize("key", reference.all_keys(), ids=lambda key: ".".join(key.path))
 def test_every_key_of_the_code_is_in_the_file(key: reference.Key) -> None:
-    path = tuple(NAMES_OF_ONES_OWN[key.path[0]] if part == reference.ANY else part for part in key.path)
+    path: layers.KeyPath = tuple(NAMES_OF_ONES_OWN[key.path[0]] if part == reference.ANY else part for part in key.path)
+    if reference.is_list(key.path[:-1]):
+        path = (*path[:-1], 0, path[-1])
 
     assert has(tomllib.loads(UNCOMMENTED), path)
 
@@ -39,7 +41,7 @@ def test_every_key_of_the_code_is_in_the_file(key: reference.Key) -> None:
 def test_uncommented_whole_the_file_gives_the_defaults() -> None:
     config = loading.parse(tomllib.loads(UNCOMMENTED))
 
-    names = {"models": True, "presets": True, "plugins": {"settings"}, "bridges": {"my-ci"}}
+    names = {"models": True, "presets": True, "plugins": {"settings"}, "bridges": {"my-ci"}, "adopt": True}
     assert config.model_dump(exclude=names) == Config().model_dump(exclude=names)
 
 

@@ -16,9 +16,15 @@ PAGE = "docs/configuration.md"
 _ROW = re.compile(r"^\| `(?P<key>\w+)` \| (?P<default>[^|]*) \| (?P<meaning>[^|]+) \|$", re.MULTILINE)
 
 
+def table(path: tuple[str, ...]) -> str:
+    """Return the head of a table as it is spelled in the file."""
+    name = ".".join(path)
+    return f"[[{name}]]" if reference.is_list(path) else f"[{name}]"
+
+
 def rows(named: Callable[[str], Any], path: tuple[str, ...]) -> dict[str, str]:
     """Return the defaults that the page gives in the section of a table, by key."""
-    heading = f"`[{'.'.join(path)}]`" if path else "Top level"
+    heading = f"`{table(path)}`" if path else "Top level"
     return {row["key"]: row["default"] for row in _ROW.finditer(named(PAGE).section(heading))}
 
 
@@ -35,8 +41,8 @@ def test_the_page_has_no_key_that_does_not_exist(named: Callable[[str], Any]):
     tables = {path[:-1] for path in known}
 
     assert {(*path, name) for path in tables for name in rows(named, path)} == known
-    assert set(re.findall(r"^### `\[(.*)\]`$", named(PAGE).text, re.MULTILINE)) == {
-        ".".join(path) for path in tables if path
+    assert set(re.findall(r"^### `(\[.*\])`$", named(PAGE).text, re.MULTILINE)) == {
+        table(path) for path in tables if path
     }
 
 
