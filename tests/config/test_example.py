@@ -25,7 +25,7 @@ def test_the_file_is_what_the_code_says() -> None:
 def test_as_it_stands_the_file_changes_nothing() -> None:
     assert loading.parse(tomllib.loads(FILE.read_text(encoding="utf-8"))) == loading.parse(
         {"dispatcher": {}, "trust": {}, "backoff": {}, "bridges": {"github": {}, "local": {}}}
-        | {"plugins": {}, "stages": {}, "agents": {"command": {}}}
+        | {"plugins": {}, "stages": {}, "agents": {"command": {}}, "work": {}, "limits": {}}
     )
 
 
@@ -42,6 +42,7 @@ def test_uncommented_whole_the_file_gives_the_defaults() -> None:
     config = loading.parse(tomllib.loads(UNCOMMENTED))
 
     names = {"models": True, "presets": True, "plugins": {"settings"}, "bridges": {"my-ci"}, "adopt": True}
+    names |= {"work": {"checks"}}  # an example says more than the default, which is none
     assert config.model_dump(exclude=names) == Config().model_dump(exclude=names)
 
 
