@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from prloom.model.record import Record
+from prloom.model.record import Record, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 
 Kind = Literal[
@@ -31,7 +31,7 @@ class Activity:
     by: str | None = None
     run: str | None = None
     hook: str | None = None
-    since: str | None = None
+    since: Timestamp | None = None
     reason: str | None = None
 
 
@@ -70,7 +70,7 @@ class RunningHook(Record, frozen=True, kw_only=True):
     plugin: str
     hook: str
     events: tuple[str, ...]
-    since: str
+    since: Timestamp
 
 
 class RunningWork(Record, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -29,8 +29,9 @@ def fold(
     `at` is when it was made and `end` where its line ends. `outbox` says where its actions are in the journal of
     actions, which ends at `tail`.
     """
-    if decision.snapshot is not None:
-        return replace(record.from_wire(DispatchState, decision.snapshot["state"]), log=end, seq=decision.seq)
+    recalled = snapshot_state(decision)
+    if recalled is not None:
+        return replace(recalled, log=end, seq=decision.seq)
     opened, done = dict(state.open), dict(state.done)
     for change in decision.changes:
         _change(opened, done, change, decision, at)
@@ -55,6 +56,18 @@ def fold(
         **_work(state, decision),
         pull_request=decision.pull_request or state.pull_request,
     )
+
+
+def snapshot_state(decision: Decision) -> DispatchState | None:
+    """Return the state that a snapshot holds; None for any other decision. Raises ValidationError or LookupError."""
+    if decision.snapshot is None:
+        return None
+    return record.from_wire(DispatchState, decision.snapshot["state"])
+
+
+def takes_effect(change: Change, opened: Container[str]) -> bool:
+    """Whether a change is about an event that is open or comes in: what comes later than its end changes nothing."""
+    return change.intake is not None or change.event_id in opened
 
 
 def _work(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
@@ -119,9 +132,9 @@ def _change(
     opened: dict[str, OpenEvent], done: dict[str, int], change: Change, decision: Decision, at: Timestamp
 ) -> None:
     """Move one event to its new state."""
-    before = opened.pop(change.event_id, None)
-    if before is None and change.intake is None:  # already done: what came later than its end changes nothing
+    if not takes_effect(change, opened):
         return
+    before = opened.pop(change.event_id, None)
     match change.state:
         case "handled" | "triaged" | "dropped" | "superseded" as end:
             done[end] = done.get(end, 0) + 1

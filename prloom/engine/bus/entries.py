@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Change, Decision
 from prloom.model.event import Event, digest
-from prloom.model.record import Cursor, Position, Record
+from prloom.model.record import Cursor, Position, Record, Timestamp
 from prloom.model.state import DispatchState, IssuedPost, IssuedTodo, OpenEvent
 from prloom.storage import envelope
 from prloom.storage.journal import Journal
@@ -84,23 +85,6 @@ def _is(found: Event | None, opened: OpenEvent) -> bool:
     return found is not None and found.id == opened.id and digest(found) == opened.digest
 
 
-def newer(line: bytes) -> str | None:
-    """Return why only a newer prloom can read a line, or None where this one can."""
-    found = envelope.decode(line)
-    if isinstance(found, Unreadable) and found.newer:
-        return found.reason
-    return None
-
-
-def written_at(line: bytes) -> datetime | None:
-    """Return when a journal line was written, or None where that cannot be read."""
-    found = envelope.decode(line)
-    try:
-        return None if isinstance(found, Unreadable) else record.moment(found.ts)
-    except ValueError:
-        return None
-
-
 def append(journal: Journal, events: Sequence[Event], now: datetime) -> int:
     """Append events to a bus, on disk when this returns; return how many."""
     if events:
@@ -168,7 +152,7 @@ class EventCache:
 class LoggedDecision(NamedTuple):
     """A decision, and when it was made."""
 
-    ts: str
+    made_at: Timestamp
     decision: Decision
 
 
@@ -180,20 +164,35 @@ class ReceivedEvent(NamedTuple):
     position: Position
 
 
+def logged(line: bytes) -> LoggedDecision | Unreadable:
+    """Return the decision of a journal line and when it was made, or why the line is none."""
+    found = envelope.decode(line)
+    if isinstance(found, Unreadable):
+        return found
+    if found.kind != NAMES[Decision]:
+        return Unreadable(f"it is of the kind {found.kind!r}")
+    try:
+        return LoggedDecision(Timestamp.read(found.ts), record.from_wire(Decision, found.data))
+    except (msgspec.ValidationError, ValueError) as error:
+        return Unreadable(str(error))
+
+
 def logged_decisions(entries: Iterable[JournalEntry]) -> Iterator[LoggedDecision]:
     """Yield the decisions among the lines of `decisions.jsonl`."""
     for entry in entries:
-        found = _record_of(entry, Decision)
-        if found is not None:
-            yield LoggedDecision(*found)
+        found = logged(entry.line)
+        if isinstance(found, LoggedDecision):
+            yield found
 
 
 def received_events(entries: Iterable[JournalEntry]) -> Iterator[ReceivedEvent]:
     """Yield the events among the lines of `events.jsonl`."""
     for entry in entries:
-        found = _record_of(entry, Event)
-        if found is not None:
-            yield ReceivedEvent(*found, entry.position)
+        found = envelope.decode(entry.line)
+        if isinstance(found, Unreadable) or found.kind != NAMES[Event]:
+            continue
+        with suppress(msgspec.ValidationError):
+            yield ReceivedEvent(found.ts, record.from_wire(Event, found.data), entry.position)
 
 
 def is_behind(position: Position, cursor: Cursor) -> bool:
@@ -201,13 +200,3 @@ def is_behind(position: Position, cursor: Cursor) -> bool:
     if position.segment == cursor.segment - 1:
         return position.offset >= cursor.late
     return position >= Position(cursor.segment, cursor.offset)
-
-
-def _record_of(entry: JournalEntry, shape: type[record.R]) -> tuple[str, record.R] | None:
-    found = envelope.decode(entry.line)
-    if isinstance(found, Unreadable) or found.kind != NAMES[shape]:
-        return None
-    try:
-        return found.ts, record.from_wire(shape, found.data)
-    except msgspec.ValidationError:
-        return None

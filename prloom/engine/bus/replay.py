@@ -12,8 +12,10 @@ import msgspec
 
 from prloom.core import projection
 from prloom.engine.bus import entries
+from prloom.engine.bus.entries import LoggedDecision
 from prloom.errors import StorageError
-from prloom.model.decision import Decision
+from prloom.model.decision import Change, Decision
+from prloom.model.kinds import DONE
 from prloom.model.record import Cursor, Position, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import paths
@@ -43,6 +45,18 @@ class Replayed(NamedTuple):
     last: Decision | None = None
     replaced: bool = False
     skipped: int = 0
+
+
+class ReplayStep(NamedTuple):
+    """One decision of the log; of its changes those are `effective` whose event had not ended before.
+
+    `recalled` is the whole state where the decision is a snapshot.
+    """
+
+    made_at: Timestamp
+    decision: Decision
+    effective: tuple[Change, ...] = ()
+    recalled: DispatchState | None = None
 
 
 class _AnyPosition(dict[str, Position]):
@@ -75,16 +89,51 @@ def replay(log: JournalReader, saved: DispatchState | None, queue: Queue = witho
     last = None
     skipped = 0
     for entry in log.after(start):
-        decision, made_at = _decision(log, entry.line), entries.written_at(entry.line)
-        if decision is None or made_at is None:
+        logged = _logged(log, entry.line)
+        if logged is None:
             skipped += 1
             continue
-        if replaced and decision.seq <= state.seq:
+        if replaced and logged.decision.seq <= state.seq:
             continue
         end = behind(entry.position, entry.line, state.log)
-        state = _fold(log, state, decision, at=Timestamp.of(made_at), end=end, queue=queue)
-        last = decision
+        state = _fold(log, state, logged, end=end, queue=queue)
+        last = logged.decision
     return Replayed(state, last, replaced, skipped)
+
+
+def any_line(_line: bytes) -> bool:
+    """Want every line."""
+    return True
+
+
+def steps(log: JournalReader, is_wanted: Callable[[bytes], bool] = any_line) -> Iterator[ReplayStep]:
+    """Yield the decisions of all segments that are left, with what took effect of each: the history of the events.
+
+    A view that follows one event wants only the lines that mention it; of the others, nothing is parsed. Raises
+    StorageError where `replay` does.
+    """
+    opened: set[str] = set()
+    for entry in log.scan():
+        if not is_wanted(entry.line):
+            continue
+        logged = _logged(log, entry.line)
+        if logged is None:
+            continue
+        decision = logged.decision
+        try:
+            recalled = projection.snapshot_state(decision)
+        except (msgspec.ValidationError, LookupError) as error:
+            raise _not_applicable(log, decision, error) from error
+        if recalled is not None:
+            opened = set(recalled.open)
+        effective = []
+        for change in decision.changes:
+            if projection.takes_effect(change, opened):
+                effective.append(change)
+                opened.add(change.event_id)
+            if change.state in DONE:
+                opened.discard(change.event_id)
+        yield ReplayStep(logged.made_at, decision, tuple(effective), recalled)
 
 
 def current(bus: SafeDir, saved: DispatchState | None) -> DispatchState:
@@ -132,19 +181,25 @@ def _rebuild_from(log: JournalReader) -> Cursor:
     return Cursor(segments[-1], 0, log.end().late)
 
 
-def _decision(log: JournalReader, line: bytes) -> Decision | None:
-    newer = entries.newer(line)
-    if newer is not None:
-        raise StorageError(f"{log.path} contains a decision that cannot be read: {newer}")
-    return entries.decision(line)
+def _logged(log: JournalReader, line: bytes) -> LoggedDecision | None:
+    found = entries.logged(line)
+    if isinstance(found, LoggedDecision):
+        return found
+    if found.newer:
+        raise StorageError(f"{log.path} contains a decision that cannot be read: {found.reason}")
+    return None
 
 
 def _fold(
-    log: JournalReader, state: DispatchState, decision: Decision, *, at: Timestamp, end: Cursor, queue: Queue
+    log: JournalReader, state: DispatchState, logged: LoggedDecision, *, end: Cursor, queue: Queue
 ) -> DispatchState:
+    at, decision = logged
     outbox = queue(state, decision, at)
     try:
         return projection.fold(state, decision, at=at, end=end, outbox=outbox.positions, tail=outbox.end)
     except (msgspec.ValidationError, LookupError) as error:
-        reason = f"decision {decision.seq} of {log.path} cannot be applied: {error}"
-        raise StorageError(f"{reason}; see `prloom doctor`") from error
+        raise _not_applicable(log, decision, error) from error
+
+
+def _not_applicable(log: JournalReader, decision: Decision, error: Exception) -> StorageError:
+    return StorageError(f"decision {decision.seq} of {log.path} cannot be applied: {error}; see `prloom doctor`")

@@ -25,6 +25,7 @@ from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, DeliveryChange
 from prloom.model.event import Event, Target
 from prloom.model.hook import ON_GLOBAL_EVENT
+from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 
 log = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ def _begin(runtime: PlanRuntime, step: Step, subscribers: Subscribers, dependenc
         case RunHook() if len(in_flight.hooks) >= HOOKS:
             return False
         case RunHook(plugin=plugin, hook=hook, event_ids=ids):
-            since = record.iso(runtime.clock())
+            since = Timestamp.of(runtime.clock())
             running = RunningHook(plan=runtime.id, plugin=plugin, hook=hook, events=ids, since=since)
             in_flight.hooks += (running,)
             dependencies.tasks.begin(runtime, ids, partial(_run_hook, runtime, step, dependencies, running))

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import msgspec
-
-from prloom.engine.bus import entries
-from prloom.engine.bus.entries import LoggedDecision
+from prloom.engine.bus import entries, replay
+from prloom.engine.bus.replay import ReplayStep
 from prloom.engine.views import search, snapshot
 from prloom.errors import PrloomError
-from prloom.model import record
 from prloom.model.decision import Change, Deferral, DeliveryChange, Intake
 from prloom.model.event import Author, Event
-from prloom.model.kinds import DONE, State
+from prloom.model.kinds import State
 from prloom.model.record import Cursor, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import paths
@@ -37,7 +34,7 @@ class HistoryStep(NamedTuple):
     A delivery has `attempts`, and its action as it stood then.
     """
 
-    ts: str
+    ts: Timestamp
     stage: str
     by: str
     verdict: str
@@ -68,10 +65,8 @@ def follow(repository: RepositoryPaths, plan_id: str, event_id: str) -> EventHis
         # Before the log: what the dispatcher takes in meanwhile is no post of its own.
         read_to = snapshot.current_state(bus).cursor
         trail = _Trail(event_id)
-        for entry in JournalReader(bus, paths.DECISIONS).scan():
-            if trail.is_mentioned(entry.line):
-                for said in entries.logged_decisions([entry]):
-                    trail.add(said)
+        for step in replay.steps(JournalReader(bus, paths.DECISIONS), trail.is_mentioned):
+            trail.add(step)
         return _followed(bus, trail, read_to)
 
 
@@ -118,11 +113,14 @@ class _Trail:
         """Whether a line can be about the event, or about what it caused."""
         return any(mark in line for mark in self._marks)
 
-    def add(self, said: LoggedDecision) -> None:
+    def add(self, said: ReplayStep) -> None:
         """Add what a decision did to the event."""
         decision = said.decision
-        if decision.snapshot is not None:
-            self._recall(said)
+        if said.recalled is not None and self.state is None:
+            self._recall(said, said.recalled)
+        for change in said.effective:
+            if change.event_id == self.event_id:
+                self.state, self.intake = change.state, self.intake or change.intake
         caused = tuple(action.id for action in decision.actions if action.related_event_id == self.event_id)
         for todo in decision.todos:
             if self.event_id in todo.event_ids:
@@ -151,18 +149,15 @@ class _Trail:
             self.actions[action_id] = ActionNow(action_id)
             self._marks.append(search.needle(action_id))
 
-    def _changed(self, change: Change, said: LoggedDecision) -> HistoryStep:
-        self.intake = self.intake or change.intake
-        if self.state not in DONE:
-            self.state = change.state
+    def _changed(self, change: Change, said: ReplayStep) -> HistoryStep:
         return _happened(said, change.verdict)._replace(
             reason=change.reason, deferral=change.deferral, by=_by(change, said), run=said.decision.run
         )
 
-    def _todo(self, todo_id: str, end: str, said: LoggedDecision) -> HistoryStep:
+    def _todo(self, todo_id: str, end: str, said: ReplayStep) -> HistoryStep:
         return _happened(said, end)._replace(reason=self.todos[todo_id])
 
-    def _delivered(self, delivery: DeliveryChange, said: LoggedDecision) -> HistoryStep:
+    def _delivered(self, delivery: DeliveryChange, said: ReplayStep) -> HistoryStep:
         before = self.actions[delivery.action_id]
         now = ActionNow(delivery.action_id, delivery.state, delivery.url or before.url)
         self.actions[delivery.action_id] = now
@@ -170,15 +165,10 @@ class _Trail:
             reason=delivery.error, actions=(now,), attempts=delivery.attempts, next_try=delivery.next_try
         )
 
-    def _recall(self, said: LoggedDecision) -> None:
+    def _recall(self, said: ReplayStep, state: DispatchState) -> None:
         """Take up an open event from a snapshot, where the segments before it were taken away."""
-        snapshot = said.decision.snapshot
-        assert snapshot is not None  # noqa: S101 - the caller has just looked
-        try:
-            event = record.from_wire(DispatchState, snapshot.get("state")).open.get(self.event_id)
-        except msgspec.ValidationError:
-            return
-        if event is None or self.state is not None:
+        event = state.open.get(self.event_id)
+        if event is None:
             return
         self.state = event.state
         self.intake = Intake(
@@ -193,11 +183,11 @@ class _Trail:
         self.happened.append(_happened(said, event.state)._replace(reason=reason, deferral=event.deferral))
 
 
-def _happened(said: LoggedDecision, verdict: str) -> HistoryStep:
+def _happened(said: ReplayStep, verdict: str) -> HistoryStep:
     decision = said.decision
-    return HistoryStep(said.ts, decision.stage, decision.by, verdict, duration_ms=decision.duration_ms)
+    return HistoryStep(said.made_at, decision.stage, decision.by, verdict, duration_ms=decision.duration_ms)
 
 
-def _by(change: Change, said: LoggedDecision) -> str:
+def _by(change: Change, said: ReplayStep) -> str:
     """Return what decided; where an event passes on, that is the plugin that let it pass."""
     return change.plugin or said.decision.by

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-import msgspec
-
 from prloom.core import trust
-from prloom.engine.bus import entries, plans
-from prloom.engine.bus.entries import LoggedDecision, ReceivedEvent
+from prloom.engine.bus import entries, plans, replay
+from prloom.engine.bus.entries import ReceivedEvent
+from prloom.engine.bus.replay import ReplayStep
 from prloom.engine.views import snapshot
 from prloom.engine.views.snapshot import REPOSITORY
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.decision import Change, Intake
 from prloom.model.event import Event
-from prloom.model.kinds import DONE, State
-from prloom.model.record import START, Cursor, Record
+from prloom.model.kinds import State
+from prloom.model.record import START, Cursor, Record, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
@@ -48,7 +47,7 @@ class ListedEvent(NamedTuple):
 
     row: EventRow
     gist: str
-    came_at: str
+    came_at: datetime
 
 
 class EventFilter(NamedTuple):
@@ -93,8 +92,8 @@ class _Life:
     reason: str | None
     by: str | None
     attempts: int
-    updated_at: str
-    came_at: str
+    updated_at: Timestamp
+    came_at: Timestamp
 
 
 @dataclass
@@ -114,7 +113,7 @@ def every(repository: RepositoryPaths, wanted: EventFilter = ALL, *, plan: str |
             found += of_plan(repository, plan_id)
         except PrloomError as error:
             errors.append(f"{f'plan {plan_id}' if plan_id else 'the repository'}: {error}")
-    chosen = sorted((each for each in found if wanted.accepts(each.row)), key=lambda each: _moment(each.came_at))
+    chosen = sorted((each for each in found if wanted.accepts(each.row)), key=lambda each: each.came_at)
     if wanted.limit is not None:
         chosen = chosen[-wanted.limit :]
     return EventListing(tuple(chosen), tuple(errors))
@@ -132,22 +131,17 @@ def of_plan(repository: RepositoryPaths, plan_id: str) -> tuple[ListedEvent, ...
 
 def _read_log(decisions: JournalReader) -> _Log:
     log = _Log({})
-    for said in entries.logged_decisions(decisions.scan()):
-        if said.decision.snapshot is not None:
-            _start_from(log, said)
-        for change in said.decision.changes:
-            _apply(log.lives, change, said)
-        log.cursor = said.decision.cursor or log.cursor
+    for step in replay.steps(decisions):
+        if step.recalled is not None:
+            _start_from(log, step.recalled)
+        for change in step.effective:
+            _apply(log.lives, change, step)
+        log.cursor = step.decision.cursor or log.cursor
     return log
 
 
-def _start_from(log: _Log, said: LoggedDecision) -> None:
+def _start_from(log: _Log, state: DispatchState) -> None:
     """Take up the open events of a snapshot: the segments before it may have been taken away."""
-    assert said.decision.snapshot is not None  # noqa: S101 - the caller has just looked
-    try:
-        state = record.from_wire(DispatchState, said.decision.snapshot.get("state"))
-    except msgspec.ValidationError:
-        return
     log.cursor = state.cursor
     for event in state.open.values():
         intake = Intake(
@@ -163,23 +157,22 @@ def _start_from(log: _Log, said: LoggedDecision) -> None:
         else:
             attempts = 0
         log.lives.setdefault(
-            event.id, _Life(intake, event.state, event.reason, event.by, attempts, str(event.since), str(event.since))
+            event.id, _Life(intake, event.state, event.reason, event.by, attempts, event.since, event.since)
         )
 
 
-def _apply(lives: dict[str, _Life], change: Change, said: LoggedDecision) -> None:
-    """Move one event on, by the rules of `core.projection`."""
+def _apply(lives: dict[str, _Life], change: Change, step: ReplayStep) -> None:
+    """Write down where an event is after a change that took effect."""
     life = lives.get(change.event_id)
-    if life is None and change.intake is not None:
-        life = lives[change.event_id] = _Life(change.intake, change.state, None, None, 0, said.ts, said.ts)
-    elif life is None or life.state in DONE:
-        return
+    if life is None:
+        assert change.intake is not None  # noqa: S101 - else it would have been open before, and listed
+        life = lives[change.event_id] = _Life(change.intake, change.state, None, None, 0, step.made_at, step.made_at)
     wait = change.deferral
-    life.state, life.reason, life.updated_at = change.state, change.reason, said.ts
+    life.state, life.reason, life.updated_at = change.state, change.reason, step.made_at
     if wait is not None:
         life.by = wait.owner
     else:
-        life.by = said.decision.by
+        life.by = step.decision.by
     if wait is not None:
         life.attempts = wait.attempts
 
@@ -217,7 +210,7 @@ def _row(plan_id: str, event_id: str, life: _Life, came: ReceivedEvent | None) -
         by=life.by,
         attempts=life.attempts,
         created_at=life.intake.created_at or (came.ts if came is not None else None),
-        updated_at=life.updated_at,
+        updated_at=str(life.updated_at),
     )
     return ListedEvent(row, _gist(event), life.came_at)
 
@@ -239,7 +232,7 @@ def _untaken(plan_id: str, came: ReceivedEvent) -> ListedEvent:
         created_at=event.created_at or came.ts,
         updated_at=came.ts,
     )
-    return ListedEvent(row, _gist(event), came.ts)
+    return ListedEvent(row, _gist(event), _moment(came.ts))
 
 
 def _gist(event: Event) -> str:
@@ -248,7 +241,4 @@ def _gist(event: Event) -> str:
 
 def _moment(text: str) -> datetime:
     """Return a time from a file; one that cannot be read was written by another program, and counts as the newest."""
-    try:
-        return record.moment(text)
-    except ValueError:
-        return datetime.max.replace(tzinfo=UTC)
+    return record.read_time(text) or datetime.max.replace(tzinfo=UTC)

@@ -17,7 +17,7 @@ from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.event import Event
 from prloom.model.kinds import State
-from prloom.model.record import Json, Record
+from prloom.model.record import Json, Record, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
@@ -35,7 +35,7 @@ class ActionStep(Record, frozen=True, kw_only=True):
 class WhyStep(Record, frozen=True, kw_only=True):
     """One thing that was decided about the event: when, at which step of its life, by whom, what and why."""
 
-    ts: str
+    ts: Timestamp
     stage: str
     by: str
     verdict: str
@@ -51,7 +51,7 @@ class Now(Record, frozen=True, kw_only=True):
     by: str | None
     run: str | None
     hook: str | None
-    since: str | None
+    since: Timestamp | None
     reason: str | None
 
 

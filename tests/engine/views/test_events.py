@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 import pytest
 from stage import Stage, said
 from stage_parts import deferring
@@ -15,6 +14,7 @@ from prloom.engine.views import events, why
 from prloom.engine.views.events import EventFilter
 from prloom.model import event as model
 from prloom.model.decision import Change
+from prloom.storage import json_codec
 from prloom.storage.safe_dir import SafeDir
 
 
@@ -22,7 +22,7 @@ def rows(stage: Stage, plan: str | None = None, state: str | None = None) -> lis
     """Return the rows as a program reads them."""
     listing = events.every(stage.paths, EventFilter(state=state), plan=plan)
     assert listing.errors == ()
-    return json.loads(msgspec.json.encode(listing.rows))
+    return json.loads(json_codec.encode(listing.rows))
 
 
 def states(stage: Stage) -> Mapping[str, str]:

@@ -15,12 +15,13 @@ from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import why
 from prloom.errors import PrloomError
 from prloom.model.action import Action
+from prloom.storage import json_codec
 from prloom.storage.safe_dir import SafeDir
 
 
 def tell(stage: Stage, named: str = "e", plan: str | None = None) -> Mapping[str, Any]:
     """Return the document as a program reads it."""
-    return json.loads(msgspec.json.encode(why.document(why.find(stage.paths, named, plan=plan))))
+    return json.loads(json_codec.encode(why.document(why.find(stage.paths, named, plan=plan))))
 
 
 def steps(stage: Stage, named: str = "e") -> list[tuple[str, str, str]]:
