@@ -149,6 +149,15 @@ class EventCache:
         return iter(self._cached)
 
 
+class _DecisionLine(msgspec.Struct, rename="camel"):
+    """A line of `decisions.jsonl`, read in one go."""
+
+    kind: str
+    data: Decision
+    ts: Timestamp
+    schema_version: int = envelope.SCHEMA_VERSION
+
+
 class LoggedDecision(NamedTuple):
     """A decision, and when it was made."""
 
@@ -166,6 +175,17 @@ class ReceivedEvent(NamedTuple):
 
 def logged(line: bytes) -> LoggedDecision | Unreadable:
     """Return the decision of a journal line and when it was made, or why the line is none."""
+    try:
+        whole = record.decode(_DecisionLine, line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        whole = None
+    if whole is not None and whole.kind == "decision" and whole.schema_version == envelope.SCHEMA_VERSION:
+        return LoggedDecision(whole.ts, whole.data)
+    return _logged_in_steps(line)
+
+
+def _logged_in_steps(line: bytes) -> LoggedDecision | Unreadable:
+    """Return what `logged` does, of a line that could not be read in one go."""
     found = envelope.decode(line)
     if isinstance(found, Unreadable):
         return found

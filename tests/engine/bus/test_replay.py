@@ -92,3 +92,43 @@ def test_every_field_of_a_decision_that_changes_something_can_be_committed():
 
 def test_an_empty_bus_is_in_the_first_state(bus: SafeDir):
     assert replay.current(bus, None) == DispatchState()
+
+
+def test_a_step_says_which_changes_took_effect_as_the_state_does(bus: SafeDir):
+    store = a_store(bus)
+    late = Change(event_id="e0", verdict="parked", state="parked")
+    end = Change(event_id="e0", verdict="handled", state="handled")
+    store.commit("intake", "prloom", changes=(came("e0"), came("e1")))
+    store.commit("triage", "prloom", changes=(end,))
+    store.commit("triage", "prloom", changes=(late,))
+
+    steps = list(replay.steps(Journal(bus, paths.DECISIONS)))
+
+    assert [step.effective for step in steps] == [(came("e0"), came("e1")), (end,), ()]
+    assert [step.made_at for step in steps] == [NOW] * 3
+    assert list(replay.current(bus, None).open) == ["e1"]
+
+
+def test_of_the_lines_that_a_view_does_not_want_nothing_is_parsed(bus: SafeDir):
+    store = a_store(bus)
+    store.commit("intake", "prloom", changes=(came("e0"),))
+    line = envelope.encode("decision", Decision(seq=2, stage="todo", by="prloom"), "2026-11-20T10:00:00Z")
+    Journal(bus, paths.DECISIONS).append([line.replace(b'"schemaVersion":1', b'"schemaVersion":2')])
+
+    (step,) = replay.steps(Journal(bus, paths.DECISIONS), lambda line: b'"e0"' in line)
+
+    assert step.effective == (came("e0"),)
+
+
+def test_a_view_of_the_history_refuses_the_log_that_the_store_refuses(bus: SafeDir):
+    store = a_store(bus)
+    store.commit("intake", "prloom", changes=(came("e0"),))
+    snapshot = Decision(seq=2, stage="snapshot", by="prloom", snapshot={"state": {"seq": "many"}})
+    Journal(bus, paths.DECISIONS).append([envelope.encode("decision", snapshot, "2026-11-20T10:00:00Z")])
+
+    with pytest.raises(StorageError, match="cannot be applied") as by_the_store:
+        a_store(bus)
+    with pytest.raises(StorageError) as by_the_view:
+        list(replay.steps(Journal(bus, paths.DECISIONS)))
+
+    assert str(by_the_view.value) == str(by_the_store.value)

@@ -10,7 +10,7 @@ from stage_parts import deferring
 
 from prloom.api import Author, marker
 from prloom.engine.bus.event_store import EventStore
-from prloom.engine.views import events, why
+from prloom.engine.views import events, status, why
 from prloom.engine.views.events import EventFilter
 from prloom.model import event as model
 from prloom.model.decision import Change
@@ -195,3 +195,22 @@ def test_for_people_there_is_a_line_of_what_it_says(stage: Stage, title: str, bo
 
     assert listed.gist == gist
     assert isinstance(listed.row, model.Record)
+
+
+async def test_the_list_of_events_why_and_status_say_the_same_of_each_event(stage: Stage) -> None:
+    stage.adopt()
+    stage.plugin("quiet", deferring)
+    stage.append(said("z", "wait"), said("held", author=Author("eve", "read")), said("a"))
+    await stage.tick()
+    with SafeDir.make(stage.local(), "bus") as bus:
+        event_store = EventStore.open(bus, stage.clock)
+        again = Change(event_id="a", verdict="parked", state="parked", reason="after its end")
+        event_store.commit("test", "test", changes=(again,))
+
+    (shown,) = status.read(stage.paths, stage.clock()).plans
+    listed = states(stage)
+    told = {name: why.find(stage.paths, name).state for name in listed}
+
+    assert listed == told == {"z": "deferred", "held": "held", "a": "triaged"}
+    assert ([each.id for each in shown.events.deferred], [each.id for each in shown.events.held]) == (["z"], ["held"])
+    assert (shown.events.triaged, shown.events.parked) == (1, ())
