@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import msgspec
 import pytest
@@ -54,12 +55,23 @@ GOLDEN: list[tuple[type[Record], bytes]] = [
 ]
 
 
+def known(value: Any, golden: Any) -> Any:
+    """Return a JSON value without the fields that the golden one lacks."""
+    match value, golden:
+        case dict(), dict():
+            return {key: known(item, golden[key]) for key, item in value.items() if key in golden}
+        case list(), list():
+            return [known(item, other) for item, other in zip(value, golden, strict=True)]
+    return value
+
+
 @pytest.mark.parametrize(("kind", "line"), GOLDEN, ids=[kind.__name__ for kind, _ in GOLDEN])
 def test_what_was_written_is_read_and_written_again_to_the_letter(kind: type[Record], line: bytes) -> None:
     decoded = record.decode(kind, line)
 
     for written in (json_codec.encode(record.sparse(decoded)), json_codec.encode(record.to_wire(decoded))):
-        assert written.startswith(line.removesuffix(b"}"))  # fields that a later prloom has are written after these
+        # Fields that a later prloom has are left aside.
+        assert json_codec.encode(known(msgspec.json.decode(written), msgspec.json.decode(line))) == line
     assert record.from_wire(kind, msgspec.json.decode(line)) == decoded
 
 

@@ -209,7 +209,7 @@ def received_events(entries: Iterable[JournalEntry]) -> Iterator[ReceivedEvent]:
     """Yield the events among the lines of `events.jsonl`."""
     for entry in entries:
         found = envelope.decode(entry.line)
-        if isinstance(found, Unreadable) or found.kind != NAMES[Event]:
+        if isinstance(found, Unreadable) or found.kind != _EVENT:
             continue
         with suppress(msgspec.ValidationError):
             yield ReceivedEvent(found.ts, record.from_wire(Event, found.data), entry.position)

@@ -199,7 +199,7 @@ def test_for_people_there_is_a_line_of_what_it_says(stage: Stage, title: str, bo
 
 async def test_the_list_of_events_why_and_status_say_the_same_of_each_event(stage: Stage) -> None:
     stage.adopt()
-    stage.plugin("quiet", deferring)
+    stage.plugin("quiet", deferring(saying="wait"))
     stage.append(said("z", "wait"), said("held", author=Author("eve", "read")), said("a"))
     await stage.tick()
     with SafeDir.make(stage.local(), "bus") as bus:
