@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "status": Lazy("prloom.cli.status", "Show what is waiting, and why."),
     "events": Lazy("prloom.cli.events", "List events and their states."),
     "why": Lazy("prloom.cli.why", "Show the complete history of an event."),
+    "diff": Lazy("prloom.cli.diff", "Show what was changed for a plan or a TODO."),
     "emit": Lazy("prloom.cli.emit", "Append an event by hand."),
     "retry": Lazy("prloom.cli.retry", "Make waiting events due now.", "retry"),
     "approve": Lazy("prloom.cli.approve", "Approve held events."),

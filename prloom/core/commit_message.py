@@ -67,10 +67,11 @@ def read(message: str) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-def is_of(message: str, *, todo: str, round_: int) -> bool:
-    """Whether a commit's message says that it does this TODO, in this round."""
+def is_of(message: str, *, todo: str, round_: int | None = None) -> bool:
+    """Whether a commit's message says that it does this TODO, in this round if one is given."""
     found = read(message)
-    return found.get(TODO) == (_value(todo),) and found.get(ROUND, ("1",)) == (str(round_),)
+    in_round = round_ is None or found.get(ROUND, ("1",)) == (str(round_),)
+    return found.get(TODO) == (_value(todo),) and in_round
 
 
 def is_prlooms(message: str) -> bool:
