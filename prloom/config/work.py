@@ -13,8 +13,10 @@ from prloom.core.inspection import DEFAULT_JUNK, DEFAULT_PROTECTED
 class WorkSection(Section):
     """How TODOs are worked on."""
 
-    mode: Literal["auto", "off"] = Field(
-        default="auto", description='"auto" works on each TODO; "off" only collects them.'
+    mode: Literal["auto", "ask", "off"] = Field(
+        default="auto",
+        description='"auto" works on each TODO; "ask" waits for `prloom todo PLAN go ID` before each; "off" only '
+        "collects them.",
     )
     skip_blocked: Flag = Field(default=False, description="Whether prloom goes on with the TODOs after a blocked one.")
     checks: tuple[Text, ...] = Field(

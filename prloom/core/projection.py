@@ -12,7 +12,7 @@ from prloom.model.decision import Change, Decision, DeliveryChange, Intake, Thre
 from prloom.model.kinds import OpenState
 from prloom.model.record import Cursor, Json, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
-from prloom.model.work import DoneTodo
+from prloom.model.work import DoneTodo, TodoWork, WorkStep
 
 
 def fold(
@@ -53,7 +53,7 @@ def fold(
         todos=_todos(state, decision),
         paused=state.paused if decision.paused is None else decision.paused,
         **_rebase(state, decision),
-        **_work(state, decision),
+        **_work(state, decision, at),
         pull_request=decision.pull_request or state.pull_request,
     )
 
@@ -70,38 +70,57 @@ def takes_effect(change: Change, opened: Container[str]) -> bool:
     return change.intake is not None or change.event_id in opened
 
 
-def _work(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
+def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Json]:
     """Return what a decision changes in the work on TODOs: the fields of the state by name."""
     block = decision.block or state.block
     if decision.unblocked:
         block = decision.block
     changed: dict[str, Json] = {"block": block}
     step = decision.work
-    if step is None:
+    if step is None or step.verdict in {"corrected", "retried"}:  # these change no more than the box in the plan
         return changed
     match step.verdict:
-        case "granted":
-            changed["granted"] = (*state.granted, step.todo_id)
-            return changed
+        case "proposed" | "granted":
+            return {**changed, **_permissions(state, step)}
         case "reopened":
             before = state.done_todos.get(step.todo_id, DoneTodo())
             changed["reopened"] = {**state.reopened, step.todo_id: before.round + 1}
             changed["done_todos"] = record.without(state.done_todos, step.todo_id)
-            return changed
-        case "corrected":
             return changed
         case "hooked" if step.work is None:
             return {**changed, "finish_hooked": (*state.finish_hooked, f"{decision.stage}:{decision.by}")}
         case "finished":
             return {**changed, "unfinished": False, "finish_hooked": ()}
         case "taken":
-            changed["granted"] = tuple(each for each in state.granted if each != step.todo_id)
+            changed.update(_permissions(state, step))
+        case "committed":
+            changed["commits"] = state.commits + 1
         case "done" | "nothing_to_do":
             was = state.work.round if state.work is not None else 1
             changed["done_todos"] = {**state.done_todos, step.todo_id: DoneTodo(round=was, commit=step.commit)}
             changed["reopened"] = record.without(state.reopened, step.todo_id)
             changed["unfinished"] = True
-    return {**changed, "work": step.work}
+    return {**changed, "work": _timed(step, at)}
+
+
+def _timed(step: WorkStep, at: Timestamp) -> TodoWork | None:
+    """Return the work after a step, with the time at which its present attempt began."""
+    if step.work is not None and step.verdict in {"taken", "started"}:
+        return replace(step.work, started_at=at)
+    return step.work
+
+
+def _permissions(state: DispatchState, step: WorkStep) -> Mapping[str, Json]:
+    """Return which TODO waits to be allowed, and which are, after a TODO was proposed, allowed or taken."""
+    granted = tuple(each for each in state.granted if each != step.todo_id)
+    proposed = state.proposed
+    if proposed == step.todo_id:
+        proposed = None
+    if step.verdict == "proposed":
+        proposed = step.todo_id
+    if step.verdict == "granted":
+        granted = (*granted, step.todo_id)
+    return {"granted": granted, "proposed": proposed}
 
 
 def _rebase(state: DispatchState, decision: Decision) -> Mapping[str, Json]:

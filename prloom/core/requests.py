@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, assert_never, get_args
 
-from prloom.core import outbox
-from prloom.model.decision import Change, DeliveryChange
+from prloom.core import outbox, work_requests
+from prloom.model.decision import Change, DecisionParts, DeliveryChange
 from prloom.model.event import Event
+from prloom.model.record import Json
 from prloom.model.state import DispatchState, OpenEvent
 
-Verb = Literal["retry", "approve", "drop", "poll", "forget", "pause", "resume"]
+Verb = Literal["retry", "approve", "drop", "poll", "forget", "pause", "resume", "todo_go", "todo_open"]
 
 SOURCE = "cli"
 """The source of a request's event in `control.jsonl`."""
@@ -26,6 +27,8 @@ class OperatorRequest:
 
     `forget` needs only to be read: by then the dispatcher has let go of a plan that is none any more.
 
+    `todo_go` (a TODO may begin) and `todo_open` (it is requested again) name TODOs of a `plan`.
+
     `states` widens a retry to all events in these states. `digests` are the texts that an approval covers, by
     event: where the event has another text, the approval is void.
     """
@@ -36,16 +39,19 @@ class OperatorRequest:
     states: tuple[str, ...] = ()
     reason: str | None = None
     digests: Mapping[str, str] | None = None
+    plan: str | None = None
 
 
 def to_event(request: OperatorRequest, created_at: str) -> Event:
     """Return the request as the event that `control.jsonl` holds."""
-    context = {
+    context: dict[str, Json] = {
         "ids": list(request.ids),
         "states": list(request.states),
         "reason": request.reason,
         "digests": dict(request.digests or {}),
     }
+    if request.plan is not None:
+        context["plan"] = request.plan
     return Event(id=request.id, source=SOURCE, type=request.verb, created_at=created_at, context=context)
 
 
@@ -56,7 +62,7 @@ def from_event(event: Event) -> OperatorRequest | None:
         return None
     context = event.context
     digests = context.get("digests")
-    reason = context.get("reason")
+    reason, plan = context.get("reason"), context.get("plan")
     return OperatorRequest(
         id=event.id,
         verb=verb,
@@ -64,6 +70,7 @@ def from_event(event: Event) -> OperatorRequest | None:
         states=_texts(context.get("states")),
         reason=reason if isinstance(reason, str) else None,
         digests=digests if isinstance(digests, dict) else None,
+        plan=plan if isinstance(plan, str) else None,
     )
 
 
@@ -87,7 +94,7 @@ def changes(request: OperatorRequest, state: DispatchState) -> tuple[Change, ...
         case "drop":
             reason = request.reason or "dropped by the operator"
             return tuple(Change(event_id=e.id, verdict="dropped", state="dropped", reason=reason) for e in named)
-        case "poll" | "forget" | "pause" | "resume":
+        case "poll" | "forget" | "pause" | "resume" | "todo_go" | "todo_open":
             return ()
         case _:
             assert_never(request.verb)
@@ -107,20 +114,28 @@ def deliveries(request: OperatorRequest, state: DispatchState) -> tuple[Delivery
     return tuple(outbox.revived(a) for a in state.queue.values() if a.id in named or (a.event_id in named and a.failed))
 
 
-def paused(request: OperatorRequest, plan_id: str, state: DispatchState) -> bool | None:
-    """Return whether a plan is to be paused (or resumed) by a request; None where the plan stays as it is."""
-    if request.verb not in {"pause", "resume"} or plan_id not in request.ids:
-        return None
-    wanted = request.verb == "pause"
-    if state.paused == wanted:
-        return None
-    return wanted
+def work(request: OperatorRequest, plan_id: str, state: DispatchState) -> tuple[DecisionParts, ...]:
+    """Return what a request changes in the work on a plan, as one decision or more; none where all stays as it is."""
+    match request.verb:
+        case "pause" if plan_id in request.ids and not state.paused:
+            return ({"paused": True},)
+        case "resume" if plan_id in request.ids:
+            decisions = [work_requests.resumed(state)]
+        case "todo_go" if plan_id == request.plan:
+            decisions = [work_requests.granted(state, todo_id) for todo_id in request.ids]
+        case "todo_open" if plan_id == request.plan:
+            decisions = [work_requests.opened(state, todo_id) for todo_id in request.ids]
+        case _:
+            return ()
+    return tuple(each for each in decisions if each)
 
 
 def ids_of_plan(request: OperatorRequest, plan_id: str, state: DispatchState) -> frozenset[str]:
     """Return which of the ids that a request names are a plan's: its own id, or those of its events and actions."""
     if request.verb in {"pause", "resume"}:
         return frozenset({plan_id} & set(request.ids))
+    if request.verb in {"todo_go", "todo_open"}:
+        return frozenset(request.ids if request.plan == plan_id else ())
     return frozenset(each for each in request.ids if each in state.open or each in state.queue)
 
 

@@ -49,6 +49,13 @@ class Take:
 
 
 @dataclass(frozen=True)
+class Propose:
+    """Have the operator allow a TODO before it is begun."""
+
+    todo: TodoItem
+
+
+@dataclass(frozen=True)
 class Continue:
     """Do what the phase of the present work says."""
 
@@ -89,11 +96,13 @@ class Finish:
     """Finish the plan: no TODO is open."""
 
 
-Step = Take | Continue | SetAside | Correct | BlockPlan | Unblock | Finish
+Step = Take | Propose | Continue | SetAside | Correct | BlockPlan | Unblock | Finish
 
 _INTERRUPTIBLE = ("taken", "prepared", "ready")
 """Phases in which a pause or a block takes effect: no worker runs, and none of its work waits to be committed."""
 _IRREVOCABLE = ("committed", "pushed")
+_STOPPING = ("hook", "branch", "worktree")
+"""Causes of a block that stop the work in any phase: its next step is the one that cannot be done."""
 
 
 def next_step(
@@ -121,8 +130,11 @@ def next_step(
     return None
 
 
-def _first(state: DispatchState, todos: Sequence[TodoItem], rules: WorkRules) -> Take | Correct | BlockPlan | None:
+def _first(
+    state: DispatchState, todos: Sequence[TodoItem], rules: WorkRules
+) -> Take | Propose | Correct | BlockPlan | None:
     """Return what is to be done with the first TODO with which anything is."""
+    waiting = None
     for todo in todos:
         if todo.id is None:
             continue
@@ -134,6 +146,9 @@ def _first(state: DispatchState, todos: Sequence[TodoItem], rules: WorkRules) ->
             return Correct(todo)
         if rules.mode == "auto" or todo.id in state.granted:
             return Take(todo, state.reopened.get(todo.id, 1))
+        waiting = waiting or todo
+    if waiting is not None and waiting.id != state.proposed:
+        return Propose(waiting)
     return None
 
 
@@ -141,9 +156,12 @@ def _continued(state: DispatchState, work: TodoWork, todos: Sequence[TodoItem], 
     item = next((todo for todo in todos if todo.id == work.id), None)
     if work.phase not in _IRREVOCABLE and (item is None or item.state != "open"):
         return SetAside(work, _gone(item))
-    if work.phase in _INTERRUPTIBLE and (state.paused or state.block is not None):
-        if state.block is not None and state.block.todo is not None and not _is_blocked(state.block.todo, todos):
-            return Unblock(state.block)
+    block = state.block
+    if block is not None and block.cause in _STOPPING:
+        return None
+    if work.phase in _INTERRUPTIBLE and (state.paused or block is not None):
+        if block is not None and block.todo is not None and not _is_blocked(block.todo, todos):
+            return Unblock(block)
         return None
     if work.retry_at is not None and now < work.retry_at:
         return None

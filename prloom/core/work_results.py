@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from prloom import backoff
 from prloom.core import outbox
 from prloom.core.naming import printable
-from prloom.core.work import BlockPlan, Correct, SetAside, Take, WorkContext, WorkRules
+from prloom.core.work import BlockPlan, Correct, Propose, SetAside, Take, WorkContext, WorkRules
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.work import Block, TodoWork, WorkStep, WorkVerdict
@@ -24,6 +24,13 @@ def taken(step: Take, event_ids: tuple[str, ...]) -> DecisionParts:
     assert todo.id is not None  # noqa: S101 - next_step takes no other
     work = TodoWork(id=todo.id, title=todo.title, round=step.round, event_ids=event_ids)
     return {"work": WorkStep(todo_id=todo.id, verdict="taken", work=work)}
+
+
+def proposed(ctx: WorkContext, step: Propose) -> DecisionParts:
+    """Return that a TODO waits until a person allows it."""
+    assert step.todo.id is not None  # noqa: S101 - next_step looks at no other
+    reason = f"it waits for `prloom todo {ctx.plan_id} go {step.todo.id}`"
+    return {"work": WorkStep(todo_id=step.todo.id, verdict="proposed", reason=reason)}
 
 
 def prepared(work: TodoWork, base: str, reason: str | None = None) -> DecisionParts:

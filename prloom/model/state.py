@@ -86,9 +86,10 @@ class DispatchState(Record, frozen=True, kw_only=True):
     `todos` are the TODOs that have not ended, with the conversations that wait for it. `rebase_requested` says that
     a comment requested a rebase of the branch that is not done, and `rebase_todo` which TODO that is. `work` is the
     TODO that is worked on, `block` why none is. `done_todos` are those that prloom did, and `reopened` the rounds of
-    those that were requested again. `granted` are the TODOs that may begin where each has to be allowed. `unfinished`
-    says that a TODO was done since the plan was finished last, and `finish_hooked` names the hooks that have run to
-    finish it, as `hook:plugin`. `pull_request` is how far the pull request shows this.
+    those that were requested again; `commits` counts the commits that they became. Where each TODO has to be allowed
+    first, `proposed` is the one that waits for that, and `granted` are those that may begin. `unfinished` says that a
+    TODO was done since the plan was finished last, and `finish_hooked` names the hooks that have run to finish it, as
+    `hook:plugin`. `pull_request` is how far the pull request shows this.
     """
 
     seq: int = 0
@@ -113,6 +114,8 @@ class DispatchState(Record, frozen=True, kw_only=True):
     unfinished: bool = False
     finish_hooked: tuple[str, ...] = ()
     pull_request: KeptPullRequest = KeptPullRequest()
+    commits: int = 0
+    proposed: str | None = None
 
 
 class Attempt(Record, frozen=True):

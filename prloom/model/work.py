@@ -39,7 +39,9 @@ WorkVerdict = Literal[
     "reopened",
     "removed",
     "hooked",
+    "proposed",
     "granted",
+    "retried",
     "corrected",
     "finished",
 ]
@@ -52,12 +54,13 @@ BoxState = Literal["open", "done", "blocked"]
 class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     """The work on one TODO between two of its steps.
 
-    `round` counts how often the TODO was requested. `attempt` numbers the present attempt; `failures` and `rejections`
-    count against their limits. `base` is the commit that the change is made on. `run`, `agent` and `session` are those
-    of the worker. `feedback` is what the next attempt is told of the last one, `fingerprints` are digests of what that
-    one produced, and `violated` says that it broke a rule. `tree` is the inspected change, `summary` and `message` the
-    worker's own words about it, `commit` what it became. Nothing is done before `retry_at`, because of
-    `waits_for`, which began at `waits_since`. `hooked` are the plugins whose hooks of this phase have run.
+    `round` counts how often the TODO was requested. `attempt` numbers the present attempt, which began at
+    `started_at`; `failures` and `rejections` count against their limits. `base` is the commit that the change is made
+    on. `run`, `agent` and `session` are those of the worker. `feedback` is what the next attempt is told of the last
+    one, `fingerprints` are digests of what that one produced, and `violated` says that it broke a rule. `tree` is the
+    inspected change, `summary` and `message` the worker's own words about it, `commit` what it became. Nothing is done
+    before `retry_at`, because of `waits_for`, which began at `waits_since`. `hooked` are the plugins whose hooks of
+    this phase have run.
     """
 
     id: str
@@ -65,6 +68,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     phase: Phase = "taken"
     round: int = 1
     attempt: int = 1
+    started_at: Timestamp | None = None
     failures: int = 0
     rejections: int = 0
     event_ids: tuple[str, ...] = ()

@@ -8,10 +8,22 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from prloom.core import projection, work, work_results, worker_results
+from prloom.core import projection, work, work_requests, work_results, worker_results
 from prloom.core.answer import InvalidAnswer
 from prloom.core.plan_file import TodoItem
-from prloom.core.work import BlockPlan, Continue, Correct, Finish, SetAside, Step, Take, Unblock, WorkContext, WorkRules
+from prloom.core.work import (
+    BlockPlan,
+    Continue,
+    Correct,
+    Finish,
+    Propose,
+    SetAside,
+    Step,
+    Take,
+    Unblock,
+    WorkContext,
+    WorkRules,
+)
 from prloom.core.work_results import AttemptFailed
 from prloom.core.worker_answer import WorkAnswer
 from prloom.core.worker_results import WorkerReport
@@ -393,3 +405,76 @@ def test_hooks_that_have_run_are_kept_until_their_phase_is_over() -> None:
 
     plan.commit(work_results.ready(plan.work))
     assert plan.work.hooked == ()
+
+
+# ---- what people request
+
+
+def test_where_each_todo_has_to_be_allowed_the_first_is_proposed_once_and_begun_when_it_is_granted() -> None:
+    plan = Plan(FAST, SMALL, rules=WorkRules(mode="ask"))
+    step = plan.next()
+    assert step == Propose(FAST)
+    plan.commit(work_results.proposed(plan.ctx, step))
+    assert (plan.next(), plan.state.proposed) == (None, "t-1")
+
+    plan.commit(work_requests.granted(plan.state, "t-1"))
+
+    assert plan.next() == Take(FAST, 1)
+    plan.at("ready")
+    assert (plan.state.proposed, plan.state.granted) == (None, ())
+    assert work_requests.granted(plan.state, "t-1") == {}
+
+
+def test_a_todo_that_is_granted_goes_before_one_that_still_waits() -> None:
+    plan = Plan(FAST, SMALL, rules=WorkRules(mode="ask"))
+
+    plan.commit(work_requests.granted(plan.state, "t-2"))
+
+    assert plan.next() == Take(SMALL, 1)
+
+
+def test_to_resume_a_plan_opens_the_todo_that_blocks_it_with_all_its_attempts() -> None:
+    plan = Plan(FAST).fail_check("a", "x").fail_check("a", "y").commit({"paused": True})
+
+    plan.commit(work_requests.resumed(plan.state))
+
+    assert (plan.state.block, plan.state.paused) == (None, False)
+    assert plan.next() == Take(FAST, 1)
+
+
+def test_to_resume_a_plan_that_is_neither_paused_nor_blocked_changes_nothing() -> None:
+    assert work_requests.resumed(Plan(FAST).state) == {}
+
+
+@pytest.mark.parametrize("phase", ["prepared", "reviewed", "committed"])
+@pytest.mark.parametrize("cause", ["hook", "branch"])
+def test_a_block_stops_the_work_in_whatever_phase_it_came_and_goes_on_there(
+    phase: str, cause: work_results.BlockCause
+) -> None:
+    plan = Plan(FAST).at(phase)
+    plan.commit(work_results.blocked(plan.ctx, "the hook failed", way_on="prloom resume faster", cause=cause))
+
+    assert plan.next() is None
+    assert plan.commit(work_requests.resumed(plan.state)).next() == Continue(plan.work)
+
+
+def test_a_parked_todo_that_is_opened_is_no_other_round_and_one_that_was_done_is() -> None:
+    parked = Plan(FAST).fail_check("a", "x").fail_check("a", "y")
+    done = Plan(FAST).at("pushed")
+    done.step()
+
+    for plan in (parked, done):
+        plan.commit(work_requests.opened(plan.state, "t-1"))
+
+    assert (parked.next(), done.next()) == (Take(FAST, 1), Take(FAST, 2))
+
+
+def test_the_state_knows_when_the_present_attempt_began_and_how_many_commits_there_are() -> None:
+    plan = Plan(FAST, SMALL).at("running")
+    assert plan.work.started_at == NOON
+    plan.ctx = WorkContext("faster", plan.ctx.rules, NOON + timedelta(minutes=5))
+
+    plan.fail_check("a", "x").at("running")
+
+    assert (plan.work.started_at, plan.state.commits) == (NOON + timedelta(minutes=5), 0)
+    assert plan.at("pushed").state.commits == 1

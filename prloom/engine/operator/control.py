@@ -130,8 +130,7 @@ def carry_out(request: OperatorRequest, plans: Iterable[RequestedPlan]) -> None:
     for plan in plans:
         changes = requests.changes(request, plan.event_store.state)
         deliveries = requests.deliveries(request, plan.event_store.state)
-        paused = requests.paused(request, plan.id, plan.event_store.state)
-        if changes or deliveries or paused is not None:
+        if changes or deliveries:
             signs = acknowledgements.for_approved(changes, plan.event_store.state)
             plan.event_store.commit(
                 "operator",
@@ -140,9 +139,11 @@ def carry_out(request: OperatorRequest, plans: Iterable[RequestedPlan]) -> None:
                 actions=signs,
                 courtesies=tuple(action.id for action in signs),
                 deliveries=deliveries,
-                paused=paused,
                 note=request.id,
             )
+        for parts in requests.work(request, plan.id, plan.event_store.state):
+            parts["note"] = request.id
+            plan.event_store.commit("operator", OPERATOR, **parts)
 
 
 def _waiting(saved: Json) -> Iterator[PendingRequest]:

@@ -88,9 +88,8 @@ def _why_left(pending: Iterable[PendingRequest], found: Iterable[Snapshot]) -> s
 
 
 def _concerns(request: OperatorRequest, of: Snapshot) -> bool:
-    paused = requests.paused(request, of.plan.id, of.bus.state)
     changes = requests.changes(request, of.bus.state) or requests.deliveries(request, of.bus.state)
-    return paused is not None or bool(changes)
+    return bool(changes or requests.work(request, of.plan.id, of.bus.state))
 
 
 @contextmanager

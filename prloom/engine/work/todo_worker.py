@@ -12,7 +12,7 @@ from prloom.core import commit_message, work_replies, work_results
 from prloom.core import work as work_rules
 from prloom.core.commit_message import Trailers
 from prloom.core.plan_file import TodoItem
-from prloom.core.work import BlockPlan, Continue, Correct, Finish, SetAside, Step, Take, Unblock
+from prloom.core.work import BlockPlan, Continue, Correct, Finish, Propose, SetAside, Step, Take, Unblock, WorkContext
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
@@ -84,12 +84,8 @@ class TodoWorker:
                 case SetAside(work=work):
                     await self._changes.set_aside(runtime, work)
                     _commit(runtime, work_results.removed(step))
-                case Correct():
-                    _commit(runtime, work_results.corrected(step))
-                case BlockPlan():
-                    _commit(runtime, work_results.blocked_by_todo(context(runtime), step))
-                case Unblock():
-                    _commit(runtime, work_results.unblocked())
+                case Propose() | Correct() | BlockPlan() | Unblock():
+                    _commit(runtime, _noted(context(runtime), step))
                 case Finish():
                     await self._finish(runtime, dependencies)
                 case _:
@@ -202,6 +198,21 @@ class TodoWorker:
 
 def _commit(runtime: PlanRuntime, parts: DecisionParts) -> None:
     runtime.event_store.commit("work", "prloom", **parts)
+
+
+def _noted(ctx: WorkContext, step: Propose | Correct | BlockPlan | Unblock) -> DecisionParts:
+    """Return the decision of a step that is no more than that."""
+    match step:
+        case Propose():
+            return work_results.proposed(ctx, step)
+        case Correct():
+            return work_results.corrected(step)
+        case BlockPlan():
+            return work_results.blocked_by_todo(ctx, step)
+        case Unblock():
+            return work_results.unblocked()
+        case _:
+            assert_never(step)
 
 
 def _todo_hook(runtime: PlanRuntime, name: str, work: TodoWork, item: TodoItem) -> PlanHook:

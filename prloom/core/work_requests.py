@@ -1,0 +1,45 @@
+"""Decide what people's requests about the work come to: to resume a plan, to allow a TODO, to request one again."""
+
+from __future__ import annotations
+
+from prloom.core import work_results
+from prloom.model.decision import DecisionParts
+from prloom.model.state import DispatchState
+from prloom.model.work import WorkStep
+
+
+def resumed(state: DispatchState) -> DecisionParts:
+    """Return the end of a plan's pause and of its block; nothing where it has neither.
+
+    A TODO that blocks the plan is open again, with all its attempts. What else blocks it is looked at again: if it is
+    still there, it blocks the plan again.
+    """
+    parts: DecisionParts = {}
+    if state.paused:
+        parts["paused"] = False
+    if state.block is not None:
+        parts["unblocked"] = True
+        if state.block.todo is not None:
+            parts["work"] = _retried(state.block.todo)
+    return parts
+
+
+def granted(state: DispatchState, todo_id: str) -> DecisionParts:
+    """Return that a TODO may begin; nothing where it may already, or has begun."""
+    if todo_id in state.granted or (state.work is not None and state.work.id == todo_id):
+        return {}
+    return {"work": WorkStep(todo_id=todo_id, verdict="granted", reason="it was allowed")}
+
+
+def opened(state: DispatchState, todo_id: str) -> DecisionParts:
+    """Return that a TODO is open again: one that prloom did is requested once more, any other is tried anew."""
+    if todo_id in state.done_todos:
+        return work_results.reopened(todo_id)
+    parts: DecisionParts = {"work": _retried(todo_id)}
+    if state.block is not None and state.block.todo == todo_id:
+        parts["unblocked"] = True
+    return parts
+
+
+def _retried(todo_id: str) -> WorkStep:
+    return WorkStep(todo_id=todo_id, verdict="retried", reason="a retry was requested", box="open")
