@@ -5,31 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from msgspec.structs import replace
+import values
 
-from prloom.model.event import Author, Event, Target
+from prloom.model.event import Event
 from prloom.model.hook import HookCall
-
-NOW = "2026-11-21T12:00:00.000Z"
-
-
-def _event(event_id: str = "e1", **values: object) -> Event:
-    usual = Event(
-        id=event_id,
-        source="github",
-        type="pr_comment",
-        body="please",
-        reply_to=Target("github", {"comment": event_id}),
-        author=Author("ann", "write"),
-    )
-    return replace(usual, **values)
-
-
-def _call(*events: Event, hook: str = "beforeTriage", **values: object) -> HookCall:
-    usual = HookCall(
-        hook=hook, plan_id="pr-7", repo_root="/repo", worktree="/repo/tree", now=NOW, plan="# Plan\n", events=events
-    )
-    return replace(usual, **values)
 
 
 class FakeServices:
@@ -46,7 +25,7 @@ class FakeServices:
         self, *, types: Sequence[str] | None, since_id: str | None, limit: int
     ) -> tuple[Sequence[Event], str | None]:
         self.asked.append((types, since_id, limit))
-        return (_event("old"),), "old"
+        return (values.an_event("old"),), "old"
 
     def read_plan(self, plan_id: str) -> str:
         self.asked.append(plan_id)
@@ -55,12 +34,12 @@ class FakeServices:
 
 @pytest.fixture(scope="session")
 def an_event() -> Callable[..., Event]:
-    return _event
+    return values.an_event
 
 
 @pytest.fixture(scope="session")
 def a_call() -> Callable[..., HookCall]:
-    return _call
+    return values.a_call
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import layouts
 import pytest
 
 from prloom.cli import context
@@ -12,20 +12,8 @@ Git = Callable[..., None]
 
 
 @pytest.fixture
-def git(tmp_path: Path) -> Git:
-    """Run git in a folder, with no configuration but its own."""
-
-    def _git(folder: Path, *args: str) -> None:
-        identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-        subprocess.run(
-            ["git", *identity, *args],
-            cwd=folder,
-            check=True,
-            capture_output=True,
-            env={"PATH": "/usr/bin:/bin:/usr/local/bin", "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"},
-        )
-
-    return _git
+def git() -> Git:
+    return layouts.git
 
 
 @pytest.fixture

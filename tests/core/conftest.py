@@ -9,31 +9,17 @@ from collections.abc import Callable
 from datetime import UTC
 
 import pytest
+import values as builders
 from msgspec.structs import replace
 
 from prloom.core import projection
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Decision, Deferral, Intake
-from prloom.model.event import Author, Event, Target
+from prloom.model.event import Event, Target
 from prloom.model.record import Cursor, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
-AT = "2026-11-21T12:00:00.000Z"
 TIME = Timestamp(2026, 11, 21, 12, tzinfo=UTC)
-
-
-def _event(event_id: str = "e1", **values: object) -> Event:
-    usual = Event(
-        id=event_id,
-        source="github",
-        type="pr_comment",
-        body="please",
-        reply_to=Target("github", {"pr": 7}),
-        author=Author("ann", "write"),
-        created_at=AT,
-        pr=7,
-    )
-    return replace(usual, **values)
 
 
 def _opened(event_id: str = "e1", **values: object) -> OpenEvent:
@@ -86,7 +72,7 @@ def _folded(
 
 @pytest.fixture(scope="session")
 def an_event() -> Callable[..., Event]:
-    return _event
+    return builders.an_event
 
 
 @pytest.fixture(scope="session")

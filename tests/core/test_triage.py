@@ -358,7 +358,7 @@ def test_a_conversation_that_can_be_resolved_waits_for_its_todo(
 ) -> None:
     answer = read(an_item("e1", "todo"), todos=[a_todo()])
 
-    (todo,) = settle(answer, type=kind).todos
+    (todo,) = settle(answer, type=kind, reply_to=PULL_REQUEST).todos
 
     assert todo.threads == ((Thread("e1", PULL_REQUEST),) if waits else ())
 

@@ -8,6 +8,9 @@ import pytest
 from project import Project
 from stage import Stage
 
+from prloom.engine.plan.runtime import rules
+from prloom.engine.plan_registry import PlanRegistry
+
 MEMORY = Path("/dev/shm")
 
 
@@ -36,3 +39,13 @@ def project(tmp_path: Path) -> Project:
 def git_stage(project: Project) -> Stage:
     """Return a stage on a real git repository."""
     return Stage(project.root)
+
+
+@pytest.fixture
+def board(stage: Stage) -> Iterator[PlanRegistry]:
+    """Return the plans of the stage, opened: one, `pr-7`."""
+    stage.adopt()
+    opened = PlanRegistry(stage.paths, rules(stage.config), stage.clock)
+    opened.update(rules(stage.config))
+    yield opened
+    opened.close()

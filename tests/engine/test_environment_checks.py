@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
+from layouts import git
 
 from prloom.config import loading
 from prloom.engine import environment_checks
@@ -23,11 +23,6 @@ def repo(tmp_path: Path) -> Path:
     git(root, "init", "--quiet", "--initial-branch", "main")
     git(root, "commit", "--quiet", "--allow-empty", "--message", "first")
     return root
-
-
-def git(root: Path, *args: str) -> None:
-    identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    subprocess.run(["git", *identity, *args], cwd=root, check=True, capture_output=True)
 
 
 def places(root: Path) -> RepositoryPaths:

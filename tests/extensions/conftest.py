@@ -4,61 +4,19 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
+import values
 
 from prloom.api.plugin import Manifest
 from prloom.extensions.discovery import DiscoveredPlugin, Source
 from prloom.extensions.host.process import ProcessHost
-from prloom.model.event import Author, Event, Target
+from prloom.model.event import Event
 from prloom.model.hook import HookCall
 from prloom.model.record import Json
-
-NOW = "2026-11-21T12:00:00.000Z"
-
-
-def an_event(event_id: str = "e1", **values: object) -> Event:
-    usual = Event(
-        id=event_id,
-        source="local",
-        type="pr_comment",
-        body="please",
-        reply_to=Target("local", {"item": event_id}),
-        author=Author("ann", "write"),
-    )
-    return msgspec.structs.replace(usual, **values)
-
-
-def a_call(hook: str = "beforeTriage", *events: Event, **values: object) -> HookCall:
-    usual = HookCall(
-        hook=hook,
-        plan_id="pr-7",
-        repo_root="/repo",
-        worktree="/repo/tree",
-        now=NOW,
-        plan="# Plan\n",
-        events=events or (an_event(),),
-    )
-    return msgspec.structs.replace(usual, **values)
-
-
-class NoServices:
-    """The services of a hook that asks for nothing."""
-
-    async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
-        raise AssertionError(prompt)
-
-    def read_events(
-        self, *, types: Sequence[str] | None, since_id: str | None, limit: int
-    ) -> tuple[Sequence[Event], str | None]:
-        raise AssertionError(types)
-
-    def read_plan(self, plan_id: str) -> str:
-        raise AssertionError(plan_id)
 
 
 @pytest.fixture
@@ -91,17 +49,20 @@ def plugin(folder: Callable[..., Path]) -> Callable[..., DiscoveredPlugin]:
 
 @pytest.fixture
 def make_event() -> Callable[..., Event]:
-    return an_event
+    return values.an_event
 
 
 @pytest.fixture
 def make_call() -> Callable[..., HookCall]:
-    return a_call
+    def make(hook: str = "beforeTriage", *events: Event, **more: object) -> HookCall:
+        return values.a_call(*(events or (values.an_event(),)), hook=hook, **more)
+
+    return make
 
 
 @pytest.fixture
-def no_services() -> NoServices:
-    return NoServices()
+def no_services() -> values.NoServices:
+    return values.NoServices()
 
 
 @pytest.fixture

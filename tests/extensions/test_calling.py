@@ -144,7 +144,7 @@ def test_the_text_that_a_command_returns_is_the_reply(
     outcome = run(make_call("command:/note"))
 
     assert [action.payload.message for action in outcome.actions if isinstance(action.payload, Comment)] == said
-    assert all(action.target == Target("local", {"item": "e1"}) for action in outcome.actions)
+    assert all(action.target == Target("github", {"comment": "e1"}) for action in outcome.actions)
     assert all(action.related_event_id == "e1" for action in outcome.actions)
 
 

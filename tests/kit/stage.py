@@ -9,11 +9,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import git_folder
+from fake_clock import Clock
+from values import NoServices
 
 from prloom.api import (
     Action,
@@ -56,36 +58,6 @@ from prloom.storage.disk import REAL, Disk
 from prloom.storage.journal import Journal
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
-
-NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-
-
-class Clock:
-    """The time, which passes only when a test says so."""
-
-    def __init__(self, now: datetime = NOON) -> None:
-        self.now = now
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, **span: float) -> None:
-        self.now += timedelta(**span)
-
-
-class NoServices:
-    """The services of a host whose plugin asks for none."""
-
-    async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
-        raise NotImplementedError
-
-    def read_events(
-        self, *, types: Sequence[str] | None, since_id: str | None, limit: int
-    ) -> tuple[Sequence[Event], str | None]:
-        raise NotImplementedError
-
-    def read_plan(self, plan_id: str) -> str:
-        raise NotImplementedError
 
 
 class FunctionHost:

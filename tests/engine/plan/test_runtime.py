@@ -28,15 +28,6 @@ class BrokenDisk(WatchedDisk):
             raise OSError(28, "No space left on device")
 
 
-@pytest.fixture
-def board(stage: Stage):
-    stage.adopt()
-    opened = PlanRegistry(stage.paths, rules(stage.config), stage.clock)
-    opened.update(rules(stage.config))
-    yield opened
-    opened.close()
-
-
 def plan_state(stage: Stage) -> dict[str, Any]:
     return json.loads((stage.local() / "state.json").read_text())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,18 +10,8 @@ from stage import Stage, said
 
 from prloom.api import Author, Event
 from prloom.engine.plan.plugin_set import MOST, HookServices
-from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import ExtensionError
-
-
-@pytest.fixture
-def board(stage: Stage) -> Iterator[PlanRegistry]:
-    stage.adopt()
-    opened = PlanRegistry(stage.paths, rules(stage.config), stage.clock)
-    opened.update(rules(stage.config))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

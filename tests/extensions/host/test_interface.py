@@ -124,7 +124,7 @@ async def test_a_hooks_call_and_its_outcome_are_values(
 
     assert outcome == Outcome(
         marks=(Mark("e1", "handled"), Mark("e2", "deferred", "later", 5000)),
-        actions=(Action(target=Target("local", {"item": "e1"}), payload=Comment("Noted."), related_event_id="e1"),),
+        actions=(Action(target=Target("github", {"comment": "e1"}), payload=Comment("Noted."), related_event_id="e1"),),
         writes=(
             Writes(scope="plan", read=("seen",), values={"seen": 1}),
             Writes(scope="global", read=("notes",), values={"notes": ["a", "!memory é\u2028 \x1b"]}),

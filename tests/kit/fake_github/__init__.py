@@ -17,7 +17,8 @@ Where GitHub behaves in two ways, fields of `hub.world` choose (`World` tells th
 
 from __future__ import annotations
 
-from .clock import Clock
+from fake_clock import Clock
+
 from .contract import ContractBroken
 from .faults import BAD_GATEWAY, GARBAGE, RESET, TIMEOUT, TRUNCATED, answer, blocked, flood, needs_sso, redirect
 from .hub import Hub
