@@ -73,6 +73,7 @@ def test_a_plan_that_cannot_be_read_is_told_on_stderr_beside_the_others(stage: S
 
     assert [row["id"] for row in json.loads(ran.out)["events"]] == ["e"]
     assert ran.err.startswith("prloom: plan broken: ")
+    assert "bus is a symbolic link" in ran.err
 
 
 async def test_nothing_from_outside_reaches_the_terminal_as_it_is(stage: Stage, prloom: Prloom) -> None:

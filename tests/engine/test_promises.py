@@ -189,15 +189,19 @@ async def test_p3_an_action_whose_answer_was_lost_appears_once(stage: Stage):
     assert stage.state()["delivered"] == 1
 
 
-async def test_p3_the_same_decision_makes_the_same_action_id(stage: Stage):
-    stage.adopt()
-    stage.bridge.news = [said("a")]
-    await stage.tick()
-    (action,) = stage.bridge.actions_seen
+async def test_p3_the_same_decision_makes_the_same_action_id(tmp_path: Path):
+    ids = []
+    for name in ("one", "another"):
+        stage = Stage(tmp_path / name)
+        stage.adopt()
+        stage.bridge.news = [said("a"), said("b")]
+        await stage.tick()
+        ids.append([action.id for action in stage.bridge.actions_seen])
+        assert [marker(each) in post for each, post in zip(ids[-1], stage.bridge.posts, strict=True)] == [True, True]
 
-    assert action.id == "a-" + action.id.removeprefix("a-")
-    assert action.related_event_id == "a"
-    assert marker(action.id) in stage.bridge.posts[0]
+    first, second = ids
+    assert first == second
+    assert len(set(first)) == 2
 
 
 # ---- P4
@@ -407,6 +411,7 @@ async def test_p5_an_action_that_nobody_takes_ends_visibly(stage: Stage):
 
     (action,) = stage.state()["queue"].values()
     assert action["failed"]
+    assert action["error"].startswith("given up after ")
 
 
 # ---- P6

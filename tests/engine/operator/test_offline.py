@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 from stage import Stage, said
-from stage_parts import refusing
 
-from prloom.api import Author, PluginContext, Refused, TriageContext
+from prloom.api import Author, PluginContext, TriageContext
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.operator import offline
 from prloom.model import record
@@ -114,19 +113,6 @@ async def test_requests_that_were_left_before_are_carried_out_too_and_in_their_o
     assert stage.fate("e")[-1] == "dropped"
 
 
-async def test_a_failed_action_is_due_again(stage: Stage) -> None:
-    stage.adopt()
-    stage.bridge.refuse = refusing(Refused("locked"))
-    stage.append(said("e"))
-    await stage.tick()
-    (action,) = stage.state()["queue"]
-
-    assert ask(stage, "retry", action) is None
-    await stage.tick()
-
-    assert stage.bridge.said == ["re e"]
-
-
 async def test_what_a_killed_dispatcher_left_undone_is_done_first_and_once(stage: Stage) -> None:
     await a_deferred_event(stage)
     await a_deferred_event(stage, "f", "a-plan")
@@ -171,17 +157,6 @@ async def test_a_plan_that_cannot_be_opened_keeps_the_request_for_later(stage: S
     store.unlink()
     store.with_name("elsewhere").rename(store)
     assert offline.carry_out(stage.paths, stage.clock) is None
-    assert stage.open()["e"]["state"] == "pending"
-
-
-async def test_a_vouch_for_a_text_that_was_edited_meanwhile_is_void(stage: Stage) -> None:
-    stage.adopt()
-    stage.append(said("e", author=Author("eve", "none")))
-    await stage.tick()
-
-    assert ask(stage, "approve", "e", digests={"e": "of another text"}) is None
-    assert stage.open()["e"]["state"] == "held"
-    assert ask(stage, "approve", "e", digests={"e": stage.open()["e"]["digest"]}) is None
     assert stage.open()["e"]["state"] == "pending"
 
 

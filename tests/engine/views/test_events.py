@@ -159,21 +159,6 @@ async def test_an_event_whose_line_is_gone_is_still_listed_by_what_the_log_knows
     assert (row["id"], row["author"], row["title"], row["state"]) == ("e", "ann", "", "triaged")
 
 
-def test_a_plan_that_cannot_be_read_is_told_and_hides_no_other(stage: Stage) -> None:
-    stage.adopt()
-    stage.append(said("e"))
-    bus = stage.adopt("broken", pr=8) / "bus"
-    bus.rename(bus.with_name("elsewhere"))
-    bus.symlink_to("elsewhere")
-
-    listing = events.every(stage.paths)
-
-    assert [row.id for row in listing.rows] == ["e"]
-    assert len(listing.errors) == 1
-    assert listing.errors[0].startswith("plan broken: ")
-    assert "bus is a symbolic link" in listing.errors[0]
-
-
 async def test_what_comes_after_an_events_end_changes_nothing(stage: Stage) -> None:
     stage.adopt()
     stage.append(said("e"))

@@ -283,17 +283,6 @@ async def test_of_several_versions_of_a_comment_the_newest_is_told(stage: Stage)
     assert (life.event.id, life.earlier) == ("e2", ("e1",))
 
 
-async def test_where_several_plans_have_it_they_are_listed_and_one_can_be_chosen(stage: Stage) -> None:
-    stage.adopt()
-    stage.adopt("other", pr=8)
-    stage.append(said("e", "here"))
-    stage.append(said("e", "there"), plan_id="other")
-
-    with pytest.raises(PrloomError, match=r"^e is in several plans: other, pr-7; name one with --plan$"):
-        tell(stage)
-    assert tell(stage, plan="other")["event"]["body"] == "there"
-
-
 async def test_what_nothing_has_is_refused_with_the_nearest_ids(stage: Stage) -> None:
     stage.adopt()
     with pytest.raises(PrloomError, match=r"^no event comment-1: there are no events yet$"):
