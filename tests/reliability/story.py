@@ -52,6 +52,7 @@ from prloom.engine.bus import entries, plans
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.operator import control
+from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.runtime import PlanFolders, rules
@@ -200,18 +201,25 @@ class InTurn(ThreadPoolExecutor):
         return done
 
 
-class SwiftTriager(AgentTriager):
+class SwiftPool(AgentPool):
     """Real runs in real folders; supervisor and agent are a few lines here, for their processes cost too much."""
 
-    def _prepare(
-        self, folders: PlanFolders, config: Any, agent: Agent, run_id: str, request: RunRequest
+    def prepare(
+        self,
+        folders: PlanFolders,
+        config: Any,
+        agent: Agent,
+        run_id: str,
+        request: RunRequest,
+        *,
+        limits: RunLimits | None = None,
     ) -> runner.Prepared:
         folders.local.make_sub("runs").close()
         folder = folders.runs / run_id
         run_folder.create(folder)
         try:
             run_folder.write_new(folder, run_folder.PROMPT, request.prompt.encode())
-            spec = RunSpec(argv=("true",), cwd=str(request.cwd), environment=(), limits=RunLimits())
+            spec = RunSpec(argv=("true",), cwd=str(request.cwd), environment=(), limits=limits or RunLimits())
             run_folder.write_new(folder, run_folder.INVOCATION, run_folder.encode(spec))
         except OSError as error:
             raise AgentError(f"run {run_id} could not be started in {folder}: {error.strerror}; see to it") from error
@@ -286,7 +294,7 @@ async def _round(root: Path, now: datetime) -> None:
         board,
         plugin_set=PluginSet([RunningPlugin("counter", "test", FunctionHost("counter", counter), "defer")]),
         bridges=LoadedBridges((bridge,)),
-        triager=SwiftTriager(root=root, environ=os.environ, parallel=1, read_plan=board.read_plan),
+        triager=AgentTriager(SwiftPool(root=root, environ=os.environ, parallel=1, workers=1), board.read_plan),
         rules=general,
         clock=lambda: now,
     )
