@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -15,6 +16,9 @@ from prloom.errors import WorkspaceError
 from prloom.workspace import git
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.root import LOCAL_STATE
+
+_PREFIX = "prloom-index-"
+_ABANDONED = 3600.0  # seconds
 
 
 class PrivateIndex:
@@ -89,5 +93,9 @@ class PrivateIndex:
 @contextmanager
 def private_index(worktree: Checkout) -> Iterator[PrivateIndex]:
     """Yield an empty index for a worktree; it is gone afterwards."""
-    with TemporaryDirectory(prefix="prloom-index-", dir=worktree.git_dir) as folder:
+    for left in worktree.git_dir.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED:  # by a process that was killed
+                shutil.rmtree(left)
+    with TemporaryDirectory(prefix=_PREFIX, dir=worktree.git_dir) as folder:
         yield PrivateIndex(worktree, Path(folder) / "index")

@@ -13,7 +13,7 @@ from pathlib import Path
 from prloom.core.inspection import DEFAULT_JUNK
 from prloom.core.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, commits, git, kept, remote, replay, repository, snapshot
+from prloom.workspace import checkout, commits, git, kept, remote, replay, repository, snapshot, worktree_files
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.commits import Commit
 from prloom.workspace.replay import Replayed
@@ -66,6 +66,10 @@ def start(
     if found is not None:
         return found
     old = _tip(repo, branch)
+    begun = _noted(repo, _ONTO, branch)
+    if begun is not None and remote.is_ancestor(repo, begun, old):
+        return _outcome(repo, worktree, branch, _old_tip(repo, branch), junk)  # it ended, and the call was stopped
+    _forget(repo, branch)
     if remote.is_ancestor(repo, onto, old):
         return RebaseDone(old, old)
     picked = tuple(commits.between(repo, onto, old))[::-1]
@@ -137,6 +141,7 @@ def abort(repo: Repository, worktree: Path, branch: str, *, junk: Sequence[str] 
     if tip is not None and tip != old:
         kept.keep_ref(repo, "rebase", f"heads/{branch}", tip)
         commits.move(repo, branch, to=old, expected=tip)
+    worktree_files.note_move(place, found.base, old)  # so that `recover` ends what may be stopped from here on
     commits.restore(repo, worktree, old, branch=branch, junk=junk)
     _forget(repo, branch)
     return old

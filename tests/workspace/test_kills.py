@@ -1,0 +1,169 @@
+"""Whatever is done to a plan's branch may be killed after each git call that changes something, and is done once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from prloom.core import commit_message
+from prloom.core.commit_message import Trailers
+from prloom.workspace import commits, kept, rebase, repository, snapshot, worktree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from conftest import Project
+
+MESSAGE = commit_message.write("Do it", title="", trailers=Trailers(plan="p", todo="t1"))
+CHANGING = "update-ref symbolic-ref read-tree update-index rebase"
+
+# Counts the calls that change more than the object store, and ends the caller after one of them, as a power cut would.
+KILLER = """#!/bin/sh
+at=$(cat "{folder}/at")
+for word in "$@"; do
+  case " {changing} " in *" $word "*)
+    count=$(($(cat "{folder}/count" 2>/dev/null || echo 0) + 1)); echo $count > "{folder}/count"
+    if [ "$count" = "$at" ]; then
+      "{git}" "$@" >/dev/null 2>&1
+      kill -9 $PPID; exit 137
+    fi
+    break;;
+  esac
+done
+exec "{git}" "$@"
+"""
+
+PROGRAMS = {
+    "commit": """
+repo = repository.find(root)
+commits.recover(repo, place, branch="feature")
+if commits.find(repo, "feature", todo="t1", tree=args["tree"]) is None:
+    commits.commit(repo, place, tree=args["tree"], parent=args["parent"], message=args["message"], branch="feature")
+""",
+    "integrate": """
+repo = repository.find(root)
+commits.recover(repo, place, branch="feature")
+integrate.integrate(repo, place, "feature", theirs=args["theirs"], before=args["before"])
+""",
+    "rebase": """
+repo = repository.find(root)
+commits.recover(repo, place, branch="feature")
+if isinstance(rebase.start(repo, place, "feature", onto=args["onto"]), rebase.RebaseStopped):
+    rebase.abort(repo, place, "feature")
+""",
+}
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from prloom.workspace import commits, integrate, rebase, repository
+args = json.loads(sys.argv[1])
+root, place = Path(args["root"]), Path(args["place"])
+"""
+
+
+class Killed:
+    """Runs a program again and again, killed at one call of git the first time."""
+
+    def __init__(self, project: Project, place: Path, folder: Path) -> None:
+        self._project = project
+        self._place = place
+        self._folder = folder
+        self._git = folder / "bin"
+        self._git.mkdir()
+        (self._git / "git").write_text(KILLER.format(changing=CHANGING, folder=folder, git=shutil.which("git")))
+        (self._git / "git").chmod(0o755)
+        shutil.copytree(project.root, folder / "before", symlinks=True)
+
+    def each(self, program: str, **args: str | None) -> Iterator[int]:
+        """Yield the number of the call, once the program that was killed there has been run to its end."""
+        at = 1
+        while self._run(program, args, at=at) != 0:
+            assert self._run(program, args) == 0, f"killed after call {at}, and not done by the next run"
+            yield at
+            self._again()
+            at += 1
+        self._again()
+
+    def _again(self) -> None:
+        shutil.rmtree(self._project.root)
+        shutil.copytree(self._folder / "before", self._project.root, symlinks=True)
+
+    def _run(self, program: str, args: dict[str, str | None], *, at: int = 0) -> int:
+        (self._folder / "count").unlink(missing_ok=True)
+        (self._folder / "at").write_text(str(at))
+        env = os.environ | {"PATH": f"{self._git}:{os.environ['PATH']}"}
+        given = json.dumps({"root": str(self._project.root), "place": str(self._place), **args})
+        argv = [sys.executable, "-c", PROGRAM + PROGRAMS[program], given]
+        return subprocess.run(argv, env=env, check=False, capture_output=True).returncode
+
+
+@pytest.fixture
+def base(project: Project, place: Path) -> str:
+    """A worktree of `feature` at `place`, and the commit that it is at."""
+    return worktree.create(repository.find(project.root), place, "feature")
+
+
+def clean(project: Project, place: Path) -> bool:
+    return project.git("status", "--porcelain", "--branch", cwd=place) == "## feature"
+
+
+def test_a_commit_is_made_once(project: Project, place: Path, base: str, tmp_path: Path) -> None:
+    (place / "new").write_text("x\n")
+    (place / "README.md").write_text("changed\n")
+    tree = snapshot.take(repository.find(project.root), place, base).tree
+    killed = 0
+
+    for _ in Killed(project, place, tmp_path).each("commit", tree=tree, parent=base, message=MESSAGE):
+        killed += 1
+        assert project.git("rev-list", "--count", f"{base}..feature") == "1"
+        assert project.git("rev-parse", "feature^{tree}") == tree
+        assert clean(project, place)
+
+    assert killed >= 5
+
+
+def ours(project: Project, place: Path, base: str) -> str:
+    repo = repository.find(project.root)
+    (place / "ours").write_text("x\n")
+    tree = snapshot.take(repo, place, base).tree
+    return commits.commit(repo, place, tree=tree, parent=base, message=MESSAGE, branch="feature")
+
+
+def test_a_fast_forward_is_whole(project: Project, place: Path, base: str, tmp_path: Path) -> None:
+    project.git("branch", "theirs", base)
+    theirs = project.commit({"theirs": "x\n", "README.md": "theirs\n"}, branch="theirs")
+
+    for _ in Killed(project, place, tmp_path).each("integrate", theirs=theirs, before=base):
+        assert project.sha("feature") == theirs
+        assert clean(project, place)
+
+
+def test_a_rebase_of_prlooms_commits_is_whole(project: Project, place: Path, base: str, tmp_path: Path) -> None:
+    project.git("branch", "theirs", base)
+    theirs = project.commit({"theirs": "x\n"}, branch="theirs")
+    made = ours(project, place, base)
+
+    for _ in Killed(project, place, tmp_path).each("integrate", theirs=theirs, before=base):
+        assert project.git("log", "--format=%s", f"{theirs}..feature") == "Do it"
+        assert clean(project, place)
+        assert made in {sha for _, sha in kept.kept_refs(repository.find(project.root), "rebased")}
+
+
+def test_a_rebase_that_is_taken_back_leaves_the_old_tip(
+    project: Project, place: Path, base: str, tmp_path: Path
+) -> None:
+    (place / "README.md").write_text("ours\n")
+    made = ours(project, place, base)
+    onto = project.commit({"README.md": "base\n"})
+
+    for _ in Killed(project, place, tmp_path).each("rebase", onto=onto):
+        assert project.sha("feature") == made
+        assert clean(project, place)
+        assert rebase.stopped(repository.find(project.root), place, "feature") is None
