@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from prloom.storage.paths import RepositoryPaths
 
 
+_VERBS: Mapping[Verb, str] = {"todo_open": "open", "todo_go": "allow"}
+"""What people call a request, where that is not its verb."""
+
+
 def submit_request(
     where: RepositoryPaths,
     verb: Verb,
@@ -37,8 +41,10 @@ def submit_ids(
     done: str,
     reason: str | None = None,
     digests: Mapping[str, str] | None = None,
+    plan: str | None = None,
+    err: bool = False,
 ) -> None:
-    """Hand in a request that names events, actions or plans by their ids."""
+    """Hand in a request that names events, actions or plans by their ids, or TODOs of a plan; say so, or on stderr."""
     from datetime import UTC, datetime  # noqa: PLC0415 - only what writes needs them
 
     from prloom.core.requests import OperatorRequest  # noqa: PLC0415
@@ -48,16 +54,18 @@ def submit_ids(
 
     now = datetime.now(UTC)
     ids = tuple(dict.fromkeys(named))
-    request = OperatorRequest(control.request_id(now), verb, ids, reason=reason, digests=digests)
+    request = OperatorRequest(control.request_id(now), verb, ids, reason=reason, digests=digests, plan=plan)
     with SafeDir.make(where.root, *paths.LOCAL) as local:
         control.append_request(local, request, now)
     left = offline.carry_out(where, lambda: datetime.now(UTC))
     names = ", ".join(map(terminal.clean, ids))
     if left is None:
-        click.echo(f"{done}: {names}.")
+        click.echo(f"{done}: {names}.", err=err)
     elif left == offline.RUNNING:
-        click.echo(f"Sent to the running dispatcher, to {verb}: {names}.")
+        click.echo(f"Sent to the running dispatcher, to {_VERBS.get(verb, verb)}: {names}.", err=err)
     else:
         click.echo(
-            f"Saved for the next `prloom start`, to {verb}: {names}. It cannot be done now: {terminal.clean(left)}."
+            f"Saved for the next `prloom start`, to {_VERBS.get(verb, verb)}: {names}. "
+            f"It cannot be done now: {terminal.clean(left)}.",
+            err=err,
         )

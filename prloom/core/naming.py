@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Container
+from itertools import chain, count
 from urllib.parse import urlsplit
 
 from prloom.errors import PrloomError
@@ -38,6 +39,13 @@ def plan_id(of: str | int, taken: Container[str] = ()) -> str:
 
     digest = sha256(str(of).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
     return f"{slug[: LONGEST - _DIGEST - 1].rstrip('-._') or 'branch'}-{digest}"
+
+
+def plan_id_of_title(title: str, taken: Container[str]) -> str:
+    """Return an id for a new plan with this title: its readable part, with a number where that is taken."""
+    slug = _slug(title)[:LONGEST].rstrip("-._") or "plan"
+    numbered = (f"{slug[: LONGEST - len(ending)]}{ending}" for ending in (f"-{number}" for number in count(2)))
+    return next(each for each in chain((slug,), numbered) if each not in taken)
 
 
 def check_plan_id(text: str) -> str:

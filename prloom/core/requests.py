@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, assert_never, get_args
 
 from prloom.core import outbox, work_requests
@@ -12,7 +13,9 @@ from prloom.model.event import Event
 from prloom.model.record import Json
 from prloom.model.state import DispatchState, OpenEvent
 
-Verb = Literal["retry", "approve", "drop", "poll", "forget", "pause", "resume", "todo_go", "todo_open"]
+Verb = Literal[
+    "retry", "approve", "drop", "poll", "forget", "pause", "resume", "block", "unblock", "todo_go", "todo_open"
+]
 
 SOURCE = "cli"
 """The source of a request's event in `control.jsonl`."""
@@ -94,7 +97,7 @@ def changes(request: OperatorRequest, state: DispatchState) -> tuple[Change, ...
         case "drop":
             reason = request.reason or "dropped by the operator"
             return tuple(Change(event_id=e.id, verdict="dropped", state="dropped", reason=reason) for e in named)
-        case "poll" | "forget" | "pause" | "resume" | "todo_go" | "todo_open":
+        case "poll" | "forget" | "pause" | "resume" | "block" | "unblock" | "todo_go" | "todo_open":
             return ()
         case _:
             assert_never(request.verb)
@@ -114,13 +117,17 @@ def deliveries(request: OperatorRequest, state: DispatchState) -> tuple[Delivery
     return tuple(outbox.revived(a) for a in state.queue.values() if a.id in named or (a.event_id in named and a.failed))
 
 
-def work(request: OperatorRequest, plan_id: str, state: DispatchState) -> tuple[DecisionParts, ...]:
+def work(request: OperatorRequest, plan_id: str, state: DispatchState, now: datetime) -> tuple[DecisionParts, ...]:
     """Return what a request changes in the work on a plan, as one decision or more; none where all stays as it is."""
     match request.verb:
         case "pause" if plan_id in request.ids and not state.paused:
             return ({"paused": True},)
         case "resume" if plan_id in request.ids:
             decisions = [work_requests.resumed(state)]
+        case "block" if plan_id in request.ids:
+            decisions = [work_requests.blocked(state, plan_id, request.reason, now)]
+        case "unblock" if plan_id in request.ids:
+            decisions = [work_requests.unblocked(state)]
         case "todo_go" if plan_id == request.plan:
             decisions = [work_requests.granted(state, todo_id) for todo_id in request.ids]
         case "todo_open" if plan_id == request.plan:
@@ -132,7 +139,7 @@ def work(request: OperatorRequest, plan_id: str, state: DispatchState) -> tuple[
 
 def ids_of_plan(request: OperatorRequest, plan_id: str, state: DispatchState) -> frozenset[str]:
     """Return which of the ids that a request names are a plan's: its own id, or those of its events and actions."""
-    if request.verb in {"pause", "resume"}:
+    if request.verb in {"pause", "resume", "block", "unblock"}:
         return frozenset({plan_id} & set(request.ids))
     if request.verb in {"todo_go", "todo_open"}:
         return frozenset(request.ids if request.plan == plan_id else ())

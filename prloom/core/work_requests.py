@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from prloom.core import work_results
 from prloom.model.decision import DecisionParts
+from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
-from prloom.model.work import WorkStep
+from prloom.model.work import Block, WorkStep
 
 
 def resumed(state: DispatchState) -> DecisionParts:
@@ -14,9 +17,23 @@ def resumed(state: DispatchState) -> DecisionParts:
     A TODO that blocks the plan is open again, with all its attempts. What else blocks it is looked at again: if it is
     still there, it blocks the plan again.
     """
-    parts: DecisionParts = {}
+    parts = unblocked(state)
     if state.paused:
         parts["paused"] = False
+    return parts
+
+
+def blocked(state: DispatchState, plan_id: str, reason: str | None, now: datetime) -> DecisionParts:
+    """Return the block of a plan by the operator, in place of any other; nothing where it is blocked so already."""
+    why = reason or "blocked by the operator"
+    if state.block is not None and (state.block.cause, state.block.reason) == ("operator", why):
+        return {}
+    return {"block": Block(reason=why, since=Timestamp.of(now), way_on=f"prloom unblock {plan_id}")}
+
+
+def unblocked(state: DispatchState) -> DecisionParts:
+    """Return the end of a plan's block, as `resumed` does; nothing where it has none."""
+    parts: DecisionParts = {}
     if state.block is not None:
         parts["unblocked"] = True
         if state.block.todo is not None:

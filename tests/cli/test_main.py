@@ -30,8 +30,22 @@ def raising(error: BaseException) -> click.Command:
 
 def test_every_command_of_the_table_is_there() -> None:
     assert list(main.COMMANDS) == [
-        *("init", "adopt", "start", "status", "events", "why", "emit", "retry"),
-        *("approve", "drop", "forget", "poll", "pause", "resume", "plugins", "bridges", "exchange", "doctor", "demo"),
+        *("init", "adopt", "new", "edit", "queue", "todo", "start", "status", "events", "why", "diff", "emit", "retry"),
+        *(
+            "approve",
+            "drop",
+            "forget",
+            "poll",
+            "pause",
+            "resume",
+            "block",
+            "unblock",
+            "plugins",
+            "bridges",
+            "exchange",
+            "doctor",
+            "demo",
+        ),
     ]
 
 

@@ -111,7 +111,7 @@ def _taken(branch: str, where: str) -> PrloomError:
 
 def _make(repo: Repository, config: Config, draft: Draft, begun: Activation) -> Plan:
     text = front_matter.without_status(draft.text)
-    text = plan_file.with_ids(text, todo_ids.for_plan(draft.id, str(begun.created_at)))
+    text = plan_file.with_ids(text, todo_ids.by_title())
     plan = Plan(
         id=draft.id,
         branch=begun.branch,

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import stat
 import time
-from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
 
 from msgspec.structs import replace
 
-from prloom.core import plan_file, plan_text
+from prloom.core import plan_file, plan_text, todo_ids
 from prloom.core.plan_file import PlanTodo, TodoItem
 from prloom.model.decision import Decision, PlanText
 from prloom.model.plan import Plan
 from prloom.model.work import WorkStep
-from prloom.storage import file_stamp, paths, repair
+from prloom.storage import file_stamp, locks, paths, repair
 from prloom.storage.file_stamp import FileStamp
 from prloom.storage.safe_dir import FILE_MODE, SafeDir
 
@@ -42,15 +41,15 @@ class PlanFile:
         """Give each TODO an id that has none; a copy that an editor saves without them gets the same ids again."""
         if all(todo.id for todo in self.todos()):
             return
-        content = self._local.read_bytes(paths.PLAN_TEXT) or b""
-        counts: Counter[str] = Counter()
+        self.edit(lambda text: plan_file.with_ids(text, todo_ids.by_title()))
 
-        def new_id(_number: int, title: str) -> str:
-            counts[title] += 1
-            digest = text_digest(f"{counts[title]} {title}")
-            return f"t-{digest[:12]}"
-
-        self._write(content, plan_file.with_ids(content.decode("utf-8", _EXACTLY), new_id))
+    def edit(self, change: Callable[[str], str]) -> str:
+        """Change the text as one step against all other processes, and return it; bytes that are no UTF-8 stay."""
+        with locks.locked(self._local):
+            content = self._local.read_bytes(paths.PLAN_TEXT) or b""
+            text = change(content.decode("utf-8", _EXACTLY))
+            self._write(content, text)
+        return text
 
     def read(self) -> str:
         """Return the text; empty where there is none."""
@@ -74,6 +73,10 @@ class PlanFile:
         step = decision.work
         if decision.plan is None and not decision.todos and (step is None or not (step.box or step.notes)):
             return
+        with locks.locked(self._local):
+            self._apply(decision, step)
+
+    def _apply(self, decision: Decision, step: WorkStep | None) -> None:
         content = self._local.read_bytes(paths.PLAN_TEXT) or b""
         if decision.plan:
             text = self._rewritten(content, decision.plan)

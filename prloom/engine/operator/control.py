@@ -141,7 +141,7 @@ def carry_out(request: OperatorRequest, plans: Iterable[RequestedPlan]) -> None:
                 deliveries=deliveries,
                 note=request.id,
             )
-        for parts in requests.work(request, plan.id, plan.event_store.state):
+        for parts in requests.work(request, plan.id, plan.event_store.state, plan.event_store.clock()):
             parts["note"] = request.id
             plan.event_store.commit("operator", OPERATOR, **parts)
 

@@ -34,13 +34,13 @@ NAMELESS = "cli"
 
 def plan(repository: RepositoryPaths, plan_id: str) -> Plan:
     """Return what is known of a plan; raises PrloomError where it cannot be read."""
-    with _open_local(repository, plan_id) as local:
+    with open_local(repository, plan_id) as local:
         return plans.load(local)
 
 
 def append(repository: RepositoryPaths, plan_id: str, events: Sequence[Event], now: datetime) -> None:
     """Append events to a plan's bus, all or none; raises PrloomError where one of the ids is known already."""
-    with _open_local(repository, plan_id) as local, local.make_sub(paths.BUS) as bus:
+    with open_local(repository, plan_id) as local, local.make_sub(paths.BUS) as bus:
         for event in events:
             if search.find_event(bus, event.id, None) is not None:
                 raise PrloomError(
@@ -144,7 +144,8 @@ def checked_event(value: Json, where: str) -> Event:
     return event
 
 
-def _open_local(repository: RepositoryPaths, plan_id: str) -> SafeDir:
+def open_local(repository: RepositoryPaths, plan_id: str) -> SafeDir:
+    """Open the `prloom/.local` of a plan; raises PrloomError where its branch brings files that pass for prloom's."""
     worktree = repository.worktree(plan_id)
     problem = WorktreeGuard(repository.root).problem(worktree)
     if problem is not None:

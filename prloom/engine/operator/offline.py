@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -52,12 +53,13 @@ def carry_out(repository: RepositoryPaths, clock: Clock) -> str | None:
 
 def _carry_out(repository: RepositoryPaths, local: SafeDir, clock: Clock) -> str | None:
     reader = RequestReader(local)
-    pending = reader.read(clock())
+    now = clock()
+    pending = reader.read(now)
     found = snapshot.every(repository)
     left = _why_left(pending, found)
     if left is not None:
         return left
-    concerned = [each for each in found if any(_concerns(request, each) for request, *_ in pending)]
+    concerned = [each for each in found if any(_concerns(request, each, now) for request, *_ in pending)]
     if any(each.bus.behind for each in concerned):
         # A plugin's global writes may be spread over the logs of several plans.
         concerned = list(found)
@@ -87,9 +89,9 @@ def _why_left(pending: Iterable[PendingRequest], found: Iterable[Snapshot]) -> s
     return None
 
 
-def _concerns(request: OperatorRequest, of: Snapshot) -> bool:
+def _concerns(request: OperatorRequest, of: Snapshot, now: datetime) -> bool:
     changes = requests.changes(request, of.bus.state) or requests.deliveries(request, of.bus.state)
-    return bool(changes or requests.work(request, of.plan.id, of.bus.state))
+    return bool(changes or requests.work(request, of.plan.id, of.bus.state, now))
 
 
 @contextmanager

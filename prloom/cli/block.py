@@ -1,0 +1,27 @@
+"""`prloom block` and `prloom unblock`: keep the TODOs of a plan from being worked on, with a reason."""
+
+from __future__ import annotations
+
+import click
+
+from prloom.cli import context, submit
+from prloom.cli.context import Options, pass_options
+
+
+@click.command("block")
+@click.argument("plan", metavar="PLAN")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; `prloom status` shows it.")
+@pass_options
+def block(given: Options, plan: str, reason: str) -> None:
+    """Work on no TODO of the plan until `prloom unblock`; feedback is still answered."""
+    where = context.repository(given)
+    submit.submit_ids(where, "block", [context.plan_id(where, plan)], done="Blocked", reason=reason)
+
+
+@click.command("unblock")
+@click.argument("plan", metavar="PLAN")
+@pass_options
+def unblock(given: Options, plan: str) -> None:
+    """Let the TODOs of a blocked plan be worked on again, whatever has blocked it."""
+    where = context.repository(given)
+    submit.submit_ids(where, "unblock", [context.plan_id(where, plan)], done="Unblocked")

@@ -1,0 +1,152 @@
+"""`prloom new`, `prloom edit` and `prloom queue`: write plans, and hand them to the dispatcher."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import context, terminal
+from prloom.cli.context import Options, pass_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from prloom.engine.operator.plan_texts import NamedPlan
+    from prloom.storage.paths import RepositoryPaths
+
+
+@click.command("new")
+@click.argument("title", metavar="[TITLE]", required=False)
+@click.option("--plan", "plan_id", metavar="ID", help="The plan's id; by default, it is made from the title.")
+@click.option("--branch", metavar="B", help="The branch to make; by default, the plan's id.")
+@click.option("--base", metavar="B", help="The branch to begin from; by default, base_branch of prloom.toml.")
+@click.option("--preset", metavar="NAME", help="Use this preset of prloom.toml for the plan.")
+@click.option("--file", metavar="F", type=click.Path(allow_dash=True), help="Read the plan from a file; `-` is stdin.")
+@click.option("--queue", is_flag=True, help="Hand the plan to the dispatcher at once.")
+@pass_options
+def new(
+    given: Options,
+    *,
+    title: str | None,
+    plan_id: str | None,
+    branch: str | None,
+    base: str | None,
+    preset: str | None,
+    file: str | None,
+    queue: bool,
+) -> None:
+    """Write a new plan: a draft in the inbox, which waits until you queue it.
+
+    Without a TITLE and a file, the plan is written in your editor ($VISUAL or $EDITOR).
+    """
+    from prloom.engine.operator import drafting  # noqa: PLC0415 - `prloom new --help` needs none
+
+    where, config = context.repository(given), context.config(given)
+    text = _text(title, file)
+    wishes = drafting.Wishes(title, plan_id, branch, base, preset, queue=queue)
+    made = drafting.create(where, config, text, wishes)
+    path = where.local / "inbox" / f"{made}.md"
+    if queue:
+        click.echo(f"Queued {terminal.paint(made, 'name')}: the dispatcher makes its branch and worktree.")
+        click.echo(f"  draft  {terminal.clean(str(path))}")
+        return
+    click.echo(f"Drafted {terminal.paint(made, 'name')}.")
+    click.echo(f"  draft  {terminal.clean(str(path))}")
+    click.echo(f"Next: `prloom edit {made}`, or hand it to the dispatcher with `prloom queue {made}`.")
+
+
+@click.command("edit")
+@click.argument("plan", metavar="PLAN")
+@pass_options
+def edit(given: Options, plan: str) -> None:
+    """Change a draft, or the plan.md of a plan, in your editor ($VISUAL or $EDITOR).
+
+    What prloom writes into the plan meanwhile is merged with your changes.
+    """
+    from prloom.engine.operator import drafting, plan_texts  # noqa: PLC0415 - likewise
+
+    where = context.repository(given)
+    named = plan_texts.find(where, plan)
+    before = plan_texts.read(where, named)
+    after = click.edit(before, extension=".md")
+    if after is not None and "\r\n" in before:  # click has made plain line ends of them
+        after = after.replace("\n", "\r\n")
+    if after is None or after == before:
+        click.echo("Nothing was changed.")
+        return
+    _save(where, named, before, after)
+    problem = drafting.check(where, context.config(given), named.id) if named.is_draft else None
+    click.echo(f"Saved: {named.id}.")
+    if problem is not None:
+        click.echo(f"prloom: {terminal.clean(problem)}", err=True)
+        click.echo(f"Next: correct it with `prloom edit {named.id}`.")
+    elif named.is_draft:
+        click.echo(f"Next: hand it to the dispatcher with `prloom queue {named.id}`.")
+
+
+@click.command("queue")
+@click.argument("plans", metavar="PLAN...", nargs=-1, required=True)
+@pass_options
+def queue(given: Options, plans: tuple[str, ...]) -> None:
+    """Hand drafts to the dispatcher, which makes a branch and a worktree for each."""
+    from prloom.engine.operator import drafting  # noqa: PLC0415 - likewise
+
+    where, config = context.repository(given), context.config(given)
+    for plan in plans:
+        drafting.queue(where, config, plan)
+        click.echo(f"Queued {terminal.paint(terminal.clean(plan), 'name')}.")
+
+
+def _text(title: str | None, file: str | None) -> str:
+    """Return the text of a new plan: that of the file, or what the person writes."""
+    from prloom.engine.operator import drafting  # noqa: PLC0415 - likewise
+    from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
+
+    if file is not None:
+        try:
+            with click.open_file(file, encoding="utf-8", errors="replace") as opened:
+                text: str = opened.read()
+        except OSError as error:
+            raise PrloomError(f"{terminal.clean(file)} cannot be read: {error.strerror}; name another file") from error
+        return text
+    if title is not None:
+        return "## TODO\n"
+    if not (sys.stdin.isatty() or os.environ.get("VISUAL") or os.environ.get("EDITOR")):
+        raise click.UsageError("name a TITLE, or give the plan with --file", click.get_current_context())
+    written = click.edit(drafting.TEMPLATE, extension=".md")
+    if written is None or written == drafting.TEMPLATE:
+        raise PrloomError("nothing was written, so there is no new plan")
+    return written
+
+
+def _save(where: RepositoryPaths, named: NamedPlan, before: str, after: str) -> None:
+    """Write what the person made of the text; what somebody else has made of it meanwhile is merged with that."""
+    from prloom.core import merging  # noqa: PLC0415 - likewise
+    from prloom.engine.operator import plan_texts  # noqa: PLC0415 - likewise
+    from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
+
+    def merge(now: str) -> str:
+        merged = merging.merged(before, ours=after, theirs=now)
+        if merged is not None:
+            return merged
+        kept = _kept(where, named, after)
+        raise PrloomError(
+            f"plan {named.id} was changed at the same lines while you edited it; your text is in {kept}, "
+            f"and the plan is as the other left it"
+        )
+
+    plan_texts.change(where, named, merge)
+
+
+def _kept(where: RepositoryPaths, named: NamedPlan, text: str) -> Path:
+    """Keep a text that could not be merged, and return where."""
+    from prloom.storage import paths  # noqa: PLC0415 - likewise
+    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415 - likewise
+
+    name = f"{named.id}.edited"
+    with SafeDir.make(where.root, *paths.LOCAL, paths.INBOX) as drafts:
+        drafts.replace(name, text.encode("utf-8", "surrogateescape"))
+    return where.local / paths.INBOX / name

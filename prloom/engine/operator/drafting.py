@@ -1,0 +1,101 @@
+"""Write, check and queue drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from prloom.config.models import Config
+from prloom.core import front_matter, markdown, naming, plan_file
+from prloom.core.front_matter import FrontMatter, Source
+from prloom.engine.bus import adopted, inbox, plans
+from prloom.engine.operator import plan_texts
+from prloom.errors import PrloomError
+from prloom.storage import paths
+from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
+
+TEMPLATE = "# \n\n\n\n## TODO\n\n- [ ] \n"
+"""What the editor shows for a new plan."""
+
+
+class Wishes(NamedTuple):
+    """What a command says of a new draft, beside its text; what is None is left to the text or to the default."""
+
+    title: str | None = None
+    plan_id: str | None = None
+    branch: str | None = None
+    base: str | None = None
+    preset: str | None = None
+    source: Source | None = None
+    queue: bool = False
+
+
+def create(where: RepositoryPaths, config: Config, text: str, wishes: Wishes) -> str:
+    """Write a new draft, and return its id; raises PrloomError where it could not become a plan."""
+    front = _front(text, wishes)
+    title = wishes.title or plan_file.title(text)
+    if not title.strip():
+        raise PrloomError("the plan has no title; begin it with a line such as `# Make it fast`")
+    if not plan_file.title(text).strip():
+        bare = front_matter.split(text)[1] if front_matter.split(text)[0] else text
+        text = f"# {markdown.heading_text(markdown.one_line(title))}\n\n{bare.lstrip()}"
+    taken = {*plan_texts.draft_ids(where), *plans.ids(where), *(each.plan.id for each in adopted.lost(where))}
+    chosen = _id(wishes.plan_id, title, taken)
+    _check(config, front, chosen)
+    text = front_matter.write(front, text)
+    with SafeDir.make(where.root, *paths.LOCAL) as local, inbox.folder(local) as drafts:
+        inbox.add(drafts, chosen, text)
+    return chosen
+
+
+def queue(where: RepositoryPaths, config: Config, plan_id: str) -> None:
+    """Hand a draft to the dispatcher; raises PrloomError where it could not become a plan."""
+    named = plan_texts.find(where, plan_id)
+    if not named.is_draft:
+        raise PrloomError(f"plan {named.id} is no draft: it has a branch already; see `prloom status {named.id}`")
+    problem = check(where, config, named.id)
+    if problem is not None:
+        raise PrloomError(problem)
+    plan_texts.change(where, named, lambda text: front_matter.with_status(text, "queued"))
+
+
+def check(where: RepositoryPaths, config: Config, plan_id: str) -> str | None:
+    """Return why a draft could not become a plan, or None."""
+    with SafeDir.make(where.root, *paths.LOCAL) as local, inbox.folder(local) as drafts:
+        draft = inbox.read(drafts, plan_id)
+        if draft is None:
+            return f"there is no draft {naming.printable(plan_id)}; see `prloom status`"
+        if draft.error is not None:
+            return draft.error
+        try:
+            _check(config, draft.front, plan_id)
+        except PrloomError as error:
+            return f"{drafts.where(paths.draft(plan_id))}: {error}"
+    return None
+
+
+def _front(text: str, wishes: Wishes) -> FrontMatter:
+    """Return the front matter of a text, with what the command says in its place."""
+    front = front_matter.parse(text)
+    said = {key: value for key, value in wishes._asdict().items() if key in FrontMatter.__struct_fields__ and value}
+    if wishes.queue:
+        said["status"] = "queued"
+    front = replace(front, **said)
+    return front_matter.parse(front_matter.write(front, ""))  # checked as if a person had written it
+
+
+def _id(wanted: str | None, title: str, taken: Collection[str]) -> str:
+    if wanted is None:
+        return naming.plan_id_of_title(title, taken)
+    chosen = naming.check_plan_id(wanted)
+    if chosen in taken:
+        raise PrloomError(f"there is a plan {chosen} already; choose another --plan")
+    return chosen
+
+
+def _check(config: Config, front: FrontMatter, plan_id: str) -> None:
+    front_matter.target(front, plan_id, config.base_branch)
+    config.for_preset(front.preset)

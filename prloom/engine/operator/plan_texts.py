@@ -1,0 +1,167 @@
+"""Find, read and change the text of a plan, whether it is a draft in the inbox or looked after already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import UNSET, UnsetType
+
+from prloom.core import plan_file, todo_ids
+from prloom.core.naming import printable
+from prloom.core.plan_file import PlanTodo, TodoItem
+from prloom.core.plan_reader import TodoState
+from prloom.engine.bus import entries, inbox, plans
+from prloom.engine.bus.plan_files import PlanFile
+from prloom.engine.operator import emit
+from prloom.engine.views import plan_names, snapshot
+from prloom.errors import PrloomError
+from prloom.model.record import Record
+from prloom.model.state import DispatchState
+from prloom.model.work import DoneTodo
+from prloom.storage import paths
+from prloom.storage.paths import RepositoryPaths
+from prloom.storage.reader import JournalReader
+from prloom.storage.safe_dir import SafeDir
+
+_LISTED = 8
+
+
+class NamedPlan(NamedTuple):
+    """A plan that was named: a draft, or one that is looked after."""
+
+    id: str
+    is_draft: bool
+
+
+class ListedTodo(Record, frozen=True, kw_only=True):
+    """A TODO in `prloom todo --json`. `reason` says why it is blocked."""
+
+    id: str
+    title: str
+    state: TodoState
+    event_ids: tuple[str, ...]
+    commit: str | None
+    attempts: int
+    reason: str | None
+    context: str | UnsetType = UNSET
+
+
+def find(where: RepositoryPaths, named: str) -> NamedPlan:
+    """Return the plan or the draft of that name; raises PrloomError with the names that there are."""
+    ids = draft_ids(where)
+    if named in ids and named not in plans.ids(where):
+        return NamedPlan(named, is_draft=True)
+    try:
+        return NamedPlan(plan_names.find(where, named), is_draft=False)
+    except PrloomError as error:
+        if not ids:
+            raise
+        some = ", ".join([*ids[:_LISTED], *(["…"] if len(ids) > _LISTED else [])])
+        raise PrloomError(f"{error}; the drafts are {printable(some)}") from error
+
+
+def draft_ids(where: RepositoryPaths) -> Sequence[str]:
+    """Return the ids of the drafts."""
+    drafts = SafeDir.open(where.root, *paths.LOCAL, paths.INBOX)
+    if drafts is None:
+        return ()
+    with drafts:
+        return inbox.ids(drafts)
+
+
+def read(where: RepositoryPaths, plan: NamedPlan) -> str:
+    """Return the text."""
+    if plan.is_draft:
+        with _inbox(where) as drafts:
+            found = inbox.read(drafts, plan.id)
+        if found is None:
+            raise PrloomError(f"there is no draft {printable(plan.id)} any more; see `prloom status`")
+        return found.text
+    with emit.open_local(where, plan.id) as local:
+        return PlanFile(local).read()
+
+
+def change(where: RepositoryPaths, plan: NamedPlan, edit: Callable[[str], str]) -> str:
+    """Change the text as one step against all other processes, and return it."""
+    if plan.is_draft:
+        with _inbox(where) as drafts:
+            return inbox.edit(drafts, plan.id, edit)
+    with emit.open_local(where, plan.id) as local:
+        return PlanFile(local).edit(edit)
+
+
+def add_ids(where: RepositoryPaths, plan: NamedPlan) -> tuple[TodoItem, ...]:
+    """Return the TODOs; those that had no id get one."""
+    found = plan_file.todos(read(where, plan))
+    if all(todo.id for todo in found):
+        return found
+    return plan_file.todos(change(where, plan, lambda text: plan_file.with_ids(text, todo_ids.by_title())))
+
+
+def add_todo(where: RepositoryPaths, plan: NamedPlan, title: str, context: str) -> str:
+    """Append a TODO, and return its id."""
+    done = state(where, plan).done_todos
+    added = ""
+
+    def edit(text: str) -> str:
+        nonlocal added
+        text = plan_file.with_ids(text, todo_ids.by_title())
+        used = {*done, *(todo.id for todo in plan_file.todos(text))}
+        new_id = todo_ids.by_title()
+        added = next(each for number in range(len(used) + 1) if (each := new_id(number, title)) not in used)
+        return plan_file.append_todos(text, [PlanTodo(added, title, context)])
+
+    change(where, plan, edit)
+    return added
+
+
+def listed(where: RepositoryPaths, plan: NamedPlan) -> tuple[ListedTodo, ...]:
+    """Return the TODOs of a plan with what became of them."""
+    items, now = add_ids(where, plan), state(where, plan)
+    started = _starts(where, plan)
+    return tuple(
+        ListedTodo(
+            id=item.id or "",
+            title=item.title,
+            state=item.state,
+            event_ids=item.event_ids,
+            commit=now.done_todos.get(item.id or "", DoneTodo()).commit,
+            attempts=started.get(item.id or "", 0),
+            reason=item.reason,
+        )
+        for item in items
+    )
+
+
+def state(where: RepositoryPaths, plan: NamedPlan) -> DispatchState:
+    """Return what was decided on a plan so far; nothing on a draft."""
+    bus = None
+    if not plan.is_draft:
+        bus = snapshot.open_bus(where, plan.id)
+    if bus is None:
+        return DispatchState()
+    with bus:
+        return snapshot.current_state(bus)
+
+
+def _starts(where: RepositoryPaths, plan: NamedPlan) -> Mapping[str, int]:
+    """Return how often a worker was started on each TODO."""
+    bus = None
+    if not plan.is_draft:
+        bus = snapshot.open_bus(where, plan.id)
+    if bus is None:
+        return {}
+    found: dict[str, int] = {}
+    with bus:
+        lines = (entry for entry in JournalReader(bus, paths.DECISIONS).scan() if b'"started"' in entry.line)
+        for logged in entries.logged_decisions(lines):
+            step = logged.decision.work
+            if step is not None and step.verdict == "started":
+                found[step.todo_id] = found.get(step.todo_id, 0) + 1
+    return found
+
+
+def _inbox(where: RepositoryPaths) -> SafeDir:
+    with SafeDir.make(where.root, *paths.LOCAL) as local:
+        return inbox.folder(local)

@@ -1,0 +1,191 @@
+"""`prloom new`, `prloom edit` and `prloom queue`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stage import Stage
+
+Prloom = Callable[..., Any]
+
+
+def draft(stage: Stage, plan_id: str = "make-it-fast") -> str:
+    return (stage.root / f"prloom/.local/inbox/{plan_id}.md").read_text()
+
+
+@pytest.fixture
+def editor(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Have an editor that runs some Python on `text`, and on `path`, the repository."""
+
+    def use(code: str) -> None:
+        program = stage.root / "editor.py"
+        program.write_text(
+            "import os, sys, pathlib\nfile = pathlib.Path(sys.argv[1])\ntext = file.read_text()\n"
+            f"path = pathlib.Path({str(stage.root)!r})\n{code}\nfile.write_text(text)\nos.utime(file, (1, 1))\n"
+        )
+        monkeypatch.setenv("EDITOR", f"python3 {program}")
+
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    return use
+
+
+def test_a_title_makes_a_draft_that_waits(stage: Stage, prloom: Prloom) -> None:
+    ran = prloom("new", "Make it fast!")
+
+    assert draft(stage) == "---\nstatus: draft\n---\n# Make it fast!\n\n## TODO\n"
+    assert ran.out.startswith("Drafted make-it-fast.\n")
+    assert "prloom queue make-it-fast" in ran.out
+    (plan,) = json.loads(prloom("status", "--json").out)["plans"]
+    assert (plan["id"], plan["status"], plan["title"]) == ("make-it-fast", "draft", "Make it fast!")
+
+
+def test_a_draft_from_a_file_keeps_its_front_matter_and_takes_what_the_command_says(
+    stage: Stage, prloom: Prloom
+) -> None:
+    stage.configure("[presets.careful]\n")
+    file = stage.root / "plan.md"
+    file.write_text("---\nreviewers: [ann]\nbranch: slow\n---\n# Fast\n\nWhy.\n\n## TODO\n- [ ] a\n")
+
+    options = ("--plan", "quick", "--branch", "perf/quick", "--base", "next", "--preset", "careful", "--queue")
+    ran = prloom("new", "--file", str(file), *options)
+
+    assert ran.code == 0
+    assert draft(stage, "quick") == (
+        "---\nstatus: queued\nbranch: perf/quick\nbase: next\npreset: careful\nreviewers: [ann]\n---\n"
+        "# Fast\n\nWhy.\n\n## TODO\n- [ ] a\n"
+    )
+    assert ran.out.startswith("Queued quick:")
+
+
+def test_a_plan_may_come_from_stdin_and_get_its_title_from_the_command(stage: Stage, prloom: Prloom) -> None:
+    prloom("new", "Make it fast", "--file", "-", stdin="Because.\n")
+
+    assert draft(stage).endswith("---\n# Make it fast\n\nBecause.\n")
+
+
+def test_two_plans_with_one_title_have_different_ids(stage: Stage, prloom: Prloom) -> None:
+    prloom("new", "Make it fast")
+    prloom("new", "Make it fast")
+
+    assert draft(stage, "make-it-fast-2").endswith("# Make it fast\n\n## TODO\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "stdin", "error"),
+    [
+        (["x", "--plan", "pr-7"], "", "there is a plan pr-7 already; choose another --plan"),
+        (["x", "--plan", "A B"], "", "'A B' is not a valid id for a plan"),
+        (["x", "--branch", "main"], "", "branch main is also the plan's base; choose another `branch:`"),
+        (["x", "--branch", "HEAD"], "", "names 'HEAD', which is not a valid name for a branch"),
+        (["x", "--branch=--force"], "", "names '--force', which is not a valid name for a branch"),
+        (["x", "--preset", "odd"], "", "odd"),
+        (["--file", "-"], "words\n", "the plan has no title; begin it with a line such as `# Make it fast`"),
+        (["--file", "-"], "---\nstate: x\n---\n# t\n", "has the unknown key 'state' (line 2); did you mean status?"),
+        (["--file", "/nowhere/plan.md"], "", "/nowhere/plan.md cannot be read: No such file or directory"),
+    ],
+)
+def test_what_could_not_become_a_plan_is_not_written(
+    stage: Stage, prloom: Prloom, args: list[str], stdin: str, error: str
+) -> None:
+    stage.adopt()
+
+    ran = prloom("new", *args, stdin=stdin)
+
+    assert ran.code == 1
+    assert error in ran.err
+    assert ran.err.count("\n") == 1
+    assert not list((stage.root / "prloom/.local").glob("inbox/*"))
+
+
+def test_without_a_title_the_plan_is_written_in_the_editor(
+    stage: Stage, prloom: Prloom, editor: Callable[[str], None]
+) -> None:
+    assert "name a TITLE, or give the plan with --file" in prloom("new").err
+
+    editor("text = text.replace('# ', '# Make it fast', 1)")
+    assert prloom("new").code == 0
+
+    assert "# Make it fast\n" in draft(stage)
+
+
+def test_an_editor_that_writes_nothing_makes_no_plan(
+    stage: Stage, prloom: Prloom, editor: Callable[[str], None]
+) -> None:
+    editor("pass")
+
+    assert "nothing was written, so there is no new plan" in prloom("new").err
+
+
+def test_a_draft_is_edited_and_what_is_wrong_with_it_is_said(
+    stage: Stage, prloom: Prloom, editor: Callable[[str], None]
+) -> None:
+    prloom("new", "Make it fast")
+    editor("text = text.replace('status: draft', 'status: now')")
+
+    ran = prloom("edit", "make-it-fast")
+
+    assert "status: now" in draft(stage)
+    assert "make-it-fast.md: the front matter has the status 'now' (line 2); write draft or queued" in ran.err
+    assert "correct it with `prloom edit make-it-fast`" in ran.out
+    editor("pass")
+    assert prloom("edit", "make-it-fast").out == "Nothing was changed.\n"
+
+
+def test_what_prloom_writes_while_a_plan_is_edited_is_merged(
+    stage: Stage, prloom: Prloom, editor: Callable[[str], None]
+) -> None:
+    plan = stage.adopt() / "plan.md"
+    plan.write_bytes(b"# Fast\r\n\r\nWhy.\r\n\r\n## TODO\r\n\r\n- [ ] a\r\n- [ ] b\r\n")
+    editor(
+        "other = path / 'prloom/.local/worktrees/pr-7/prloom/.local/plan.md'\n"
+        "other.write_bytes(other.read_bytes().replace(b'- [ ] a', b'- [x] a'))\n"
+        "text = text.replace('Why.', 'Because.').replace('- [ ] b', '- [ ] c')"
+    )
+
+    assert prloom("edit", "pr-7").out == "Saved: pr-7.\n"
+
+    assert plan.read_bytes() == b"# Fast\r\n\r\nBecause.\r\n\r\n## TODO\r\n\r\n- [x] a\r\n- [ ] c\r\n"
+
+
+def test_a_change_of_the_same_line_keeps_both_texts(
+    stage: Stage, prloom: Prloom, editor: Callable[[str], None]
+) -> None:
+    plan = stage.adopt() / "plan.md"
+    plan.write_text("# Fast\n")
+    editor("next(path.rglob('pr-7/prloom/.local/plan.md')).write_text('# Slow\\n'); text = '# Quick\\n'")
+
+    ran = prloom("edit", "pr-7")
+
+    assert "plan pr-7 was changed at the same lines while you edited it; your text is in " in ran.err
+    assert plan.read_text() == "# Slow\n"
+    assert (stage.root / "prloom/.local/inbox/pr-7.edited").read_text() == "# Quick\n"
+
+
+def test_drafts_are_queued_and_plans_are_not(stage: Stage, prloom: Prloom) -> None:
+    prloom("new", "One")
+    prloom("new", "Two")
+    stage.adopt()
+
+    assert prloom("queue", "one", "two").out == "Queued one.\nQueued two.\n"
+
+    assert draft(stage, "one").startswith("---\nstatus: queued\n---\n")
+    assert draft(stage, "two").startswith("---\nstatus: queued\n---\n")
+    assert "plan pr-7 is no draft: it has a branch already" in prloom("queue", "pr-7").err
+    assert "the drafts are one, two" in prloom("queue", "three").err
+
+
+def test_a_draft_that_could_not_become_a_plan_is_not_queued(stage: Stage, prloom: Prloom) -> None:
+    prloom("new", "One")
+    file = Path(stage.root, "prloom/.local/inbox/one.md")
+    file.write_text("---\nbranch: main\n---\n# One\n")
+
+    ran = prloom("queue", "one")
+
+    assert ran.code == 1
+    assert "one.md: branch main is also the plan's base; choose another `branch:`" in ran.err
+    assert file.read_text() == "---\nbranch: main\n---\n# One\n"
