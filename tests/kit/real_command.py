@@ -55,11 +55,11 @@ class Repository:
             ["git", *args], cwd=self.root, env=self.env, check=True, capture_output=True, text=True
         ).stdout
 
-    def configure(self, text: str = "") -> None:
-        """Write prloom.toml with the test's own agent."""
+    def configure(self, text: str = "", *, work: str = 'mode = "off"') -> None:
+        """Write prloom.toml with the test's own agent, which works on TODOs only where `work` says so."""
         argv = json.dumps([sys.executable, str(self.agent)])
         (self.root / "prloom.toml").write_text(
-            f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n{text}'
+            f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n[work]\n{work}\n{text}'
         )
 
     def plugin(self, name: str, code: str) -> None:
