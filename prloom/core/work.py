@@ -63,7 +63,7 @@ class Continue:
 
 
 @dataclass(frozen=True)
-class SetAside:
+class Withdraw:
     """End the work on a TODO that was taken out of the plan; its changes are kept beside the branch."""
 
     work: TodoWork
@@ -96,7 +96,7 @@ class Finish:
     """Finish the plan: no TODO is open."""
 
 
-Step = Take | Propose | Continue | SetAside | Correct | BlockPlan | Unblock | Finish
+Step = Take | Propose | Continue | Withdraw | Correct | BlockPlan | Unblock | Finish
 
 _INTERRUPTIBLE = ("taken", "prepared", "ready")
 """Phases in which a pause or a block takes effect: no worker runs, and none of its work waits to be committed."""
@@ -155,7 +155,7 @@ def _first(
 def _continued(state: DispatchState, work: TodoWork, todos: Sequence[TodoItem], now: datetime) -> Step | None:
     item = next((todo for todo in todos if todo.id == work.id), None)
     if work.phase not in _IRREVOCABLE and (item is None or item.state != "open"):
-        return SetAside(work, _gone(item))
+        return Withdraw(work, _gone(item))
     block = state.block
     if block is not None and block.cause in _STOPPING:
         return None

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from prloom import backoff
 from prloom.core import outbox
 from prloom.core.naming import printable
-from prloom.core.work import BlockPlan, Correct, Propose, SetAside, Take, WorkContext, WorkRules
+from prloom.core.work import BlockPlan, Correct, Propose, Withdraw, Take, WorkContext, WorkRules
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.work import Block, TodoWork, WorkStep, WorkVerdict
@@ -110,7 +110,7 @@ def nothing_to_do(work: TodoWork, summary: str, notes: str | None) -> DecisionPa
     return _moved(work, "nothing_to_do", after, summary, notes=notes)
 
 
-def removed(step: SetAside) -> DecisionParts:
+def removed(step: Withdraw) -> DecisionParts:
     """Return the end of the work on a TODO that was taken out of the plan."""
     return {"work": WorkStep(todo_id=step.work.id, verdict="removed", reason=step.reason)}
 

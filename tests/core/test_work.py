@@ -17,7 +17,7 @@ from prloom.core.work import (
     Correct,
     Finish,
     Propose,
-    SetAside,
+    Withdraw,
     Step,
     Take,
     Unblock,
@@ -176,13 +176,13 @@ def test_a_blocked_todo_is_skipped_where_the_operator_says_so() -> None:
 
 
 @pytest.mark.parametrize("phase", ["taken", "running", "changed", "accepted"])
-def test_a_todo_that_is_taken_out_of_the_plan_is_set_aside_before_its_commit(phase: str) -> None:
+def test_a_todo_that_is_taken_out_of_the_plan_is_keep_before_its_commit(phase: str) -> None:
     plan = Plan(FAST).at(phase)
     plan.todos.clear()
 
     step = plan.next()
 
-    assert step == SetAside(plan.work, "the TODO was taken out of the plan")
+    assert step == Withdraw(plan.work, "the TODO was taken out of the plan")
     assert plan.commit(work_results.removed(step)).next() is None
 
 

@@ -41,7 +41,7 @@ async def test_p1_an_admitted_event_is_in_exactly_one_state_from_its_first_decis
     assert stage.state()["done"] == {"triaged": 1}
 
 
-async def test_p1_a_torn_last_line_is_set_aside_and_everything_before_it_stands(stage: Stage):
+async def test_p1_a_torn_last_line_is_keep_and_everything_before_it_stands(stage: Stage):
     local = stage.adopt()
     stage.bridge.news = [said("a")]
     await stage.tick()
@@ -56,7 +56,7 @@ async def test_p1_a_torn_last_line_is_set_aside_and_everything_before_it_stands(
     assert [name for name in os.listdir(local / "bus") if name.startswith("decisions.jsonl.torn-")]
 
 
-async def test_p1_a_projection_that_does_not_parse_is_set_aside_and_rebuilt_from_the_decision_log(stage: Stage):
+async def test_p1_a_projection_that_does_not_parse_is_keep_and_rebuilt_from_the_decision_log(stage: Stage):
     local = stage.adopt()
     stage.bridge.news = [said("a"), said("held", author=by("eve", "none"))]
     await stage.tick()

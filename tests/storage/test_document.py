@@ -56,7 +56,7 @@ def test_a_missing_document_is_none_and_no_error(folder: SafeDir) -> None:
         (b"{} {}", "trailing characters"),
     ],
 )
-def test_a_document_that_does_not_parse_is_set_aside_and_reported(folder: SafeDir, content: bytes, reason: str) -> None:
+def test_a_document_that_does_not_parse_is_keep_and_reported(folder: SafeDir, content: bytes, reason: str) -> None:
     put(folder, content)
 
     found = Document(folder, NAME).load()
@@ -88,7 +88,7 @@ def test_corrupt_documents_never_replace_one_another(folder: SafeDir) -> None:
     assert [Path(aside or "").read_bytes() for aside in asides] == [b"1", b"2", b"3"]
 
 
-def test_a_document_over_its_limit_is_not_loaded_but_set_aside(folder: SafeDir) -> None:
+def test_a_document_over_its_limit_is_not_loaded_but_keep(folder: SafeDir) -> None:
     put(folder, b'{"a": "' + b"x" * 100 + b'"}')
 
     found = Document(folder, NAME, limit=50).load()

@@ -73,7 +73,7 @@ def test_a_line_of_exactly_the_limit_is_no_damage(folder: SafeDir, foreign: Call
     assert [finding.reason for finding in fsck.findings(folder, check=lambda _: None)] == []
 
 
-def test_what_was_set_aside_is_named(folder: SafeDir, foreign: Callable[..., None]) -> None:
+def test_what_was_keep_is_named(folder: SafeDir, foreign: Callable[..., None]) -> None:
     foreign(folder, "events.jsonl", b'{"torn')
     Journal(folder, "events.jsonl").append([GOOD])
     (Path(folder.path) / "state.json").write_bytes(b"{")

@@ -253,7 +253,7 @@ def test_a_descriptor_is_given_back_once(tmp_path: Path) -> None:
         os.fstat(fd)
 
 
-def test_what_is_set_aside_never_replaces_what_was_set_aside_before(folder: SafeDir) -> None:
+def test_what_is_keep_never_replaces_what_was_keep_before(folder: SafeDir) -> None:
     names = []
     for content in (b"1", b"2", b"3"):
         folder.replace("state.json", content)

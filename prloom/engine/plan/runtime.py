@@ -14,7 +14,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from prloom import backoff
 from prloom.api.bridge import TrackedPlan
 from prloom.backoff import Backoff
 from prloom.config.models import Config
@@ -28,6 +27,7 @@ from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plan_files import PlanFile, PlanFolder, PlanState
 from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.seen_ids import SeenIds
+from prloom.engine.plan.failure_backoff import FailureBackoff
 from prloom.errors import StorageError
 from prloom.model.event import Target
 from prloom.model.plan import Plan
@@ -38,10 +38,6 @@ from prloom.storage.file_stamp import FileStamp
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
-
-_DELAYS = Backoff(initial=timedelta(seconds=1), maximum=timedelta(minutes=5))
-_CALM = timedelta(minutes=1)
-"""An error that comes back sooner than this, or than the last wait was long, is the same error."""
 
 
 @dataclass(frozen=True)
@@ -130,32 +126,6 @@ class InFlight:
         """Show events together with others again; forget also those that are not open any more."""
         self.isolated = (self.isolated - event_ids) & opened
         self.suspects = (self.suspects - event_ids) & opened
-
-
-class FailureBackoff:
-    """How long a plan is left alone after its files caused an error: longer each time that this happens again soon."""
-
-    def __init__(self) -> None:
-        self.until: datetime | None = None
-        self._delay = timedelta(0)
-        self._failures = 0
-
-    def active(self, now: datetime) -> bool:
-        """Whether the plan is left alone now."""
-        return self.until is not None and now < self.until
-
-    def failed(self, plan_id: str, now: datetime) -> None:
-        """Begin to leave the plan alone."""
-        if self.until is None or now >= self.until + max(self._delay, _CALM):
-            self._failures = 0
-        self._failures += 1
-        self._delay = backoff.delay(_DELAYS, self._failures, plan_id)
-        self.until = now + self._delay
-
-    def shift(self, by: timedelta) -> None:
-        """End the wait when it was to end, now that the clock was turned back."""
-        if self.until is not None:
-            self.until -= by
 
 
 class PlanRuntime:

@@ -64,9 +64,9 @@ class Changes:
         """Push the plan's branch where there is a remote, and return what that comes to."""
         return await asyncio.to_thread(self._push, runtime, work)
 
-    async def set_aside(self, runtime: PlanRuntime, work: TodoWork) -> None:
+    async def keep(self, runtime: PlanRuntime, work: TodoWork) -> None:
         """Keep what the worktree changes in the TODO's base under a ref of its own, and leave the worktree clean."""
-        await asyncio.to_thread(self._set_aside, runtime, work)
+        await asyncio.to_thread(self._keep, runtime, work)
 
     async def record_repository(self, runtime: PlanRuntime) -> tuple[Remote, ...]:
         """Remember the repository before a worker runs, so that what it moves is found; return the remotes."""
@@ -125,7 +125,7 @@ class Changes:
     def _push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
         return work_results.pushed(work, "there is no remote")
 
-    def _set_aside(self, runtime: PlanRuntime, work: TodoWork) -> None:
+    def _keep(self, runtime: PlanRuntime, work: TodoWork) -> None:
         if work.base is None:
             return
         taken = self._take(runtime, work.base)

@@ -12,7 +12,7 @@ from prloom.core import commit_message, work_replies, work_results
 from prloom.core import work as work_rules
 from prloom.core.commit_message import Trailers
 from prloom.core.plan_file import TodoItem
-from prloom.core.work import BlockPlan, Continue, Correct, Finish, Propose, SetAside, Step, Take, Unblock, WorkContext
+from prloom.core.work import BlockPlan, Continue, Correct, Finish, Propose, Withdraw, Step, Take, Unblock, WorkContext
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
@@ -81,8 +81,8 @@ class TodoWorker:
                     self._take(runtime, step)
                 case Continue(work=work):
                     await self._continue(runtime, work, dependencies)
-                case SetAside(work=work):
-                    await self._changes.set_aside(runtime, work)
+                case Withdraw(work=work):
+                    await self._changes.keep(runtime, work)
                     _commit(runtime, work_results.removed(step))
                 case Propose() | Correct() | BlockPlan() | Unblock():
                     _commit(runtime, _noted(context(runtime), step))
@@ -159,7 +159,7 @@ class TodoWorker:
         """Commit a failed attempt; where it was the last, keep the change beside the branch first."""
         step, work = parts.get("work"), runtime.event_store.state.work
         if step is not None and step.verdict == "parked" and work is not None:
-            await self._changes.set_aside(runtime, work)
+            await self._changes.keep(runtime, work)
         _commit(runtime, parts)
 
     async def _report(self, runtime: PlanRuntime, work: TodoWork) -> None:

@@ -174,7 +174,7 @@ class WorkerRuns:
         step = parts["work"]
         assert step is not None  # noqa: S101 - each result of a run is a step
         if step.verdict == "parked":
-            await self.changes.set_aside(runtime, work)
+            await self.changes.keep(runtime, work)
             if isinstance(report.answer, WorkAnswer) and report.answer.outcome == "blocked" and report.answer.question:
                 events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)
                 target = reply_target(runtime.plan)

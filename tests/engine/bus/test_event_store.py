@@ -333,7 +333,7 @@ def test_where_the_snapshot_cannot_be_read_all_of_history_is(bus: SafeDir, tmp_p
     assert (again.state.open.keys(), again.state.done) == (state.open.keys(), state.done)
 
 
-def test_a_projection_of_another_shape_is_set_aside_and_rebuilt(bus: SafeDir, tmp_path: Path):
+def test_a_projection_of_another_shape_is_keep_and_rebuilt(bus: SafeDir, tmp_path: Path):
     state = life(bus, 10**9).state
     (tmp_path / "bus/state/dispatcher.json").write_text('{"seq": "many"}')
 

@@ -122,7 +122,7 @@ def test_a_plugins_file_that_cannot_be_written_is_no_other_plugins_trouble(folde
     assert on_disk(folder, "good")["v"] == 1
 
 
-def test_a_damaged_file_is_made_again_from_the_log_set_aside_and_written_at_once(folder: SafeDir, tmp_path: Path):
+def test_a_damaged_file_is_made_again_from_the_log_keep_and_written_at_once(folder: SafeDir, tmp_path: Path):
     (tmp_path / "stores/p.json").write_text('{"v": 1,')
     writes = [wrote(version).writes[0] for version in (2, 1, 3)]
 

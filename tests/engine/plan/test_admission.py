@@ -178,7 +178,7 @@ async def test_a_last_line_whose_writer_forgot_the_newline_is_taken_in_after_a_w
     assert stage.triager.batches == [("a",)]
 
 
-async def test_half_a_line_of_a_writer_that_was_killed_is_set_aside_after_a_while(stage: Stage):
+async def test_half_a_line_of_a_writer_that_was_killed_is_keep_after_a_while(stage: Stage):
     local = stage.adopt()
     write(stage, line("a") + '\n{"ts": "", "kind": "ev')
     async with stage.rounds() as again:

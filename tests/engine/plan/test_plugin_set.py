@@ -71,7 +71,7 @@ async def test_a_plugin_that_registers_nothing_keeps_no_process():
     ]
 
 
-async def test_the_hook_points_that_are_said_to_fire_are_those_that_the_dispatcher_calls(stage: Stage):
+async def test_the_hook_points_that_are_said_to_fire_are_those_that_events_and_todos_lead_to(stage: Stage):
     called: set[str] = set()
 
     def register(ctx: PluginContext) -> None:
@@ -85,7 +85,8 @@ async def test_the_hook_points_that_are_said_to_fire_are_those_that_the_dispatch
 
     await stage.tick()
 
-    assert called == hooks.FIRING
+    of_todos = {"beforeTodo", "afterTodo", "beforeFinish", "afterFinish"}  # tests/engine/work shows those
+    assert called == hooks.FIRING - of_todos
 
 
 async def test_a_command_that_another_plugin_has_is_told(caplog: pytest.LogCaptureFixture):

@@ -194,7 +194,7 @@ async def test_a_bridge_that_ends_the_program_ends_only_its_poll(stage: Stage):
     assert stage.published("bridges")[0]["error"] == "SystemExit: 3"
 
 
-async def test_a_damaged_cursor_is_set_aside_and_the_source_is_read_again(stage: Stage):
+async def test_a_damaged_cursor_is_keep_and_the_source_is_read_again(stage: Stage):
     stage.adopt()
     stage.bridge.news = [said("a")]
     await stage.tick()

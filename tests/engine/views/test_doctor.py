@@ -64,7 +64,7 @@ async def test_a_damaged_line_is_named_with_its_file_its_number_and_its_fix(stag
     assert finding.fix
 
 
-async def test_a_torn_last_line_and_files_that_were_set_aside_are_only_warnings(stage: Stage) -> None:
+async def test_a_torn_last_line_and_files_that_were_keep_are_only_warnings(stage: Stage) -> None:
     local = await a_sound_stage(stage)
     with (local / "bus/decisions.jsonl").open("a") as file:
         file.write('{"torn')
