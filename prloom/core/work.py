@@ -98,8 +98,10 @@ class Finish:
 
 Step = Take | Propose | Continue | Withdraw | Correct | BlockPlan | Unblock | Finish
 
-_INTERRUPTIBLE = ("taken", "prepared", "ready")
-"""Phases in which a pause or a block takes effect: no worker runs, and none of its work waits to be committed."""
+_PAUSABLE = ("taken", "prepared", "ready")
+"""Phases in which a pause takes effect: no worker runs, and none of its work waits to be committed."""
+_BLOCKABLE = (*_PAUSABLE, "changed", "checked", "reviewed", "accepted")
+"""Phases in which a block takes effect: no worker runs, and its change is not on the branch."""
 _IRREVOCABLE = ("committed", "pushed")
 _STOPPING = ("hook", "branch", "worktree")
 """Causes of a block that stop the work in any phase: its next step is the one that cannot be done."""
@@ -157,11 +159,11 @@ def _continued(state: DispatchState, work: TodoWork, todos: Sequence[TodoItem], 
     if work.phase not in _IRREVOCABLE and (item is None or item.state != "open"):
         return Withdraw(work, _gone(item))
     block = state.block
-    if block is not None and block.cause in _STOPPING:
-        return None
-    if work.phase in _INTERRUPTIBLE and (state.paused or block is not None):
-        if block is not None and block.todo is not None and not _is_blocked(block.todo, todos):
+    if block is not None and (work.phase in _BLOCKABLE or block.cause in _STOPPING):
+        if block.todo is not None and not _is_blocked(block.todo, todos):
             return Unblock(block)
+        return None
+    if state.paused and work.phase in _PAUSABLE:
         return None
     if work.retry_at is not None and now < work.retry_at:
         return None

@@ -156,6 +156,16 @@ def test_a_pause_lets_a_change_that_a_worker_has_made_be_finished(phase: str) ->
     assert plan.next() == Continue(plan.work)
 
 
+@pytest.mark.parametrize("phase", ["taken", "ready", "changed", "checked", "reviewed", "accepted"])
+def test_a_block_holds_back_a_change_until_it_is_on_the_branch(phase: str) -> None:
+    plan = Plan(FAST).at(phase)
+
+    plan.commit(work_results.blocked(plan.ctx, "a plugin failed", way_on="prloom resume faster", cause="hook"))
+
+    assert plan.next() is None
+    assert plan.commit(work_results.unblocked()).next() == Continue(plan.work)
+
+
 def test_a_blocked_todo_blocks_those_after_it_until_it_is_opened() -> None:
     plan = Plan(replace(FAST, state="blocked"), SMALL)
     step = plan.next()

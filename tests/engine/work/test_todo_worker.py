@@ -1,0 +1,297 @@
+"""TODOs become commits: with real git, a real worker's process, and real checks."""
+
+from __future__ import annotations
+
+import pytest
+from workbench import Run, Workbench
+
+from prloom.api import PlanContext, PluginContext
+
+FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
+
+
+def named(*names: str) -> list[Run]:
+    """Return a run for each name that writes a file of it."""
+    return [
+        Run({f"{name}.py": f"{name}\n"}, answer={"outcome": "done", "summary": name, "commitMessage": f"Add {name}"})
+        for name in names
+    ]
+
+
+async def test_a_todo_that_a_person_writes_becomes_a_commit_with_its_trailers(bench: Workbench):
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert bench.boxes == ["- [x] Make it fast"]
+    (todo_id,) = bench.state.done_todos
+    message = bench.project.git("log", "-1", "--format=%B", "work")
+    assert message.splitlines() == ["Be fast", "", "Prloom-Plan: work", f"Prloom-Todo: {todo_id}"]
+    assert bench.shown("fast.py") == "fast"
+    assert bench.project.git("status", "--porcelain", cwd=bench.worktree) == ""
+
+
+async def test_three_todos_make_three_commits_in_order_at_most_one_in_each_tick(bench: Workbench):
+    bench.script(*named("one", "two", "three"))
+    bench.todo("- [ ] first", "- [ ] second", "- [ ] third")
+
+    await bench.tick()
+    assert bench.commits == ["Add one"]
+
+    await bench.ticks(2)
+    assert bench.commits == ["Add one", "Add two", "Add three"]
+    assert bench.runs() == 3
+
+
+async def test_a_failing_check_goes_back_to_the_worker_with_its_output(bench: Workbench):
+    bench.configure('checks = ["cat fast.py; grep -q really fast.py"]')
+    bench.script(FAST, Run({"fast.py": "really fast\n"}, answer=FAST.answer))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert bench.shown("fast.py") == "really fast"
+    assert "failed: it ended with exit code 1. The end of its output:\n\nfast" in bench.prompt(1)
+
+
+async def test_a_todo_that_fails_for_good_is_parked_and_its_change_is_kept_beside_the_branch(bench: Workbench):
+    bench.configure('checks = ["false"]')
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast", "- [ ] Make it small")
+
+    await bench.ticks(3)
+
+    assert bench.commits == []
+    assert bench.boxes == ["- [b] Make it fast", "- [ ] Make it small"]
+    assert bench.runs() == 2  # the second came to the same
+    assert bench.state.block is not None
+    assert bench.project.git("status", "--porcelain", cwd=bench.worktree) == ""
+    (kept,) = bench.project.git("for-each-ref", "--format=%(refname)", "refs/prloom/kept").splitlines()
+    assert bench.shown("fast.py", kept) == "fast"
+
+
+async def test_a_blocked_todo_that_a_person_opens_again_is_tried_anew(bench: Workbench):
+    bench.configure('checks = ["false"]')
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+    await bench.tick()
+
+    bench.configure()
+    bench.plan.write_text(bench.plan.read_text().replace("- [b]", "- [ ]"))
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert bench.state.block is None
+
+
+async def test_a_protected_file_is_refused_once_and_then_parks_the_todo(bench: Workbench):
+    bench.script(Run({".github/workflows/ci.yml": "on: push\n"}))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == []
+    assert bench.runs() == 2
+    assert ".github/workflows/ci.yml was added" in bench.prompt(1)
+    assert bench.state.block is not None
+    assert "two attempts in a row broke the rules" in bench.state.block.reason
+
+
+async def test_commits_of_the_worker_are_squashed_into_one_of_prloom(bench: Workbench):
+    code = (
+        "import subprocess\n"
+        "for name in 'ab':\n"
+        "    Path(name).write_text(name)\n"
+        "    subprocess.run(['git', 'add', name], check=True)\n"
+        "    subprocess.run(['git', 'commit', '-qm', f'mine {name}'], check=True)\n"
+    )
+    bench.script(Run(code=code, answer=FAST.answer))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert (bench.shown("a"), bench.shown("b")) == ("a", "b")
+
+
+async def test_a_worker_that_moves_another_branch_is_undone_and_told(bench: Workbench):
+    code = "import subprocess\nsubprocess.run(['git', 'branch', '-f', 'main', 'HEAD'], check=False)\n"
+    code += "subprocess.run(['git', 'branch', 'mine'], check=True)\n"
+    bench.script(Run({"fast.py": "fast\n"}, code=code, answer=FAST.answer), FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert "mine" in bench.prompt(1)
+    assert "mine" not in bench.project.git("branch", "--format=%(refname:short)").split()
+
+
+async def test_changes_that_prloom_did_not_make_block_the_plan_and_are_named(bench: Workbench):
+    bench.script(FAST)
+    (bench.worktree / "draft.txt").write_text("mine\n")
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.runs() == 0
+    assert bench.state.block is not None
+    assert bench.state.block.reason == "the worktree has changes that prloom did not make: draft.txt"
+    assert bench.state.block.way_on == "prloom resume work --commit | --stash"
+    assert (bench.worktree / "draft.txt").read_text() == "mine\n"
+
+
+async def test_nothing_to_do_is_done_without_a_commit(bench: Workbench):
+    bench.script(Run(answer={"outcome": "nothing_to_do", "summary": "It is fast."}))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == []
+    assert bench.boxes == ["- [x] Make it fast"]
+
+
+async def test_a_question_parks_the_todo_and_is_asked_on_the_plan(bench: Workbench):
+    bench.script(Run(answer={"outcome": "blocked", "summary": "", "question": "Which cache?"}))
+    bench.todo("- [ ] Choose a cache")
+
+    await bench.tick()
+
+    assert bench.boxes == ["- [b] Choose a cache"]
+    assert "Blocked: Which cache?" in bench.plan.read_text()
+    queued = [action.target for action in bench.state.queue.values()]
+    assert queued == ["local"]
+
+
+async def test_further_todos_and_notes_of_a_worker_are_added_to_the_plan(bench: Workbench):
+    more = {"outcome": "done", "summary": "x", "todos": [{"title": "Test it", "context": "slowly"}], "notes": "Use uv."}
+    bench.script(Run({"fast.py": "fast\n"}, answer=more), *named("tests"))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.ticks(2)
+
+    assert bench.boxes == ["- [x] Make it fast", "- [x] Test it"]
+    assert "Use uv." in bench.prompt(1)
+
+
+async def test_a_rejected_change_goes_back_to_the_worker_with_the_review(bench: Workbench):
+    bench.configure("review = true")
+    bench.script(FAST, Run({"fast.py": "really fast\n"}, answer=FAST.answer))
+    bench.script(
+        Run(answer={"verdict": "reject", "summary": "Too slow.", "comments": []}),
+        Run(answer={"verdict": "approve", "summary": "Good.", "comments": []}),
+        stage="review",
+    )
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert "Too slow." in bench.prompt(1)
+    assert "+fast" in bench.prompt(0, "review")
+
+
+async def test_a_plan_is_paused_after_each_todo_where_the_operator_says_so(bench: Workbench):
+    bench.configure("pause_after_todo = true")
+    bench.script(*named("one", "two"))
+    bench.todo("- [ ] first", "- [ ] second")
+
+    await bench.ticks(2)
+    assert bench.commits == ["Add one"]
+
+    bench.stage.ask("resume", "work")
+    await bench.ticks(2)
+    assert bench.commits == ["Add one", "Add two"]
+
+
+async def test_only_what_the_checks_saw_is_committed_and_what_they_leave_is_removed(bench: Workbench):
+    bench.configure('checks = ["echo left > left.txt; echo changed >> fast.py"]')
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.shown("fast.py") == "fast"
+    assert bench.project.git("status", "--porcelain", cwd=bench.worktree) == ""
+    assert not (bench.worktree / "left.txt").exists()
+
+
+async def test_plan_hooks_run_in_order_and_a_todo_that_before_finish_adds_is_done_first(bench: Workbench):
+    seen: list[tuple[str, str | None]] = []
+
+    def register(ctx: PluginContext) -> None:
+        def note(plan: str, hook: PlanContext) -> str | None:
+            seen.append((hook.hook_point, hook.todo.title if hook.todo else None))
+            if hook.hook_point == "afterTodo":
+                assert hook.diff is not None
+                assert "+" in hook.diff
+            if hook.hook_point == "beforeFinish" and "Write it down" not in plan:
+                return f"{plan}- [ ] Write it down\n"
+            return None
+
+        for name in ("beforeTodo", "afterTodo", "beforeFinish", "afterFinish"):
+            ctx.register_hook(name, note)
+
+    bench.stage.plugin("notes", register)
+    bench.script(*named("one", "two"))
+    bench.todo("- [ ] first")
+
+    await bench.ticks(3)
+
+    assert seen == [
+        ("beforeTodo", "first"),
+        ("afterTodo", "first"),
+        ("beforeFinish", None),
+        ("beforeTodo", "Write it down"),
+        ("afterTodo", "Write it down"),
+        ("afterFinish", None),
+    ]
+    assert bench.commits == ["Add one", "Add two"]
+
+
+@pytest.mark.parametrize("hook", ["beforeTodo", "afterTodo"])
+async def test_a_plan_hook_that_fails_blocks_the_plan_and_the_block_names_the_plugin(bench: Workbench, hook: str):
+    def register(ctx: PluginContext) -> None:
+        def fail(plan: str, context: PlanContext) -> None:
+            raise ValueError("no")
+
+        ctx.register_hook(hook, fail)
+
+    bench.stage.plugin("broken", register)
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.ticks(2)
+
+    assert bench.commits == []
+    assert bench.state.block is not None
+    assert bench.state.block.reason.startswith(f"plugin broken: {hook} failed:")
+    assert bench.state.block.way_on == "prloom resume work"
+
+
+async def test_a_plugin_can_block_the_plan(bench: Workbench):
+    def register(ctx: PluginContext) -> None:
+        ctx.register_hook("beforeTodo", lambda plan, context: context.block("the release is frozen"))
+
+    bench.stage.plugin("freeze", register)
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.runs() == 0
+    assert bench.state.block is not None
+    assert bench.state.block.reason == "plugin freeze: the release is frozen"
+
+
+async def test_work_that_is_off_leaves_the_todos_alone(bench: Workbench):
+    bench.configure('mode = "off"')
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert (bench.runs(), bench.boxes) == (0, ["- [ ] Make it fast"])

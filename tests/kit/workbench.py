@@ -1,0 +1,130 @@
+"""A stage on a real git repository with a real worker: a program that does what the test has scripted, run by run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from project import Project
+from stage import Stage
+
+from prloom.engine.plan.agent_pool import AgentPool
+from prloom.engine.work.todo_worker import TodoWorker
+from prloom.model import record
+from prloom.model.state import DispatchState
+
+PROGRAM = """
+import json, os, sys
+from pathlib import Path
+
+home = Path({home!r})
+prompt = sys.stdin.read()
+stage = "review" if '"verdict"' in prompt else "worker"
+number = len(list(home.glob(f"{{stage}}-*.md")))
+(home / f"{{stage}}-{{number}}.md").write_text(prompt)
+script = json.loads((home / f"{{stage}}.json").read_text())
+run = script[min(number, len(script) - 1)]
+for name, content in run["files"].items():
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+exec(run["code"])
+if run["answer"] is not None:
+    print(json.dumps(run["answer"]))
+sys.exit(run["code_of_exit"])
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of the worker does: files it writes, Python that it executes, its answer and its exit code."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    code: str = ""
+    answer: Mapping[str, Any] | None = field(default_factory=lambda: {"outcome": "done", "summary": "It is done."})
+    code_of_exit: int = 0
+
+
+class Workbench:
+    """A plan for the branch `work` of a project, whose TODOs a scripted worker does."""
+
+    def __init__(self, project: Project, home: Path) -> None:
+        self.project = project
+        self.stage = Stage(project.root)
+        self.home = home
+        home.mkdir()
+        (home / "worker.py").write_text(PROGRAM.format(home=str(home)))
+        for name, value in (("user.name", "Ada"), ("user.email", "ada@example.org")):
+            project.git("config", name, value)
+        self.configure()
+        self.worktree = project.adopt(self.stage)
+
+    def configure(self, work: str = "", rest: str = "") -> None:
+        """Write prloom.toml with these keys of [work], and other tables."""
+        argv = json.dumps([sys.executable, str(self.home / "worker.py")])
+        self.stage.configure(
+            f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n[work]\n{work}\n{rest}\n'
+        )
+
+    def script(self, *runs: Run, stage: str = "worker") -> None:
+        """Say what the runs do, one after the other; the last one is repeated."""
+        told = [
+            {"files": dict(run.files), "code": run.code, "answer": run.answer, "code_of_exit": run.code_of_exit}
+            for run in runs
+        ]
+        (self.home / f"{stage}.json").write_text(json.dumps(told))
+
+    def todo(self, *lines: str) -> None:
+        """Add lines to the plan, as a person does."""
+        with self.plan.open("a") as file:
+            file.writelines(f"{line}\n" for line in lines)
+
+    async def tick(self) -> None:
+        """Do one full tick, with a worker that knows nothing of an earlier one."""
+        environ = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+        pool = AgentPool(root=self.project.root, environ=environ, parallel=1, workers=1)
+        self.stage.todo_worker = TodoWorker(pool)
+        await self.stage.tick()
+
+    async def ticks(self, count: int) -> None:
+        """Do so many full ticks."""
+        for _ in range(count):
+            await self.tick()
+
+    @property
+    def plan(self) -> Path:
+        """The plan's text."""
+        return self.worktree / "prloom/.local/plan.md"
+
+    @property
+    def boxes(self) -> list[str]:
+        """The boxes of the plan with their titles, without marks."""
+        lines = self.plan.read_text().splitlines()
+        return [line.partition(" <!--")[0] for line in lines if line.startswith("- [")]
+
+    @property
+    def state(self) -> DispatchState:
+        """The state that the decisions amount to."""
+        return record.from_wire(DispatchState, self.stage.state("work"))
+
+    @property
+    def commits(self) -> list[str]:
+        """The subjects of the commits that the plan has made, oldest first."""
+        return self.project.git("log", "--reverse", "--format=%s", "main..work").splitlines()
+
+    def prompt(self, number: int, stage: str = "worker") -> str:
+        """Return the prompt of a run; 0 is the first."""
+        return (self.home / f"{stage}-{number}.md").read_text()
+
+    def runs(self, stage: str = "worker") -> int:
+        """Return how many runs there were."""
+        return len(list(self.home.glob(f"{stage}-*.md")))
+
+    def shown(self, path: str, commit: str = "work") -> str:
+        """Return a file as a commit has it."""
+        return self.project.git("show", f"{commit}:{path}")
