@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from prloom import backoff
 from prloom.core import outbox
 from prloom.core.naming import printable
-from prloom.core.work import BlockPlan, Correct, Propose, Withdraw, Take, WorkContext, WorkRules
+from prloom.core.work import BlockPlan, Correct, Propose, Take, Withdraw, WorkContext, WorkRules
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.work import Block, TodoWork, WorkStep, WorkVerdict

@@ -17,10 +17,10 @@ from prloom.core.work import (
     Correct,
     Finish,
     Propose,
-    Withdraw,
     Step,
     Take,
     Unblock,
+    Withdraw,
     WorkContext,
     WorkRules,
 )

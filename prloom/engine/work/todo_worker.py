@@ -12,7 +12,7 @@ from prloom.core import commit_message, work_replies, work_results
 from prloom.core import work as work_rules
 from prloom.core.commit_message import Trailers
 from prloom.core.plan_file import TodoItem
-from prloom.core.work import BlockPlan, Continue, Correct, Finish, Propose, Withdraw, Step, Take, Unblock, WorkContext
+from prloom.core.work import BlockPlan, Continue, Correct, Finish, Propose, Step, Take, Unblock, Withdraw, WorkContext
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
