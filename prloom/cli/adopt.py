@@ -32,13 +32,35 @@ def _number(ctx: click.Context, param: click.Parameter, given: str | None) -> in
     "--plan", "plan_id", metavar="ID", help="The plan's id; by default, it is made from the branch or the number."
 )
 @click.option("--preset", metavar="NAME", help="Use this preset of prloom.toml for the plan.")
+@click.option(
+    "--work/--no-work",
+    default=None,
+    help="Whether prloom may commit to the branch, or lists TODOs only; by default, it commits to your own branches.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Adopt nothing; list what the rules of [[adopt]] in prloom.toml would adopt."
+)
 @pass_options
-def command(given: Options, pr: int | None, branch: str | None, plan_id: str | None, preset: str | None) -> None:
+def command(
+    given: Options,
+    pr: int | None,
+    branch: str | None,
+    plan_id: str | None,
+    preset: str | None,
+    *,
+    work: bool | None,
+    dry_run: bool,
+) -> None:
     """Look after the pull request PR, or after a branch without one.
 
     The branch gets its own git worktree, and a plan. Write feedback for a branch without a forge into the file
     prloom/.local/review.md of this worktree.
     """
+    if dry_run:
+        if pr is not None or branch is not None:
+            raise click.UsageError("--dry-run lists what the rules would adopt; leave out everything else")
+        _list_matches(given)
+        return
     if (pr is None) == (branch is None):
         raise click.UsageError("name either the number of a pull request, or --branch B")
     # 100 ms of imports that other commands need not pay.
@@ -56,14 +78,16 @@ def command(given: Options, pr: int | None, branch: str | None, plan_id: str | N
         from prloom.engine.adoption import adopt  # noqa: PLC0415
 
         with terminal.progress(f"creating a worktree for {branch}"):
-            plan = adopt.adopt_branch(repo, config, branch, plan_id=plan_id, preset=preset, now=now)
+            plan = adopt.adopt_branch(
+                repo, config, branch, plan_id=plan_id, preset=preset, work=work is not False, now=now
+            )
     elif pr is not None:
         from prloom.engine.adoption import pull_request  # noqa: PLC0415
 
         with terminal.progress(f"looking up pull request #{pr}"):
             plan = asyncio.run(
                 pull_request.adopt_pull_request(
-                    repo, config, pr, plan_id=plan_id, preset=preset, environ=os.environ, now=now
+                    repo, config, pr, plan_id=plan_id, preset=preset, work=work, environ=os.environ, now=now
                 )
             )
     worktree = plans.locate(repo.root, config.worktrees_dir).worktree(plan.id)
@@ -71,3 +95,29 @@ def command(given: Options, pr: int | None, branch: str | None, plan_id: str | N
     click.echo(f"  worktree  {terminal.clean(str(worktree))}")
     click.echo(f'  feedback  {terminal.clean(str(worktree / "prloom/.local/review.md"))}, as "- [ ] …" items')
     click.echo("Next: run `prloom start`, or `prloom start --once` for one round.")
+
+
+def _list_matches(given: Options) -> None:
+    """Print the open pull requests that the rules fit, and what becomes of each."""
+    import asyncio  # noqa: PLC0415 - likewise
+    import os  # noqa: PLC0415
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    from prloom.engine.adoption import pull_request  # noqa: PLC0415
+    from prloom.workspace import repository  # noqa: PLC0415
+
+    repo, config = repository.find(context.repo_root(given)), context.config(given)
+    with terminal.progress("looking up the open pull requests"):
+        found = asyncio.run(pull_request.preview(repo, config, os.environ, datetime.now(UTC)))
+    for each in found:
+        outcome = "would be adopted; prloom lists TODOs only"
+        if each.reason is not None:
+            outcome = f"would not be adopted: {each.reason}"
+        elif each.work:
+            outcome = "would be adopted; prloom works on it"
+        author = terminal.clean(each.pull.author or "ghost")
+        click.echo(f"#{each.pull.number}  {terminal.clean(each.pull.title)}  (by {author})")
+        click.echo(f"  rule  {terminal.clean(each.rule.name())}")
+        click.echo(f"  {outcome}")
+    if not found:
+        click.echo("No rule fits an open pull request.")

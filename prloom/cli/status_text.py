@@ -110,6 +110,8 @@ def _plan(plan: PlanStatus, now: datetime) -> Iterator[str]:
     yield from layout.paragraph(_counts(plan), indent=_GAP)
     if plan.last_error and not plan.blocked:  # else the operator is needed
         yield from layout.item("error", terminal.paint(terminal.clean(plan.last_error), "bad"))
+    if isinstance(plan.rule, str):
+        yield from layout.item("rule", terminal.clean(plan.rule))
     for event in plan.events.deferred:
         yield from _deferred(event, now)
 

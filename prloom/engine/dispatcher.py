@@ -11,6 +11,7 @@ from functools import partial
 from math import inf
 
 from prloom.core.dispatch import Subscribers
+from prloom.engine.adoption.by_rule import RuleAdoption
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.drafts import Drafts
 from prloom.engine.file_watcher import FileWatcher
@@ -75,6 +76,7 @@ class Dispatcher:
         self._control = RequestReader(board.local)
         self._drafts = Drafts(board.paths.root, board.local, rules.config, clock)
         board.refused_drafts = self._drafts.refused
+        self._rule_adoption = RuleAdoption(board, rules.config, bridges, self._pollers.context)
         self._watcher: FileWatcher | None = None
         self._buses: Mapping[str, str] = {}
         self._horizon: datetime | None = None
@@ -142,6 +144,7 @@ class Dispatcher:
             self.board.record_heartbeat,
             self._update_plans,
             self._check_drafts,
+            self._adopt_by_rules,
             self._run_requests,
             self._poll,
             self._work_through_all,
@@ -207,6 +210,9 @@ class Dispatcher:
             for each in (self.board, self._pollers, self.plugin_set):
                 each.shift(by)
 
+    def _adopt_by_rules(self) -> None:
+        self._rule_adoption.begin(partial(self._tasks.spawn, None), partial(self._begin_plan, ""))
+
     def _check_drafts(self) -> None:
         if self._drafts.check(self.board.repository.event_store, partial(self._tasks.spawn, None), self._begin_plan):
             self._queue.add(self.board.repository.id)
@@ -214,6 +220,8 @@ class Dispatcher:
     def _begin_plan(self, plan_id: str) -> None:
         self._update_plans()
         self._queue.add(plan_id)
+        self.poll()
+        self._poll()
 
     def _run_requests(self) -> None:
         """Carry out the requests of other commands."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -106,6 +107,11 @@ class PlanRegistry:
             ready += map(self.runtimes.get, missing)
         self.ready = tuple(runtime for runtime in ready if runtime is not None)
         self._shared.settle()
+
+    def release(self, plan_id: str) -> None:
+        """Close a plan that is given up."""
+        if plan_id in self.runtimes:
+            self._close(plan_id)
 
     def check_all(self) -> None:
         """Look at every plan, before something is done to all of them."""
@@ -236,7 +242,7 @@ class PlanRegistry:
             raise PrloomError(
                 f"{local.where(paths.PLAN_STATE)} belongs to plan {plan.id!r}; adopt its branch or pull request again"
             )
-        return self._runtime(plan, local, _for_preset(plan, general))
+        return self._runtime(plan, local, _for_plan(plan, general))
 
     def _runtime(self, plan: Plan, local: SafeDir, of: Rules) -> PlanRuntime:
         if plan.id:
@@ -275,8 +281,14 @@ class PlanRegistry:
             log.warning("plan %s: %s", store.plan_id, error)
 
 
-def _for_preset(plan: Plan, general: Rules) -> Rules:
-    try:
-        return rules(general.config.for_preset(plan.preset)) if plan.preset else general
-    except ConfigError as error:
-        raise ConfigError(f"plan {plan.id}: {error}") from error
+def _for_plan(plan: Plan, general: Rules) -> Rules:
+    """Return the rules of a plan: those of its preset, and no work where prloom may not commit to its branch."""
+    found = general
+    if plan.preset:
+        try:
+            found = rules(general.config.for_preset(plan.preset))
+        except ConfigError as error:
+            raise ConfigError(f"plan {plan.id}: {error}") from error
+    if plan.work:
+        return found
+    return replace(found, work=replace(found.work, mode="off"))

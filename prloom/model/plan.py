@@ -8,7 +8,8 @@ from prloom.model.record import Record, Timestamp
 class Plan(Record, frozen=True, kw_only=True):
     """What `state.json` holds. `base` is the branch that it began from, where prloom made the plan's branch.
 
-    `blocked` says that nothing is done for it until `last_error` is fixed.
+    `work` says whether prloom may commit to the branch; otherwise it lists TODOs only. `rule` names the rule that
+    adopted it. `blocked` says that nothing is done for it until `last_error` is fixed.
     """
 
     id: str
@@ -20,6 +21,8 @@ class Plan(Record, frozen=True, kw_only=True):
     forge: str | None = None
     url: str | None = None
     preset: str | None = None
+    work: bool = True
+    rule: str | None = None
     created_at: Timestamp | None = None
     last_error: str | None = None
     last_error_at: Timestamp | None = None

@@ -55,6 +55,8 @@ PLANS = "plans.json"
 """Which plans the dispatcher could not open, and why; beside it."""
 WORK = "work.json"
 """What the dispatcher is doing just now: the hook calls under way, and the plans that wait for an agent; beside it."""
+DECLINED = "declined.json"
+"""The pull requests that a person gave up, which no rule adopts again; beside it."""
 BRIDGES = "bridges.json"
 """What the dispatcher last knew of the bridges: the latest polls and their errors; beside it."""
 

@@ -40,11 +40,18 @@ def prepare(repo: Repository) -> None:
 
 
 def adopt_branch(
-    repo: Repository, config: Config, branch: str, *, plan_id: str | None, preset: str | None, now: datetime
+    repo: Repository,
+    config: Config,
+    branch: str,
+    *,
+    plan_id: str | None,
+    preset: str | None,
+    work: bool = True,
+    now: datetime,
 ) -> Plan:
     """Look after a branch that has no forge, and return its plan; see `adopt`."""
     chosen = plan_id or default_id(plans.locate(repo.root, config.worktrees_dir), branch, branch)
-    plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, created_at=Timestamp.of(now))
+    plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, work=work, created_at=Timestamp.of(now))
     return adopt(repo, config, plan)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from prloom.core import issued, plan_file
 from prloom.core.requests import OperatorRequest
+from prloom.engine.adoption import declined
 from prloom.engine.bus import adopted, plans
 from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plan_files import PlanFile
@@ -35,9 +36,18 @@ Pause = Callable[[float], None]
 
 
 def forget(
-    repo: Repository, where: RepositoryPaths, plan_id: str, *, patience: timedelta = PATIENCE, pause: Pause = time.sleep
+    repo: Repository,
+    where: RepositoryPaths,
+    plan_id: str,
+    *,
+    patience: timedelta = PATIENCE,
+    pause: Pause = time.sleep,
+    let_go: Callable[[], None] | None = None,
 ) -> None:
     """Give up a plan. Raises PrloomError, and leaves it as it was, where work would be lost or an agent is at work.
+
+    `let_go` is the dispatcher's own way to let go of the plan, where the dispatcher gives it up. When a person gives up
+    what a rule adopted, no rule adopts it again.
 
     Without its `state.json` it is no plan any more: a running dispatcher lets go of it, and only then is it removed.
     """
@@ -47,17 +57,21 @@ def forget(
     own = SafeDir.open(path, *paths.LOCAL)
     if own is None:
         raise PrloomError(f"there is no {path.joinpath(*paths.LOCAL)}; remove the worktree with `git worktree remove`")
-    with own, SafeDir.make(where.root, *paths.LOCAL) as local, _alone(local) as alone:
+    with own, SafeDir.make(where.root, *paths.LOCAL) as local, _alone(local, let_go) as alone:
         plan = _loaded(own)
         own.rename(paths.PLAN_STATE, _ASIDE)
         try:
-            if not alone:
+            if let_go is not None:
+                let_go()
+            elif not alone:
                 _have_let_go(local, plan_id, patience, pause)
             if plan is not None:
                 _end_todos(local, own, plan)
             worktree.remove(repo, path)
             adopted.forget(local, plan_id)
             _forget_todos(local, plan)
+            if plan is not None and plan.rule is not None and plan.pr is not None and let_go is None:
+                declined.add(where.root, plan.pr)
         except BaseException:
             with suppress(StorageError):
                 own.rename(_ASIDE, paths.PLAN_STATE)
@@ -146,8 +160,11 @@ def _open_todos(where: RepositoryPaths, plan_id: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def _alone(local: SafeDir) -> Iterator[bool]:
-    """Keep dispatchers from starting; tell whether there is none."""
+def _alone(local: SafeDir, let_go: Callable[[], None] | None) -> Iterator[bool]:
+    """Keep dispatchers from starting; tell whether there is none. The dispatcher itself is one."""
+    if let_go is not None:
+        yield False
+        return
     lock = DispatcherLock(local, quiet=True)
     try:
         lock.acquire()

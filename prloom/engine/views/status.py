@@ -127,6 +127,8 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
             failed=tuple(FailedAction(id=action.id, error=action.error, withheld=action.withheld) for action in failed),
         ),
         rebase_requested=state.rebase_requested or UNSET,
+        rule=plan.rule or UNSET,
+        work=UNSET if plan.work else False,
     )
 
 

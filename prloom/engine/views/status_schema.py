@@ -103,6 +103,8 @@ class ActionCounts(Record, frozen=True, kw_only=True):
 class PlanStatus(Record, frozen=True, kw_only=True):
     """One plan. `last_error` is why it cannot be worked on or read, if so; `rebase_requested` is left out or true.
 
+    `rule` is left out, or names the rule that adopted it; `work` is left out, or false where prloom lists TODOs only.
+
     A draft has no worktree.
     """
 
@@ -118,6 +120,8 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     events: EventCounts
     actions: ActionCounts
     rebase_requested: bool | UnsetType = UNSET
+    rule: str | UnsetType = UNSET
+    work: bool | UnsetType = UNSET
 
 
 class LostPlan(Record, frozen=True, kw_only=True):

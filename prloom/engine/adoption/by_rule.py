@@ -1,0 +1,184 @@
+"""Adopt by the rules of `[[adopt]]` while the dispatcher runs, and give up what ended and was adopted so."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from prloom import errors
+from prloom.api.bridge import BridgeContext
+from prloom.api.forge import Forge, PullRequest
+from prloom.config.models import Config
+from prloom.core import adoption_rules
+from prloom.core.adoption_rules import Adoption, AdoptionRule, Proposal
+from prloom.engine.adoption import declined, forget, found
+from prloom.engine.plan.dependencies import Job
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan_registry import PlanRegistry
+from prloom.errors import PrloomError
+from prloom.extensions.bridges import LoadedBridge, LoadedBridges
+from prloom.workspace import repository
+
+log = logging.getLogger(__name__)
+
+LIMIT = 300
+"""Seconds that one reading of the list may take."""
+
+_ENDED = frozenset({"merged", "closed"})
+_LET_GO = 30  # seconds
+
+
+@dataclass
+class RuleAdoption:
+    """Adopts what the rules fit, at the interval at which the forge is polled.
+
+    `tried` says for which head of a pull request, or for which plan, something failed: it is not tried again, nor
+    logged, while that is the same.
+    """
+
+    registry: PlanRegistry
+    config: Config
+    bridges: LoadedBridges
+    context: Callable[[str], BridgeContext]
+    tried: dict[int | str, str] = field(default_factory=dict)
+    _last: datetime | None = None
+    _running: bool = False
+
+    def begin(self, spawn: Callable[[Job], None], changed: Callable[[], None]) -> None:
+        """Begin to adopt and to give up where it is time; `changed` is called when the plans are others then."""
+        rules = [section.rule() for section in self.config.adopt]
+        bridge, now = self._forge(), self.registry.clock()
+        if self._running or bridge is None or not self._due(bridge, now):
+            return
+        ended = [runtime for runtime in self.registry.runtimes.values() if is_over(runtime)]
+        if rules or ended:
+            self._last, self._running = now, True
+            spawn(partial(self._run, bridge, rules, ended, changed))
+
+    def _due(self, bridge: LoadedBridge, now: datetime) -> bool:
+        return self._last is None or not self._last <= now < self._last + bridge.poll_interval
+
+    def _forge(self) -> LoadedBridge | None:
+        forges = [each for each in self.bridges.loaded if isinstance(each.bridge, Forge)]
+        usable = [each for each in forges if isinstance(each.bridge, Forge) and each.bridge.unavailable() is None]
+        if len(usable) == 1:
+            return usable[0]
+        return None
+
+    async def _run(
+        self,
+        bridge: LoadedBridge,
+        rules: Sequence[AdoptionRule],
+        ended: Iterable[PlanRuntime],
+        changed: Callable[[], None],
+    ) -> None:
+        try:
+            count = sum([await self._give_up(runtime) for runtime in ended])
+            if rules:
+                count += await self._adopt_all(bridge, rules)
+        finally:
+            self._running = False
+        if count:
+            changed()
+
+    # ---- adopting
+
+    async def _adopt_all(self, bridge: LoadedBridge, rules: Sequence[AdoptionRule]) -> int:
+        try:
+            async with asyncio.timeout(LIMIT):
+                pulls, chosen = await self._choose(bridge, rules)
+        except Exception as error:  # noqa: BLE001 - a bridge is a stranger's code; the next time tries again
+            self._note(bridge.name, errors.describe(error), "the rules of [[adopt]] are not applied")
+            return 0
+        self.tried.pop(bridge.name, None)
+        numbered = {pull.number: pull for pull in pulls}
+        return sum([await self._adopt(numbered[each.number], each, bridge.targets[0]) for each in chosen.proposals])
+
+    async def _choose(
+        self, bridge: LoadedBridge, rules: Sequence[AdoptionRule]
+    ) -> tuple[Sequence[PullRequest], Adoption]:
+        assert isinstance(bridge.bridge, Forge)  # noqa: S101 - it was chosen for that
+        context = self.context(bridge.name)
+        pulls = await bridge.bridge.open_pull_requests(context)
+        me = None
+        if adoption_rules.needs_own_login(rules):
+            me = await bridge.bridge.own_login(context)
+        plans = [runtime.plan for runtime in self.registry.runtimes.values()]
+        numbers, branches = {plan.pr for plan in plans}, {plan.branch for plan in plans}
+        known = {pull.number for pull in pulls if pull.number in numbers}
+        known |= {pull.number for pull in pulls if pull.branch in branches and not pull.fork}
+        known |= {pull.number for pull in pulls if self.tried.get(pull.number) == pull.head}
+        return pulls, adoption_rules.choose(
+            map(found.candidate, pulls),
+            rules,
+            me=me,
+            left_out=known | declined.load(self.registry.paths.root),
+            present=[plan.rule for plan in plans if plan.rule is not None],
+        )
+
+    async def _adopt(self, pull: PullRequest, proposal: Proposal, target: str) -> bool:
+        repo = await asyncio.to_thread(repository.find, self.registry.paths.root)
+        try:
+            plan = await found.adopt_found(
+                repo,
+                self.config,
+                pull,
+                target=target,
+                work=proposal.work,
+                now=self.registry.clock(),
+                preset=proposal.rule.preset,
+                rule=proposal.rule.name(),
+                vouched=proposal.vouched,
+            )
+        except PrloomError as error:
+            self.tried[pull.number] = pull.head
+            log.warning("pull request #%d is not adopted by rule: %s", pull.number, error)
+            return False
+        log.info("plan %s: pull request #%d was adopted by the rule %s", plan.id, pull.number, proposal.rule.name())
+        return True
+
+    # ---- giving up
+
+    async def _give_up(self, runtime: PlanRuntime) -> bool:
+        """Give up a plan that has ended; keep it where work would be lost with it."""
+        loop = asyncio.get_running_loop()
+
+        async def release() -> None:
+            self.registry.release(runtime.id)
+
+        def let_go() -> None:
+            asyncio.run_coroutine_threadsafe(release(), loop).result(_LET_GO)
+
+        def give_up() -> None:
+            repo = repository.find(self.registry.paths.root)
+            forget.forget(repo, self.registry.paths, runtime.id, let_go=let_go)
+
+        try:
+            await asyncio.to_thread(give_up)
+        except PrloomError as error:
+            self._note(runtime.id, str(error), f"plan {runtime.id} is {runtime.plan.status} and is kept")
+            return False
+        self.tried.pop(runtime.id, None)
+        log.info("plan %s: given up, for its pull request is %s", runtime.id, runtime.plan.status)
+        return True
+
+    def _note(self, key: str, error: str, what: str) -> None:
+        if self.tried.get(key) != error:
+            log.warning("%s: %s", what, error)
+        self.tried[key] = error
+
+
+def is_over(runtime: PlanRuntime) -> bool:
+    """Whether a plan that a rule adopted has ended and nothing waits in it, nor is under way."""
+    if runtime.plan.rule is None or runtime.plan.status not in _ENDED or not runtime.usable:
+        return False
+    state, in_flight = runtime.event_store.state, runtime.in_flight
+    waits = state.open or state.work or state.unfinished or any(not each.courtesy for each in state.queue.values())
+    busy = in_flight.event_ids or in_flight.deliveries or in_flight.working or in_flight.at_forge
+    todos = any(not todo.over for todo in runtime.text.todos())
+    untaken = runtime.event_store.events.end() != state.cursor
+    return not (waits or busy or todos or untaken)
