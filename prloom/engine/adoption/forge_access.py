@@ -20,7 +20,7 @@ from prloom.workspace.repository import Repository
 
 
 @dataclass(frozen=True)
-class ForgeAccess:
+class ConnectedForge:
     """A forge, the target by which actions go to it, and what a call of it needs."""
 
     name: str
@@ -32,7 +32,7 @@ class ForgeAccess:
 @asynccontextmanager
 async def connect(
     repo: Repository, config: Config, environ: Mapping[str, str], now: datetime
-) -> AsyncIterator[ForgeAccess]:
+) -> AsyncIterator[ConnectedForge]:
     """Give access to the only forge; raises PrloomError where there is none, or several."""
     loaded = assembly.load_bridges(repo.root, config)
     found = _only_forge(loaded)
@@ -41,7 +41,7 @@ async def connect(
     network = Network(loaded, environ, lambda: now, state)
     context = BridgeContext(repo_root=repo.root, plans=(), now=now, http=network.client(found.name))
     try:
-        yield ForgeAccess(found.name, found.targets[0], found.bridge, context)
+        yield ConnectedForge(found.name, found.targets[0], found.bridge, context)
     finally:
         await network.close()
         if state is not None:

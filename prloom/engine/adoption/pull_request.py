@@ -11,7 +11,7 @@ from prloom.config.models import Config
 from prloom.core import adoption_rules
 from prloom.core.adoption_rules import AdoptionRule
 from prloom.engine.adoption import declined, forge_access, found
-from prloom.engine.adoption.forge_access import ForgeAccess
+from prloom.engine.adoption.forge_access import ConnectedForge
 from prloom.engine.bus import plans
 from prloom.errors import PrloomError, StorageError
 from prloom.model.plan import Plan
@@ -52,7 +52,7 @@ async def adopt_pull_request(
     return plan
 
 
-async def _open_pull_request(access: ForgeAccess, number: int) -> PullRequest:
+async def _open_pull_request(access: ConnectedForge, number: int) -> PullRequest:
     """Ask the forge for the pull request; raises PrloomError where it cannot be looked after."""
     pull = await access.forge.pull_request(access.context, number)
     if pull is None:
