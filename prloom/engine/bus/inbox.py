@@ -88,19 +88,19 @@ def every(repository: RepositoryPaths) -> tuple[Draft, ...]:
 def add(inbox: SafeDir, plan_id: str, text: str) -> None:
     """Write a new draft; raises PrloomError where there is one of this id."""
     name = paths.draft(naming.check_plan_id(plan_id))
-    content = _checked(inbox, name, text)
+    encoded = content(inbox, name, text)
     with locks.locked(inbox):
         if inbox.exists(name):
             raise PrloomError(f"there is a draft {plan_id} already; change it with `prloom edit {plan_id}`")
-        inbox.replace(name, content)
+        inbox.replace(name, encoded)
 
 
 def put(inbox: SafeDir, plan_id: str, text: str) -> None:
     """Write a draft whole, whether there is one of this id or not."""
     name = paths.draft(naming.check_plan_id(plan_id))
-    content = _checked(inbox, name, text)
+    encoded = content(inbox, name, text)
     with locks.locked(inbox):
-        inbox.replace(name, content)
+        inbox.replace(name, encoded)
 
 
 def edit(inbox: SafeDir, plan_id: str, change: Callable[[str], str]) -> str:
@@ -131,8 +131,9 @@ def remove_as_read(inbox: SafeDir, draft: Draft) -> bool:
     return True
 
 
-def _checked(inbox: SafeDir, name: str, text: str) -> bytes:
-    content = text.encode("utf-8", "surrogateescape")
-    if len(content) > LONGEST:
+def content(inbox: SafeDir, name: str, text: str) -> bytes:
+    """Return the bytes of a draft; raises PrloomError where there are too many."""
+    encoded = text.encode("utf-8", "surrogateescape")
+    if len(encoded) > LONGEST:
         raise PrloomError(f"{inbox.where(name)} would have more than {LONGEST} bytes; shorten the plan")
-    return content
+    return encoded

@@ -18,6 +18,7 @@ from prloom.backoff import Backoff
 from prloom.core import naming, outbox, secret_scan
 from prloom.engine.bus import receipts
 from prloom.engine.bus.event_store import EventStore
+from prloom.engine.plan import unclaimed_actions
 from prloom.engine.plan.dependencies import BackgroundTasks, BridgeAccess
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.extensions.bridges import LoadedBridge
@@ -34,9 +35,6 @@ LIMIT = timedelta(seconds=60)
 
 BATCH = 100
 """Actions that are delivered in one go through a bridge that takes several; and those that are decided in one go."""
-
-NOBODY = "nobody"
-"""The name in the log for a target that no bridge claims."""
 
 TOO_MANY = "too many acknowledgements at once"
 
@@ -58,7 +56,7 @@ def begin(runtime: PlanRuntime, bridges: BridgeAccess, tasks: BackgroundTasks, n
         ids = by_bridge[name, low_priority]
         tasks.spawn(runtime, partial(_deliver_all, runtime, bridges, name, ids, low_priority=low_priority))
     if unclaimed:
-        _fail_unclaimed(runtime.event_store, unclaimed[:BATCH], runtime.rules.backoff)
+        unclaimed_actions.decide(runtime, unclaimed[:BATCH])
     return bool(unclaimed or by_bridge)
 
 
@@ -83,18 +81,6 @@ async def _deliver_all(
                 await asyncio.sleep(0)  # a bridge that never waits, such as one to a file, would hold up all else
     finally:
         runtime.in_flight.deliveries.discard((name, low_priority))
-
-
-def _fail_unclaimed(store: EventStore, batch: Sequence[QueuedAction], policy: Backoff) -> None:
-    """Decide actions whose target no bridge claims: failed, visible, not retried."""
-    decided = []
-    for queued in batch:
-        remedy = f"enable one in prloom.toml, then `prloom retry {queued.id}`"
-        error = f"no bridge claims the target {queued.target!r}; {remedy}"
-        decided.append(
-            outbox.refused(queued, error, retryable=False, retry_after=None, now=store.clock(), policy=policy)
-        )
-    store.commit("deliver", NOBODY, deliveries=tuple(decided))
 
 
 def _drop(store: EventStore, bridge: str, action_ids: Sequence[str]) -> None:
