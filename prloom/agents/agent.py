@@ -148,7 +148,7 @@ class RunResult(RunValue, frozen=True):
     turns: int | None = None
 
 
-class Activity(msgspec.Struct, frozen=True, kw_only=True):
+class StreamEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that an agent said or did, as a line of its output tells it, for people.
 
     A `piece` is a part of a text that the next one goes on with. `call` is the use of a `tool`, `result` what came of
@@ -196,7 +196,7 @@ class Agent(Protocol):
         Only a line of the program's own may count, never one that holds what the model or a person says.
         """
 
-    def activity(self, line: str) -> tuple[Activity, ...]:
+    def entries(self, line: str) -> tuple[StreamEntry, ...]:
         """Return what a line of stdout tells that the agent said or did; never raises on any line."""
 
     def read(self, output: str, ending: Ending) -> RunResult:

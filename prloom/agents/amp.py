@@ -15,9 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import activity as activities
-from prloom.agents import error_kinds, parsing
-from prloom.agents.agent import Activity, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage
+from prloom.agents import error_kinds, parsing, stream
+from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry, TokenUsage
 from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "amp"
@@ -48,9 +47,9 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     return None
 
 
-def activity(line: str) -> tuple[Activity, ...]:
+def entries(line: str) -> tuple[StreamEntry, ...]:
     """Return what a line of the `--stream-json` output tells."""
-    return tuple(activities.of_messages(next(parsing.events(line), parsing.NOTHING)))
+    return tuple(stream.of_messages(next(parsing.events(line), parsing.NOTHING)))
 
 
 def read(output: str, ending: Ending) -> RunResult:

@@ -20,16 +20,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import activity as activities
-from prloom.agents import error_kinds, limits, parsing
+from prloom.agents import error_kinds, limits, parsing, stream
 from prloom.agents.agent import (
     OWN_FILES,
-    Activity,
     Ending,
     Invocation,
     LimitReport,
     RunRequest,
     RunResult,
+    StreamEntry,
     TokenUsage,
     Trouble,
 )
@@ -91,15 +90,15 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     return LimitReport(trouble="rate_limit", message=f"{_TOO_MANY}: {parsing.text(event, 'error') or 'rate_limit'}")
 
 
-def activity(line: str) -> tuple[Activity, ...]:
+def entries(line: str) -> tuple[StreamEntry, ...]:
     """Return what a line of the `stream-json` output tells."""
     event = next(parsing.events(line), parsing.NOTHING)
     if event.get("subtype") == "api_retry":
         about = parsing.text(event, "error") or "unknown"
         return (
-            Activity(kind="error", text=f"the model refused ({event.get('error_status')}: {about}); it tries again"),
+            StreamEntry(kind="error", text=f"the model refused ({event.get('error_status')}: {about}); it tries again"),
         )
-    return tuple(activities.of_messages(event))
+    return tuple(stream.of_messages(event))
 
 
 def read(output: str, ending: Ending) -> RunResult:

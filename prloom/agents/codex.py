@@ -23,9 +23,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import activity as activities
-from prloom.agents import error_kinds, parsing
-from prloom.agents.agent import OWN_FILES, Activity, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage
+from prloom.agents import error_kinds, parsing, stream
+from prloom.agents.agent import (
+    OWN_FILES,
+    Ending,
+    Invocation,
+    LimitReport,
+    RunRequest,
+    RunResult,
+    StreamEntry,
+    TokenUsage,
+)
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.parsing import Json, ParsedOutput
 from prloom.errors import AgentError
@@ -150,26 +158,28 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     return None
 
 
-def activity(line: str) -> tuple[Activity, ...]:
+def entries(line: str) -> tuple[StreamEntry, ...]:
     """Return what a line of the `--json` output tells."""
     event = next(parsing.events(line), parsing.NOTHING)
     item = parsing.obj(event, "item")
     match event.get("type"), item.get("type"):
         case "item.completed", "agent_message":
-            return (Activity(kind="text", text=parsing.text(item, "text") or ""),)
+            return (StreamEntry(kind="text", text=parsing.text(item, "text") or ""),)
         case "item.started", "command_execution":
-            return (activities.call("shell", item),)
+            return (stream.call("shell", item),)
         case "item.started", "mcp_tool_call":
-            return (activities.call(parsing.text(item, "tool") or "?", parsing.obj(item, "arguments")),)
+            return (stream.call(parsing.text(item, "tool") or "?", parsing.obj(item, "arguments")),)
         case "item.completed", "command_execution" | "mcp_tool_call":
             said = parsing.text(item, "aggregated_output") or parsing.text(parsing.obj(item, "error"), "message") or ""
-            return (activities.result(said, failed=item.get("status") != "completed"),)
+            return (stream.result(said, failed=item.get("status") != "completed"),)
         case "item.completed", "error":  # such as that it does not know the model's prices
-            return (Activity(kind="remark", text=parsing.text(item, "message") or ""),)
+            return (StreamEntry(kind="remark", text=parsing.text(item, "message") or ""),)
         case "error", _:
-            return (Activity(kind="error", text=parsing.text(event, "message") or ""),)
+            return (StreamEntry(kind="error", text=parsing.text(event, "message") or ""),)
         case "turn.failed", _:
-            return (Activity(kind="error", text=parsing.text(parsing.obj(event, "error"), "message") or "it failed"),)
+            return (
+                StreamEntry(kind="error", text=parsing.text(parsing.obj(event, "error"), "message") or "it failed"),
+            )
         case _:
             return ()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import parsing
-from prloom.agents.agent import Activity, Ending, Invocation, LimitReport, RunRequest, RunResult
+from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry
 from prloom.agents.parsing import ParsedOutput
 from prloom.errors import AgentError
 
@@ -51,10 +51,10 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     return None
 
 
-def activity(line: str) -> tuple[Activity, ...]:
+def entries(line: str) -> tuple[StreamEntry, ...]:
     """Return the line: all that such a program prints is its message."""
     if line.strip():
-        return (Activity(kind="text", text=line.rstrip("\n")),)
+        return (StreamEntry(kind="text", text=line.rstrip("\n")),)
     return ()
 
 

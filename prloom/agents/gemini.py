@@ -30,9 +30,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import activity as activities
-from prloom.agents import error_kinds, parsing
-from prloom.agents.agent import Activity, Ending, Invocation, LimitReport, RunRequest, RunResult, TokenUsage, Trouble
+from prloom.agents import error_kinds, parsing, stream
+from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry, TokenUsage, Trouble
 from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "gemini"
@@ -116,22 +115,22 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     return error_kinds.refusal(found["said"], at, status=status)
 
 
-def activity(line: str) -> tuple[Activity, ...]:
+def entries(line: str) -> tuple[StreamEntry, ...]:
     """Return what a line of the `stream-json` output tells."""
     event = next(parsing.events(line), parsing.NOTHING)
     error = parsing.text(parsing.obj(event, "error"), "message")
     match event.get("type"):
         case "message" if event.get("role") == "assistant":
-            return (Activity(kind="piece", text=parsing.text(event, "content") or ""),)
+            return (StreamEntry(kind="piece", text=parsing.text(event, "content") or ""),)
         case "tool_use":
-            return (activities.call(parsing.text(event, "tool_name") or "?", parsing.obj(event, "parameters")),)
+            return (stream.call(parsing.text(event, "tool_name") or "?", parsing.obj(event, "parameters")),)
         case "tool_result":
             said = error or parsing.text(event, "output") or ""
-            return (activities.result(said, failed=event.get("status") == "error"),)
+            return (stream.result(said, failed=event.get("status") == "error"),)
         case "error":
-            return (Activity(kind="error", text=parsing.text(event, "message") or "it failed"),)
+            return (StreamEntry(kind="error", text=parsing.text(event, "message") or "it failed"),)
         case "result" if event.get("status") != "success":
-            return (Activity(kind="error", text=error or "it failed"),)
+            return (StreamEntry(kind="error", text=error or "it failed"),)
         case _:
             return ()
 

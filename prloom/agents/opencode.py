@@ -19,17 +19,16 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import activity as activities
-from prloom.agents import error_kinds, limits, parsing
+from prloom.agents import error_kinds, limits, parsing, stream
 from prloom.agents.agent import (
     OWN_FILES,
-    Activity,
     Ending,
     Invocation,
     LimitReport,
     Rights,
     RunRequest,
     RunResult,
+    StreamEntry,
     TokenUsage,
 )
 from prloom.agents.parsing import Json, ParsedOutput
@@ -123,22 +122,22 @@ def _logged(line: str) -> str | None:
     return None
 
 
-def activity(line: str) -> tuple[Activity, ...]:
+def entries(line: str) -> tuple[StreamEntry, ...]:
     """Return what a line of the `--format json` output tells; a tool is told of when it is over."""
     event = next(parsing.events(line), parsing.NOTHING)
     part = parsing.obj(event, "part")
     match event.get("type"):
         case "text":
-            return (Activity(kind="text", text=parsing.text(part, "text") or ""),)
+            return (StreamEntry(kind="text", text=parsing.text(part, "text") or ""),)
         case "tool_use":
             state = parsing.obj(part, "state")
             said = parsing.text(state, "error") or parsing.text(state, "output") or ""
-            used = activities.call(parsing.text(part, "tool") or "?", parsing.obj(state, "input"))
-            return (used, activities.result(said, failed=state.get("status") == "error"))
+            used = stream.call(parsing.text(part, "tool") or "?", parsing.obj(state, "input"))
+            return (used, stream.result(said, failed=state.get("status") == "error"))
         case "error":
             error = parsing.obj(event, "error")
             said = parsing.text(parsing.obj(error, "data"), "message") or parsing.text(error, "name") or "it failed"
-            return (Activity(kind="error", text=said),)
+            return (StreamEntry(kind="error", text=said),)
         case _:
             return ()
 

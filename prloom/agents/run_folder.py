@@ -169,6 +169,22 @@ def _content(opened: int, limit: int, *, from_end: bool) -> bytes | None:
         return file.read(limit)
 
 
+def read_from(folder: Path, name: str, offset: int, limit: int) -> bytes:
+    """Return bytes of the file from an offset on, at most `limit`; none where there is no such ordinary file."""
+    try:
+        with _opened(folder) as fd:
+            opened = os.open(name, _READ, dir_fd=fd)
+    except OSError:
+        return b""
+    try:
+        is_file = stat.S_ISREG(os.fstat(opened).st_mode)
+        return os.pread(opened, limit if is_file else 0, offset)
+    except OSError:  # the disk cannot read it
+        return b""
+    finally:
+        os.close(opened)
+
+
 def read_answer(folder: Path) -> str | None:
     """Return what the agent wrote as its answer, or None when there is none; longer than a mebibyte is none either."""
     content = read(folder, ANSWER, SMALL + 1)

@@ -30,22 +30,9 @@ def raising(error: BaseException) -> click.Command:
 
 def test_every_command_of_the_table_is_there() -> None:
     assert list(main.COMMANDS) == [
-        *("init", "adopt", "new", "edit", "queue", "todo", "start", "status", "events", "why", "diff", "emit", "retry"),
-        *(
-            "approve",
-            "drop",
-            "forget",
-            "poll",
-            "pause",
-            "resume",
-            "block",
-            "unblock",
-            "plugins",
-            "bridges",
-            "exchange",
-            "doctor",
-            "demo",
-        ),
+        *("init", "adopt", "new", "edit", "queue", "todo", "start", "status", "events", "why", "diff"),
+        *("runs", "logs", "stop", "costs", "emit", "retry", "approve", "drop", "forget", "poll", "pause", "resume"),
+        *("block", "unblock", "plugins", "bridges", "exchange", "doctor", "demo"),
     ]
 
 

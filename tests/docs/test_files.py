@@ -19,6 +19,7 @@ from prloom.model.event import Author, Event, Target
 from prloom.model.kinds import DONE, OPEN
 from prloom.model.plan import Plan
 from prloom.model.record import Record
+from prloom.model.run import RunRecord, RunUsage
 from prloom.model.state import DeliveryState, DispatchState, Receipt
 from prloom.storage import dispatcher_files, document, lines, paths, repair
 from prloom.transport.limits_store import Allowance, StoredLimits
@@ -26,7 +27,7 @@ from prloom.transport.limits_store import Allowance, StoredLimits
 PAGE = "docs/files.md"
 RECORDS = (
     *(Event, Author, Target, Action, Decision, Change, Deferral, Intake, StateWrite, Todo, DeliveryChange),
-    *(DispatchState, DeliveryState, Receipt, Plan, StoredLimits, Allowance),
+    *(DispatchState, DeliveryState, Receipt, Plan, StoredLimits, Allowance, RunRecord, RunUsage),
 )
 
 

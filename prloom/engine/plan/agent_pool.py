@@ -20,6 +20,7 @@ from prloom.core import breaker
 from prloom.core.breaker import UsageLimit
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.runtime import PlanFolders
+from prloom.engine.runs import records
 from prloom.errors import AgentError, StorageError
 from prloom.storage import paths
 from prloom.workspace import repository
@@ -95,6 +96,7 @@ class AgentPool:
             runner.stop(run)
             raise
         result = await asyncio.to_thread(runner.conclude, run, agent, end)
+        await asyncio.to_thread(records.save, self.root, run.folder, plan_id, result, now())
         why = ""
         if result.error or result.trouble:
             why = f" ({result.error or result.trouble})"
@@ -129,5 +131,5 @@ class AgentWithVariables:
         self.settings_files = agent.settings_files
         self.invocation = agent.invocation
         self.refusal = agent.refusal
-        self.activity = agent.activity
+        self.entries = agent.entries
         self.read = agent.read

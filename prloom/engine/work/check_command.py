@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import command
-from prloom.agents.agent import Activity, Ending, Invocation, LimitReport, RunRequest, RunResult
+from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry
 
 SHOWN: Final = 16_000
 """Characters of the end of a failing check's output that the worker is shown."""
@@ -37,9 +37,9 @@ class CheckCommand:
         """Return None: a check meets no limit of a model's server."""
         return None
 
-    def activity(self, line: str) -> tuple[Activity, ...]:
+    def entries(self, line: str) -> tuple[StreamEntry, ...]:
         """Return the line."""
-        return command.activity(line)
+        return command.entries(line)
 
     def read(self, output: str, ending: Ending) -> RunResult:
         """Return whether the check passed, with the end of its output."""

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from prloom.agents import registry
-from prloom.agents.agent import Activity
+from prloom.agents.agent import StreamEntry
 
 
 def shown(agent: str, file: Path) -> list[str]:
     lines = file.read_text(encoding="utf-8").splitlines()
-    return [told(each) for line in lines for each in registry.get(agent).activity(line)]
+    return [told(each) for line in lines for each in registry.get(agent).entries(line)]
 
 
-def told(activity: Activity) -> str:
-    first = activity.text.split("\n")[0][:60]
-    return " ".join(part for part in (activity.kind, activity.tool, first) if part)
+def told(entry: StreamEntry) -> str:
+    first = entry.text.split("\n")[0][:60]
+    return " ".join(part for part in (entry.kind, entry.tool, first) if part)
 
 
 WORK = "python3 -c 'import app; print(app.f())' && echo TESTS-OK"
@@ -98,13 +98,13 @@ def test_what_failed_is_shown_as_a_failure(workers: Path, file: str) -> None:
 def test_every_line_of_a_command_is_its_text() -> None:
     agent = registry.get("command")
 
-    assert agent.activity("thinking…") == (Activity(kind="text", text="thinking…"),)
-    assert agent.activity("  \n") == ()
+    assert agent.entries("thinking…") == (StreamEntry(kind="text", text="thinking…"),)
+    assert agent.entries("  \n") == ()
 
 
 def test_a_retry_is_shown_because_nothing_else_happens_meanwhile() -> None:
     line = {"type": "system", "subtype": "api_retry", "error_status": 529, "error": "overloaded"}
 
-    (activity,) = registry.get("claude").activity(json.dumps(line))
+    (entry,) = registry.get("claude").entries(json.dumps(line))
 
-    assert activity.text == "the model refused (529: overloaded); it tries again"
+    assert entry.text == "the model refused (529: overloaded); it tries again"

@@ -7,40 +7,40 @@ from collections.abc import Iterator
 from typing import Final
 
 from prloom.agents import parsing
-from prloom.agents.agent import Activity
+from prloom.agents.agent import StreamEntry
 from prloom.agents.parsing import Json
 
 _TELLING: Final = ("command", "cmd", "file_path", "filePath", "path", "absolute_path", "dir_path", "pattern", "query")
 """The arguments of a tool that say what it does, the most telling first."""
 
 
-def call(tool: str, given: Json) -> Activity:
+def call(tool: str, given: Json) -> StreamEntry:
     """Return the use of a tool, with the argument that says most about it."""
     for key in _TELLING:
         value = given.get(key)
         if isinstance(value, str) and value:
-            return Activity(kind="call", tool=tool, text=value)
+            return StreamEntry(kind="call", tool=tool, text=value)
     text = ""
     if given:
         text = json.dumps(given, ensure_ascii=False, default=str)
-    return Activity(kind="call", tool=tool, text=text)
+    return StreamEntry(kind="call", tool=tool, text=text)
 
 
-def result(text: str, *, failed: bool) -> Activity:
+def result(text: str, *, failed: bool) -> StreamEntry:
     """Return what came of the use of a tool."""
     if failed:
-        return Activity(kind="error", text=text)
-    return Activity(kind="result", text=text)
+        return StreamEntry(kind="error", text=text)
+    return StreamEntry(kind="result", text=text)
 
 
-def of_messages(event: Json) -> Iterator[Activity]:
+def of_messages(event: Json) -> Iterator[StreamEntry]:
     """Yield what an event tells in the form that claude's stream has, and those of programs that copy it."""
     content = parsing.objects(parsing.obj(event, "message"), "content")
     match event.get("type"):
         case "assistant":
             for block in content:
                 if block.get("type") == "text":
-                    yield Activity(kind="text", text=parsing.text(block, "text") or "")
+                    yield StreamEntry(kind="text", text=parsing.text(block, "text") or "")
                 elif block.get("type") == "tool_use":
                     yield call(parsing.text(block, "name") or "?", parsing.obj(block, "input"))
         case "user":
@@ -48,7 +48,7 @@ def of_messages(event: Json) -> Iterator[Activity]:
                 if block.get("type") == "tool_result":
                     yield result(_result_text(block), failed=block.get("is_error") is True)
         case "result" if event.get("is_error") is True:
-            yield Activity(kind="error", text=parsing.text(event, "result") or _errors(event))
+            yield StreamEntry(kind="error", text=parsing.text(event, "result") or _errors(event))
 
 
 def _result_text(block: Json) -> str:

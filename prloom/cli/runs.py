@@ -1,0 +1,193 @@
+"""`prloom runs`, `prloom costs` and `prloom stop`: what agents do and did, what that took, and how to end it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import context, submit, terminal
+from prloom.cli.context import Options, json_option, pass_options
+from prloom.cli.terminal import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from prloom.core.costs import CostGroup
+    from prloom.model.run import RunRecord
+
+_NEWEST = 50
+_ROLES: Mapping[str, Role] = {"running": "name", "ok": "good", "failed": "bad", "limited": "warn"}
+_SINCE = "2h, 7d, 2026-11-21 or 2026-11-21T20:16:05Z."
+
+
+@click.command("runs")
+@click.argument("plan", required=False)
+@click.option("--since", metavar="TIME", help=f"List only runs that began since then: {_SINCE}")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=_NEWEST,
+    show_default=True,
+    help="List the newest N runs.",
+)
+@json_option
+@pass_options
+def runs(given: Options, plan: str | None, *, since: str | None, limit: int, as_json: bool) -> None:
+    """List the runs of agents and checks, of all plans or of one PLAN. The newest run is the last."""
+    from prloom.engine.runs import listing  # noqa: PLC0415 - `prloom runs --help` needs none
+
+    now = datetime.now(UTC)
+    where, _ = context.repository_to_read(given)
+    found = listing.listed(where, now, plan_id=_plan(given, plan), since=_since(since, now), limit=limit)
+    if as_json:
+        terminal.echo_json(listing.Runs(runs=found))
+        return
+    if not found:
+        click.echo("No runs yet.")
+        return
+    head = ("RUN", "PLAN", "STAGE", "TODO", "AGENT", "STATUS", "BEGAN", "TIME", "TOKENS", "COST")
+    lines = terminal.table([[terminal.paint(cell, "dim") for cell in head], *(_row(run, now) for run in found)])
+    for line, run in zip(lines, (None, *found), strict=True):
+        click.echo(line)
+        if run is not None and run.error:
+            click.echo(f"    {terminal.fit(terminal.clean(run.error), terminal.width() - 4)}")
+
+
+@click.command("costs")
+@click.argument("plan", required=False)
+@click.option("--since", metavar="TIME", help=f"Count only runs that began since then: {_SINCE}")
+@json_option
+@pass_options
+def costs(given: Options, plan: str | None, *, since: str | None, as_json: bool) -> None:
+    """Add up the runs of agents of all plans, or of one PLAN: their number, time, tokens and cost.
+
+    What an agent program did not measure is not guessed: such runs are counted as unmeasured.
+    """
+    from prloom.core import costs as core  # noqa: PLC0415 - `prloom costs --help` needs none
+    from prloom.engine.runs import listing  # noqa: PLC0415 - likewise
+
+    now = datetime.now(UTC)
+    where, _ = context.repository_to_read(given)
+    begin = _since(since, now)
+    found = listing.spent(where, now, plan_id=_plan(given, plan), since=begin)
+    if as_json:
+        terminal.echo_json(listing.costs_of(found, begin))
+        return
+    if not found:
+        click.echo("No runs yet.")
+        return
+    keys = (("PLAN", _plan_of), ("STAGE", _stage_of), ("MODEL", _model_of), ("DAY", _day_of))
+    for head, by in keys:
+        grouped = core.groups(found, by)
+        _echo_costs(head, [core.total(members, key) for key, members in sorted(grouped.items())])
+    _echo_costs("TOTAL", [core.total(found, "")])
+
+
+@click.command("stop")
+@click.argument("run")
+@pass_options
+def stop(given: Options, run: str) -> None:
+    """End a RUN of an agent, and pause its plan, so that prloom does not begin the same run again."""
+    from prloom.agents import run_folder, runner  # noqa: PLC0415 - `prloom stop --help` needs none
+    from prloom.engine.runs import listing  # noqa: PLC0415 - likewise
+
+    where = context.repository(given)
+    folder, plan_id = listing.find(where, run)
+    if not isinstance(run_folder.inspect(folder), run_folder.RunInProgress):
+        click.echo(f"Run {folder.name} has ended already.")
+        return
+    submit.submit_ids(where, "pause", [plan_id], done="Paused")
+    runner.stop(runner.find(folder))
+    click.echo(f"Stopping {folder.name}. To continue: prloom resume {terminal.clean(plan_id)}")
+
+
+def _plan(given: Options, named: str | None) -> str | None:
+    """Return the plan's id; a plan that is gone is known by the id that the log of runs has."""
+    from prloom.errors import PrloomError  # noqa: PLC0415
+    from prloom.storage import run_log  # noqa: PLC0415 - only a plan that is gone needs it
+
+    if named is None:
+        return None
+    where, _ = context.repository_to_read(given)
+    try:
+        return context.plan_id(where, named)
+    except PrloomError:
+        for day in reversed(run_log.days(where.root)):
+            if any(run.plan == named for run in run_log.of_day(where.root, day)):
+                return named
+        raise
+
+
+def _since(text: str | None, now: datetime) -> datetime | None:
+    if text is None:
+        return None
+    return context.since(text, now)
+
+
+def _row(run: RunRecord, now: datetime) -> list[str]:
+    tokens = "unmeasured"
+    if run.usage is not None:
+        tokens = f"{run.usage.input_tokens + run.usage.output_tokens:,}"
+    if run.status == "running":
+        tokens = ""
+    status = run.status
+    role = _ROLES.get(status)
+    cells = [run.id, run.plan, run.stage, run.todo or "", run.agent]
+    return [
+        *(terminal.clean(cell) for cell in cells),
+        terminal.paint(status, role) if role else status,
+        terminal.when(run.started_at, now, units=1),
+        terminal.duration(timedelta(seconds=run.seconds)),
+        tokens,
+        _dollars(run.cost_usd),
+    ]
+
+
+def _echo_costs(head: str, sums: Sequence[CostGroup]) -> None:
+    titles = (head, "RUNS", "TIME", "TOKENS IN", "TOKENS OUT", "COST", "UNMEASURED")
+    rows = [[terminal.paint(cell, "dim") for cell in titles], *(_sum_row(each) for each in sums)]
+    _echo(terminal.table(rows))
+    if head != "TOTAL":
+        click.echo()
+
+
+def _sum_row(each: CostGroup) -> list[str]:
+    return [
+        terminal.clean(str(each.key)),
+        str(each.runs),
+        terminal.duration(timedelta(seconds=each.seconds)),
+        f"{each.input_tokens:,}",
+        f"{each.output_tokens:,}",
+        _dollars(each.cost_usd),
+        str(each.unmeasured_runs) if each.unmeasured_runs else "",
+    ]
+
+
+def _echo(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+def _dollars(cost: float | None) -> str:
+    if cost is None:
+        return ""
+    return f"{cost:.4f} USD"
+
+
+def _plan_of(run: RunRecord) -> str:
+    return run.plan
+
+
+def _stage_of(run: RunRecord) -> str:
+    return run.stage
+
+
+def _model_of(run: RunRecord) -> str:
+    return f"{run.agent} {run.model or ''}".strip()
+
+
+def _day_of(run: RunRecord) -> str:
+    return run.started_at.date().isoformat()

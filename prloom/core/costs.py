@@ -1,0 +1,71 @@
+"""Add up what agent runs took: by plan, stage, agent, model and day. What was not measured is counted, not guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from prloom.model import record
+from prloom.model.record import Record
+from prloom.model.run import RunRecord
+
+_K = TypeVar("_K")
+
+
+class CostKey(Record, frozen=True, kw_only=True):
+    """What the runs of a group have in common; the day is that of their start, in UTC."""
+
+    plan: str
+    stage: str
+    agent: str
+    model: str | None
+    day: str
+
+
+class CostGroup(Record, frozen=True, kw_only=True):
+    """The sum of a group of runs.
+
+    `cost_usd` is None where no run of the group said what it cost. `unmeasured_runs` are those that did not count
+    their tokens, which the sums therefore lack.
+    """
+
+    key: CostKey | str
+    runs: int
+    seconds: float
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    unmeasured_runs: int
+
+
+def key(run: RunRecord) -> CostKey:
+    """Return the group that a run belongs to."""
+    day = record.iso(run.started_at)[: len("2026-11-21")]
+    return CostKey(plan=run.plan, stage=run.stage, agent=run.agent, model=run.model, day=day)
+
+
+def groups(runs: Iterable[RunRecord], by: Callable[[RunRecord], _K]) -> dict[_K, list[RunRecord]]:
+    """Return the runs in groups, in the order in which the groups are met."""
+    found: dict[_K, list[RunRecord]] = {}
+    for run in runs:
+        found.setdefault(by(run), []).append(run)
+    return found
+
+
+def total(runs: Iterable[RunRecord], key: CostKey | str) -> CostGroup:
+    """Return the sum of runs."""
+    runs = tuple(runs)
+    measured = [run.usage for run in runs if run.usage is not None]
+    costs = [run.cost_usd for run in runs if run.cost_usd is not None]
+    cost = None
+    if costs:
+        cost = round(sum(costs), 6)
+    return CostGroup(
+        key=key,
+        runs=len(runs),
+        seconds=round(sum(run.seconds for run in runs), 3),
+        input_tokens=sum(usage.input_tokens for usage in measured),
+        output_tokens=sum(usage.output_tokens for usage in measured),
+        cost_usd=cost,
+        unmeasured_runs=len(runs) - len(measured),
+    )

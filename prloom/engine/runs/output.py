@@ -1,0 +1,62 @@
+"""Read what an agent has said and done so far from the folder of its run, while it goes on or afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from prloom.agents import registry, run_folder
+from prloom.agents.agent import StreamEntry
+from prloom.agents.run_folder import RunInProgress
+from prloom.agents.run_spec import RunSpec
+
+_CHUNK = 1 << 20
+_LONGEST_LINE = 16 << 20
+
+
+@dataclass
+class RunOutput:
+    """Reads a run's output from where the last reading ended; what a text's pieces make together is one entry."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        spec = run_folder.load(self.folder, run_folder.INVOCATION, RunSpec)
+        agent = registry.AGENTS.get(spec.agent if spec else "")
+        self._read = (agent or registry.AGENTS["command"]).entries
+        self._offset = 0
+        self._rest = b""
+        self._pieces: list[str] = []
+
+    def is_over(self) -> bool:
+        """Whether the run has ended."""
+        return not isinstance(run_folder.inspect(self.folder), RunInProgress)
+
+    def entries(self, *, last: bool = False) -> Iterator[StreamEntry]:
+        """Yield what was added since; with `last` nothing more will be, so that the end needs no newline."""
+        while chunk := run_folder.read_from(self.folder, run_folder.OUTPUT, self._offset, _CHUNK):
+            self._offset += len(chunk)
+            *whole, self._rest = (self._rest + chunk).split(b"\n")
+            for line in whole:
+                yield from self._joined(line)
+            if len(self._rest) > _LONGEST_LINE:  # no event of an agent; what follows of it is not read as one either
+                self._rest = b""
+        if last:
+            yield from self._joined(self._rest)
+            self._rest = b""
+            yield from self._text()
+
+    def _joined(self, line: bytes) -> Iterator[StreamEntry]:
+        for entry in self._read(line.decode("utf-8", "replace")):
+            if entry.kind == "piece":
+                self._pieces.append(entry.text)
+            else:
+                yield from self._text()
+                yield entry
+
+    def _text(self) -> Iterator[StreamEntry]:
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        if text:
+            yield StreamEntry(kind="text", text=text)

@@ -1,0 +1,107 @@
+"""Read what a run was for and what it came to from its folder, and write it into the log of runs."""
+
+from __future__ import annotations
+
+import logging
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from prloom.agents import run_folder, run_spec
+from prloom.agents.agent import RunResult
+from prloom.agents.run_folder import RunFinished, RunInProgress, RunStatus
+from prloom.agents.run_spec import RunLimits, RunSpec
+from prloom.core import bounds
+from prloom.errors import PrloomError
+from prloom.model.record import Timestamp
+from prloom.model.run import RunRecord, RunState, RunUsage
+from prloom.storage import run_log
+
+log = logging.getLogger(__name__)
+
+_ID = re.compile(r"\d{8}T\d{9}Z-([A-Za-z0-9]+)-[0-9a-f]{8}")
+
+
+def is_run_id(text: str) -> bool:
+    """Whether a text has the form of a run's id."""
+    return _ID.fullmatch(text) is not None
+
+
+def build(folder: Path, plan_id: str, now: datetime) -> RunRecord:
+    """Return the record of the run of a folder, as far as the folder tells; a running one is counted until `now`."""
+    return _record(folder, plan_id, run_folder.read_result(folder), now)
+
+
+def save(root: Path, folder: Path, plan_id: str, result: RunResult, now: datetime) -> None:
+    """Append the record of a run that has ended to the log; a disk that cannot be written is warned of."""
+    try:
+        run_log.append(root, _record(folder, plan_id, result, now), now)
+    except (PrloomError, OSError) as error:  # the run itself counts all the same
+        log.warning("run %s has ended, but it cannot be added to the log of runs: %s", folder.name, error)
+
+
+def _record(folder: Path, plan_id: str, result: RunResult | None, now: datetime) -> RunRecord:
+    spec = run_folder.load(folder, run_folder.INVOCATION, RunSpec)
+    spec = spec or RunSpec(argv=(), cwd="", environment=(), limits=RunLimits())
+    status = run_folder.inspect(folder)
+    begun = Timestamp.of(run_spec.started_at(folder.name) or now)
+    ended = now
+    ended_at = None
+    if isinstance(status, RunFinished):
+        ended = max(status.exit.ended_at, begun)
+    if not isinstance(status, RunInProgress):
+        ended_at = Timestamp.of(ended)
+    return RunRecord(
+        id=folder.name,
+        plan=spec.plan or plan_id,
+        stage=spec.stage or _stage(folder.name),
+        todo=spec.todo,
+        agent=spec.agent,
+        model=(result.model if result else None) or spec.model,
+        status=_state(status, result),
+        attempt=spec.attempt,
+        started_at=begun,
+        ended_at=ended_at,
+        seconds=round((ended - begun) / timedelta(seconds=1), 3),
+        usage=_usage(result),
+        cost_usd=result.cost_usd if result else None,
+        error=_error(result),
+        machine=spec.machine,
+    )
+
+
+def _usage(result: RunResult | None) -> RunUsage | None:
+    if result is None or result.usage is None:
+        return None
+    used = result.usage
+    return RunUsage(input_tokens=used.input_tokens, output_tokens=used.output_tokens, cached_tokens=used.cached_tokens)
+
+
+def _error(result: RunResult | None) -> str | None:
+    error = None
+    if result is not None:
+        error = result.error or result.trouble
+    if error is None:
+        return None
+    return bounds.cut(error)
+
+
+def _state(status: RunStatus, result: RunResult | None) -> RunState:
+    if isinstance(status, RunInProgress):
+        return "running"
+    if result is not None:
+        return result.status
+    return "interrupted"
+
+
+def _stage(run_id: str) -> str:
+    found = _ID.fullmatch(run_id)
+    if found:
+        return found[1]
+    return ""
+
+
+def prefix(moment: datetime) -> str:
+    """Return the text with which the ids of the runs of this time begin: later ids sort behind it."""
+    at = moment.astimezone(UTC)
+    return f"{at:%Y%m%dT%H%M%S}{at.microsecond // 1000:03d}Z"

@@ -1,0 +1,38 @@
+"""What an agent's run was for, and what it came to: a line of `prloom runs`, and of the log of runs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from prloom.model.record import Record, Timestamp
+
+RunState = Literal["running", "ok", "failed", "limited", "interrupted"]
+"""What has become of a run: it goes on, or what it came to."""
+
+
+class RunUsage(Record, frozen=True, kw_only=True):
+    """Tokens as the agent program counted them; `input_tokens` holds those that came from a cache."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+
+
+class RunRecord(Record, frozen=True, kw_only=True):
+    """One run. `usage` and `cost_usd` are None where the program did not measure them."""
+
+    id: str
+    plan: str
+    stage: str
+    todo: str | None = None
+    agent: str
+    model: str | None = None
+    status: RunState
+    attempt: int | None = None
+    started_at: Timestamp
+    ended_at: Timestamp | None = None
+    seconds: float
+    usage: RunUsage | None = None
+    cost_usd: float | None = None
+    error: str | None = None
+    machine: str | None = None

@@ -1,0 +1,261 @@
+"""`prloom runs`, `logs`, `costs` and `stop`, with runs of real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stage import Stage
+
+from prloom.agents import run_folder, run_spec, runner
+from prloom.agents.agent import RunRequest, RunResult, TokenUsage
+from prloom.agents.registry import AGENTS
+from prloom.agents.run_spec import RunLimits
+from prloom.agents.runner import AgentRun
+from prloom.cli import run_output
+from prloom.engine.runs import records
+from prloom.engine.runs.output import RunOutput
+
+Prloom = Callable[..., Any]
+Launch = Callable[..., AgentRun]
+
+QUICK = "print('I fixed it \\x1b[31m\\nand more')"
+SLOW = "import time; print('working', flush=True); time.sleep(600)"
+
+
+@pytest.fixture
+async def launch(stage: Stage) -> AsyncIterator[Launch]:
+    """Start a Python program as the agent of a plan; whatever still runs at the end of the test is stopped."""
+    started: list[AgentRun] = []
+
+    def start(program: str, *, plan: str = "pr-7", at: datetime | None = None) -> AgentRun:
+        runs = stage.paths.worktree(plan) / "prloom" / ".local" / "runs"
+        runs.mkdir(exist_ok=True)
+        request = RunRequest(
+            prompt="Go.",
+            stage="worker",
+            cwd=stage.paths.worktree(plan),
+            root=stage.root,
+            rights="work",
+            plan=plan,
+            todo="t-1",
+            attempt=2,
+            model="big",
+            argv=(sys.executable, "-c", program),
+        )
+        folder = runs / run_spec.new_id(at or datetime.now(UTC), "worker")
+        started.append(
+            runner.start(folder, AGENTS["command"], request, environ=os.environ, limits=RunLimits(grace_seconds=0.3))
+        )
+        return started[-1]
+
+    yield start
+    for run in started:
+        runner.stop(run)
+        await runner.wait(run)
+
+
+async def ended(stage: Stage, run: AgentRun, *, usage: TokenUsage | None = None, cost: float | None = None) -> None:
+    """Wait for a run as the dispatcher does, and have its record say what it used."""
+    result = runner.conclude(run, AGENTS["command"], await runner.wait(run))
+    result = RunResult(status=result.status, message=result.message, error=result.error, usage=usage, cost_usd=cost)
+    records.save(stage.root, run.folder, "pr-7", result, datetime.now(UTC))
+
+
+async def says(run: AgentRun) -> None:
+    """Wait until a run has said something, and its supervisor who it is."""
+    async with asyncio.timeout(30):
+        # Files of another process: there is no event to wait for.
+        while not all(  # noqa: ASYNC110
+            run_folder.read(run.folder, name) for name in (run_folder.OUTPUT, run_folder.SUPERVISOR)
+        ):
+            await asyncio.sleep(0.01)
+
+
+async def test_runs_shows_what_runs_were_for_and_what_they_came_to(
+    stage: Stage, prloom: Prloom, launch: Launch
+) -> None:
+    stage.adopt()
+    run = launch(QUICK)
+    await ended(stage, run, usage=TokenUsage(input_tokens=1000, output_tokens=20, cached_tokens=5), cost=0.25)
+
+    (shown,) = json.loads(prloom("runs", "--json").out)["runs"]
+
+    times = {name: shown.pop(name) for name in ("startedAt", "endedAt", "seconds", "machine")}
+    assert shown == {
+        "id": run.id,
+        "plan": "pr-7",
+        "stage": "worker",
+        "todo": "t-1",
+        "agent": "command",
+        "model": "big",
+        "status": "ok",
+        "attempt": 2,
+        "usage": {"inputTokens": 1000, "outputTokens": 20, "cachedTokens": 5},
+        "costUsd": 0.25,
+        "error": None,
+    }
+    assert times["startedAt"] <= times["endedAt"]
+    assert times["seconds"] >= 0
+    head, line = prloom("runs").out.splitlines()
+    assert head.split()[:6] == ["RUN", "PLAN", "STAGE", "TODO", "AGENT", "STATUS"]
+    assert line.split()[:6] == [run.id, "pr-7", "worker", "t-1", "command", "ok"]
+    assert line.split()[-3:] == ["1,020", "0.2500", "USD"]
+
+
+async def test_a_run_that_goes_on_is_shown_and_can_be_stopped(stage: Stage, prloom: Prloom, launch: Launch) -> None:
+    stage.adopt()
+    run = launch(SLOW)
+    await says(run)
+    (shown,) = json.loads(prloom("runs", "7", "--json").out)["runs"]
+    assert (shown["status"], shown["endedAt"]) == ("running", None)
+
+    out = prloom("stop", run.id).out
+
+    assert out == f"Paused: pr-7.\nStopping {run.id}. To continue: prloom resume pr-7\n"
+    await ended(stage, run)
+    (shown,) = json.loads(prloom("runs", "--json").out)["runs"]
+    assert shown["status"] == "interrupted"
+    assert stage.state("pr-7")["paused"]
+    assert prloom("stop", run.id).out == f"Run {run.id} has ended already.\n"
+
+
+async def test_a_run_outlives_its_worktree_in_the_list(stage: Stage, prloom: Prloom, launch: Launch) -> None:
+    stage.adopt()
+    run = launch(QUICK)
+    await ended(stage, run)
+    for path in sorted(run.folder.iterdir()):
+        path.unlink()
+    run.folder.rmdir()
+
+    assert [each["id"] for each in json.loads(prloom("runs", "--json").out)["runs"]] == [run.id]
+
+
+async def test_the_newest_runs_are_listed_last_and_old_ones_on_demand(
+    stage: Stage, prloom: Prloom, launch: Launch
+) -> None:
+    stage.adopt()
+    now = datetime.now(UTC)
+    runs = [launch(QUICK, at=now - timedelta(days=days)) for days in (9, 2, 1, 0)]
+    for run in runs[:-1]:
+        await ended(stage, run)
+    await runner.wait(runs[-1])  # which is not in the log
+
+    def ids(*args: str) -> list[str]:
+        return [each["id"] for each in json.loads(prloom("runs", "--json", *args).out)["runs"]]
+
+    assert ids() == [run.id for run in runs]
+    assert ids("--limit", "2") == [run.id for run in runs[-2:]]
+    assert ids("--limit", "1") == [runs[-1].id]
+    assert ids("--since", "3d") == [run.id for run in runs[1:]]
+
+
+async def test_costs_add_up_and_name_what_was_not_measured(stage: Stage, prloom: Prloom, launch: Launch) -> None:
+    stage.adopt()
+    for cost in (0.25, 0.5, None):
+        usage = None
+        if cost is not None:
+            usage = TokenUsage(input_tokens=1000, output_tokens=20, cached_tokens=0)
+        await ended(stage, launch(QUICK), usage=usage, cost=cost)
+
+    document = json.loads(prloom("costs", "--json").out)
+
+    (group,) = document["groups"]
+    assert document["since"] is None
+    assert (group["key"]["plan"], group["key"]["agent"], group["key"]["model"]) == ("pr-7", "command", "big")
+    assert (group["runs"], group["inputTokens"], group["outputTokens"]) == (3, 2000, 40)
+    assert (group["costUsd"], group["unmeasuredRuns"]) == (0.75, 1)
+    shown = prloom("costs", "pr-7", "--since", "1h").out.splitlines()
+    assert [line.split()[0] for line in shown if line and not line.startswith(" ")][:1] == ["PLAN"]
+    assert shown[-1].split()[-4:] == ["40", "0.7500", "USD", "1"]
+
+
+def test_without_runs_that_is_said(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+
+    assert prloom("runs").out == prloom("costs").out == "No runs yet.\n"
+    assert prloom("logs", "pr-7").err == (
+        "prloom: plan pr-7 has no runs yet; `prloom logs pr-7 --follow` waits for one\n"
+    )
+    assert json.loads(prloom("costs", "--json").out) == {"since": None, "groups": []}
+
+
+@pytest.mark.parametrize("run", ["20261121T201532299Z-worker-29119d7c", "../../x", "--x"])
+def test_a_run_that_there_is_not_is_no_path(stage: Stage, prloom: Prloom, run: str) -> None:
+    stage.adopt()
+
+    ran = prloom("stop", "--", run)
+
+    assert ran.code == 1
+    assert "in the worktrees; `prloom runs` lists the runs there are" in ran.err
+
+
+async def test_logs_shows_a_run_without_what_a_terminal_would_obey(
+    stage: Stage, prloom: Prloom, launch: Launch
+) -> None:
+    stage.adopt()
+    run = launch(QUICK)
+    await ended(stage, run)
+
+    first, *said, last = prloom("logs", "pr-7").out.splitlines()
+
+    assert first.startswith(f"{run.id}: worker, command, big, TODO t-1, attempt 2, began ")
+    assert said == ["I fixed it \\x1b[31m", "and more"]
+    assert last.startswith("It ended after ")
+    assert last.endswith(": ok")
+    assert prloom("logs", run.id, "--follow").out == prloom("logs", run.id).out
+
+
+async def test_logs_says_that_a_run_goes_on(stage: Stage, prloom: Prloom, launch: Launch) -> None:
+    stage.adopt()
+    run = launch(SLOW)
+    await says(run)
+
+    *_, said, last = prloom("logs", run.id).out.splitlines()
+
+    assert said == "working"
+    assert last.endswith("--follow shows the rest.")
+
+
+async def test_a_run_is_followed_until_it_ends(stage: Stage, launch: Launch, tmp_path: Path) -> None:
+    stage.adopt()
+    go = tmp_path / "go"
+    program = f"import os, time\nprint('one', flush=True)\nwhile not os.path.exists({str(go)!r}): time.sleep(.01)\n"
+    run = launch(f"{program}print('two')")
+    await says(run)
+    waits: list[None] = []
+
+    def wait() -> None:
+        waits.append(None)
+        go.touch()
+        os.waitpid(run.child or 0, 0)
+        run.child = None
+
+    lines = list(run_output.lines(RunOutput(run.folder), wait=wait))
+
+    assert lines == ["one", "two"]
+    assert len(waits) == 1
+
+
+def test_pieces_of_a_text_are_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    spec = run_spec.RunSpec(argv=("gemini",), cwd="/", environment=(), limits=RunLimits(), agent="gemini")
+    run_folder.write_new(folder, run_folder.INVOCATION, run_folder.encode(spec))
+    said = [{"type": "message", "role": "assistant", "content": text, "delta": True} for text in ("Do", "ne", ".")]
+    used = {"type": "tool_use", "tool_name": "run_shell_command", "parameters": {"command": "make\ntest"}}
+    events = [*said[:2], used, said[2]]
+    run_folder.write_new(folder, run_folder.OUTPUT, "\n".join(map(json.dumps, events)).encode())
+
+    lines = list(run_output.lines(RunOutput(folder), wait=None))
+
+    assert lines[0] == "Done"
+    assert lines[1].endswith("(and 1 more line)\x1b[0m")
+    assert lines[2] == "."
