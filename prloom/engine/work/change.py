@@ -11,7 +11,7 @@ from prloom.core import inspection, work_results
 from prloom.core.inspection import InspectionRules
 from prloom.core.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work import before_run
+from prloom.engine.work import before_run, branch
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
 from prloom.workspace import commits, kept, repository, repository_state, snapshot, trees, undo, worktree
@@ -41,6 +41,10 @@ class Changes:
     async def head(self, runtime: PlanRuntime) -> str:
         """Return the commit that is checked out in the plan's worktree."""
         return await asyncio.to_thread(lambda: worktree.head(self.repo, runtime.folders.worktree))
+
+    async def update(self, runtime: PlanRuntime) -> str | None:
+        """Bring what others pushed into the plan's branch, and say what that was; raises BranchBlockedError."""
+        return await asyncio.to_thread(branch.update, self.repo, runtime)
 
     async def uncommitted(self, runtime: PlanRuntime, base: str) -> tuple[str, ...]:
         """Return the paths that the worktree changes in a commit, junk left out."""
@@ -81,11 +85,11 @@ class Changes:
 
     def _undo(self, runtime: PlanRuntime, work: TodoWork) -> tuple[str, ...]:
         """Undo what the run moved outside the files of the worktree, and return what a worker must not have done."""
-        before, branch = before_run.load(self.root, runtime.id), runtime.plan.branch
+        before, name = before_run.load(self.root, runtime.id), runtime.plan.branch
         if before is None:
             return ()
-        found = repository_state.since(self.repo, runtime.folders.worktree, before, branch=branch)
-        undo.undo(self.repo, runtime.folders.worktree, before, branch=branch, todo=work.id)
+        found = repository_state.since(self.repo, runtime.folders.worktree, before, branch=name)
+        undo.undo(self.repo, runtime.folders.worktree, before, branch=name, todo=work.id)
         return tuple(each.text for each in found if each.is_violation)
 
     def _take(self, runtime: PlanRuntime, base: str) -> WorktreeSnapshot:
@@ -115,15 +119,20 @@ class Changes:
 
     def _commit(self, runtime: PlanRuntime, work: TodoWork, message: str) -> str:
         base, tree = _inspected(work)
-        branch, folder, junk = runtime.plan.branch, runtime.folders.worktree, runtime.rules.config.work.junk
-        found = commits.find(self.repo, branch, todo=work.id, base=base, round_=work.round, tree=tree)
+        name, folder, junk = runtime.plan.branch, runtime.folders.worktree, runtime.rules.config.work.junk
+        found = commits.find(self.repo, name, todo=work.id, base=base, round_=work.round, tree=tree)
         if found is not None:
-            commits.restore(self.repo, folder, found, branch=branch, junk=junk)
+            commits.restore(self.repo, folder, found, branch=name, junk=junk)
             return found
-        return commits.commit(self.repo, folder, tree=tree, parent=base, message=message, branch=branch, junk=junk)
+        return commits.commit(self.repo, folder, tree=tree, parent=base, message=message, branch=name, junk=junk)
 
     def _push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
-        return work_results.pushed(work, "there is no remote")
+        assert work.commit is not None  # noqa: S101 - set when it was committed
+        text = branch.push(self.repo, runtime)
+        # What others pushed may have made another commit of it; its trailers say which, also after a crash.
+        found = commits.find(self.repo, runtime.plan.branch, todo=work.id, round_=work.round)
+        kept.drop(self.repo, work.id)
+        return work_results.pushed(work, text, commit=found)
 
     def _keep(self, runtime: PlanRuntime, work: TodoWork) -> None:
         if work.base is None:

@@ -17,6 +17,7 @@ from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import plan_hooks, pull_request, todo_events
+from prloom.engine.work.branch import BranchBlockedError
 from prloom.engine.work.change import Changes
 from prloom.engine.work.check_run import CheckRuns
 from prloom.engine.work.context import context
@@ -92,6 +93,8 @@ class TodoWorker:
                     assert_never(step)
         except PlanHookBlockedError as error:
             self._block(runtime, str(error), "hook")
+        except BranchBlockedError as error:
+            self._block(runtime, str(error), "branch")
         except (WorkspaceError, AgentError) as error:
             self._wait(runtime, str(error))
 
@@ -139,7 +142,8 @@ class TodoWorker:
             reason = f"the worktree has changes that prloom did not make: {work_results.named(changed)}"
             self._block(runtime, reason, "worktree", way_on=f"prloom resume {runtime.id} --commit | --stash")
             return
-        _commit(runtime, work_results.prepared(work, base))
+        moved = await self._changes.update(runtime)
+        _commit(runtime, work_results.prepared(work, await self._changes.head(runtime), moved))
 
     async def _check(self, runtime: PlanRuntime, work: TodoWork) -> None:
         failure = await self._checks.first_failure(runtime, work)

@@ -1,0 +1,97 @@
+"""Bring a plan's branch up to what the remote has, and push it: never over what others pushed."""
+
+from __future__ import annotations
+
+from prloom.core import work_results
+from prloom.core.naming import printable
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.errors import WorkspaceError
+from prloom.workspace import integrate, remote, repository
+from prloom.workspace.integrate import Conflict, FastForwarded, PeoplesCommits, Rebased
+from prloom.workspace.remote import NoRemote, Pushed, Rejected
+from prloom.workspace.repository import Repository
+
+TRIES = 3
+"""How often a push that lost a race is tried again, each time on what the remote has by then."""
+
+
+class BranchBlockedError(WorkspaceError):
+    """A branch that a person has to put right before prloom goes on; the text says what to do."""
+
+
+def update(repo: Repository, runtime: PlanRuntime) -> str | None:
+    """Fetch the plan's branch, bring what others pushed into it, and return in a sentence what was done, if anything.
+
+    Raises BranchBlockedError where that needs a person, and WorkspaceError where the remote cannot be reached.
+    """
+    branch = runtime.plan.branch
+    fetched = remote.fetch(repo, branch)
+    if isinstance(fetched, NoRemote):
+        return None
+    if isinstance(fetched, Rejected):
+        raise WorkspaceError(f"origin cannot be read: {fetched.failure.reason}")
+    if fetched.is_deleted:
+        raise BranchBlockedError(f"branch {printable(branch)} was deleted on origin; push it again, or forget the plan")
+    if fetched.sha is None:
+        return None
+    return _described(
+        integrate.integrate(
+            repo,
+            runtime.folders.worktree,
+            branch,
+            theirs=fetched.sha,
+            before=fetched.before,
+            junk=runtime.rules.config.work.junk,
+        ),
+        branch,
+    )
+
+
+def _described(done: integrate.Integrated, branch: str) -> str | None:
+    name = printable(branch)
+    match done:
+        case FastForwarded(tip=tip):
+            return f"the branch was moved to {tip[:12]}, which others pushed"
+        case Rebased(new=new):
+            return f"{len(new)} commits of prloom were put on what others pushed"
+        case Conflict(commit=commit, paths=paths):
+            raise BranchBlockedError(
+                f"commit {commit[:12]} of branch {name} conflicts with what others pushed in "
+                f"{work_results.named(paths)}; rebase it by hand in the plan's worktree"
+            )
+        case PeoplesCommits(commits=commits):
+            raise BranchBlockedError(
+                f"branch {name} and origin's differ, and commits of people would have to be rewritten "
+                f"({', '.join(each[:12] for each in commits[:5])}); bring them together by hand in the plan's worktree"
+            )
+        case _:
+            return None
+
+
+def _tip(repo: Repository, branch: str) -> str:
+    tip = repository.branch_sha(repo, branch)
+    if tip is None:
+        raise BranchBlockedError(f"branch {printable(branch)} no longer exists; restore it, or forget the plan")
+    return tip
+
+
+def push(repo: Repository, runtime: PlanRuntime) -> str:
+    """Push the branch, with what others pushed meanwhile beneath it; return in a sentence what was done.
+
+    Raises as `update` does, and WorkspaceError where the remote does not take the push.
+    """
+    branch = runtime.plan.branch
+    for _ in range(TRIES):
+        update(repo, runtime)
+        fetched = remote.fetch(repo, branch)
+        if isinstance(fetched, NoRemote):
+            return "there is no remote"
+        if isinstance(fetched, Rejected):
+            raise WorkspaceError(f"origin cannot be read: {fetched.failure.reason}")
+        tip = _tip(repo, branch)
+        done = remote.push(repo, branch, tip, fetched.sha)
+        if isinstance(done, Pushed):
+            return f"pushed {tip[:12]} to origin"
+        if isinstance(done, Rejected) and done.failure.cause != "lost_race":
+            raise WorkspaceError(f"origin does not take the push: {done.failure.reason}")
+    raise WorkspaceError(f"origin's branch {printable(branch)} moved {TRIES} times during the push")

@@ -1,0 +1,127 @@
+"""A plan's branch on a remote that others push to as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from workbench import Run, Workbench
+
+from prloom.api import PluginContext
+
+FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
+
+
+class Remote:
+    """A remote of the project, and the clone of somebody else who works on the same branch."""
+
+    def __init__(self, bench: Workbench, home: Path) -> None:
+        self.bench = bench
+        self.bare, self.clone = home / "remote.git", home / "clone"
+        bench.project.git("init", "--quiet", "--bare", "--template=", str(self.bare))
+        bench.project.git("remote", "add", "origin", str(self.bare))
+        bench.project.git("push", "--quiet", "origin", "main", "work")
+        bench.project.git("clone", "--quiet", "--template=", "--branch", "work", str(self.bare), str(self.clone))
+
+    def push(self, name: str, content: str, *options: str) -> str:
+        """Have the other person push a commit with a file, and return it."""
+        (self.clone / name).write_text(content)
+        self.bench.project.git("add", name, cwd=self.clone)
+        self.bench.project.git("commit", "--quiet", "-m", f"Change {name}", cwd=self.clone)
+        self.bench.project.git("push", "--quiet", *options, "origin", "work", cwd=self.clone)
+        return self.bench.project.git("rev-parse", "HEAD", cwd=self.clone)
+
+    @property
+    def subjects(self) -> list[str]:
+        """The subjects of the remote's branch, oldest first, without the first commit."""
+        return self.bench.project.git("log", "--reverse", "--format=%s", "main..work", cwd=self.bare).splitlines()
+
+
+@pytest.fixture
+def remote(bench: Workbench, tmp_path: Path) -> Remote:
+    return Remote(bench, tmp_path)
+
+
+def during_the_hooks(bench: Workbench, act: Callable[[], object]) -> None:
+    """Have something happen when a change was inspected and is not committed yet."""
+
+    def register(ctx: PluginContext) -> None:
+        ctx.register_hook("afterTodo", lambda plan, context: act() and None)
+
+    bench.stage.plugin("meanwhile", register)
+
+
+async def test_a_commit_is_pushed(bench: Workbench, remote: Remote):
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert remote.subjects == ["Be fast"]
+
+
+async def test_work_begins_on_what_others_have_pushed(bench: Workbench, remote: Remote):
+    theirs = remote.push("theirs.py", "theirs\n")
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert remote.subjects == ["Change theirs.py", "Be fast"]
+    assert bench.project.git("rev-parse", "work^") == theirs
+
+
+async def test_a_push_that_loses_a_race_is_repeated_on_what_won_it(bench: Workbench, remote: Remote):
+    during_the_hooks(bench, lambda: remote.push("theirs.py", "theirs\n"))
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert remote.subjects == ["Change theirs.py", "Be fast"]
+    (done,) = bench.state.done_todos.values()
+    assert done.commit == bench.project.git("rev-parse", "work")
+
+
+async def test_a_conflict_with_what_others_pushed_blocks_the_plan_and_rewrites_nothing(
+    bench: Workbench, remote: Remote
+):
+    during_the_hooks(bench, lambda: remote.push("fast.py", "theirs\n"))
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.ticks(2)
+
+    assert remote.subjects == ["Change fast.py"]
+    assert bench.commits == ["Be fast"]
+    assert bench.state.block is not None
+    assert "conflicts with what others pushed in fast.py" in bench.state.block.reason
+
+
+async def test_a_branch_that_was_deleted_on_the_remote_blocks_the_plan(bench: Workbench, remote: Remote):
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+    await bench.tick()
+    bench.project.git("push", "--quiet", "origin", "--delete", "work", cwd=remote.clone)
+    bench.todo("- [ ] Make it small")
+
+    await bench.tick()
+
+    assert bench.state.block is not None
+    assert bench.state.block.reason == "branch work was deleted on origin; push it again, or forget the plan"
+    assert bench.runs() == 1
+
+
+async def test_a_remote_that_cannot_be_reached_makes_the_work_wait_with_its_reason(bench: Workbench):
+    bench.project.git("remote", "add", "origin", str(bench.home / "nowhere.git"))
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.runs() == 0
+    assert bench.state.work is not None
+    assert bench.state.work.waits_for is not None
+    assert bench.state.work.waits_for.startswith("origin cannot be read:")
+    assert bench.state.work.failures == 0
