@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from prloom.cli import layout, terminal
 
 if TYPE_CHECKING:
     from prloom.engine.views.status_schema import (
+        BlockStatus,
         FailedAction,
         HeldEvent,
         LostPlan,
         ParkedEvent,
         PlanStatus,
+        ProposedTodo,
         StatusDocument,
     )
 
@@ -28,9 +30,9 @@ class Need(NamedTuple):
     age_ms: int | None = None
 
 
-def lines(status: StatusDocument) -> Iterator[str]:
+def lines(status: StatusDocument, now: datetime) -> Iterator[str]:
     """Yield the section, the longest waiting first; nothing if nothing waits for the operator."""
-    found = sorted(_of_all(status), key=lambda need: -1 if need.age_ms is None else -need.age_ms - 1)
+    found = sorted(_of_all(status, now), key=lambda need: -1 if need.age_ms is None else -need.age_ms - 1)
     if not found:
         return
     order = ""
@@ -42,11 +44,15 @@ def lines(status: StatusDocument) -> Iterator[str]:
         yield from layout.item(need.label, need.text, *filter(None, [need.remedy]))
 
 
-def _of_all(status: StatusDocument) -> Iterator[Need]:
+def _of_all(status: StatusDocument, now: datetime) -> Iterator[Need]:
     yield from map(_lost, status.lost_plans or ())
     for plan in status.plans:
         if plan.blocked and plan.last_error:
             yield Need("blocked", f"{_plan(plan)}: {terminal.paint(terminal.clean(plan.last_error), 'bad')}")
+        if plan.block is not None:
+            yield _blocked(plan, plan.block, now)
+        if plan.todos.proposed:
+            yield _proposed(plan, plan.todos.proposed)
         if plan.status == "paused":
             remedy = f"to resume it, run {layout.to_run('resume', plan.id)}"
             yield Need("paused", f"{_plan(plan)}: only commands in comments are carried out", remedy)
@@ -70,6 +76,17 @@ def _lost(plan: LostPlan) -> Need:
         recover = ""
     text = f"{terminal.clean(plan.id)}: {terminal.paint(terminal.clean(plan.reason), 'bad')}{waited}"
     return Need("lost", text, recover)
+
+
+def _blocked(plan: PlanStatus, block: BlockStatus, now: datetime) -> Need:
+    age = max(now - block.since, timedelta())
+    text = f"{_plan(plan)}, for {terminal.duration(age)}: {terminal.paint(terminal.clean(block.reason), 'bad')}"
+    return Need("blocked", text, f"to go on, run `{terminal.clean(block.way_on)}`", age // timedelta(milliseconds=1))
+
+
+def _proposed(plan: PlanStatus, todo: ProposedTodo) -> Need:
+    text = f"{layout.shown_id(todo.id)}  {_plan(plan)}: {terminal.clean(todo.title)}"
+    return Need("proposed", text, f"to have it done, run `{terminal.clean(todo.way_on)}`")
 
 
 def _held(plan: PlanStatus, event: HeldEvent) -> Need:

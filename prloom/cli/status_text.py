@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from prloom.cli import layout, needs, terminal
+from prloom.cli import layout, needs, terminal, work_text
 
 if TYPE_CHECKING:
     from prloom.engine.views.status_schema import (
@@ -29,7 +29,7 @@ def lines(status: StatusDocument, now: datetime) -> Iterator[str]:
     if status.config_error:
         yield from layout.paragraph(terminal.paint(_config_error(status.config_error), "bad"))
     yield from layout.paragraph(totals(status))
-    yield from needs.lines(status)
+    yield from needs.lines(status, now)
     for plan in status.plans:
         yield ""
         yield from _plan(plan, now)
@@ -77,7 +77,7 @@ def totals(status: StatusDocument) -> str:
     )
     working = [(totals.pending, "pending"), (totals.actions_queued, _actions(totals.actions_queued, "queued"))]
     moving = [f"{count} {name}" for count, name in working if count]
-    return f"{plans}: {', '.join([*moving, *waits]) or 'nothing waits'}."
+    return f"{plans}: {', '.join([*moving, *work_text.totals(status.plans), *waits]) or 'nothing waits'}."
 
 
 def _waits(*, deferred: int, oldest_ms: int | None, held: int, parked: int, failed: int) -> list[str]:
@@ -112,6 +112,7 @@ def _plan(plan: PlanStatus, now: datetime) -> Iterator[str]:
         yield from layout.item("error", terminal.paint(terminal.clean(plan.last_error), "bad"))
     if isinstance(plan.rule, str):
         yield from layout.item("rule", terminal.clean(plan.rule))
+    yield from work_text.lines(plan, now)
     for event in plan.events.deferred:
         yield from _deferred(event, now)
 
@@ -130,7 +131,10 @@ def _head(plan: PlanStatus) -> str:
         words += [terminal.paint(terminal.clean(plan.branch), "name")]
     else:
         words += []
-    words.append(plan.status if plan.status == "active" else terminal.paint(terminal.clean(plan.status), "warn"))
+    status = terminal.clean(plan.status)
+    if status not in {"active", "review"}:
+        status = terminal.paint(status, "warn")
+    words.append(status)
     if plan.blocked:
         words += [terminal.paint("blocked", "bad")]
     else:
@@ -156,12 +160,12 @@ def _counts(plan: PlanStatus) -> str:
         (actions.delivered, _actions(actions.delivered, "delivered")),
     ]
     now = [*(f"{count} {name}" for count, name in moving if count), *waits]
-    parts = [", ".join(now) or "nothing waits"]
+    parts = [", ".join([*now, *work_text.totals([plan])]) or "nothing waits"]
     parts += [", ".join(f"{count} {name}" for count, name in done if count)]
     if plan.todos.total:
         parts += [f"TODOs {plan.todos.done}/{plan.todos.total}"]
-    else:
-        parts += []
+    if plan.commits:
+        parts += [f"{plan.commits} {'commit' if plan.commits == 1 else 'commits'}"]
     if plan.rebase_requested:
         parts += [terminal.paint("a rebase is requested", "warn")]
     else:

@@ -95,7 +95,7 @@ def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
             changed.update(_permissions(state, step))
         case "committed":
             changed["commits"] = state.commits + 1
-        case "done" | "nothing_to_do":
+        case "done" | "nothing_to_do" if step.work is None:
             was = state.work.round if state.work is not None else 1
             changed["done_todos"] = {**state.done_todos, step.todo_id: DoneTodo(round=was, commit=step.commit)}
             changed["reopened"] = record.without(state.reopened, step.todo_id)

@@ -64,7 +64,7 @@ Needs you (2, oldest first)
   failed   {action}  pr-7: the thread is locked
            try again: `prloom retry {action}`
 
-pr-7  Cache it  #7  cache  active
+pr-7  Cache it  #7  cache  review
   1 deferred (the oldest for N d), 1 held, 1 action failed; 1 triaged
   deferred d 1  pr_comment, by quiet-period: people are still talking
            due N d ago; attempts so far: 1; waiting for N d, until 2026-01-08 12:00:00 at the latest"""
@@ -159,7 +159,7 @@ def test_a_plan_where_nothing_waits_says_so(stage: Stage, prloom: Prloom) -> Non
     stage.adopt()
 
     assert prloom("status").out == (
-        "Dispatcher not running; `prloom start` runs it.\n1 plan: nothing waits.\n\npr-7  #7  active\n  nothing waits\n"
+        "Dispatcher not running; `prloom start` runs it.\n1 plan: nothing waits.\n\npr-7  #7  review\n  nothing waits\n"
     )
 
 
@@ -332,7 +332,7 @@ async def test_what_needs_the_operator_comes_first_for_all_plans_and_the_oldest_
         ["held", "older", "b,"],
         ["held", "younger", "a,"],
     ]
-    assert lines.index("a  #1  active") > lines.index("Needs you (2, oldest first)") + 4
+    assert lines.index("a  #1  review") > lines.index("Needs you (2, oldest first)") + 4
 
 
 async def test_a_plan_that_cannot_be_worked_on_needs_the_operator(stage: Stage, prloom: Prloom) -> None:
@@ -368,7 +368,7 @@ def test_a_configuration_that_is_wrong_is_shown_in_one_line_with_its_remedy_and_
     lines = ran.out.splitlines()
     assert lines[1].startswith(told)
     assert "; " in lines[1]
-    assert "pr-7  #7  active" in lines
+    assert "pr-7  #7  review" in lines
     document = json.loads(prloom("status", "--json").out)
     assert lines[1].endswith(document["configError"])
     assert [plan["id"] for plan in document["plans"]] == ["pr-7"]

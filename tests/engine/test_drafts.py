@@ -68,7 +68,11 @@ async def test_a_draft_waits_in_the_inbox_until_it_is_queued(git_stage: Stage, p
 
     found = shown(git_stage)
     assert file.read_text() == DRAFT
-    assert (found["status"], found["blocked"], found["todos"]) == ("draft", False, {"total": 1, "done": 0})
+    assert (found["status"], found["blocked"], found["todos"]) == (
+        "draft",
+        False,
+        {"total": 1, "done": 0, "blocked": 0, "current": None},
+    )
     assert found.get("worktree") is None
     assert not git_stage.paths.worktree("fast").exists()
 

@@ -30,6 +30,6 @@ def every(repository: RepositoryPaths) -> tuple[Snapshot, ...]:
             blocked=draft.error is not None,
         )
         found.append(
-            Snapshot(plan, repository.root, todos=plan_file.counts(draft.text), error=draft.error, is_draft=True)
+            Snapshot(plan, repository.root, todos=plan_file.todos(draft.text), error=draft.error, is_draft=True)
         )
     return tuple(found)

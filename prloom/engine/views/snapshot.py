@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,6 +18,9 @@ from prloom.storage import paths
 from prloom.storage.document import Document
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
+
+if TYPE_CHECKING:
+    from prloom.core.plan_file import TodoItem
 
 T = TypeVar("T")
 
@@ -40,7 +43,7 @@ class BusSnapshot(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """One plan at a moment; `todos` counts all and those done, `error` says what cannot be read, and why.
+    """One plan at a moment, with the TODOs of its `plan.md`; `error` says what cannot be read, and why.
 
     A draft has no worktree: `worktree` is the checkout whose inbox it is in.
     """
@@ -48,7 +51,7 @@ class Snapshot(NamedTuple):
     plan: Plan
     worktree: Path
     bus: BusSnapshot = BusSnapshot()
-    todos: tuple[int, int] = (0, 0)
+    todos: tuple[TodoItem, ...] = ()
     error: str | None = None
     is_draft: bool = False
 
@@ -80,7 +83,7 @@ def of_plan(repository: RepositoryPaths, trees: SafeDir, plan_id: str) -> Snapsh
             plan=_read_part(lambda: _plan(local, plan_id), unreadable.plan, errors),
             worktree=worktree,
             bus=_read_part(lambda: _bus(local), BusSnapshot(), errors),
-            todos=_read_part(lambda: _todos(local), (0, 0), errors),
+            todos=_read_part(lambda: _todos(local), (), errors),
             error=errors[0] if errors else None,
         )
 
@@ -154,13 +157,13 @@ def _grown(bus: SafeDir, journal: str, cursor: Cursor) -> bool:
     return cursor.segment > 1 or (0 if found is None else found.st_size) != cursor.offset
 
 
-def _todos(local: SafeDir) -> tuple[int, int]:
+def _todos(local: SafeDir) -> tuple[TodoItem, ...]:
     content = local.read_bytes(paths.PLAN_TEXT)
     if content is None or b"[" not in content:
-        return 0, 0
+        return ()
     from prloom.core import plan_file  # noqa: PLC0415 - a plan without a checkbox has no TODO
 
-    return plan_file.counts(content.decode("utf-8", "replace"))
+    return plan_file.todos(content.decode("utf-8", "replace"))
 
 
 def open_bus(repository: RepositoryPaths, plan_id: str) -> SafeDir | None:

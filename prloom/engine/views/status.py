@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from prloom.engine.views import drafts, plan_names, runtime_status, snapshot
+from prloom.core import plan_status as statuses
+from prloom.engine.views import drafts, plan_names, runtime_status, snapshot, work_status
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import (
     ActionCounts,
@@ -23,7 +24,6 @@ from prloom.engine.views.status_schema import (
     PlanStatus,
     PluginStatus,
     StatusDocument,
-    TodoCounts,
     Totals,
 )
 from prloom.model.state import OpenEvent
@@ -113,13 +113,15 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
     return PlanStatus(
         id=plan.id,
         title=plan.title,
-        status="paused" if state.paused and plan.status == "active" else plan.status,
-        blocked=plan.blocked or refused is not None,
+        status=statuses.derive(plan, state, of.todos),
+        blocked=plan.blocked or refused is not None or state.block is not None,
+        block=work_status.block(state),
         branch=plan.branch,
         pr=plan.pr,
         worktree=None if of.is_draft else str(of.worktree),
         last_error=of.error or refused or plan.last_error,
-        todos=TodoCounts(total=of.todos[0], done=of.todos[1]),
+        todos=work_status.todo_counts(of),
+        commits=state.commits,
         events=_events(of, now),
         actions=ActionCounts(
             queued=len(queue) - len(failed),
@@ -129,6 +131,7 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
         rebase_requested=state.rebase_requested or UNSET,
         rule=plan.rule or UNSET,
         work=UNSET if plan.work else False,
+        pull_request_wait=work_status.pull_request_wait(state),
     )
 
 

@@ -72,11 +72,50 @@ class FailedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     withheld: bool = False
 
 
+class WorkWait(Record, frozen=True, kw_only=True):
+    """A wait of the work: why, since when, and when prloom tries again."""
+
+    reason: str
+    since: Timestamp | None
+    until: Timestamp
+
+
+class CurrentTodo(Record, frozen=True, kw_only=True):
+    """The TODO that is worked on: its present attempt, when that began, and the worker's run; `wait` where it waits."""
+
+    id: str
+    title: str
+    attempt: int
+    run: str | None
+    started_at: Timestamp | None
+    wait: WorkWait | UnsetType = UNSET
+
+
+class ProposedTodo(Record, frozen=True, kw_only=True):
+    """A TODO that waits until a person allows it, with the command for that."""
+
+    id: str
+    title: str
+    way_on: str
+
+
 class TodoCounts(Record, frozen=True, kw_only=True):
-    """How many TODOs the plan has."""
+    """How many TODOs the plan has, the one that is worked on, and the one that waits to be allowed."""
 
     total: int
     done: int
+    blocked: int = 0
+    current: CurrentTodo | None = None
+    proposed: ProposedTodo | UnsetType = UNSET
+
+
+class BlockStatus(Record, frozen=True, kw_only=True):
+    """Why no TODO of the plan is worked on, since when, at which TODO, and the command that lets the plan continue."""
+
+    reason: str
+    since: Timestamp
+    todo: str | None
+    way_on: str
 
 
 class EventCounts(Record, frozen=True, kw_only=True):
@@ -103,25 +142,28 @@ class ActionCounts(Record, frozen=True, kw_only=True):
 class PlanStatus(Record, frozen=True, kw_only=True):
     """One plan. `last_error` is why it cannot be worked on or read, if so; `rebase_requested` is left out or true.
 
+    `block` is what keeps its TODOs from being worked on. `commits` counts the commits that prloom made for them.
     `rule` is left out, or names the rule that adopted it; `work` is left out, or false where prloom lists TODOs only.
-
-    A draft has no worktree.
+    `pull_request_wait` is left out unless the pull request could not be brought up to date. A draft has no worktree.
     """
 
     id: str
     title: str
     status: str
     blocked: bool
+    block: BlockStatus | None
     branch: str
     pr: int | None
     worktree: str | None
     last_error: str | None
     todos: TodoCounts
+    commits: int
     events: EventCounts
     actions: ActionCounts
     rebase_requested: bool | UnsetType = UNSET
     rule: str | UnsetType = UNSET
     work: bool | UnsetType = UNSET
+    pull_request_wait: WorkWait | UnsetType = UNSET
 
 
 class LostPlan(Record, frozen=True, kw_only=True):

@@ -70,9 +70,10 @@ async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -
         *("plans", "pending", "deferred", "held", "parked", "actionsQueued", "actionsFailed"),
     ]
     assert list(plan) == [
-        *("id", "title", "status", "blocked", "branch", "pr", "worktree", "lastError", "todos", "events", "actions"),
+        *("id", "title", "status", "blocked", "block", "branch", "pr", "worktree", "lastError", "todos", "commits"),
+        *("events", "actions"),
     ]
-    assert list(plan["todos"]) == ["total", "done"]
+    assert list(plan["todos"]) == ["total", "done", "blocked", "current"]
     assert list(plan["events"]) == [
         *("pending", "handled", "triaged", "dropped", "superseded", "deferred", "held", "parked"),
     ]
@@ -94,7 +95,7 @@ async def test_it_says_what_became_of_every_event_and_action(stage: Stage) -> No
     (plan,) = read(stage)["plans"]
 
     assert (plan["id"], plan["title"], plan["pr"], plan["status"], plan["blocked"]) == (
-        *("pr-7", "Cache it", 7, "active", False),
+        *("pr-7", "Cache it", 7, "review", False),
     )
     deferred = {event["id"]: event for event in plan["events"].pop("deferred")}
     assert set(deferred) == {"d", "new"}
@@ -433,12 +434,6 @@ async def test_why_it_could_not_be_opened_is_over_once_the_plan_is_adopted_again
 
 
 # What else is shown.
-
-
-def test_the_todos_of_the_plan_are_counted(stage: Stage) -> None:
-    (stage.adopt() / "plan.md").write_text("# Plan\n\n## TODO\n\n- [x] one\n- [ ] two\n- [ ] three\n")
-
-    assert read(stage)["plans"][0]["todos"] == {"total": 3, "done": 1}
 
 
 async def test_a_plan_that_was_paused_by_a_comment_is_shown_as_paused(stage: Stage) -> None:

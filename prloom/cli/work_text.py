@@ -1,0 +1,73 @@
+"""Show the work on the TODOs of plans to a person: what is in progress, what waits and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from prloom.cli import layout, terminal
+
+if TYPE_CHECKING:
+    from prloom.engine.views.status_schema import CurrentTodo, PlanStatus, WorkWait
+
+
+def totals(plans: Sequence[PlanStatus]) -> list[str]:
+    """Return the counts of TODOs and plans that are not done, of those plans whose TODOs are worked on."""
+    current = [plan.todos.current for plan in plans if plan.todos.current is not None]
+    waiting = sum(bool(todo.wait) for todo in current)
+    still_open = sum(_open(plan) for plan in plans)
+    blocked = sum(plan.block is not None for plan in plans)
+    found = []
+    if len(current) > waiting:
+        found.append(f"{_todos(len(current) - waiting)} in progress")
+    if waiting:
+        found.append(terminal.paint(f"{_todos(waiting)} waiting", "warn"))
+    if still_open:
+        found.append(f"{_todos(still_open)} open")
+    if blocked:
+        found.append(terminal.paint(f"{blocked} {'plan' if blocked == 1 else 'plans'} blocked", "bad"))
+    return found
+
+
+def lines(plan: PlanStatus, now: datetime) -> Iterator[str]:
+    """Yield what is in progress in a plan, and the waits of its work."""
+    current = plan.todos.current
+    if current is not None:
+        yield from layout.item("doing", *_doing(current, now))
+    if plan.pull_request_wait:
+        yield from layout.item("waiting", f"the pull request is not up to date: {_wait(plan.pull_request_wait, now)}")
+
+
+def _doing(current: CurrentTodo, now: datetime) -> Iterator[str]:
+    since = ""
+    if current.started_at is not None:
+        since = f", begun {layout.when(current.started_at, now)}"
+    yield f"{layout.shown_id(current.id)}  {terminal.clean(current.title)}: attempt {current.attempt}{since}"
+    if current.wait:
+        yield f"waits: {_wait(current.wait, now)}"
+    elif current.run is not None:
+        yield f"run {terminal.clean(current.run)}"
+
+
+def _wait(wait: WorkWait, now: datetime) -> str:
+    """Return why something waits, since when, and when it is tried again."""
+    end = f"next try {layout.when(wait.until, now)} ({layout.clock(wait.until)})"
+    if wait.until <= now:
+        end = f"due {layout.when(wait.until, now)}"
+    since = ""
+    if wait.since is not None:
+        since = f", since {layout.clock(wait.since)}"
+    return f"{terminal.paint(terminal.clean(wait.reason), 'warn')}{since}; {end}"
+
+
+def _open(plan: PlanStatus) -> int:
+    """Return how many TODOs have yet to be begun; those of a merged or closed plan are not."""
+    if plan.status in {"merged", "closed"}:
+        return 0
+    todos = plan.todos
+    return max(todos.total - todos.done - todos.blocked - (todos.current is not None), 0)
+
+
+def _todos(count: int) -> str:
+    return f"{count} {'TODO' if count == 1 else 'TODOs'}"

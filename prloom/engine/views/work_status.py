@@ -1,0 +1,58 @@
+"""Build the status of the work on a plan's TODOs: what is in progress, what waits, and what blocks it."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from prloom.engine.views.snapshot import Snapshot
+from prloom.engine.views.status_schema import BlockStatus, CurrentTodo, ProposedTodo, TodoCounts, WorkWait
+from prloom.model.state import DispatchState
+
+
+def todo_counts(of: Snapshot) -> TodoCounts:
+    """Return how many TODOs a plan has, and the one that is worked on; a TODO that was dropped counts no more."""
+    states = [todo.state for todo in of.todos]
+    return TodoCounts(
+        total=len(states) - states.count("dropped"),
+        done=states.count("done"),
+        blocked=states.count("blocked"),
+        current=_current(of.bus.state),
+        proposed=_proposed(of),
+    )
+
+
+def block(state: DispatchState) -> BlockStatus | None:
+    """Return why no TODO of a plan is worked on, and the command that goes on; None where nothing blocks it."""
+    found = state.block
+    if found is None:
+        return None
+    return BlockStatus(reason=found.reason, since=found.since, todo=found.todo, way_on=found.way_on)
+
+
+def pull_request_wait(state: DispatchState) -> WorkWait | UnsetType:
+    """Return why the pull request does not show the present state yet, and when prloom tries that again."""
+    kept = state.pull_request
+    if kept.error is None or kept.retry_at is None:
+        return UNSET
+    return WorkWait(reason=kept.error, since=kept.failing_since, until=kept.retry_at)
+
+
+def _current(state: DispatchState) -> CurrentTodo | None:
+    work = state.work
+    if work is None:
+        return None
+    wait: WorkWait | UnsetType = UNSET
+    if work.retry_at is not None and work.waits_for is not None:
+        wait = WorkWait(reason=work.waits_for, since=work.waits_since, until=work.retry_at)
+    return CurrentTodo(
+        id=work.id, title=work.title, attempt=work.attempt, run=work.run, started_at=work.started_at, wait=wait
+    )
+
+
+def _proposed(of: Snapshot) -> ProposedTodo | UnsetType:
+    """Return the TODO that waits until a person allows it."""
+    proposed = of.bus.state.proposed
+    for todo in of.todos:
+        if proposed is not None and todo.id == proposed and todo.state == "open":
+            return ProposedTodo(id=proposed, title=todo.title, way_on=f"prloom todo {of.plan.id} go {proposed}")
+    return UNSET

@@ -1,0 +1,85 @@
+"""What a person reads of the work on TODOs in `prloom status`, and in the last line of `prloom start --once`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import click
+import pytest
+from stage import Stage
+from worked_plan import WorkedPlan
+
+from prloom.cli.start import _outcome
+from prloom.core import work_results
+from prloom.core.work import WorkRules
+
+Prloom = Callable[..., Any]
+
+
+def test_what_is_in_progress_is_one_line_with_its_attempt_and_run(stage: Stage, prloom: Prloom) -> None:
+    WorkedPlan(stage, "Make it fast", "Make it small").at("running")
+
+    text = prloom("status").out
+
+    assert "1 plan: 1 TODO in progress, 1 TODO open.\n" in text
+    assert "pr-7  #7  active\n  1 TODO in progress, 1 TODO open; TODOs 0/2\n" in text
+    assert "  doing    t-1  Make it fast: attempt 1, begun " in text
+    assert "\n           run run-1\n" in text
+
+
+def test_what_is_blocked_needs_the_operator_and_names_the_command_that_goes_on(stage: Stage, prloom: Prloom) -> None:
+    WorkedPlan(stage, "Make it fast").park()
+
+    text = prloom("status").out
+
+    assert "Needs you (1)\n  blocked  pr-7, for " in text
+    assert (
+        '"Make it fast" is blocked: no progress: two attempts in a row ended alike: make test failed: 1 failed' in text
+    )
+    assert "\n           to go on, run `prloom todo pr-7 open t-1`\n" in text
+    assert "pr-7  #7  active  blocked\n" in text
+
+
+def test_a_wait_of_the_work_is_shown_with_its_reason_and_its_end(stage: Stage, prloom: Prloom) -> None:
+    plan = WorkedPlan(stage, "Make it fast").at("ready")
+    until = stage.clock() + timedelta(days=36500)
+    plan.commit(work_results.limited(plan.ctx, plan.work, "the usage limit is reached", until))
+
+    text = prloom("status").out
+
+    assert "1 plan: 1 TODO waiting.\n" in text
+    assert "waits: the usage limit is reached, since 2026-01-01 12:00:00; next try in " in text
+    assert "(2125-12-08 12:00:00)" in text
+
+
+def test_a_todo_that_has_to_be_allowed_needs_the_operator(stage: Stage, prloom: Prloom) -> None:
+    WorkedPlan(stage, "Make it fast", rules=WorkRules(mode="ask")).step()
+
+    text = prloom("status").out
+
+    assert "  proposed t-1  pr-7: Make it fast\n" in text
+    assert "to have it done, run `prloom todo pr-7 go t-1`" in text
+
+
+def test_texts_from_a_plan_cannot_write_to_the_terminal(stage: Stage, prloom: Prloom) -> None:
+    WorkedPlan(stage, "Make it \x1b[2Jfast").park()
+
+    assert "\x1b" not in prloom("status").out
+
+
+@pytest.mark.parametrize("phase", ["parked", "waiting", "open"])
+def test_the_last_line_of_a_round_says_what_is_left_of_the_work(stage: Stage, phase: str) -> None:
+    plan = WorkedPlan(stage, "Make it fast")
+    if phase == "parked":
+        plan.park()
+    if phase == "waiting":
+        plan.at("ready")
+        until = stage.clock() + timedelta(hours=1)
+        plan.commit(work_results.limited(plan.ctx, plan.work, "the usage limit is reached", until))
+
+    expected = {"parked": "1 plan blocked", "waiting": "1 TODO waiting", "open": "1 TODO open"}
+
+    last_line = click.unstyle(_outcome(stage.paths.worktrees, stage.root))
+    assert last_line == f"1 plan: {expected[phase]}. `prloom status` shows more."
