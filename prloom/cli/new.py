@@ -14,6 +14,8 @@ from prloom.cli.context import Options, pass_options
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from prloom.config.models import Config
+    from prloom.engine.adoption.issue import IssuePlan
     from prloom.engine.operator.plan_texts import NamedPlan
     from prloom.storage.paths import RepositoryPaths
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--base", metavar="B", help="The branch to begin from; by default, base_branch of prloom.toml.")
 @click.option("--preset", metavar="NAME", help="Use this preset of prloom.toml for the plan.")
 @click.option("--file", metavar="F", type=click.Path(allow_dash=True), help="Read the plan from a file; `-` is stdin.")
+@click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Make the plan of an issue of the forge.")
 @click.option("--queue", is_flag=True, help="Hand the plan to the dispatcher at once.")
 @pass_options
 def new(
@@ -36,17 +39,24 @@ def new(
     base: str | None,
     preset: str | None,
     file: str | None,
+    issue: int | None,
     queue: bool,
 ) -> None:
     """Write a new plan: a draft in the inbox, which waits until you queue it.
 
-    Without a TITLE and a file, the plan is written in your editor ($VISUAL or $EDITOR).
+    Without a TITLE, a file and an issue, the plan is written in your editor ($VISUAL or $EDITOR).
     """
+    if file is not None and issue is not None:
+        raise click.UsageError("give --file or --issue, not both", click.get_current_context())
     from prloom.engine.operator import drafting  # noqa: PLC0415 - `prloom new --help` needs none
 
     where, config = context.repository(given), context.config(given)
-    text = _text(title, file)
-    wishes = drafting.Wishes(title, plan_id, branch, base, preset, queue=queue)
+    source = None
+    if issue is None:
+        text = _text(title, file)
+    else:
+        text, source = _read_issue(given, config, issue)
+    wishes = drafting.Wishes(title, plan_id, branch, base, preset, source, queue=queue)
     made = drafting.create(where, config, text, wishes)
     path = where.local / "inbox" / f"{made}.md"
     if queue:
@@ -98,6 +108,19 @@ def queue(given: Options, plans: tuple[str, ...]) -> None:
     for plan in plans:
         drafting.queue(where, config, plan)
         click.echo(f"Queued {terminal.paint(terminal.clean(plan), 'name')}.")
+
+
+def _read_issue(given: Options, config: Config, number: int) -> IssuePlan:
+    """Return the plan that an issue of the forge requests."""
+    import asyncio  # noqa: PLC0415 - likewise
+    from datetime import UTC, datetime  # noqa: PLC0415 - likewise
+
+    from prloom.engine.adoption import issue  # noqa: PLC0415 - likewise
+    from prloom.workspace import repository  # noqa: PLC0415 - likewise
+
+    repo = repository.find(context.repo_root(given))
+    with terminal.progress(f"looking up issue #{number}"):
+        return asyncio.run(issue.read(repo, config, number, os.environ, datetime.now(UTC)))
 
 
 def _text(title: str | None, file: str | None) -> str:
