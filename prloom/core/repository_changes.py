@@ -78,12 +78,11 @@ def differences(before: RepositoryState, after: RepositoryState, *, branch: str)
     )
 
 
-def unreadable(before: RepositoryState, settings: Mapping[str, object]) -> tuple[Difference, ...]:
-    """Return the files of git's settings that git could read before and cannot now, of which nothing else is known."""
-    names = [name for name, now in settings.items() if now is None and before.settings.get(name) is not None]
-    return tuple(
-        Difference("unreadable", name, "", None, f"git cannot read its file {name} any more") for name in names
-    )
+def unreadable(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[Difference, ...]:
+    """Return the files of git's that it could use before and cannot now, of which nothing else is known."""
+    names = [name for name, now in after.items() if now is None and before.get(name) is not None]
+    text = "git cannot use its file {} any more"
+    return tuple(Difference("unreadable", name, "", None, text.format(printable(name))) for name in names)
 
 
 def _of_worktree(before: RepositoryState, after: RepositoryState) -> Iterator[Difference]:
@@ -147,7 +146,7 @@ def _joined(values: tuple[str, ...] | None) -> str | None:
 def _of_files(before: RepositoryState, after: RepositoryState) -> Iterator[Difference]:
     for name in sorted(before.files.keys() | after.files.keys()):
         old, new = before.files.get(name), after.files.get(name)
-        if old != new and name not in before.settings:
+        if old != new and name not in before.settings and not name.endswith("/HEAD"):  # that is a ref
             yield Difference(
                 "file", name, _content(old), _content(new), f"git's file {printable(name)} was {_what(old, new)}"
             )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +31,8 @@ _FILES = (
     "objects/info/alternates",
     "shallow",
 )
-_WORKTREE_FILES = ("commondir", "gitdir", "config.worktree", "info/sparse-checkout")
+_WORKTREE_FILES = ("HEAD", "commondir", "gitdir", "config.worktree", "info/sparse-checkout")
+_LEADING = re.compile(r"worktrees/[^/]+/(?:HEAD|commondir|gitdir)")  # without them the worktree is not found
 _CONFIGS = ("config", "config.worktree")
 _NOT_HOOKS = (".sample", ".kept-by-prloom")
 _LARGEST = 1_000_000  # bytes of a file whose content is recorded
@@ -61,10 +63,24 @@ def record(repo: Repository, worktree: Path) -> RepositoryState:
 def since(repo: Repository, worktree: Path, before: RepositoryState, *, branch: str) -> tuple[Difference, ...]:
     """Return what differs from an earlier state, for the plan with this branch; raises WorkspaceError.
 
-    Where git can no longer read its settings it does nothing at all, and only that is returned.
+    Where git can no longer read its settings, or no longer finds the worktree, only that is returned.
     """
-    unreadable = repository_changes.unreadable(before, _all_settings(repo))
-    return unreadable or repository_changes.differences(before, record(repo, worktree), branch=branch)
+    unreadable = repository_changes.unreadable(before.settings, _all_settings(repo))
+    leading = {name: state for name, state in before.files.items() if _LEADING.fullmatch(name)}
+    lost = repository_changes.unreadable(
+        leading, {name: _leading(repo, name, state) for name, state in leading.items()}
+    )
+    return (*unreadable, *lost) or repository_changes.differences(before, record(repo, worktree), branch=branch)
+
+
+def _leading(repo: Repository, name: str, before: FileState) -> FileState | None:
+    """Return a file by which git finds a worktree; None where it was changed, but for the branch that HEAD names."""
+    now = _file(repo.git_dir / name)
+    if now is not None and name.endswith("/HEAD") and checkout.is_git_dir((repo.git_dir / name).parent):
+        return now
+    if now == before:
+        return now
+    return None
 
 
 def _all_settings(repo: Repository) -> dict[str, dict[str, tuple[str, ...]] | None]:

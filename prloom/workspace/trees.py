@@ -95,10 +95,14 @@ def added_texts(repo: Repository, before: str, after: str) -> Mapping[str, str]:
     added: dict[str, list[bytes]] = {}
     names = iter(paths)
     current: list[bytes] = []
+    in_lines = False
     for line in shown.split(b"\n"):
         if line.startswith(b"diff --git "):
             current = added.setdefault(next(names, ""), [])
-        elif line.startswith(b"+"):
+            in_lines = False
+        elif line.startswith(b"@@"):
+            in_lines = True
+        elif in_lines and line.startswith(b"+"):
             current.append(line[1:])
     return {path: b"\n".join(lines).decode("utf-8", "replace") for path, lines in added.items()}
 

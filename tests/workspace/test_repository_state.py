@@ -239,9 +239,38 @@ def test_a_configuration_that_git_cannot_read_any_more_goes_back(
     config = project.root / ".git" / "config"
     text = config.read_bytes()
     config.write_text("[broken\n")
-    assert texts(repo, place, before) == ["git cannot read its file config any more"]
+    assert texts(repo, place, before) == ["git cannot use its file config any more"]
 
     undo.undo(repo, place, before, branch="feature", todo="t1")
 
     assert config.read_bytes() == text
     assert config.with_name("config.kept-by-prloom").read_text() == "[broken\n"
+
+
+@pytest.mark.parametrize("name", ["HEAD", "commondir", "gitdir"])
+def test_a_worktree_that_git_does_not_find_any_more_is_found_again(
+    project: Project, repo: Repository, place: Path, before: RepositoryState, name: str
+) -> None:
+    file = project.root / ".git" / "worktrees" / "plan" / name
+    text = file.read_text()
+    file.write_text("elsewhere\n")
+    assert texts(repo, place, before) == [f"git cannot use its file worktrees/plan/{name} any more"]
+
+    undo.undo(repo, place, before, branch="feature", todo="t1")
+
+    assert file.read_text() == text
+    assert found(repo, place, before) == ()
+
+
+def test_a_worktree_that_was_taken_off_gits_list_is_back_on_it(
+    project: Project, repo: Repository, place: Path, before: RepositoryState
+) -> None:
+    for file in sorted((project.root / ".git" / "worktrees" / "plan").rglob("*"), reverse=True):
+        if file.is_dir():
+            file.rmdir()
+        else:
+            file.unlink()
+
+    undo.undo(repo, place, before, branch="feature", todo="t1")
+
+    assert project.git("rev-parse", "HEAD", cwd=place) == before.head
