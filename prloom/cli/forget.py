@@ -13,6 +13,8 @@ from prloom.errors import PrloomError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from prloom.storage.paths import RepositoryPaths
+
 
 _SHOWN = 20
 
@@ -32,6 +34,8 @@ def command(given: Options, plan: str, *, yes: bool) -> None:
     from prloom.workspace import repository  # noqa: PLC0415
 
     where = context.repository(given)
+    if _forget_draft(where, plan):
+        return
     repo = repository.find(where.root)
     try:
         plan_id = context.plan_id(where, plan)
@@ -47,6 +51,21 @@ def command(given: Options, plan: str, *, yes: bool) -> None:
         with terminal.progress(f"removing {plan_id}"):
             forget.forget(repo, where, plan_id)
     click.echo(f"Plan {terminal.paint(terminal.clean(plan_id), 'name')} is given up. Its branch stays.")
+
+
+def _forget_draft(where: RepositoryPaths, plan: str) -> bool:
+    """Set a draft aside if there is one of that name, and no plan."""
+    from prloom.engine.operator import plan_texts  # noqa: PLC0415 - likewise
+    from prloom.storage import paths, repair  # noqa: PLC0415 - likewise
+
+    if plan not in plan_texts.draft_ids(where) or plan_texts.find(where, plan) != (plan, True):
+        return False
+    with plan_texts.open_inbox(where) as drafts:
+        aside = repair.quarantine(drafts, paths.draft(plan), "forgotten")
+    click.echo(
+        f"Draft {terminal.paint(terminal.clean(plan), 'name')} is given up. Its text is in {drafts.where(aside)}."
+    )
+    return True
 
 
 def _refuse_while_work_is_open(plan_id: str, found: Sequence[str]) -> None:

@@ -189,3 +189,14 @@ def test_a_draft_that_could_not_become_a_plan_is_not_queued(stage: Stage, prloom
     assert ran.code == 1
     assert "one.md: branch main is also the plan's base; choose another `branch:`" in ran.err
     assert file.read_text() == "---\nbranch: main\n---\n# One\n"
+
+
+def test_a_draft_is_given_up_and_its_text_is_kept(stage: Stage, prloom: Prloom) -> None:
+    prloom("new", "One")
+
+    ran = prloom("forget", "one")
+
+    assert ran.out.startswith("Draft one is given up. Its text is in ")
+    assert json.loads(prloom("status", "--json").out)["plans"] == []
+    (kept,) = stage.root.glob("prloom/.local/inbox/*")
+    assert kept.read_text().endswith("# One\n\n## TODO\n")

@@ -73,7 +73,7 @@ def draft_ids(where: RepositoryPaths) -> Sequence[str]:
 def read(where: RepositoryPaths, plan: NamedPlan) -> str:
     """Return the text."""
     if plan.is_draft:
-        with _inbox(where) as drafts:
+        with open_inbox(where) as drafts:
             found = inbox.read(drafts, plan.id)
         if found is None:
             raise PrloomError(f"there is no draft {printable(plan.id)} any more; see `prloom status`")
@@ -85,7 +85,7 @@ def read(where: RepositoryPaths, plan: NamedPlan) -> str:
 def change(where: RepositoryPaths, plan: NamedPlan, edit: Callable[[str], str]) -> str:
     """Change the text as one step against all other processes, and return it."""
     if plan.is_draft:
-        with _inbox(where) as drafts:
+        with open_inbox(where) as drafts:
             return inbox.edit(drafts, plan.id, edit)
     with emit.open_local(where, plan.id) as local:
         return PlanFile(local).edit(edit)
@@ -162,6 +162,7 @@ def _starts(where: RepositoryPaths, plan: NamedPlan) -> Mapping[str, int]:
     return found
 
 
-def _inbox(where: RepositoryPaths) -> SafeDir:
+def open_inbox(where: RepositoryPaths) -> SafeDir:
+    """Open the inbox."""
     with SafeDir.make(where.root, *paths.LOCAL) as local:
         return inbox.folder(local)
