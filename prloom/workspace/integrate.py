@@ -13,10 +13,11 @@ from prloom.core import commit_message
 from prloom.core.inspection import DEFAULT_JUNK
 from prloom.core.naming import printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import checks, commits, kept, remote, replay, repository
+from prloom.workspace import checks, commits, kept, remote, replay, repository, rewritten
 from prloom.workspace.commits import Commit
 from prloom.workspace.replay import ReplayConflict
 from prloom.workspace.repository import Repository
+from prloom.workspace.rewritten import Rewrite
 
 
 @dataclass(frozen=True)
@@ -79,16 +80,30 @@ def integrate(
     ours = repository.branch_sha(repo, branch)
     if ours is None:
         raise WorkspaceError(f"branch {printable(branch)} no longer exists; restore it, or forget the plan")
+    rewrite = _rewrite(repo, branch, ours)
+    if rewrite is not None and remote.is_ancestor(repo, theirs, rewrite.old):
+        return UpToDate(ours, sum(1 for _ in commits.between(repo, theirs, ours)))
     removed = _removed(repo, theirs, before)
     own = tuple(each for each in commits.between(repo, theirs, ours) if each.sha not in removed)
-    if not removed and remote.is_ancestor(repo, theirs, ours):
+    if rewrite is not None:  # something was pushed since the rebase: that is given up, and what came after it stays
+        own = tuple(each for each in commits.between(repo, rewrite.new, ours) if each.sha not in removed)
+    if rewrite is None and not removed and remote.is_ancestor(repo, theirs, ours):
         done: Integrated = UpToDate(ours, len(own))
     else:
         _refuse_harmful(repo, theirs, branch)
         done = _bring_in(repo, worktree, branch, ours=ours, theirs=theirs, own=own, junk=junk)
     if not isinstance(done, Conflict | PeoplesCommits):
         remote.note(repo, branch, theirs)
+        rewritten.forget(repo, branch)
     return done
+
+
+def _rewrite(repo: Repository, branch: str, ours: str) -> Rewrite | None:
+    """Return the requested rebase of which the branch is the outcome, if the remote does not have it yet."""
+    found = rewritten.read(repo, branch)
+    if found is not None and remote.is_ancestor(repo, found.new, ours):
+        return found
+    return None
 
 
 def _bring_in(

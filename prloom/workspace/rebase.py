@@ -13,11 +13,23 @@ from pathlib import Path
 from prloom.core.inspection import DEFAULT_JUNK
 from prloom.core.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, commits, git, kept, remote, replay, repository, snapshot, worktree_files
+from prloom.workspace import (
+    checkout,
+    commits,
+    git,
+    kept,
+    remote,
+    replay,
+    repository,
+    rewritten,
+    snapshot,
+    worktree_files,
+)
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.commits import Commit
 from prloom.workspace.replay import Replayed
 from prloom.workspace.repository import Repository
+from prloom.workspace.rewritten import Rewrite
 
 _OLD, _ONTO = "refs/prloom/rebase-old/", "refs/prloom/rebase-onto/"
 """Where the old tip of a branch, and what it is rebased onto, are kept while the rebase is stopped."""
@@ -76,6 +88,7 @@ def start(
     made = replay.replay(repo, picked, onto)
     if isinstance(made, Replayed):
         kept.keep_ref(repo, "rebased", f"heads/{branch}", old)
+        rewritten.note(repo, branch, Rewrite(old, made.tip))
         commits.advance(repo, worktree, branch, to=made.tip, expected=old, junk=junk)
         return RebaseDone(old, made.tip)
     git.run(["update-ref", f"{_ONTO}{branch}", onto], cwd=repo.root)
@@ -159,6 +172,7 @@ def _outcome(
     if onto is not None and found != old:
         tip = _verified(repo, onto, old, found)
         kept.keep_ref(repo, "rebased", f"heads/{branch}", old)
+        rewritten.note(repo, branch, Rewrite(old, tip))
     if tip == found:
         commits.restore(repo, worktree, tip, branch=branch, junk=junk)
     else:

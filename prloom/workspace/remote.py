@@ -8,7 +8,7 @@ from prloom.core import push_results
 from prloom.core.naming import is_branch_name, printable
 from prloom.core.push_results import Failure
 from prloom.errors import WorkspaceError
-from prloom.workspace import git, repository
+from prloom.workspace import git, repository, rewritten
 from prloom.workspace.git import GitResult
 from prloom.workspace.repository import FETCH_LIMIT, Repository
 
@@ -100,18 +100,18 @@ def fetch(repo: Repository, branch: str, *, remote: str = ORIGIN) -> Fetched | R
 
 
 def push(
-    repo: Repository, branch: str, sha: str, expected: str | None, *, rewrite: bool = False, remote: str = ORIGIN
+    repo: Repository, branch: str, sha: str, expected: str | None, *, remote: str = ORIGIN
 ) -> Pushed | Rejected | NoRemote:
     """Push a commit to the remote's branch if that is at `expected` (None: if it does not exist).
 
     That it is there already is no failure, so a push whose outcome is unknown can be repeated. A commit that does not
-    build on `expected` is pushed only with `rewrite`: for a rebase that was asked for. Raises WorkspaceError.
+    build on `expected` is pushed only where a requested rebase has rewritten that. Raises WorkspaceError.
     """
     if not is_branch_name(branch):
         raise WorkspaceError(f"'{printable(branch)}' is not a valid name for a branch")
     if not has(repo, remote):
         return NoRemote()
-    if expected is not None and not rewrite and not is_ancestor(repo, expected, sha):
+    if expected is not None and not is_ancestor(repo, expected, sha) and not _is_rewrite(repo, branch, expected, sha):
         raise WorkspaceError(
             f"commit {sha[:10]} does not build on {expected[:10]}, where branch {printable(branch)} of {remote} is; "
             "it was not pushed, because that would remove commits"
@@ -123,6 +123,7 @@ def push(
         return ended
     if ended.code == 0:
         note(repo, branch, sha)
+        rewritten.forget(repo, branch)
         return Pushed(sha)
     return Rejected(push_results.read(ended.out, ended.err))
 
@@ -142,6 +143,12 @@ def is_ancestor(repo: Repository, older: str, newer: str) -> bool:
     """Whether a commit builds on another, or is it; False too where the repository has not got the older one."""
     argv = ["merge-base", "--is-ancestor", older, newer]
     return git.run(argv, cwd=repo.root, codes=(0, 1, 128)).code == 0
+
+
+def _is_rewrite(repo: Repository, branch: str, expected: str, sha: str) -> bool:
+    """Whether a requested rebase has taken all that the remote has, and the commit builds on what came of it."""
+    found = rewritten.read(repo, branch)
+    return found is not None and is_ancestor(repo, expected, found.old) and is_ancestor(repo, found.new, sha)
 
 
 def _run(repo: Repository, argv: list[str]) -> GitResult | Rejected:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prloom.errors import WorkspaceError
-from prloom.workspace import remote
+from prloom.workspace import integrate, rebase, remote, worktree
+from prloom.workspace.integrate import UpToDate
 from prloom.workspace.remote import Fetched, NoRemote, Pushed, Rejected, RemoteAddresses
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def test_a_lost_race_is_one_that_may_be_tried_again(project: Project, repo: Repo
 
 
 def test_commits_are_removed_from_the_remote_only_by_a_rebase_that_was_asked_for(
-    project: Project, repo: Repository, origin: Project
+    project: Project, repo: Repository, origin: Project, place: Path
 ) -> None:
     before = project.sha("feature")
     other = project.commit({"x": "x\n"}, branch="other")
@@ -116,7 +117,48 @@ def test_commits_are_removed_from_the_remote_only_by_a_rebase_that_was_asked_for
     with pytest.raises(WorkspaceError, match="it was not pushed, because that would remove commits"):
         remote.push(repo, "feature", other, before)
 
-    assert remote.push(repo, "feature", other, before, rewrite=True) == Pushed(other)
+    worktree.create(repo, place, "feature")
+    rebase.start(repo, place, "feature", onto=other)
+    assert remote.push(repo, "feature", project.sha("feature"), before) == Pushed(project.sha("feature"))
+
+
+def test_after_a_rebase_nothing_that_was_pushed_meanwhile_is_removed(
+    project: Project, repo: Repository, origin: Project, place: Path
+) -> None:
+    worktree.create(repo, place, "feature")
+    before = project.sha("feature")
+    rebase.start(repo, place, "feature", onto=project.commit({"x": "x\n"}))
+    assert isinstance(integrated(repo, place), UpToDate)
+    theirs = origin.commit({"theirs": "x\n"}, branch="feature")
+
+    lost = remote.push(repo, "feature", project.sha("feature"), before)
+    assert isinstance(lost, Rejected)
+    assert lost.failure.cause == "lost_race"
+    integrated(repo, place)
+
+    assert project.sha("feature") == theirs
+    assert remote.push(repo, "feature", theirs, theirs) == Pushed(theirs)
+
+
+def test_a_rebase_whose_push_was_stopped_is_pushed_later_with_what_came_after_it(
+    project: Project, repo: Repository, origin: Project, place: Path
+) -> None:
+    worktree.create(repo, place, "feature")
+    rebase.start(repo, place, "feature", onto=project.commit({"x": "x\n"}))
+    rebase.start(repo, place, "feature", onto=project.commit({"y": "y\n"}))
+    later = project.commit({"z": "z\n"}, branch="feature")
+    fetched = remote.fetch(repo, "feature")
+    assert isinstance(fetched, Fetched)
+
+    assert isinstance(integrated(repo, place), UpToDate)
+    assert remote.push(repo, "feature", later, fetched.sha) == Pushed(later)
+
+
+def integrated(repo: Repository, place: Path) -> integrate.Integrated:
+    fetched = remote.fetch(repo, "feature")
+    assert isinstance(fetched, Fetched)
+    assert fetched.sha is not None
+    return integrate.integrate(repo, place, "feature", theirs=fetched.sha, before=fetched.before)
 
 
 def a_hook(origin: Project, name: str, text: str) -> None:

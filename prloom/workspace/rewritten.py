@@ -1,0 +1,47 @@
+"""Remember a requested rebase that the remote does not have yet: the one case in which a push takes commits away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prloom.workspace import git
+from prloom.workspace.repository import Repository
+
+_OLD, _NEW = "refs/prloom/rewritten-old/", "refs/prloom/rewritten-new/"
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """The tip of a branch before its rebase, and after it."""
+
+    old: str
+    new: str
+
+
+def note(repo: Repository, branch: str, rewrite: Rewrite) -> None:
+    """Note that a branch is about to be rewritten; an older tip that the remote may have stays noted."""
+    before = read(repo, branch)
+    old = rewrite.old
+    if before is not None and before.new == rewrite.old:
+        old = before.old
+    git.run(["update-ref", f"{_OLD}{branch}", old], cwd=repo.root)
+    git.run(["update-ref", f"{_NEW}{branch}", rewrite.new], cwd=repo.root)
+
+
+def read(repo: Repository, branch: str) -> Rewrite | None:
+    """Return the rewrite that the remote does not have yet; None if there is none."""
+    old, new = (_sha(repo, f"{prefix}{branch}") for prefix in (_OLD, _NEW))
+    if old is None or new is None:
+        return None
+    return Rewrite(old, new)
+
+
+def forget(repo: Repository, branch: str) -> None:
+    """Forget a rewrite, since the remote has it now, or it was given up."""
+    for prefix in (_NEW, _OLD):
+        git.run(["update-ref", "-d", f"{prefix}{branch}"], cwd=repo.root)
+
+
+def _sha(repo: Repository, ref: str) -> str | None:
+    asked = ["rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"]
+    return git.run(asked, cwd=repo.root, codes=(0, 1)).out.strip() or None
