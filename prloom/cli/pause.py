@@ -13,7 +13,7 @@ from prloom.errors import PrloomError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prloom.cli.context import Options
+    from prloom.engine.operator.own_changes import How
     from prloom.storage.paths import RepositoryPaths
 
 
@@ -33,20 +33,40 @@ def pause(given: Options, plans: tuple[str, ...], *, all_plans: bool) -> None:
 @click.command("resume")
 @click.argument("plans", metavar="[PLAN]...", nargs=-1)
 @click.option("--all", "all_plans", is_flag=True, help="Resume all plans; the default if no plan is named.")
-@click.option(
-    "--commit", "saving", flag_value="commit", help="Commit the changes that you made in the plan's worktree."
-)
-@click.option("--stash", "saving", flag_value="stash", help="Put these changes into git's stash instead.")
+@click.option("--commit", "how", flag_value="commit", help="First commit the worktree's changes, as your own work.")
+@click.option("--stash", "how", flag_value="stash", help="First put the worktree's changes onto git's stash.")
 @pass_options
-def resume(given: Options, plans: tuple[str, ...], *, all_plans: bool, saving: str | None) -> None:
-    """Resume the work on plans that were paused or are blocked.
+def resume(given: Options, plans: tuple[str, ...], *, all_plans: bool, how: How | None) -> None:
+    """Resume the work on plans that were paused or blocked.
 
-    A plan whose worktree has changes that prloom did not make is blocked; --commit or --stash says what becomes of
-    them.
+    A TODO that blocks a plan is tried again. Whatever else blocks a plan is looked at again, and blocks it again if it
+    is still there. `prloom status` shows why a plan is blocked.
     """
-    if saving is not None:
-        _save_changes(given, plans, saving)
+    if how is not None and not plans:
+        raise click.UsageError(f"--{how} needs the name of a plan", click.get_current_context())
+    if plans:
+        _look_after_worktrees(given, plans, how)
     _switch(given, "resume", plans, all_plans=all_plans, done="Resumed")
+
+
+def _look_after_worktrees(given: Options, named: Sequence[str], how: How | None) -> None:
+    """Commit or stash the changes in the worktrees of these plans; without that, refuse plans that they block."""
+    from prloom.engine.operator import own_changes  # noqa: PLC0415 - `prloom resume --help` needs none
+
+    where = context.repository(given)
+    config = context.config(given)
+    for each in named:
+        plan_id = context.plan_id(where, each)
+        if how is None:
+            own_changes.refuse_where_still_there(where, config, plan_id)
+            continue
+        made = own_changes.settle(where, config, plan_id, how)
+        if made is None:
+            click.echo(f"Nothing to {how} in the worktree of {plan_id}.")
+        elif how == "commit":
+            click.echo(f"Committed in the worktree of {plan_id}: {made[:10]}.")
+        else:
+            click.echo(f"Stashed from the worktree of {plan_id}; `git stash apply {made[:10]}` brings it back.")
 
 
 def _switch(
@@ -58,33 +78,6 @@ def _switch(
     where = context.repository(given)
     plan_ids = [context.plan_id(where, plan) for plan in named] if named else _all_plans(where)
     submit.submit_ids(where, verb, plan_ids, done=done)
-
-
-def _save_changes(given: Options, named: Sequence[str], saving: str) -> None:
-    """Commit or stash what a person changed in the worktree of the plan that is named."""
-    from prloom.engine.bus import plans  # noqa: PLC0415 - likewise
-    from prloom.engine.operator import emit, own_changes, plan_texts  # noqa: PLC0415 - likewise
-    from prloom.engine.operator.plan_texts import NamedPlan  # noqa: PLC0415 - likewise
-    from prloom.workspace import repository  # noqa: PLC0415 - likewise
-
-    if len(named) != 1:
-        raise click.UsageError(f"--{saving} needs the name of one plan", click.get_current_context())
-    where = context.repository(given)
-    plan_id = context.plan_id(where, named[0])
-    own_changes.require_no_worker(plan_id, plan_texts.state(where, NamedPlan(plan_id, is_draft=False)))
-    with emit.open_local(where, plan_id) as local:
-        branch = plans.load(local).branch
-    repo, path = repository.find(where.root), where.worktree(plan_id)
-    if saving == "commit":
-        saved = own_changes.commit(repo, path, branch=branch, plan_id=plan_id)
-    else:
-        saved = own_changes.stash(repo, path, branch=branch, plan_id=plan_id)
-    if saved is None:
-        click.echo(f"There are no changes in the worktree of {plan_id}.")
-    elif saving == "commit":
-        click.echo(f"Committed your changes as {saved[:10]}.")
-    else:
-        click.echo(f"Stashed your changes as {saved[:10]}; `git stash pop` brings them back.")
 
 
 def _all_plans(where: RepositoryPaths) -> Sequence[str]:

@@ -1,69 +1,77 @@
-"""Commit or stash the changes that a person made in a plan's worktree, so that the work on the plan can go on."""
+"""Commit or stash what a plan's worktree has that is not committed, as the operator's own work."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Literal
 
+from prloom.config.models import Config
+from prloom.core import work_results
 from prloom.core.naming import printable
+from prloom.engine.bus import plans
+from prloom.engine.operator import emit
+from prloom.engine.views import snapshot
 from prloom.errors import PrloomError
+from prloom.model.plan import Plan
 from prloom.model.state import DispatchState
-from prloom.workspace import checks, commits, git, snapshot, worktree
-from prloom.workspace.repository import Repository
-from prloom.workspace.snapshot import WorktreeSnapshot
+from prloom.storage import paths
+from prloom.storage.paths import RepositoryPaths
+from prloom.workspace import repository, uncommitted, worktree
 
-_NAMED = 5
+How = Literal["commit", "stash"]
 
-
-def require_no_worker(plan_id: str, state: DispatchState) -> None:
-    """Raise PrloomError where a worker is at work in the worktree: the changes there are its own."""
-    if state.work is not None and state.work.phase == "running":
-        raise PrloomError(
-            f"a worker is at work on plan {plan_id}, and the changes in its worktree are its own; wait until it ends"
-        )
+_BEFORE_A_WORKER = ("taken", "prepared")
+"""Phases of the work in which what is in the worktree is no worker's."""
 
 
-def commit(repo: Repository, path: Path, *, branch: str, plan_id: str) -> str | None:
-    """Commit what is in the worktree as the operator, and return the commit; None where nothing was changed."""
-    taken = _take(repo, path, branch)
-    if taken.is_empty:
-        return None
-    message = f"Save changes made by hand\n\nThey were in the worktree of plan {plan_id}.\n"
-    return commits.commit(repo, path, tree=taken.tree, parent=taken.base, message=message, branch=branch)
+def settle(where: RepositoryPaths, config: Config, plan_id: str, how: How) -> str | None:
+    """Commit or stash the changes in a plan's worktree; return the commit that has them, or None if there are none.
 
-
-def stash(repo: Repository, path: Path, *, branch: str, plan_id: str) -> str | None:
-    """Put what is in the worktree into git's stash, as it was on its commit, and return that; None if there is nothing.
-
-    `git stash pop` brings it back, also the files that git did not know.
+    Raises PrloomError where the dispatcher may use the worktree meanwhile, or where a worker has changed it.
     """
-    taken = _take(repo, path, branch)
-    if taken.is_empty:
-        return None
-    tip = taken.base
-    same = git.run(["rev-parse", "--verify", f"{tip}^{{tree}}"], cwd=repo.root).out.strip()
-    index = commits.make(repo, tree=same, parent=tip, message=f"index on {printable(branch)}\n")
-    what = f"Changes made by hand in plan {plan_id}"
-    argv = ["commit-tree", "-p", tip, "-p", index, "-m", what, taken.tree]
-    made = git.run(argv, cwd=repo.root).out.strip()
-    git.run(["stash", "store", "-m", what, made], cwd=repo.root)
-    commits.restore(repo, path, tip, branch=branch)
-    return made
-
-
-def _take(repo: Repository, path: Path, branch: str) -> WorktreeSnapshot:
+    plan, state = _open(where, plan_id)
+    _refuse_while_in_use(plan_id, state)
+    junk = config.for_preset(plan.preset).work.junk
+    repo, path = repository.find(where.root), where.worktree(plan_id)
     present = worktree.branch(repo, path)
-    if present != branch:
-        where = "is on no branch" if present is None else f"is on branch {printable(present)}"
+    if present != plan.branch:
         raise PrloomError(
-            f"{printable(str(path))} {where}; end what is unfinished there, and go back with "
-            f"`git switch {printable(branch)}`"
+            f"the worktree of plan {plan_id} is on {printable(present or 'no branch')}; end what is unfinished there, "
+            f"and go back with `git switch {printable(plan.branch)}` in {printable(str(path))}"
         )
-    unfinished = checks.unfinished(snapshot.require(repo, path))
-    if unfinished is not None:
-        raise PrloomError(f"{printable(str(path))} has an unfinished {unfinished}; end that first, and try again")
-    taken = snapshot.take(repo, path, worktree.head(repo, path), max_file=0)
-    stuck = [each for each in taken.paths if each.problem is not None]
-    if stuck:
-        named = ", ".join(f"{printable(each.path)} ({each.problem})" for each in stuck[:_NAMED])
-        raise PrloomError(f"{printable(str(path))} has what git cannot keep: {named}; move it away and try again")
-    return taken
+    if how == "stash":
+        return uncommitted.stash(repo, path, f"prloom resume {plan_id} --stash", junk=junk)
+    return uncommitted.commit_all(repo, path, "Save changes made by hand", branch=plan.branch, junk=junk)
+
+
+def refuse_where_still_there(where: RepositoryPaths, config: Config, plan_id: str) -> None:
+    """Raise PrloomError where the changes that block a plan are still in its worktree: it would be blocked again."""
+    plan, state = _open(where, plan_id)
+    if state.block is None or state.block.cause != "worktree":
+        return
+    junk = config.for_preset(plan.preset).work.junk
+    changed = uncommitted.paths(repository.find(where.root), where.worktree(plan_id), junk=junk)
+    if changed:
+        raise PrloomError(
+            f"the worktree of plan {plan_id} still has changes that prloom did not make: "
+            f"{work_results.named(changed)}; add --commit to keep them on the branch, or --stash to put them away"
+        )
+
+
+def _open(where: RepositoryPaths, plan_id: str) -> tuple[Plan, DispatchState]:
+    """Return a plan and its state after all its decisions."""
+    with emit.open_local(where, plan_id) as local, local.make_sub(paths.BUS) as bus:
+        return plans.load(local), snapshot.current_state(bus)
+
+
+def _refuse_while_in_use(plan_id: str, now: DispatchState) -> None:
+    if now.block is None and not now.paused:
+        raise PrloomError(
+            f"plan {plan_id} is neither blocked nor paused, so its worktree may be in use; "
+            f"pause it first: `prloom pause {plan_id}`"
+        )
+    if now.work is not None and now.work.phase not in _BEFORE_A_WORKER:
+        raise PrloomError(
+            f"the worktree of plan {plan_id} has the change of a worker for the TODO {printable(now.work.id)}; "
+            f"resume the plan without --commit and --stash, or drop the TODO first: "
+            f"`prloom todo {plan_id} drop {printable(now.work.id)}`"
+        )

@@ -1,0 +1,139 @@
+"""`prloom resume` where a plan is blocked: by changes in its worktree, by a TODO, by a plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import Project
+from stage import Stage
+from workbench import Run, Workbench
+
+Prloom = Callable[..., Any]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Workbench:
+    bench = Workbench(Project(tmp_path / "project"), tmp_path / "bench")
+    bench.script(Run({"fast.py": "fast\n"}))
+    bench.todo("## TODO", "- [ ] Make it fast")
+    return bench
+
+
+@pytest.fixture
+def stage(bench: Workbench) -> Stage:
+    return bench.stage
+
+
+async def blocked_by_a_change(bench: Workbench) -> None:
+    (bench.worktree / "mine.txt").write_text("mine\n")
+    await bench.tick()
+    assert bench.state.block is not None
+
+
+async def test_a_change_of_the_operator_is_committed_as_their_own_and_the_work_goes_on(
+    bench: Workbench, prloom: Prloom
+) -> None:
+    await blocked_by_a_change(bench)
+
+    ran = prloom("resume", "work", "--commit")
+    await bench.tick()
+
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.endswith("Resumed: work.\n")
+    assert bench.commits == ["Save changes made by hand", "Make it fast"]
+    assert bench.project.git("show", "--format=%an %b", "--name-only", "work~1").split() == ["Ada", "mine.txt"]
+
+
+async def test_a_change_of_the_operator_is_stashed_and_the_work_goes_on(bench: Workbench, prloom: Prloom) -> None:
+    await blocked_by_a_change(bench)
+
+    ran = prloom("resume", "work", "--stash")
+    await bench.tick()
+
+    assert "Stashed from the worktree of work; `git stash apply " in ran.out
+    assert bench.commits == ["Make it fast"]
+    assert not (bench.worktree / "mine.txt").exists()
+    assert "mine.txt" in bench.project.git("stash", "show", "--include-untracked", "--name-only", "stash@{0}")
+
+
+async def test_without_either_a_change_that_is_still_there_is_named_and_one_that_is_gone_blocks_no_more(
+    bench: Workbench, prloom: Prloom
+) -> None:
+    await blocked_by_a_change(bench)
+
+    ran = prloom("resume", "work")
+    assert ran.code == 1
+    assert ran.err == (
+        "prloom: the worktree of plan work still has changes that prloom did not make: mine.txt; "
+        "add --commit to keep them on the branch, or --stash to put them away\n"
+    )
+
+    (bench.worktree / "mine.txt").unlink()
+    assert prloom("resume", "work").out == "Resumed: work.\n"
+    await bench.tick()
+    assert bench.commits == ["Make it fast"]
+
+
+async def test_a_second_resume_after_the_commit_finds_nothing_more_to_commit(bench: Workbench, prloom: Prloom) -> None:
+    await blocked_by_a_change(bench)
+    bench.project.git("add", ".", cwd=bench.worktree)
+    bench.project.git("commit", "-qm", "My own", cwd=bench.worktree)
+
+    ran = prloom("resume", "work", "--commit")
+
+    assert ran.out == "Nothing to commit in the worktree of work.\nResumed: work.\n"
+
+
+async def test_a_worktree_on_another_branch_is_left_alone(bench: Workbench, prloom: Prloom) -> None:
+    await blocked_by_a_change(bench)
+    bench.project.git("switch", "--quiet", "--detach", cwd=bench.worktree)
+
+    ran = prloom("resume", "work", "--commit")
+
+    assert ran.code == 1
+    assert "the worktree of plan work is on no branch; end what is unfinished there, and go back with" in ran.err
+    assert bench.commits == []
+
+
+def test_the_worktree_of_a_plan_that_may_be_worked_on_is_left_alone(bench: Workbench, prloom: Prloom) -> None:
+    (bench.worktree / "mine.txt").write_text("mine\n")
+
+    ran = prloom("resume", "work", "--stash")
+
+    assert ran.code == 1
+    assert ran.err.endswith("so its worktree may be in use; pause it first: `prloom pause work`\n")
+    assert (bench.worktree / "mine.txt").exists()
+
+
+async def test_the_change_of_a_worker_is_not_taken_for_the_operators(bench: Workbench, prloom: Prloom) -> None:
+    bench.script(Run({"fast.py": "fast\n"}, answer=None, code_of_exit=1))
+    await bench.tick()
+    prloom("pause", "work")
+
+    ran = prloom("resume", "work", "--commit")
+
+    assert ran.code == 1
+    assert "the worktree of plan work has the change of a worker for the TODO t-" in ran.err
+    assert bench.commits == []
+
+
+async def test_a_parked_todo_is_tried_again_with_all_its_attempts(bench: Workbench, prloom: Prloom) -> None:
+    bench.script(Run(answer={"outcome": "blocked", "summary": "", "question": "How fast?"}))
+    await bench.tick()
+    assert bench.boxes == ["- [b] Make it fast"]
+
+    assert prloom("resume", "work").out == "Resumed: work.\n"
+    assert (bench.boxes, bench.state.block) == (["- [ ] Make it fast"], None)
+    bench.script(Run({"fast.py": "fast\n"}))
+    await bench.tick()
+
+    assert bench.commits == ["Make it fast"]
+
+
+def test_what_to_do_with_changes_is_asked_for_one_plan_and_not_for_all(prloom: Prloom) -> None:
+    ran = prloom("resume", "--commit")
+
+    assert (ran.code, ran.err) == (2, "prloom: --commit needs the name of a plan. See `prloom resume --help`.\n")
