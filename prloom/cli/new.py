@@ -48,7 +48,7 @@ def new(
     """
     if file is not None and issue is not None:
         raise click.UsageError("give --file or --issue, not both", click.get_current_context())
-    from prloom.engine.operator import drafting  # noqa: PLC0415 - `prloom new --help` needs none
+    from prloom.engine.operator import new_draft  # noqa: PLC0415 - `prloom new --help` needs none
 
     where, config = context.repository(given), context.config(given)
     source = None
@@ -56,8 +56,8 @@ def new(
         text = _text(title, file)
     else:
         text, source = _read_issue(given, config, issue)
-    wishes = drafting.Wishes(title, plan_id, branch, base, preset, source, queue=queue)
-    made = drafting.create(where, config, text, wishes)
+    options = new_draft.DraftOptions(title, plan_id, branch, base, preset, source, queue=queue)
+    made = new_draft.create(where, config, text, options)
     path = where.local / "inbox" / f"{made}.md"
     if queue:
         click.echo(f"Queued {terminal.paint(made, 'name')}: the dispatcher makes its branch and worktree.")
@@ -76,7 +76,7 @@ def edit(given: Options, plan: str) -> None:
 
     What prloom writes into the plan meanwhile is merged with your changes.
     """
-    from prloom.engine.operator import drafting, plan_texts  # noqa: PLC0415 - likewise
+    from prloom.engine.operator import new_draft, plan_texts  # noqa: PLC0415 - likewise
 
     where = context.repository(given)
     named = plan_texts.find(where, plan)
@@ -88,7 +88,7 @@ def edit(given: Options, plan: str) -> None:
         click.echo("Nothing was changed.")
         return
     _save(where, named, before, after)
-    problem = drafting.check(where, context.config(given), named.id) if named.is_draft else None
+    problem = new_draft.check(where, context.config(given), named.id) if named.is_draft else None
     click.echo(f"Saved: {named.id}.")
     if problem is not None:
         click.echo(f"prloom: {terminal.clean(problem)}", err=True)
@@ -102,11 +102,11 @@ def edit(given: Options, plan: str) -> None:
 @pass_options
 def queue(given: Options, plans: tuple[str, ...]) -> None:
     """Hand drafts to the dispatcher, which makes a branch and a worktree for each."""
-    from prloom.engine.operator import drafting  # noqa: PLC0415 - likewise
+    from prloom.engine.operator import new_draft  # noqa: PLC0415 - likewise
 
     where, config = context.repository(given), context.config(given)
     for plan in plans:
-        drafting.queue(where, config, plan)
+        new_draft.queue(where, config, plan)
         click.echo(f"Queued {terminal.paint(terminal.clean(plan), 'name')}.")
 
 
@@ -125,7 +125,7 @@ def _read_issue(given: Options, config: Config, number: int) -> IssuePlan:
 
 def _text(title: str | None, file: str | None) -> str:
     """Return the text of a new plan: that of the file, or what the person writes."""
-    from prloom.engine.operator import drafting  # noqa: PLC0415 - likewise
+    from prloom.engine.operator import new_draft  # noqa: PLC0415 - likewise
     from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
 
     if file is not None:
@@ -139,20 +139,20 @@ def _text(title: str | None, file: str | None) -> str:
         return "## TODO\n"
     if not (sys.stdin.isatty() or os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         raise click.UsageError("name a TITLE, or give the plan with --file", click.get_current_context())
-    written = click.edit(drafting.TEMPLATE, extension=".md")
-    if written is None or written == drafting.TEMPLATE:
+    written = click.edit(new_draft.TEMPLATE, extension=".md")
+    if written is None or written == new_draft.TEMPLATE:
         raise PrloomError("nothing was written, so there is no new plan")
     return written
 
 
 def _save(where: RepositoryPaths, named: NamedPlan, before: str, after: str) -> None:
     """Write what the person made of the text; what somebody else has made of it meanwhile is merged with that."""
-    from prloom.core import merging  # noqa: PLC0415 - likewise
+    from prloom.core import text_merge  # noqa: PLC0415 - likewise
     from prloom.engine.operator import plan_texts  # noqa: PLC0415 - likewise
     from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
 
     def merge(now: str) -> str:
-        merged = merging.merged(before, ours=after, theirs=now)
+        merged = text_merge.merged(before, ours=after, theirs=now)
         if merged is not None:
             return merged
         kept = _kept(where, named, after)

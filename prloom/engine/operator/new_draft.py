@@ -21,7 +21,7 @@ TEMPLATE = "# \n\n\n\n## TODO\n\n- [ ] \n"
 """What the editor shows for a new plan."""
 
 
-class Wishes(NamedTuple):
+class DraftOptions(NamedTuple):
     """What a command says of a new draft, beside its text; what is None is left to the text or to the default."""
 
     title: str | None = None
@@ -33,17 +33,17 @@ class Wishes(NamedTuple):
     queue: bool = False
 
 
-def create(where: RepositoryPaths, config: Config, text: str, wishes: Wishes) -> str:
+def create(where: RepositoryPaths, config: Config, text: str, options: DraftOptions) -> str:
     """Write a new draft, and return its id; raises PrloomError where it could not become a plan."""
-    front = _front(text, wishes)
-    title = wishes.title or plan_file.title(text)
+    front = _front(text, options)
+    title = options.title or plan_file.title(text)
     if not title.strip():
         raise PrloomError("the plan has no title; begin it with a line such as `# Make it fast`")
     if not plan_file.title(text).strip():
         bare = front_matter.split(text)[1] if front_matter.split(text)[0] else text
         text = f"# {markdown.heading_text(markdown.one_line(title))}\n\n{bare.lstrip()}"
     taken = {*plan_texts.draft_ids(where), *plans.ids(where), *(each.plan.id for each in adopted.lost(where))}
-    chosen = _id(wishes.plan_id, title, taken)
+    chosen = _id(options.plan_id, title, taken)
     _check(config, front, chosen)
     text = front_matter.write(front, text)
     with SafeDir.make(where.root, *paths.LOCAL) as local, inbox.folder(local) as drafts:
@@ -77,11 +77,11 @@ def check(where: RepositoryPaths, config: Config, plan_id: str) -> str | None:
     return None
 
 
-def _front(text: str, wishes: Wishes) -> FrontMatter:
+def _front(text: str, options: DraftOptions) -> FrontMatter:
     """Return the front matter of a text, with what the command says in its place."""
     front = front_matter.parse(text)
-    said = {key: value for key, value in wishes._asdict().items() if key in FrontMatter.__struct_fields__ and value}
-    if wishes.queue:
+    said = {key: value for key, value in options._asdict().items() if key in FrontMatter.__struct_fields__ and value}
+    if options.queue:
         said["status"] = "queued"
     front = replace(front, **said)
     return front_matter.parse(front_matter.write(front, ""))  # checked as if a person had written it

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prloom.core import merging
+from prloom.core import text_merge
 
 OLD = "a\nb\nc\nd\n"
 TEXTS = st.lists(st.sampled_from("abc"), max_size=6).map(lambda letters: "".join(f"{each}\n" for each in letters))
@@ -24,12 +24,12 @@ TEXTS = st.lists(st.sampled_from("abc"), max_size=6).map(lambda letters: "".join
     ],
 )
 def test_two_changes_are_merged_where_they_touch_other_lines(ours: str, theirs: str, both: str | None) -> None:
-    assert merging.merged(OLD, ours=ours, theirs=theirs) == both
-    assert merging.merged(OLD, ours=theirs, theirs=ours) == both
+    assert text_merge.merged(OLD, ours=ours, theirs=theirs) == both
+    assert text_merge.merged(OLD, ours=theirs, theirs=ours) == both
 
 
 @given(TEXTS, TEXTS)
 def test_one_change_alone_is_kept_whole(before: str, after: str) -> None:
-    assert merging.merged(before, ours=after, theirs=before) == after
-    assert merging.merged(before, ours=before, theirs=after) == after
-    assert merging.merged(before, ours=after, theirs=after) == after
+    assert text_merge.merged(before, ours=after, theirs=before) == after
+    assert text_merge.merged(before, ours=before, theirs=after) == after
+    assert text_merge.merged(before, ours=after, theirs=after) == after
