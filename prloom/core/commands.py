@@ -18,6 +18,7 @@ BUILT_IN: Mapping[str, str] = {
     "approve": "approve the comments held on this pull request, or the named ones",
     "pause": "stop working on this pull request; commands still work",
     "resume": "resume work on this pull request",
+    "rebase": "rebase the branch onto its base",
     "help": "list the commands",
 }
 """The commands of `/prloom`, which no plugin can shadow, each with what it does."""

@@ -14,7 +14,18 @@ from prloom.model.record import Json
 from prloom.model.state import DispatchState, OpenEvent
 
 Verb = Literal[
-    "retry", "approve", "drop", "poll", "forget", "pause", "resume", "block", "unblock", "todo_go", "todo_open"
+    "retry",
+    "approve",
+    "drop",
+    "poll",
+    "forget",
+    "pause",
+    "resume",
+    "block",
+    "unblock",
+    "rebase",
+    "todo_go",
+    "todo_open",
 ]
 
 SOURCE = "cli"
@@ -97,7 +108,7 @@ def changes(request: OperatorRequest, state: DispatchState) -> tuple[Change, ...
         case "drop":
             reason = request.reason or "dropped by the operator"
             return tuple(Change(event_id=e.id, verdict="dropped", state="dropped", reason=reason) for e in named)
-        case "poll" | "forget" | "pause" | "resume" | "block" | "unblock" | "todo_go" | "todo_open":
+        case "poll" | "forget" | "pause" | "resume" | "block" | "unblock" | "rebase" | "todo_go" | "todo_open":
             return ()
         case _:
             assert_never(request.verb)
@@ -128,6 +139,8 @@ def work(request: OperatorRequest, plan_id: str, state: DispatchState, now: date
             decisions = [work_requests.blocked(state, plan_id, request.reason, now)]
         case "unblock" if plan_id in request.ids:
             decisions = [work_requests.unblocked(state)]
+        case "rebase" if plan_id in request.ids:
+            decisions = [work_requests.rebase_requested(state, plan_id, request.id)]
         case "todo_go" if plan_id == request.plan:
             decisions = [work_requests.granted(state, todo_id) for todo_id in request.ids]
         case "todo_open" if plan_id == request.plan:
@@ -139,7 +152,7 @@ def work(request: OperatorRequest, plan_id: str, state: DispatchState, now: date
 
 def ids_of_plan(request: OperatorRequest, plan_id: str, state: DispatchState) -> frozenset[str]:
     """Return which of the ids that a request names are a plan's: its own id, or those of its events and actions."""
-    if request.verb in {"pause", "resume", "block", "unblock"}:
+    if request.verb in {"pause", "resume", "block", "unblock", "rebase"}:
         return frozenset({plan_id} & set(request.ids))
     if request.verb in {"todo_go", "todo_open"}:
         return frozenset(request.ids if request.plan == plan_id else ())

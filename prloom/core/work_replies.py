@@ -18,7 +18,9 @@ _SHORT = 12
 
 def done(work: TodoWork, events: Sequence[Event]) -> tuple[Action, ...]:
     """Return the replies that tell the authors of a TODO's events that it is done."""
-    if work.commit is not None:
+    if work.rebase:
+        text = "Done."
+    elif work.commit is not None:
         text = f"Done in {work.commit[:_SHORT]}."
     else:
         text = "There was nothing to do."

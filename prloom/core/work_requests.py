@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from prloom.core import work_results
+from prloom.core import triage, work_results
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
@@ -39,6 +39,16 @@ def unblocked(state: DispatchState) -> DecisionParts:
         if state.block.todo is not None:
             parts["work"] = _retried(state.block.todo)
     return parts
+
+
+def rebase_requested(state: DispatchState, plan_id: str, cause: str) -> DecisionParts:
+    """Return the TODO for a rebase that a person requested; nothing where the plan has one that is not done.
+
+    Its id is derived from the plan and from `cause`, the id of the request or of the comment.
+    """
+    if state.rebase_todo is not None:
+        return {}
+    return {"todos": (triage.rebase_todo(f"{plan_id}/{cause}"),), "rebase_requested": True}
 
 
 def granted(state: DispatchState, todo_id: str) -> DecisionParts:

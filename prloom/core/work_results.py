@@ -18,11 +18,11 @@ from prloom.model.record import Timestamp
 from prloom.model.work import Block, TodoWork, WorkStep, WorkVerdict
 
 
-def taken(step: Take, event_ids: tuple[str, ...]) -> DecisionParts:
+def taken(step: Take, event_ids: tuple[str, ...], *, rebase: bool = False) -> DecisionParts:
     """Return the beginning of the work on a TODO that these events requested."""
     todo = step.todo
     assert todo.id is not None  # noqa: S101 - next_step takes no other
-    work = TodoWork(id=todo.id, title=todo.title, round=step.round, event_ids=event_ids)
+    work = TodoWork(id=todo.id, title=todo.title, round=step.round, event_ids=event_ids, rebase=rebase)
     return {"work": WorkStep(todo_id=todo.id, verdict="taken", work=work)}
 
 
@@ -94,10 +94,13 @@ def pushed(work: TodoWork, reason: str, *, commit: str | None = None) -> Decisio
 def done(work: TodoWork, *, pause: bool) -> DecisionParts:
     """Return the end of a TODO that is done; with `pause` the plan is paused after it."""
     verdict: WorkVerdict = "done"
+    commit = None
     if work.commit is None:
         verdict = "nothing_to_do"
+    elif not work.rebase:
+        commit = work.commit
     parts: DecisionParts = {
-        "work": WorkStep(todo_id=work.id, verdict=verdict, reason=work.summary, box="done", commit=work.commit)
+        "work": WorkStep(todo_id=work.id, verdict=verdict, reason=work.summary, box="done", commit=commit)
     }
     if pause:
         parts["paused"] = True
@@ -108,6 +111,17 @@ def nothing_to_do(work: TodoWork, summary: str, notes: str | None) -> DecisionPa
     """Return that the worker found that nothing has to be changed: the TODO is reported without a commit."""
     after = replace(work, phase="pushed", tree=None, commit=None, summary=summary, message=None)
     return _moved(work, "nothing_to_do", after, summary, notes=notes)
+
+
+def resolved(work: TodoWork) -> DecisionParts:
+    """Return that a worker resolved the conflict at which a rebase had stopped, so that the rebase goes on."""
+    return _moved(work, "resolved", replace(_without_change(work), feedback=None))
+
+
+def begun_again(work: TodoWork, reason: str) -> DecisionParts:
+    """Return that the work on a TODO begins again with the preparation of the worktree."""
+    after = replace(_without_change(work), phase="taken", base=None, commit=None)
+    return _moved(work, "cut_short", after, reason)
 
 
 def removed(step: Withdraw) -> DecisionParts:

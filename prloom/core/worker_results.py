@@ -7,6 +7,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Literal, assert_never
 
+from msgspec.structs import replace
+
 from prloom.core import breaker, work_results
 from prloom.core.answer import InvalidAnswer
 from prloom.core.work import WorkContext
@@ -22,14 +24,15 @@ RunEnd = Literal["ok", "failed", "limited", "interrupted"]
 class WorkerReport:
     """What a run left: how it ended, its answer (None: there is none), and the inspected change.
 
-    `paths` are what the worktree changes in the TODO's base commit, `tree` that change as a tree. `violations` are the
-    rules that it broke, as sentences; `moved` are things outside the worktree that changed during the run.
+    `session` is that of the run. `paths` are what the worktree changes in the TODO's base commit, `tree` that change as
+    a tree. `violations` are the rules that it broke, as sentences.
     """
 
     end: RunEnd
     error: str = ""
     retry_at: datetime | None = None
     answer: WorkAnswer | InvalidAnswer | None = None
+    session: str | None = None
     paths: tuple[str, ...] = ()
     tree: str = ""
     violations: tuple[str, ...] = ()
@@ -37,6 +40,7 @@ class WorkerReport:
 
 def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionParts:
     """Return what a run comes to. A question, where there is one, is for the caller to post."""
+    work = replace(work, session=report.session or work.session)
     if report.end == "interrupted":
         return work_results.cut_short(work, report.error or "prloom stopped while the worker ran")
     answer = report.answer

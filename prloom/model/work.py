@@ -35,6 +35,7 @@ WorkVerdict = Literal[
     "limited",
     "delayed",
     "cut_short",
+    "resolved",
     "parked",
     "reopened",
     "removed",
@@ -60,7 +61,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     one, `fingerprints` are digests of what that one produced, and `violated` says that it broke a rule. `tree` is the
     inspected change, `summary` and `message` the worker's own words about it, `commit` what it became. Nothing is done
     before `retry_at`, because of `waits_for`, which began at `waits_since`. `hooked` are the plugins whose hooks of
-    this phase have run.
+    this phase have run. A `rebase` is one of the branch: `base` is its old tip, `tree` and `commit` its new one.
     """
 
     id: str
@@ -87,6 +88,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     waits_for: str | None = None
     waits_since: Timestamp | None = None
     hooked: tuple[str, ...] = ()
+    rebase: bool = False
 
 
 class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):

@@ -22,6 +22,7 @@ from prloom.engine.work.change import Changes
 from prloom.engine.work.check_run import CheckRuns
 from prloom.engine.work.context import context
 from prloom.engine.work.plan_hooks import PlanHook, PlanHookBlockedError
+from prloom.engine.work.rebase_run import RebaseRuns
 from prloom.engine.work.review_run import ReviewRuns
 from prloom.engine.work.worker_run import WorkerRuns
 from prloom.errors import AgentError, WorkspaceError
@@ -30,6 +31,10 @@ from prloom.model.hook import HookTodo
 from prloom.model.work import TodoWork, WorkStep
 
 log = logging.getLogger(__name__)
+
+
+_OF_REBASES = ("ready", "running", "checked", "accepted", "committed")
+"""Phases in which a TODO for a rebase takes another way than a change."""
 
 
 @dataclass
@@ -41,6 +46,7 @@ class TodoWorker:
     def __post_init__(self) -> None:
         self._changes = Changes(self.pool.root)
         self._workers = WorkerRuns(self.pool, self._changes)
+        self._rebases = RebaseRuns(self._changes, self._workers)
         self._checks = CheckRuns(self.pool)
         self._reviews = ReviewRuns(self.pool, self._changes)
 
@@ -80,10 +86,12 @@ class TodoWorker:
             match step:
                 case Take():
                     self._take(runtime, step)
+                case Continue(work=work) if work.rebase and work.phase in _OF_REBASES:
+                    await self._continue_rebase(runtime, work)
                 case Continue(work=work):
                     await self._continue(runtime, work, dependencies)
                 case Withdraw(work=work):
-                    await self._changes.keep(runtime, work)
+                    await self._keep(runtime, work)
                     _commit(runtime, work_results.removed(step))
                 case Propose() | Correct() | BlockPlan() | Unblock():
                     _commit(runtime, _noted(context(runtime), step))
@@ -101,13 +109,12 @@ class TodoWorker:
     def _take(self, runtime: PlanRuntime, step: Take) -> None:
         runtime.in_flight.took = True
         assert step.todo.id is not None  # noqa: S101 - next_step takes no other
-        _commit(runtime, work_results.taken(step, todo_events.ids(runtime, step.todo.id)))
+        rebase = step.todo.id == runtime.event_store.state.rebase_todo
+        _commit(runtime, work_results.taken(step, todo_events.ids(runtime, step.todo.id), rebase=rebase))
 
     async def _continue(self, runtime: PlanRuntime, work: TodoWork, dependencies: PlanDependencies) -> None:
         """Do what the phase of the work says; see `prloom.model.work.Phase`."""
-        item = next((todo for todo in runtime.text.todos() if todo.id == work.id), None) or TodoItem(
-            work.id, work.title
-        )
+        item = _item(runtime, work)
         match work.phase:
             case "taken":
                 await self._prepare(runtime, work)
@@ -134,6 +141,18 @@ class TodoWorker:
             case _:
                 assert_never(work.phase)
 
+    async def _continue_rebase(self, runtime: PlanRuntime, work: TodoWork) -> None:
+        """Do what the phase says where a rebase takes the place of a change: it needs no review and no commit."""
+        match work.phase:
+            case "checked":
+                _commit(runtime, work_results.approved(work, "a rebase is not reviewed"))
+            case "accepted":
+                _commit(runtime, work_results.committed(work, work.tree or ""))
+            case "committed":
+                _commit(runtime, await self._rebases.push(runtime, work))
+            case _:
+                await self._rebases.attempt(runtime, work, _item(runtime, work))
+
     async def _prepare(self, runtime: PlanRuntime, work: TodoWork) -> None:
         """Find the commit that the change is to be made on; changes that prloom did not make block the plan."""
         base = await self._changes.head(runtime)
@@ -150,6 +169,10 @@ class TodoWorker:
         if failure is None:
             _commit(runtime, work_results.checked(work, runtime.rules.config.work.checks))
             return
+        if work.rebase:
+            parts = work_results.parked(context(runtime), work, f"after the rebase, {failure.reason}")
+            await self._fail(runtime, parts)
+            return
         await self._fail(runtime, work_results.failed(context(runtime), work, failure))
 
     async def _review(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> None:
@@ -163,8 +186,15 @@ class TodoWorker:
         """Commit a failed attempt; where it was the last, keep the change beside the branch first."""
         step, work = parts.get("work"), runtime.event_store.state.work
         if step is not None and step.verdict == "parked" and work is not None:
-            await self._changes.keep(runtime, work)
+            await self._keep(runtime, work)
         _commit(runtime, parts)
+
+    async def _keep(self, runtime: PlanRuntime, work: TodoWork) -> None:
+        """Leave the worktree and the branch as they were before the TODO; its change is kept beside the branch."""
+        if work.rebase:
+            await self._rebases.give_up(runtime, work)
+        else:
+            await self._changes.keep(runtime, work)
 
     async def _report(self, runtime: PlanRuntime, work: TodoWork) -> None:
         events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)
@@ -232,6 +262,12 @@ def _todo_hook(runtime: PlanRuntime, name: str, work: TodoWork, item: TodoItem) 
 
 async def _run_hooks(runtime: PlanRuntime, hook: PlanHook, dependencies: PlanDependencies) -> None:
     await plan_hooks.run_all(runtime, hook, dependencies.plugin_set, dependencies.triager.services(runtime))
+
+
+def _item(runtime: PlanRuntime, work: TodoWork) -> TodoItem:
+    """Return the TODO as the plan has it now; after its commit it may have been taken out."""
+    found = (todo for todo in runtime.text.todos() if todo.id == work.id)
+    return next(found, None) or TodoItem(work.id, work.title)
 
 
 def _current(runtime: PlanRuntime, work: TodoWork) -> TodoWork:

@@ -51,16 +51,29 @@ class WorkerRuns:
         self._running: dict[str, runner.AgentRun] = {}
 
     async def attempt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> None:
-        """Run a worker once, or wait for the one that runs already, and commit what it comes to.
+        """Run a worker once, or wait for the one that runs already, and commit what it comes to."""
+        report = await self.run(runtime, work, item)
+        running = runtime.event_store.state.work
+        if report is None or running is None:
+            return
+        if report.end != "interrupted":
+            report = await self.changes.inspect(runtime, running, report)
+        parts = worker_results.judge(context(runtime), running, report)
+        await self._commit(runtime, running, report, parts)
 
-        The run waits for a free slot, like those of all other plans.
+    async def run(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> WorkerReport | None:
+        """Run a worker once, or wait for the one that runs already; return how it ended.
+
+        None where it was not run, or is to be run again: that is committed. The run waits for a free slot, like those
+        of all other plans.
         """
         async with self.pool.worker_slots:
             if work.phase == "ready" and not await self._start(runtime, work, item):
-                return
+                return None
             started = runtime.event_store.state.work
-            if started is not None and started.phase == "running":
-                await self._finish(runtime, started)
+            if started is None or started.phase != "running":
+                return None
+            return await self._finish(runtime, started)
 
     async def _start(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> bool:
         """Start the worker; return whether it runs. What keeps it from being started is a wait, and no failure."""
@@ -132,8 +145,8 @@ class WorkerRuns:
             checks=checks,
         )
 
-    async def _finish(self, runtime: PlanRuntime, work: TodoWork) -> None:
-        """Wait for the worker's run, inspect what it changed, and commit what that comes to."""
+    async def _finish(self, runtime: PlanRuntime, work: TodoWork) -> WorkerReport | None:
+        """Wait for the worker's run and return how it ended; None where it says nothing, which is committed."""
         assert work.run is not None  # noqa: S101 - `started` sets it
         run = self._running.pop(work.run, None) or runner.find(runtime.folders.runs / work.run)
         agent = registry.AGENTS.get(work.agent or "")
@@ -141,36 +154,17 @@ class WorkerRuns:
             runner.stop(run)
             reason = f"this prloom does not know the agent {work.agent}"
             runtime.event_store.commit("work", "prloom", **work_results.cut_short(work, reason))
-            return
+            return None
         result = await self.pool.wait(run, agent, runtime.id, runtime.clock)
         said = await asyncio.to_thread(run_folder.read_answer, run.folder)
         if result.trouble == "session":
             reason = f"{agent.name} no longer has the session of the last attempt; the next one begins a new one"
             fresh = replace(work, session=None)
             runtime.event_store.commit("work", agent.name, **work_results.cut_short(fresh, reason))
-            return
-        work = replace(work, session=result.session_id or work.session)
-        report = await self._report(runtime, work, result, said)
-        parts = worker_results.judge(context(runtime), work, report)
-        await self._commit(runtime, work, report, parts, by=agent.name)
+            return None
+        return _report(result, said)
 
-    async def _report(self, runtime: PlanRuntime, work: TodoWork, result: RunResult, said: str | None) -> WorkerReport:
-        found = None
-        for text in (said, result.message):
-            value = answer.find(text or "", worker_answer.KEY)
-            if value is not None:
-                found = worker_answer.read(value)
-                break
-        report = WorkerReport(
-            end=result.status, error=result.error or result.trouble or "", retry_at=result.retry_at, answer=found
-        )
-        if result.status == "interrupted":
-            return report
-        return await self.changes.inspect(runtime, work, report)
-
-    async def _commit(
-        self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport, parts: DecisionParts, *, by: str
-    ) -> None:
+    async def _commit(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport, parts: DecisionParts) -> None:
         step = parts["work"]
         assert step is not None  # noqa: S101 - each result of a run is a step
         if step.verdict == "parked":
@@ -184,4 +178,21 @@ class WorkerRuns:
                 Todo(id=work_results.further_id(work, number), title=todo.title, context=todo.context)
                 for number, todo in enumerate(report.answer.todos)
             )
-        runtime.event_store.commit("work", by, **parts)
+        runtime.event_store.commit("work", work.agent or "prloom", **parts)
+
+
+def _report(result: RunResult, said: str | None) -> WorkerReport:
+    """Return how a run ended, with its answer: from the file that the prompt names, or from the final message."""
+    found = None
+    for text in (said, result.message):
+        value = answer.find(text or "", worker_answer.KEY)
+        if value is not None:
+            found = worker_answer.read(value)
+            break
+    return WorkerReport(
+        end=result.status,
+        error=result.error or result.trouble or "",
+        retry_at=result.retry_at,
+        answer=found,
+        session=result.session_id,
+    )

@@ -1,0 +1,21 @@
+"""`prloom rebase`: request a rebase of a plan's branch onto its base."""
+
+from __future__ import annotations
+
+import click
+
+from prloom.cli import context, submit
+from prloom.cli.context import Options, pass_options
+
+
+@click.command("rebase")
+@click.argument("plans", metavar="PLAN...", nargs=-1, required=True)
+@pass_options
+def command(given: Options, plans: tuple[str, ...]) -> None:
+    """Rebase the branches of plans onto their base.
+
+    The rebase becomes a TODO of the plan. If commits conflict, a worker resolves the conflict. If it cannot, the branch
+    is put back to what it was, and the plan is blocked. Commits of people keep their author, date and message.
+    """
+    where = context.repository(given)
+    submit.submit_ids(where, "rebase", [context.plan_id(where, plan) for plan in plans], done="Requested a rebase of")

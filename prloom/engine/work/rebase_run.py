@@ -1,0 +1,145 @@
+"""Rebase a plan's branch onto its base because that was requested; where it conflicts, a worker resolves it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from prloom.core import work_results
+from prloom.core.naming import printable
+from prloom.core.plan_file import TodoItem
+from prloom.core.work_results import AttemptFailed
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.work.change import Changes
+from prloom.engine.work.context import context
+from prloom.engine.work.worker_run import WorkerRuns
+from prloom.errors import WorkspaceError
+from prloom.model.decision import DecisionParts
+from prloom.model.work import TodoWork
+from prloom.workspace import commits, rebase, remote, repository
+from prloom.workspace.rebase import RebaseDone, RebaseStopped
+from prloom.workspace.remote import Rejected
+
+MOST_FAILURES = 2
+"""How often a conflict may stay unresolved before the rebase is given up."""
+
+
+@dataclass
+class RebaseRuns:
+    """Rebases branches: a TODO for a rebase takes the place of a change in its phases from `ready` to `pushed`."""
+
+    changes: Changes
+    workers: WorkerRuns
+
+    async def attempt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> None:
+        """Go on with the rebase to its end or to the next conflict, and have a worker resolve that."""
+        stop = None
+        if work.phase == "ready":
+            done = await asyncio.to_thread(self._go_on, runtime)
+            if isinstance(done, RebaseDone):
+                self._commit(runtime, _rebased(work, done, runtime.rules.config.base_branch))
+                return
+            stop = done
+            item = replace(item, context=f"{item.context}\n\n{_conflict(done, runtime.rules.config.base_branch)}")
+        report = await self.workers.run(runtime, work, item)
+        if report is None:
+            return
+        running = runtime.event_store.state.work or work
+        await self._judge(runtime, running, stop or await asyncio.to_thread(self._stopped, runtime))
+
+    async def give_up(self, runtime: PlanRuntime, work: TodoWork) -> None:
+        """Take the rebase back: the branch and the files are what they were before it."""
+        await asyncio.to_thread(self._give_up, runtime, work)
+
+    async def push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
+        """Push the rebased branch if the remote still has what was rebased; else begin again on what it has now."""
+        return await asyncio.to_thread(self._push, runtime, work)
+
+    async def _judge(self, runtime: PlanRuntime, work: TodoWork, stop: RebaseStopped | None) -> None:
+        """Commit what a worker's run comes to: the rebase goes on, or the conflict is still there."""
+        left: tuple[str, ...] = ()
+        if stop is not None:
+            left = await asyncio.to_thread(lambda: rebase.unresolved(self.changes.repo, runtime.folders.worktree, stop))
+        if not left:
+            self._commit(runtime, work_results.resolved(work))
+            return
+        reason = f"the conflict with {runtime.rules.config.base_branch} is not resolved in {work_results.named(left)}"
+        if work.failures + 1 >= MOST_FAILURES:
+            await self.give_up(runtime, work)
+            self._commit(runtime, work_results.parked(context(runtime), work, reason))
+            return
+        failure = AttemptFailed(kind="check", reason=reason, feedback=f"{reason}. Remove the marks of the conflict.")
+        self._commit(runtime, work_results.failed(context(runtime), work, failure))
+
+    def _commit(self, runtime: PlanRuntime, parts: DecisionParts) -> None:
+        runtime.event_store.commit("work", "prloom", **parts)
+
+    # ---- in a thread
+
+    def _go_on(self, runtime: PlanRuntime) -> RebaseDone | RebaseStopped:
+        """Begin the rebase, or go on with the one that has stopped if its conflict is resolved."""
+        repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch
+        junk = runtime.rules.config.work.junk
+        stop = rebase.stopped(repo, folder, branch)
+        if stop is None:
+            return rebase.start(repo, folder, branch, onto=self._base(runtime), junk=junk)
+        if rebase.unresolved(repo, folder, stop):
+            return stop
+        return rebase.continue_(repo, folder, branch, junk=junk)
+
+    def _stopped(self, runtime: PlanRuntime) -> RebaseStopped | None:
+        return rebase.stopped(self.changes.repo, runtime.folders.worktree, runtime.plan.branch)
+
+    def _base(self, runtime: PlanRuntime) -> str:
+        """Return the tip of the base: what the remote has, or the local branch where there is no remote."""
+        repo, base = self.changes.repo, runtime.rules.config.base_branch
+        fetched = remote.fetch(repo, base)
+        if isinstance(fetched, Rejected):
+            raise WorkspaceError(f"origin cannot be read: {fetched.failure.reason}")
+        found = getattr(fetched, "sha", None) or repository.branch_sha(repo, base)
+        if found is None:
+            raise WorkspaceError(f"there is no branch {printable(base)} to rebase onto; set base_branch in prloom.toml")
+        return found
+
+    def _give_up(self, runtime: PlanRuntime, work: TodoWork) -> None:
+        repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch
+        junk = runtime.rules.config.work.junk
+        if rebase.stopped(repo, folder, branch) is not None:
+            rebase.abort(repo, folder, branch, junk=junk)
+        tip = repository.branch_sha(repo, branch)
+        if work.base is not None and tip is not None and tip != work.base:
+            commits.move(repo, branch, to=work.base, expected=tip)
+            commits.restore(repo, folder, work.base, branch=branch, junk=junk)
+
+    def _push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
+        repo, branch = self.changes.repo, runtime.plan.branch
+        fetched = remote.fetch(repo, branch)
+        if isinstance(fetched, Rejected):
+            raise WorkspaceError(f"origin cannot be read: {fetched.failure.reason}")
+        there, tip = getattr(fetched, "sha", None), work.commit or ""
+        if there in {None, work.base, tip}:
+            done = remote.push(repo, branch, tip, there)
+            if isinstance(done, Rejected) and done.failure.cause != "lost_race":
+                raise WorkspaceError(f"origin does not take the push: {done.failure.reason}")
+            if not isinstance(done, Rejected):
+                return work_results.pushed(work, f"the branch is at {tip[:12]}")
+        self._give_up(runtime, work)
+        return work_results.begun_again(work, "others pushed during the rebase")
+
+
+def _rebased(work: TodoWork, done: RebaseDone, base: str) -> DecisionParts:
+    if done.old == done.tip and done.tip == work.base:
+        return work_results.nothing_to_do(work, f"The branch is up to date with {base}.", None)
+    summary = f"Rebased onto {base}: the branch is at {done.tip[:12]}."
+    return work_results.changed(work, tree=done.tip, summary=summary, message=None, notes=None)
+
+
+def _conflict(stop: RebaseStopped, base: str) -> str:
+    names = "\n".join(f"- {printable(path)}" for path in stop.paths)
+    return (
+        f"The rebase onto {printable(base)} has stopped because commit {stop.commit[:12]} conflicts in these files:\n"
+        f"{names}\n\nResolve the conflicts in the files, and remove their marks. "
+        "Do not run `git rebase`: prloom goes on with it."
+    )
