@@ -18,7 +18,7 @@ from prloom.engine.work.worker_run import WorkerRuns
 from prloom.errors import WorkspaceError
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
-from prloom.workspace import commits, rebase, remote, repository
+from prloom.workspace import commits, rebase, remote, repository, rewritten
 from prloom.workspace.rebase import RebaseDone, RebaseStopped
 from prloom.workspace.remote import Rejected
 
@@ -111,6 +111,7 @@ class RebaseRuns:
         tip = repository.branch_sha(repo, branch)
         if work.base is not None and tip is not None and tip != work.base:
             commits.move(repo, branch, to=work.base, expected=tip)
+            rewritten.forget(repo, branch)
             commits.restore(repo, folder, work.base, branch=branch, junk=junk)
 
     def _push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
