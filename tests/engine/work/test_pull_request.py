@@ -1,0 +1,101 @@
+"""The pull request of a plan: opened once with the first commit, described, and marked ready when all is done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from forge_bridge import ForgeBridge
+from workbench import Run, Workbench
+
+
+def adding(name: str) -> Run:
+    """Return a run that adds a file."""
+    return Run({f"{name}.py": f"{name}\n"}, answer={"outcome": "done", "summary": name, "commitMessage": f"Add {name}"})
+
+
+@pytest.fixture
+def forge(bench: Workbench) -> ForgeBridge:
+    found = ForgeBridge()
+    bench.stage.bridge, bench.stage.bridges = found, [found]
+    bench.script(adding("one"), adding("two"))
+    return found
+
+
+async def test_it_is_opened_as_a_draft_with_the_first_commit_and_shows_what_is_done(
+    bench: Workbench, forge: ForgeBridge
+):
+    bench.todo("- [ ] first", "- [ ] second")
+
+    await bench.tick()
+
+    pull = forge.pulls[1]
+    assert (pull.branch, pull.base, pull.draft) == ("work", "main", True)
+    (commit,) = [done.commit for done in bench.state.done_todos.values()]
+    assert commit is not None
+    assert f"- [x] first: done in {commit[:12]}\n- [ ] second\n" in pull.body
+
+
+async def test_it_is_opened_once_and_marked_ready_when_no_todo_is_left(bench: Workbench, forge: ForgeBridge):
+    bench.todo("- [ ] first", "- [ ] second")
+
+    await bench.ticks(3)
+
+    assert forge.calls.count("open") == 1
+    assert forge.calls.count("ready") == 1
+    assert [pull.draft for pull in forge.pulls.values()] == [False]
+
+
+async def test_what_people_write_around_the_cockpit_stays(bench: Workbench, forge: ForgeBridge):
+    bench.todo("- [ ] first", "- [ ] second")
+    await bench.tick()
+    forge.pulls[1] = replace(forge.pulls[1], body=f"My words.\n\n{forge.pulls[1].body}\n\nMore of mine.\n")
+
+    await bench.ticks(2)
+
+    body = forge.pulls[1].body
+    assert body.startswith("My words.\n\n<!-- prloom:begin -->")
+    assert body.endswith("<!-- prloom:end -->\n\nMore of mine.\n")
+
+
+async def test_one_that_was_opened_before_a_crash_is_found_again(bench: Workbench, forge: ForgeBridge):
+    bench.todo("- [ ] first")
+    await forge.open_pull_request(
+        bench.stage.bridge.contexts[0] if bench.stage.bridge.contexts else None,  # type: ignore[arg-type]
+        branch="work",
+        base="main",
+        title="work",
+        body="",
+        draft=True,
+    )
+
+    await bench.ticks(2)
+
+    assert list(forge.pulls) == [1]
+    assert "<!-- prloom:begin -->" in forge.pulls[1].body
+
+
+async def test_a_forge_that_is_down_keeps_no_todo_from_being_done(bench: Workbench, forge: ForgeBridge):
+    forge.down = True
+    bench.todo("- [ ] first", "- [ ] second")
+
+    await bench.ticks(2)
+
+    assert bench.commits == ["Add one", "Add two"]
+    assert bench.state.pull_request.error == "forge: the forge is down"
+    assert bench.state.pull_request.retry_at is not None
+
+    forge.down = False
+    bench.stage.clock.advance(minutes=2)
+    await bench.tick()
+    assert list(forge.pulls) == [1]
+    assert bench.state.pull_request.error is None
+
+
+async def test_none_is_opened_where_the_operator_says_so(bench: Workbench, forge: ForgeBridge):
+    bench.configure('open = "never"')
+    bench.todo("- [ ] first")
+
+    await bench.tick()
+
+    assert (bench.commits, forge.pulls) == (["Add one"], {})
