@@ -40,6 +40,11 @@ class WorkSection(Section):
         default=5 * 10**6, description="The size of the largest file that a worker may add or change.", examples=["5MB"]
     )
     max_diff: Count = Field(default=20_000, ge=1, description="The most lines that one TODO may add and remove.")
+    git_hooks: Flag = Field(
+        default=False,
+        description="Whether the commit hooks of your checkout run for prloom's commits; they may refuse one, and "
+        "what they change in files is not committed.",
+    )
     open: Literal["first_commit", "never"] = Field(
         default="first_commit", description="When prloom opens a pull request, as a draft, for a plan that has none."
     )

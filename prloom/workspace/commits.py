@@ -14,7 +14,7 @@ from prloom.core import commit_message
 from prloom.core.inspection import DEFAULT_JUNK
 from prloom.core.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import git, kept, repository, snapshot, worktree_files
+from prloom.workspace import commit_hooks, git, kept, repository, snapshot, worktree_files
 from prloom.workspace.repository import Repository
 
 _MOST_SEARCHED = 5_000  # commits
@@ -45,15 +45,20 @@ def commit(
     message: str,
     branch: str,
     junk: Sequence[str] = DEFAULT_JUNK,
+    hooks: bool = False,
 ) -> str:
     """Commit a tree to the branch, make the worktree match it, and return the commit's SHA.
 
-    The operator's identity is used. If the branch is no longer at `parent`, BranchMovedError is raised, unless its tip
-    is this very commit, made by a call that was stopped. Raises WorkspaceError where git has no identity or refuses.
+    The operator's identity is used. With `hooks`, those of the operator's checkout may refuse the commit. If the branch
+    is no longer at `parent`, BranchMovedError is raised, unless its tip is this very commit, made by a call that was
+    stopped. Raises WorkspaceError where git has no identity, or a hook refuses.
     """
     _require_branch(branch)
     made = _made_before(repo, tree=tree, parent=parent, message=message, branch=branch)
     if made is None:
+        if hooks:
+            restore(repo, worktree, tree, branch=branch, junk=junk)
+            message = commit_hooks.run(repo, snapshot.require(repo, worktree), message)
         made = make(repo, tree=tree, parent=parent, message=message)
         advance(repo, worktree, branch, to=made, expected=parent, junk=junk)
     else:

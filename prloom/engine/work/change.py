@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prloom.agents.agent import Remote
-from prloom.core import inspection, work_results
+from prloom.core import inspection, secret_scan, work_results
 from prloom.core.inspection import InspectionRules
 from prloom.core.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
@@ -27,9 +28,11 @@ class Changes:
     """Looks at and moves what workers change, by git; every call runs git beside the event loop."""
 
     root: Path
+    environ: Mapping[str, str]
 
     def __post_init__(self) -> None:
         self._repository: Repository | None = None
+        self.secrets = secret_scan.environment_secrets(self.environ)
 
     @property
     def repo(self) -> Repository:
@@ -47,7 +50,11 @@ class Changes:
         return await asyncio.to_thread(branch.update, self.repo, runtime)
 
     async def uncommitted(self, runtime: PlanRuntime, base: str) -> tuple[str, ...]:
-        """Return the paths that the worktree changes in a commit, junk left out."""
+        """Return the paths that the worktree changes in a commit, junk left out.
+
+        A move of the worktree to another commit that was broken off is ended first: its files are no one's change.
+        """
+        await asyncio.to_thread(self._recover, runtime)
         taken = await asyncio.to_thread(self._take, runtime, base)
         return tuple(each.path for each in taken.paths)
 
@@ -77,6 +84,10 @@ class Changes:
         return await asyncio.to_thread(self._record, runtime)
 
     # ---- in a thread
+
+    def _recover(self, runtime: PlanRuntime) -> None:
+        name, junk = runtime.plan.branch, runtime.rules.config.work.junk
+        commits.recover(self.repo, runtime.folders.worktree, branch=name, junk=junk)
 
     def _record(self, runtime: PlanRuntime) -> tuple[Remote, ...]:
         state = repository_state.record(self.repo, runtime.folders.worktree)
@@ -108,7 +119,7 @@ class Changes:
             rules=InspectionRules(protected=config.protected, max_file=config.max_file, max_diff=config.max_diff),
             links=taken.links,
             outside=outside,
-            secrets={},
+            secrets=self.secrets,
         )
         return replace(
             report,
@@ -124,7 +135,16 @@ class Changes:
         if found is not None:
             commits.restore(self.repo, folder, found, branch=name, junk=junk)
             return found
-        return commits.commit(self.repo, folder, tree=tree, parent=base, message=message, branch=name, junk=junk)
+        return commits.commit(
+            self.repo,
+            folder,
+            tree=tree,
+            parent=base,
+            message=message,
+            branch=name,
+            junk=junk,
+            hooks=runtime.rules.config.work.git_hooks,
+        )
 
     def _push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
         assert work.commit is not None  # noqa: S101 - set when it was committed

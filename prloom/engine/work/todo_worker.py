@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
-from prloom.core import commit_message, work_replies, work_results
+from prloom.core import commit_message, secret_scan, work_replies, work_results
 from prloom.core import work as work_rules
 from prloom.core.commit_message import Trailers
 from prloom.core.plan_file import TodoItem
 from prloom.core.work import BlockPlan, Continue, Correct, Finish, Propose, Step, Take, Unblock, Withdraw, WorkContext
+from prloom.core.work_results import AttemptFailed
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
@@ -29,6 +31,7 @@ from prloom.errors import AgentError, WorkspaceError
 from prloom.model.decision import DecisionParts
 from prloom.model.hook import HookTodo
 from prloom.model.work import TodoWork, WorkStep
+from prloom.workspace.commit_hooks import CommitRefusedError
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +47,7 @@ class TodoWorker:
     pool: AgentPool
 
     def __post_init__(self) -> None:
-        self._changes = Changes(self.pool.root)
+        self._changes = Changes(self.pool.root, self.pool.environ)
         self._workers = WorkerRuns(self.pool, self._changes)
         self._rebases = RebaseRuns(self._changes, self._workers)
         self._checks = CheckRuns(self.pool)
@@ -132,8 +135,7 @@ class TodoWorker:
                 await _run_hooks(runtime, hook, dependencies)
                 _commit(runtime, work_results.accepted(_current(runtime, work)))
             case "accepted":
-                commit = await self._changes.commit(runtime, work, _message(runtime, work))
-                _commit(runtime, work_results.committed(work, commit))
+                await self._commit_change(runtime, work)
             case "committed":
                 _commit(runtime, await self._changes.push(runtime, work))
             case "pushed":
@@ -181,6 +183,16 @@ class TodoWorker:
             return
         parts = await self._reviews.review(runtime, work, item)
         await self._fail(runtime, parts)
+
+    async def _commit_change(self, runtime: PlanRuntime, work: TodoWork) -> None:
+        message = _message(runtime, work, self._changes.secrets)
+        try:
+            commit = await self._changes.commit(runtime, work, message)
+        except CommitRefusedError as error:
+            failure = AttemptFailed("check", "a commit hook refused the change", str(error))
+            await self._fail(runtime, work_results.failed(context(runtime), work, failure))
+        else:
+            _commit(runtime, work_results.committed(work, commit))
 
     async def _fail(self, runtime: PlanRuntime, parts: DecisionParts) -> None:
         """Commit a failed attempt; where it was the last, keep the change beside the branch first."""
@@ -279,6 +291,7 @@ def _finish_hooks(runtime: PlanRuntime, name: str) -> list[str]:
     return [each for each in runtime.event_store.state.finish_hooked if each.startswith(f"{name}:")]
 
 
-def _message(runtime: PlanRuntime, work: TodoWork) -> str:
+def _message(runtime: PlanRuntime, work: TodoWork, secrets: Mapping[str, str]) -> str:
     trailers = Trailers(plan=runtime.id, todo=work.id, round=work.round, events=work.event_ids)
-    return commit_message.write(work.message, title=work.title, trailers=trailers)
+    said = secret_scan.masked(work.message or "", secrets)
+    return commit_message.write(said, title=secret_scan.masked(work.title, secrets), trailers=trailers)

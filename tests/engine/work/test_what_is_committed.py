@@ -1,0 +1,108 @@
+"""What a worker leaves behind is committed as it was inspected, or not at all: with real git and real runs."""
+
+from __future__ import annotations
+
+import pytest
+from workbench import Run, Workbench
+
+from prloom.workspace import commits, repository, snapshot, worktree_files
+
+FAST = {"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"}
+TOKEN = "ghp_" + "q7Lx" + "0ZtR4mVb2KwY8sNd" * 2
+
+
+def a_hook(bench: Workbench, name: str, text: str) -> None:
+    hook = bench.project.root / ".git" / "hooks" / name
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\n{text}\n")
+    hook.chmod(0o755)
+
+
+async def test_hooks_of_the_repository_run_only_where_the_operator_says_so(bench: Workbench):
+    a_hook(bench, "pre-commit", "grep -q really fast.py || { echo not really; exit 1; }")
+    bench.script(Run({"fast.py": "fast\n"}, answer=FAST))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+
+
+async def test_a_hook_that_refuses_a_commit_goes_back_to_the_worker(bench: Workbench):
+    bench.configure("git_hooks = true")
+    a_hook(bench, "pre-commit", "grep -q really fast.py || { echo not really; exit 1; }")
+    bench.script(Run({"fast.py": "fast\n"}, answer=FAST), Run({"fast.py": "really fast\n"}, answer=FAST))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert bench.shown("fast.py") == "really fast"
+    assert "the hook pre-commit refused the commit (exit code 1):\nnot really" in bench.prompt(1)
+
+
+async def test_a_secret_in_a_change_is_a_violation_and_one_in_its_message_is_masked(bench: Workbench):
+    said = {**FAST, "commitMessage": f"Be fast with {TOKEN}"}
+    bench.script(Run({"fast.py": f"key = '{TOKEN}'\n"}, answer=FAST), Run({"fast.py": "fast\n"}, answer=said))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast with [secret]"]
+    assert "fast.py contains a GitHub token" in bench.prompt(1)
+
+
+CI = "Path('.GITHUB/Workflows').mkdir(parents=True); Path('.GITHUB/Workflows/ci.yml').write_text('x')"
+WRONG = {
+    "import os; os.symlink('/etc/passwd', 'link')": "link is a symbolic link to /etc/passwd, which is outside",
+    CI: ".GITHUB/Workflows/ci.yml was added, and .github/workflows/** is protected",
+    "Path('prloom').mkdir(exist_ok=True); Path('prloom/worker.md').write_text('x')": "prloom's own folder",
+    "os.system('git init -q inner')": "inner was added, and is a submodule or another repository",
+    "os.system('git tag v1')": "tag v1 was created at",
+    "os.system('git config core.sshCommand evil')": "git's setting core.sshcommand was added",
+    "Path('{root}/README.md').write_text('x')": "were changed: README.md",
+}
+
+
+@pytest.mark.parametrize("code", WRONG)
+async def test_what_a_worker_must_not_do_goes_back_to_it_and_is_not_committed(bench: Workbench, code: str):
+    bench.script(
+        Run({"fast.py": "fast\n"}, code=code.format(root=bench.project.root), answer=FAST),
+        Run(code="os.system('git stash -u -q'); Path('fast.py').write_text('fast')", answer=FAST),
+    )
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert WRONG[code] in bench.prompt(1)
+    names = bench.project.git("log", "--name-only", "--format=", "main..work").split()
+    assert names in ([], ["fast.py"])
+
+
+async def test_a_worker_that_commits_and_moves_its_branch_makes_one_commit_of_prlooms(bench: Workbench):
+    code = "os.system('git add fast.py && git commit -q -m mine && git commit -q --allow-empty -m more')"
+    bench.script(Run({"fast.py": "fast\n"}, code=code, answer=FAST))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert bench.shown("fast.py") == "fast"
+    assert bench.project.git("symbolic-ref", "HEAD", cwd=bench.worktree) == "refs/heads/work"
+
+
+async def test_a_move_of_the_worktree_that_was_broken_off_blocks_no_plan(bench: Workbench):
+    repo = repository.find(bench.project.root)
+    base = bench.project.git("rev-parse", "work")
+    theirs = bench.project.git(
+        "commit-tree", "-m", "theirs", "-p", "work", bench.project.git("rev-parse", "work^{tree}")
+    )
+    worktree_files.note_move(snapshot.require(repo, bench.worktree), base, theirs)
+    commits.move(repo, "work", to=theirs, expected=base)
+    (bench.worktree / "README.md").write_text("half written\n")
+    bench.script(Run({"fast.py": "fast\n"}, answer=FAST))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["theirs", "Be fast"]
