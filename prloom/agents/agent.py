@@ -181,6 +181,10 @@ class Agent(Protocol):
         """Whether it can go on with the session of an earlier run."""
 
     @property
+    def counts_sessions(self) -> bool:
+        """Whether the tokens that it reports are those of the whole session, earlier runs included."""
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """The environment variables that belong to this agent: keys, addresses, settings."""
 

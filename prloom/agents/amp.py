@@ -21,6 +21,7 @@ from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "amp"
 program: Final = "amp"
+counts_sessions: Final = False
 resumes: Final = False
 """Its threads are continued by another command, which was never seen to work."""
 variables: Final = ("AMP_*",)

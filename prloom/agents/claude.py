@@ -36,6 +36,7 @@ from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "claude"
 program: Final = "claude"
+counts_sessions: Final = False
 resumes: Final = True
 variables: Final = (
     "ANTHROPIC_*",

@@ -8,6 +8,8 @@ said as permissions, for only these can keep a folder from being read, and hold 
 worktree that is not trusted its `AGENTS.md` is not read, but the descriptions of its skills (`.agents/skills`,
 `.codex/skills`) stand among the instructions, unless they are switched off; the operator's own `AGENTS.md` stays.
 
+The tokens of `turn.completed` are those of the whole session: after `resume` they go on from the last run's.
+
 MCP servers run outside the sandbox, and a tool that says of itself that it only reads is called without approval. A
 run therefore switches off each server of the operator's by its name: an empty `mcp_servers` table on the
 command line is merged with the configured one and changes nothing. A name that no file configures is an error of
@@ -41,6 +43,7 @@ from prloom.errors import AgentError
 name: Final = "codex"
 program: Final = "codex"
 resumes: Final = True
+counts_sessions: Final = True
 variables: Final = ("CODEX_*", "OPENAI_*")
 
 _DECLINED = "declined"

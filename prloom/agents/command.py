@@ -14,6 +14,7 @@ from prloom.errors import AgentError
 
 name: Final = "command"
 program: Final = None
+counts_sessions: Final = False
 resumes: Final = False
 variables: Final = ("OLLAMA_*",)
 

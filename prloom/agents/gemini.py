@@ -36,6 +36,7 @@ from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "gemini"
 program: Final = "gemini"
+counts_sessions: Final = False
 resumes: Final = True
 variables: Final = ("GEMINI_*", "GOOGLE_*")
 

@@ -35,6 +35,7 @@ from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "opencode"
 program: Final = "opencode"
+counts_sessions: Final = False
 resumes: Final = True
 # It speaks to every provider; these are the keys and addresses of the usual ones.
 variables: Final = (

@@ -57,3 +57,4 @@ class RunSpec(RunValue, frozen=True):
     model: str | None = None
     started_at: datetime | None = None
     machine: str | None = None
+    session: str | None = None

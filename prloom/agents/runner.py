@@ -22,7 +22,7 @@ from typing import Final
 import msgspec
 
 from prloom import flock, processes
-from prloom.agents import environment, parsing, registry, run_folder, run_spec
+from prloom.agents import environment, parsing, registry, run_folder, run_spec, session_usage
 from prloom.agents.agent import Agent, Ending, RunRequest, RunResult, Status
 from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunLost
 from prloom.agents.run_spec import RunLimits, RunSpec
@@ -119,6 +119,7 @@ def prepare(
         model=request.model,
         started_at=run_spec.started_at(folder.name),
         machine=platform.node() or None,
+        session=request.session,
     )
     run_folder.create(folder)
     try:
@@ -261,6 +262,8 @@ def conclude(run: AgentRun, agent: Agent, end: RunFinished | RunInterrupted | Ru
     match end:
         case RunFinished(exit=ended):
             result = agent.read(_output(run.folder), _ending(run.folder, ended))
+            if agent.counts_sessions:
+                result = session_usage.of_run(run.folder, result)
         case RunInterrupted():
             status: Status = "failed"
             if run.found or run.stopping:

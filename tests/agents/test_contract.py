@@ -43,7 +43,7 @@ def test_an_agent_is_listed_under_its_own_name(agent: Agent) -> None:
 
 
 FUNCTIONS = ("settings_files", "invocation", "refusal", "entries", "read")
-VALUES = ("name", "program", "resumes", "variables")
+VALUES = ("name", "program", "resumes", "counts_sessions", "variables")
 
 
 def test_the_functions_and_values_that_are_compared_are_all_of_the_protocol() -> None:

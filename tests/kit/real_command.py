@@ -74,7 +74,9 @@ class Repository:
     def command(self, *args: str) -> list[str]:
         return [sys.executable, "-m", "prloom", *args]
 
-    def run(self, *args: str, code: int = 0, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *args: str, code: int = 0, stdin: str | None = None, limit: float = 60
+    ) -> subprocess.CompletedProcess[str]:
         """Run prloom and expect an exit code."""
         ended = subprocess.run(
             self.command(*args),
@@ -84,7 +86,7 @@ class Repository:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=limit,
         )
         assert ended.returncode == code, ended.stdout + ended.stderr
         return ended

@@ -127,6 +127,7 @@ class AgentWithVariables:
         self.name = agent.name
         self.program = agent.program
         self.resumes = agent.resumes
+        self.counts_sessions = agent.counts_sessions
         self.variables = (*agent.variables, *names)
         self.settings_files = agent.settings_files
         self.invocation = agent.invocation

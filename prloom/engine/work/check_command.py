@@ -24,6 +24,7 @@ class CheckCommand:
     program: str | None = None
     variables: tuple[str, ...] = ()
     resumes: bool = False
+    counts_sessions: bool = False
 
     def settings_files(self, environ: Mapping[str, str]) -> tuple[Path, ...]:
         """Return none."""
