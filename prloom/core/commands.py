@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from prloom.core import markdown, trust
+from prloom.core.plan_file import TodoItem
 from prloom.model import record
 from prloom.model.event import Event
 from prloom.model.kinds import WAITING
 from prloom.model.record import Position
 from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.work import TodoWork
 
 BUILT_IN: Mapping[str, str] = {
     "status": "show what waits on this pull request, and why",
     "retry": "make deferred and parked events due now",
     "approve": "approve the comments held on this pull request, or the named ones",
     "pause": "stop working on this pull request; commands still work",
-    "resume": "resume work on this pull request",
+    "resume": "resume work on this pull request, also where it is blocked",
+    "go": "let the TODOs begin that wait to be allowed, or the named ones",
     "rebase": "rebase the branch onto its base",
     "help": "list the commands",
 }
@@ -111,11 +114,12 @@ def help_text(plugin_commands: Mapping[str, str]) -> str:
     return "Commands, as the first word of a comment:\n\n" + "\n".join(lines)
 
 
-def status_text(state: DispatchState) -> str:
-    """Return the answer to `/prloom status`: counts, and every wait with its reason and its end."""
+def status_text(state: DispatchState, todos: Sequence[TodoItem] = ()) -> str:
+    """Return the answer to `/prloom status`: counts, the work on TODOs, and every wait with its reason and its end."""
     pending = sum(event.state == "pending" for event in state.open.values())
     done = ", ".join(f"{count} {name}" for name, count in sorted(state.done.items())) or "nothing done yet"
     lines = [f"{pending} pending, {done}." + (" Paused: `/prloom resume` resumes work." if state.paused else "")]
+    lines += _work_lines(state, todos)
     for name in WAITING:
         waiting = [event for event in state.open.values() if event.state == name]
         lines += [f"- {markdown.code(markdown.one_line(event.id))} {_wait_text(event)}" for event in waiting[:_LISTED]]
@@ -128,12 +132,41 @@ def _wait_text(event: OpenEvent) -> str:
     wait = event.deferral
     if event.state == "deferred" and wait is not None:
         ends = f"next try {wait.deferred_until}, at the latest {wait.deadline}"
-        return f"deferred by {wait.owner}: {_reason(wait.reason)}; {ends}"
+        return f"deferred by {wait.owner}: {reason_text(wait.reason)}; {ends}"
     what_now = {"held": "`/prloom approve` approves it", "parked": "`/prloom retry` tries it again"}
-    return f"{event.state}: {_reason(event.reason)}; {what_now.get(event.state, 'it waits')}"
+    return f"{event.state}: {reason_text(event.reason)}; {what_now.get(event.state, 'it waits')}"
 
 
-def _reason(text: str | None) -> str:
+def _work_lines(state: DispatchState, todos: Sequence[TodoItem]) -> Iterator[str]:
+    """Yield what is blocked and in progress, and which TODO waits to be allowed."""
+    states = [todo.state for todo in todos if todo.state != "dropped"]
+    if states:
+        yield f"- TODOs: {states.count('done')} of {len(states)} done"
+    block, work = state.block, state.work
+    if block is not None:
+        way_on = markdown.code(markdown.one_line(block.way_on))
+        yield f"- blocked since {block.since}: {reason_text(block.reason)}; `/prloom resume` or {way_on} goes on"
+    if work is not None:
+        since = ""
+        if work.started_at is not None:
+            since = f" since {work.started_at}"
+        yield f"- in progress: {_todo_text(work.id, work.title)}, attempt {work.attempt}{since}{_work_wait(work)}"
+    proposed = next((todo for todo in todos if todo.id == state.proposed and todo.state == "open"), None)
+    if proposed is not None and proposed.id is not None:
+        yield f"- waits for `/prloom go`: {_todo_text(proposed.id, proposed.title)}"
+
+
+def _todo_text(todo_id: str, title: str) -> str:
+    return f"{markdown.code(markdown.one_line(todo_id))} {reason_text(title)}"
+
+
+def _work_wait(work: TodoWork) -> str:
+    if work.retry_at is None:
+        return ""
+    return f"; waits: {reason_text(work.waits_for)}; next try {work.retry_at}"
+
+
+def reason_text(text: str | None) -> str:
     """Return a reason, which may be text from outside, as a part of one line of Markdown."""
     line = markdown.escaped_comments(markdown.one_line(text or "")) or "no reason was given"
     if len(line) <= _REASON:

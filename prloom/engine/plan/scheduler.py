@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sized
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import assert_never
 
-from msgspec.structs import replace
-
 from prloom import errors
-from prloom.core import acknowledgements, commands, dispatch, hook_results, outbox, requests
+from prloom.core import acknowledgements, command_replies, commands, dispatch, hook_results, outbox
 from prloom.core.activity import RunningHook
+from prloom.core.command_replies import CommandContext
 from prloom.core.commands import SlashCommand
 from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Step, Subscribers
 from prloom.engine.bus.event_store import EventStore
@@ -20,10 +18,9 @@ from prloom.engine.plan import hooks
 from prloom.engine.plan.dependencies import PlanDependencies, Triager
 from prloom.engine.plan.runtime import InFlight, PlanRuntime, is_triaging, reply_target
 from prloom.errors import PrloomError
-from prloom.model import record
 from prloom.model.action import Action, Comment
-from prloom.model.decision import Change, DeliveryChange
-from prloom.model.event import Event, Target
+from prloom.model.decision import Change, DecisionParts
+from prloom.model.event import Event
 from prloom.model.hook import ON_GLOBAL_EVENT
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
@@ -141,16 +138,6 @@ async def _run_triage(runtime: PlanRuntime, subscribers: Subscribers, triager: T
 # ---- the built-in commands
 
 
-@dataclass(frozen=True)
-class CommandReply:
-    """The text that answers a command, and what the command changes."""
-
-    text: str
-    changes: tuple[Change, ...] = ()
-    deliveries: tuple[DeliveryChange, ...] = ()
-    paused: bool | None = None
-
-
 def _run_command(runtime: PlanRuntime, event_id: str, plugin_commands: Mapping[str, str]) -> None:
     """Carry out the built-in command of a comment; park the comment if that fails."""
     store = runtime.event_store
@@ -161,7 +148,7 @@ def _run_command(runtime: PlanRuntime, event_id: str, plugin_commands: Mapping[s
     if command is None:
         return
     try:
-        _answer_command(store, event, command, plugin_commands, reply_target(runtime.plan))
+        _answer_command(runtime, event, command, plugin_commands)
     except PrloomError:
         raise
     except Exception as error:  # noqa: BLE001 - this one event must not keep all others from being worked on
@@ -170,14 +157,21 @@ def _run_command(runtime: PlanRuntime, event_id: str, plugin_commands: Mapping[s
 
 
 def _answer_command(
-    store: EventStore, event: Event, command: SlashCommand, plugin_commands: Mapping[str, str], target: Target
+    runtime: PlanRuntime, event: Event, command: SlashCommand, plugin_commands: Mapping[str, str]
 ) -> None:
-    """Carry out a command and queue its answer, by one decision."""
-    reply = _reply(store.state, event, command, plugin_commands)
+    """Carry out a command and queue its answer, by one decision; what goes before it may be repeated after a crash."""
+    store = runtime.event_store
+    about = CommandContext(runtime.id, store.state, runtime.text.todos(), plugin_commands)
+    reply = command_replies.reply(about, event, command)
+    work: DecisionParts = {}
+    for each in reply.work:
+        if work:
+            store.commit("command", "prloom", **work)
+        work = each
     opened = store.state.open[event.id]
     answer = Action(
         id=outbox.action_id(event.id, "prloom", opened.actions),
-        target=event.reply_to or target,
+        target=event.reply_to or reply_target(runtime.plan),
         payload=Comment(reply.text),
         related_event_id=event.id,
     )
@@ -186,62 +180,8 @@ def _answer_command(
         answers = ()
     done = Change(event_id=event.id, verdict="handled", state="handled", reason=f"/prloom {command.built_in}".strip())
     signs = acknowledgements.for_approved(reply.changes, store.state)
-    store.commit(
-        "command",
-        "prloom",
-        changes=(*reply.changes, done),
-        actions=(*answers, *signs),
-        courtesies=tuple(action.id for action in signs),
-        deliveries=reply.deliveries,
-        paused=reply.paused,
-    )
-
-
-def _reply(
-    state: DispatchState, event: Event, command: SlashCommand, plugin_commands: Mapping[str, str]
-) -> CommandReply:
-    match command.built_in:
-        case "status":  # the question itself is none of what waits
-            others = replace(state, open=record.without(state.open, event.id))
-            return CommandReply(commands.status_text(others))
-        case "retry":
-            return _retry(state)
-        case "approve":
-            return _approve(state, event, command)
-        case "pause":
-            return CommandReply("Paused. `/prloom resume` resumes work.", paused=True)
-        case "resume":
-            return CommandReply("Resumed.", paused=False)
-        case "help":
-            return CommandReply(commands.help_text(plugin_commands))
-        case _:
-            word = "".join(command.words[:1])
-            return CommandReply(f"There is no command `{_plain(word)}`.\n\n{commands.help_text(plugin_commands)}")
-
-
-def _retry(state: DispatchState) -> CommandReply:
-    changes = requests.retried(state.open.values())
-    revived = tuple(outbox.revived(action) for action in state.queue.values() if action.failed)
-    text = f"Retrying {_counted(changes, 'event')} and {_counted(revived, 'failed action')}."
-    return CommandReply(text, changes, revived)
-
-
-def _approve(state: DispatchState, event: Event, command: SlashCommand) -> CommandReply:
-    held = commands.held_before(event, state.open.values(), command.words[1:])
-    by = "by the operator"
-    if event.author:
-        by = f"by {event.author.login}"
-    changes = requests.approved(held, by)
-    text = "There is no held comment to approve."
-    if changes:
-        text = f"Approved {_counted(changes, 'held comment')}."
-    return CommandReply(text, changes)
-
-
-def _counted(things: Sized, what: str) -> str:
-    return f"{len(things)} {what}{'' if len(things) == 1 else 's'}"
-
-
-def _plain(word: str) -> str:
-    """Return a word from a comment so that it cannot do anything in Markdown."""
-    return "".join(letter for letter in word if letter.isalnum() or letter in "-_")[:40]
+    work["changes"] = (*reply.changes, done)
+    work["actions"] = (*answers, *signs)
+    work["courtesies"] = tuple(action.id for action in signs)
+    work["deliveries"] = reply.deliveries
+    store.commit("command", "prloom", **work)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from stage import Stage, said
 from stage_parts import by, deferring
+from worked_plan import WorkedPlan
 
 from prloom.api import Author, Event, HookContext, PluginContext, TriageContext
+from prloom.core import work_requests, work_results
+from prloom.core.work import WorkRules
 
 LATER = deferring(3_600_000, "asked for", saying="later")
 
@@ -221,3 +225,92 @@ async def test_a_box_is_not_answered_by_a_comment(stage: Stage):
     await stage.tick()
 
     assert stage.bridge.posts == []
+
+
+# The work on TODOs.
+
+
+async def test_the_status_tells_what_is_blocked_and_how_to_go_on(stage: Stage):
+    WorkedPlan(stage, "Make it fast", "Make it small").park()
+
+    (answer,) = await told(stage, "/prloom status")
+
+    assert "- TODOs: 0 of 2 done\n" in answer
+    assert '- blocked since 2026-01-01T12:00:00.000Z: the TODO "Make it fast" is blocked: no progress' in answer
+    assert "; `/prloom resume` or `prloom todo pr-7 open t-1` goes on" in answer
+
+
+async def test_the_status_tells_what_is_in_progress_and_what_that_waits_for(stage: Stage):
+    plan = WorkedPlan(stage, "Make it fast").at("ready")
+    until = stage.clock() + timedelta(hours=1)
+    plan.commit(work_results.limited(plan.ctx, plan.work, "the usage limit is reached", until))
+
+    (answer,) = await told(stage, "/prloom status")
+
+    assert (
+        "- in progress: `t-1` Make it fast, attempt 1 since 2026-01-01T12:00:00.000Z; "
+        "waits: the usage limit is reached; next try 2026-01-01T13:00:00.000Z\n"
+    ) in answer
+
+
+@pytest.mark.parametrize("command", ["resume", "retry"])
+async def test_a_todo_that_blocks_the_plan_is_tried_again_on_request(stage: Stage, command: str):
+    plan = WorkedPlan(stage, "Make it fast").park()
+
+    (answer,) = await told(stage, f"/prloom {command}")
+
+    assert "The TODO that blocked the plan is tried again." in answer
+    assert (plan.state.block, plan.todos[0].state) == (None, "open")
+
+
+async def test_a_stranger_cannot_lift_a_block(stage: Stage):
+    plan = WorkedPlan(stage, "Make it fast").park()
+
+    assert await told(stage, "/prloom resume", author=by("eve", "none")) == []
+
+    assert plan.state.block is not None
+
+
+async def test_a_block_of_the_operator_is_lifted_by_a_resume_and_not_by_a_retry(stage: Stage):
+    plan = WorkedPlan(stage, "Make it fast")
+    plan.commit(work_requests.blocked(plan.state, "pr-7", "not now", stage.clock()), by="operator", stage="operator")
+
+    await told(stage, "/prloom retry")
+    assert plan.state.block is not None
+    (answer,) = await told(stage, "/prloom resume")
+
+    assert answer.startswith("Resumed. The plan is not blocked any more.")
+    assert plan.state.block is None
+
+
+async def test_where_todos_have_to_be_allowed_a_comment_allows_one_or_all(stage: Stage):
+    plan = WorkedPlan(stage, "Make it fast", "Make it small", "Make it nice", rules=WorkRules(mode="ask"))
+    plan.step()
+
+    status, one = await told(stage, "/prloom status", "/prloom go t-3")
+    assert "- waits for `/prloom go`: `t-1` Make it fast\n" in status
+    assert one.startswith("Allowed: Make it nice.\n")
+    assert plan.state.granted == ("t-3",)
+    (rest,) = await told(stage, "/prloom go")
+
+    assert rest.startswith("Allowed: Make it fast; Make it small; Make it nice.\n")
+    assert plan.state.granted == ("t-3", "t-1", "t-2")
+
+
+async def test_a_todo_that_is_not_there_or_done_cannot_be_allowed(stage: Stage):
+    WorkedPlan(stage, "Make it fast").done()
+
+    unknown, none = await told(stage, "/prloom go t-<b>1", "/prloom go")
+
+    assert unknown.startswith("There is no open TODO `t-b1`.")
+    assert none.startswith("No TODO waits to be allowed.")
+
+
+async def test_a_rebase_that_is_requested_is_one_todo(stage: Stage):
+    plan = WorkedPlan(stage, "Make it fast").done()
+
+    first, second = await told(stage, "/prloom rebase", "/prloom rebase")
+
+    assert first.startswith("There is a TODO now to rebase the branch onto its base.")
+    assert second.startswith("A rebase is requested already.")
+    assert [todo.state for todo in plan.todos] == ["done", "open"]
