@@ -192,6 +192,11 @@ class PlanRuntime:
                 self.seen_ids.recall(replay.taken_in(bus), rereading)
 
     @property
+    def base(self) -> str:
+        """The branch that the plan began from, and that it is to be merged into."""
+        return self.plan.base or self.rules.config.base_branch
+
+    @property
     def id(self) -> str:
         """The plan's id."""
         return self.plan.id

@@ -11,13 +11,16 @@ from urllib.parse import urlsplit
 
 from prloom.api.bridge import BridgeContext
 from prloom.api.forge import Forge
-from prloom.core import cockpit, cockpit_markers, plan_text, pull_request
+from prloom.core import cockpit, cockpit_markers, front_matter, front_matter_actions, plan_text, pull_request
+from prloom.core.front_matter import FrontMatter
 from prloom.core.outbox import action_id, marker
 from prloom.core.pull_request import MarkReady, OpenPullRequest, ShowCockpit
 from prloom.engine.plan.dependencies import PlanDependencies
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanRuntime, reply_target
+from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model.decision import DecisionParts
+from prloom.model.event import Target
 from prloom.model.pull_request import OpenedPullRequest
 
 log = logging.getLogger(__name__)
@@ -119,7 +122,11 @@ async def _do(runtime: PlanRuntime, step: pull_request.Step, access: ForgeAccess
     state = runtime.event_store.state
     match step:
         case OpenPullRequest():
-            return pull_request.opened(state, await _open(runtime, access))
+            found = await _open(runtime, access)
+            labels = front_matter_actions.at_opening(
+                runtime.id, _front(runtime), Target(found.forge, {"pr": found.number})
+            )
+            return {**pull_request.opened(state, found), "actions": labels}
         case ShowCockpit(own=True):
             shown = _cockpit(runtime)
             await _describe(runtime, access, shown)
@@ -132,7 +139,17 @@ async def _do(runtime: PlanRuntime, step: pull_request.Step, access: ForgeAccess
             return pull_request.shown(state, shown, runtime.clock(), comment_id=comment_id)
         case MarkReady():
             await access.forge.mark_ready(access.context, _number(runtime))
-            return pull_request.ready(state)
+            reviews = front_matter_actions.when_ready(runtime.id, _front(runtime), reply_target(runtime.plan))
+            return {**pull_request.ready(state), "actions": reviews}
+
+
+def _front(runtime: PlanRuntime) -> FrontMatter:
+    """Return what the front matter of the plan says; a person may have made a mistake in it, which asks nobody."""
+    try:
+        return front_matter.parse(runtime.text.read())
+    except PrloomError as error:
+        log.warning("plan %s: %s", runtime.id, error)
+        return FrontMatter()
 
 
 async def _open(runtime: PlanRuntime, access: ForgeAccess) -> OpenedPullRequest:
@@ -140,7 +157,7 @@ async def _open(runtime: PlanRuntime, access: ForgeAccess) -> OpenedPullRequest:
     opened = await access.forge.open_pull_request(
         access.context,
         branch=runtime.plan.branch,
-        base=runtime.rules.config.base_branch,
+        base=runtime.base,
         title=runtime.plan.title or runtime.plan.branch,
         body=_cockpit(runtime),
         draft=True,

@@ -39,10 +39,10 @@ class RebaseRuns:
         if work.phase == "ready":
             done = await asyncio.to_thread(self._go_on, runtime)
             if isinstance(done, RebaseDone):
-                self._commit(runtime, _rebased(work, done, runtime.rules.config.base_branch))
+                self._commit(runtime, _rebased(work, done, runtime.base))
                 return
             stop = done
-            item = replace(item, context=f"{item.context}\n\n{_conflict(done, runtime.rules.config.base_branch)}")
+            item = replace(item, context=f"{item.context}\n\n{_conflict(done, runtime.base)}")
         report = await self.workers.run(runtime, work, item)
         if report is None:
             return
@@ -65,7 +65,7 @@ class RebaseRuns:
         if not left:
             self._commit(runtime, work_results.resolved(work))
             return
-        reason = f"the conflict with {runtime.rules.config.base_branch} is not resolved in {work_results.named(left)}"
+        reason = f"the conflict with {runtime.base} is not resolved in {work_results.named(left)}"
         if work.failures + 1 >= MOST_FAILURES:
             await self.give_up(runtime, work)
             self._commit(runtime, work_results.parked(context(runtime), work, reason))
@@ -94,7 +94,7 @@ class RebaseRuns:
 
     def _base(self, runtime: PlanRuntime) -> str:
         """Return the tip of the base: what the remote has, or the local branch where there is no remote."""
-        repo, base = self.changes.repo, runtime.rules.config.base_branch
+        repo, base = self.changes.repo, runtime.base
         fetched = remote.fetch(repo, base)
         if isinstance(fetched, Rejected):
             raise WorkspaceError(f"origin cannot be read: {fetched.failure.reason}")

@@ -1,0 +1,28 @@
+"""Decide what the front matter of a plan asks of its pull request: labels when it opens, reviewers when it is ready."""
+
+from __future__ import annotations
+
+from prloom.core import outbox
+from prloom.core.front_matter import FrontMatter
+from prloom.model.action import Action, AddLabels, Payload, RequestReviewers
+from prloom.model.event import Target
+
+_OWNER = "prloom/plan"
+
+
+def at_opening(plan_id: str, front: FrontMatter, target: Target) -> tuple[Action, ...]:
+    """Return the action that puts the plan's labels on its pull request; none where it names none."""
+    if not front.labels:
+        return ()
+    return (_action(plan_id, target, AddLabels(front.labels), 0),)
+
+
+def when_ready(plan_id: str, front: FrontMatter, target: Target) -> tuple[Action, ...]:
+    """Return the action that asks the plan's reviewers for a review; none where it names none."""
+    if not front.reviewers:
+        return ()
+    return (_action(plan_id, target, RequestReviewers(front.reviewers), 1),)
+
+
+def _action(plan_id: str, target: Target, payload: Payload, ordinal: int) -> Action:
+    return Action(id=outbox.action_id(plan_id, _OWNER, ordinal), target=target, payload=payload)

@@ -1,0 +1,93 @@
+"""The front matter of a plan names the base and the labels of its pull request, and who is to review it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from described_bridge import DescribedBridge, Keeper
+from stage import Stage
+
+from prloom.api import BridgeContext, PullRequest
+from prloom.engine.bus.event_store import EventStore
+from prloom.engine.bus.plan_files import PlanFile
+from prloom.model.work import WorkStep
+from prloom.storage.safe_dir import SafeDir
+
+PLAN = "---\nreviewers: [ann, bob]\nlabels: [speed]\n---\n# Fast\n\n## TODO\n- [x] a <!-- prloom:todo t-1 -->\n"
+
+
+class OpeningBridge(DescribedBridge):
+    """A forge on which prloom opens the pull request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bases: list[str] = []
+
+    async def open_pull_request(
+        self, ctx: BridgeContext, *, branch: str, base: str, title: str, body: str, draft: bool
+    ) -> PullRequest:
+        self.bases.append(base)
+        self.body = body
+        return PullRequest(7, title, body, branch, base, "open", "https://forge.example/7", "sha", draft=draft)
+
+
+@pytest.fixture
+def forge(stage: Stage) -> OpeningBridge:
+    found = OpeningBridge()
+    stage.bridge, stage.bridges = found, [found]
+    stage.todo_worker = Keeper()
+    return found
+
+
+def finished(stage: Stage, text: str) -> Path:
+    """Have a plan whose one TODO was done."""
+    local = stage.adopt("fast", pr=None, forge=None, base="next")
+    (local / "plan.md").write_text(text)
+    with SafeDir.make(local) as folder:
+        store = EventStore.open(folder.make_sub("bus"), stage.clock, (PlanFile(folder),))
+        store.commit("work", "test", work=WorkStep(todo_id="t-1", verdict="done", commit="a" * 40))
+        store.commit("work", "test", work=WorkStep(todo_id="fast", verdict="finished"))
+        store.save()
+        store.close("the test goes on")
+    return local
+
+
+async def rounds(stage: Stage) -> None:
+    for _ in range(3):
+        await stage.tick()
+        stage.clock.advance(minutes=1)
+
+
+async def test_labels_are_put_on_and_reviewers_are_asked_once(stage: Stage, forge: OpeningBridge):
+    finished(stage, PLAN)
+
+    await rounds(stage)
+
+    assert forge.bases == ["next"]
+    done = [(action.kind, dict(action.target.token), action.payload) for action in forge.actions_seen]
+    assert [kind for kind, _, _ in done] == ["add_labels", "request_reviewers"]
+    assert [token for _, token, _ in done] == [{"pr": 7}, {"pr": 7}]
+    assert getattr(done[0][2], "labels", None) == ("speed",)
+    assert getattr(done[1][2], "reviewers", None) == ("ann", "bob")
+
+
+async def test_a_plan_that_names_nobody_asks_nobody(stage: Stage, forge: OpeningBridge):
+    finished(stage, PLAN.split("---\n")[2])
+
+    await rounds(stage)
+
+    assert forge.bases == ["next"]
+    assert forge.actions_seen == []
+
+
+async def test_a_mistake_in_the_front_matter_keeps_no_pull_request_from_being_opened(
+    stage: Stage, forge: OpeningBridge, caplog: pytest.LogCaptureFixture
+):
+    finished(stage, PLAN.replace("reviewers", "reviewer"))
+
+    await rounds(stage)
+
+    assert forge.bases == ["next"]
+    assert forge.actions_seen == []
+    assert "unknown key 'reviewer' (line 2); did you mean reviewers?" in caplog.text
