@@ -57,6 +57,16 @@ class LimitsSection(Section):
     """When prloom stops and asks a person; 0 means no limit."""
 
     max_attempts: Count = Field(default=3, ge=1, description="How often a TODO is tried before it is parked.")
+    max_runs_per_plan_per_day: Count = Field(
+        default=50, ge=0, description="How many agent runs a plan may have in a day (UTC)."
+    )
+    max_runs_per_day: Count = Field(default=200, ge=0, description="How many agent runs there may be in a day.")
+    max_tokens_per_day: Count = Field(
+        default=0, ge=0, description="How many tokens runs may use in a day, as far as agent programs count them."
+    )
+    max_cost_usd_per_day: float = Field(
+        default=0.0, ge=0, description="What runs may cost in a day, in US dollars, as far as agent programs say it."
+    )
     max_review_rounds: Count = Field(
         default=2, ge=1, description="How often a reviewer may reject a change before the TODO is parked."
     )

@@ -70,13 +70,15 @@ UNKNOWN_LIMIT = timedelta(hours=1)
 class UsageLimit:
     """A usage limit that a program has met: why, and when it is tried again; `known` says that it is reset by then.
 
-    `since` is when it was met: by a clock that was turned back meanwhile, `until` may be years away.
+    `since` is when it was met: by a clock that was turned back meanwhile, `until` may be years away. A `brake` is a
+    limit of the operator's own, by its key in `[limits]`.
     """
 
     reason: str
     until: datetime
     known: bool
     since: datetime | None = field(default=None, compare=False)
+    brake: str | None = None
 
 
 def limit_met(reason: str, resets_at: datetime | None, now: datetime) -> UsageLimit:

@@ -12,12 +12,15 @@ from prloom.model.work import Block, WorkStep
 
 
 def resumed(state: DispatchState) -> DecisionParts:
-    """Return the end of a plan's pause and of its block; nothing where it has neither.
+    """Return the end of a plan's pause, of its block and of the wait of its TODO; nothing where it has none.
 
     A TODO that blocks the plan is open again, with all its attempts. What else blocks it is looked at again: if it is
     still there, it blocks the plan again.
     """
     parts = unblocked(state)
+    waiting = state.work
+    if not parts and waiting is not None and waiting.retry_at is not None:
+        parts["work"] = work_results.lifted(waiting)
     if state.paused:
         parts["paused"] = False
     return parts

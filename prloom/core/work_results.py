@@ -284,6 +284,12 @@ def delayed(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
     return _delayed(work, "delayed", reason, ctx.now + wait, ctx.now)
 
 
+def lifted(work: TodoWork) -> WorkStep:
+    """Return the end of a TODO's wait because a person requested that; daily limits do not hold for it any more."""
+    after = replace(work, retry_at=None, waits_for=None, waits_since=None, lifted=True)
+    return WorkStep(todo_id=work.id, verdict="lifted", reason="a person ended the wait", work=after)
+
+
 def cut_short(work: TodoWork, reason: str) -> DecisionParts:
     """Return that a run ended because prloom did; it is no failed attempt."""
     return _moved(work, "cut_short", _without_change(work), reason)

@@ -36,6 +36,7 @@ WorkVerdict = Literal[
     "delayed",
     "cut_short",
     "resolved",
+    "lifted",
     "parked",
     "reopened",
     "removed",
@@ -62,6 +63,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     inspected change, `summary` and `message` the worker's own words about it, `commit` what it became. Nothing is done
     before `retry_at`, because of `waits_for`, which began at `waits_since`. `hooked` are the plugins whose hooks of
     this phase have run. A `rebase` is one of the branch: `base` is its old tip, `tree` and `commit` its new one.
+    `lifted` says that a person lifted the daily limits for this TODO.
     """
 
     id: str
@@ -89,6 +91,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     waits_since: Timestamp | None = None
     hooked: tuple[str, ...] = ()
     rebase: bool = False
+    lifted: bool = False
 
 
 class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):

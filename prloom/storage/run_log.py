@@ -50,6 +50,11 @@ def of_day(root: Path, day: str) -> tuple[RunRecord, ...]:
     return tuple(runs[run_id] for run_id in sorted(runs))
 
 
+def today(root: Path, now: datetime) -> tuple[RunRecord, ...]:
+    """Return the runs of this day (UTC) that have ended."""
+    return of_day(root, _day(now))
+
+
 def since(root: Path, moment: datetime) -> tuple[RunRecord, ...]:
     """Return the runs that started at this time or later; no older day is read."""
     wanted = [day for day in days(root) if day >= _day(moment)]

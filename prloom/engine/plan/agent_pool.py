@@ -16,13 +16,14 @@ from prloom.agents.run_spec import RunLimits
 from prloom.agents.runner import AgentRun, Prepared
 from prloom.config import stages
 from prloom.config.models import Config
-from prloom.core import breaker
+from prloom.core import brakes, breaker
+from prloom.core.brakes import CHECK, DailyLimits
 from prloom.core.breaker import UsageLimit
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.runtime import PlanFolders
 from prloom.engine.runs import records
 from prloom.errors import AgentError, StorageError
-from prloom.storage import paths
+from prloom.storage import paths, run_log
 from prloom.workspace import repository
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,8 @@ class AgentPool:
     """Starts agents: at most `parallel` for triage and hooks and `workers` for TODOs, each with its own supervisor.
 
     A usage limit is one of the program's, not of the plan whose run has met it: all runs of the program wait for it.
-    The limits are in memory only; after a restart, the next run of a program finds out again.
+    These limits are in memory only; after a restart, the next run of a program finds out again. The operator's daily
+    limits count the runs that are in the log, and those that go on.
     """
 
     def __init__(self, *, root: Path, environ: Mapping[str, str], parallel: int, workers: int) -> None:
@@ -41,6 +43,7 @@ class AgentPool:
         self.slots = asyncio.Semaphore(parallel)
         self.worker_slots = asyncio.Semaphore(workers)
         self._limits: dict[str, UsageLimit] = {}
+        self._running: dict[str, str] = {}
 
     def choose(self, config: Config, stage: str, model: str | None = None) -> tuple[Agent, str | None]:
         """Return the agent of a stage and the model that it uses; raises AgentError where there is none."""
@@ -51,9 +54,19 @@ class AgentPool:
             agent = registry.get(choice.agent)
         return agent, choice.model
 
-    def limit(self, agent: Agent) -> UsageLimit | None:
-        """Return the usage limit that the latest run of a program has met, if it has met one."""
-        return self._limits.get(agent.name)
+    def limit(self, agent: Agent, config: Config, plan_id: str, now: datetime) -> UsageLimit | None:
+        """Return the usage limit that the latest run of a program has met, or the operator's daily limit, if any."""
+        met = self._limits.get(agent.name)
+        if met is not None and breaker.limit_applies(met, (), now):
+            return met
+        limits = config.limits
+        daily = DailyLimits(
+            limits.max_runs_per_plan_per_day,
+            limits.max_runs_per_day,
+            limits.max_tokens_per_day,
+            limits.max_cost_usd_per_day,
+        )
+        return brakes.tripped(daily, plan_id, run_log.today(self.root, now), tuple(self._running.values()), now)
 
     def limits(self, config: Config) -> RunLimits:
         """Return what an agent's run may use."""
@@ -83,6 +96,8 @@ class AgentPool:
             found = repository.remote_urls(self.root)
             remotes = tuple(Remote(urls=each.urls, push_urls=each.push_urls) for each in found)
             request = msgspec.structs.replace(request, remotes=remotes)
+        if request.stage != CHECK:
+            self._running[run_id] = request.plan or ""
         allowing = AgentWithVariables(agent, config.agents.env)
         return runner.prepare(
             folders.runs / run_id, allowing, request, environ=self.environ, limits=limits or self.limits(config)
@@ -92,11 +107,13 @@ class AgentPool:
         """Wait for a run and return its result; if this is cancelled first, end the run too."""
         try:
             end = await runner.wait(run)
+            result = await asyncio.to_thread(runner.conclude, run, agent, end)
+            await asyncio.to_thread(records.save, self.root, run.folder, plan_id, result, now())
         except asyncio.CancelledError:
             runner.stop(run)
             raise
-        result = await asyncio.to_thread(runner.conclude, run, agent, end)
-        await asyncio.to_thread(records.save, self.root, run.folder, plan_id, result, now())
+        finally:
+            self._running.pop(run.id, None)
         why = ""
         if result.error or result.trouble:
             why = f" ({result.error or result.trouble})"

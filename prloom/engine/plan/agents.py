@@ -80,7 +80,7 @@ class AgentTriager:
         """Run a stage's agent in the plan's worktree, for a hook, and return its final message; raises AgentError."""
         agent, chosen = self._pool.choose(runtime.rules.config, stage, model)
         async with self._pool.slots:
-            limit = self._pool.limit(agent)
+            limit = self._pool.limit(agent, runtime.rules.config, runtime.id, runtime.clock())
             if limit is not None and breaker.limit_applies(limit, (), runtime.clock()):
                 raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
             run_id = run_spec.new_id(runtime.clock(), stage)
@@ -108,7 +108,7 @@ class AgentTriager:
             return
         results = _triage_run(runtime, run_id, agent.name)
         folders = runtime.folders
-        limit = self._pool.limit(agent)
+        limit = self._pool.limit(agent, runtime.rules.config, runtime.id, runtime.clock())
         if limit is not None and breaker.limit_applies(limit, opened, runtime.clock()):
             results.wait_for_limit(batch, limit)
             return

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from prloom.agents import run_spec
 from prloom.agents.agent import RunRequest
 from prloom.core import worker_results
+from prloom.core.brakes import CHECK
 from prloom.core.work_results import AttemptFailed
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime
@@ -16,7 +17,7 @@ from prloom.engine.work.check_command import CheckCommand
 from prloom.errors import AgentError
 from prloom.model.work import TodoWork
 
-STAGE = "check"
+STAGE = CHECK
 
 
 @dataclass

@@ -35,8 +35,8 @@ class ReviewRuns:
         """Return what the review of a change comes to; raises AgentError where none could be made."""
         now = runtime.clock()
         agent, model = self.pool.choose(runtime.rules.config, STAGE)
-        limit = self.pool.limit(agent)
-        if limit is not None and breaker.limit_applies(limit, (), now):
+        limit = self.pool.limit(agent, runtime.rules.config, runtime.id, now)
+        if limit is not None and breaker.limit_applies(limit, (), now) and not (limit.brake and work.lifted):
             return work_results.limited(context(runtime), work, limit.reason, limit.until)
         run_id = run_spec.new_id(now, STAGE)
         answer_path = runtime.folders.runs / run_id / run_folder.ANSWER

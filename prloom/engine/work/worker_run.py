@@ -80,8 +80,8 @@ class WorkerRuns:
         store, now = runtime.event_store, runtime.clock()
         try:
             agent, model = self.pool.choose(runtime.rules.config, STAGE)
-            limit = self.pool.limit(agent)
-            if limit is not None and breaker.limit_applies(limit, (), now):
+            limit = self.pool.limit(agent, runtime.rules.config, runtime.id, now)
+            if limit is not None and breaker.limit_applies(limit, (), now) and not (limit.brake and work.lifted):
                 store.commit(
                     "work", agent.name, **work_results.limited(context(runtime), work, limit.reason, limit.until)
                 )

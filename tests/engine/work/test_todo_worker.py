@@ -295,3 +295,34 @@ async def test_work_that_is_off_leaves_the_todos_alone(bench: Workbench):
     await bench.tick()
 
     assert (bench.runs(), bench.boxes) == (0, ["- [ ] Make it fast"])
+
+
+async def test_a_daily_limit_stops_the_work_with_its_name_until_a_person_lifts_it(bench: Workbench):
+    bench.configure(rest="[limits]\nmax_runs_per_day = 1")
+    bench.script(*named("one", "two"))
+    bench.todo("- [ ] first", "- [ ] second")
+
+    await bench.ticks(3)
+
+    assert bench.commits == ["Add one"]
+    assert bench.state.work is not None
+    assert bench.state.work.waits_for == (
+        "the brake max_runs_per_day = 1 is on: 1 runs today; `prloom resume work` lifts it"
+    )
+    assert bench.state.work.failures == 0
+
+    bench.stage.ask("resume", "work")
+    await bench.tick()
+    assert bench.commits == ["Add one", "Add two"]
+
+
+async def test_a_daily_limit_ends_with_the_day(bench: Workbench):
+    bench.configure(rest="[limits]\nmax_runs_per_day = 1")
+    bench.script(*named("one", "two"))
+    bench.todo("- [ ] first", "- [ ] second")
+    await bench.ticks(2)
+
+    bench.stage.clock.advance(hours=12)
+    await bench.tick()
+
+    assert bench.commits == ["Add one", "Add two"]
