@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from prloom.storage.paths import RepositoryPaths
 
 
+_EMPTY = "## TODO\n"
+
+
 @click.command("new")
 @click.argument("title", metavar="[TITLE]", required=False)
 @click.option("--plan", "plan_id", metavar="ID", help="The plan's id; by default, it is made from the title.")
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--preset", metavar="NAME", help="Use this preset of prloom.toml for the plan.")
 @click.option("--file", metavar="F", type=click.Path(allow_dash=True), help="Read the plan from a file; `-` is stdin.")
 @click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Make the plan of an issue of the forge.")
+@click.option("--design", is_flag=True, help="Have an agent write the plan for what you want.")
 @click.option("--queue", is_flag=True, help="Hand the plan to the dispatcher at once.")
 @pass_options
 def new(
@@ -40,11 +44,13 @@ def new(
     preset: str | None,
     file: str | None,
     issue: int | None,
+    design: bool,
     queue: bool,
 ) -> None:
     """Write a new plan: a draft in the inbox, which waits until you queue it.
 
-    Without a TITLE, a file and an issue, the plan is written in your editor ($VISUAL or $EDITOR).
+    Without a TITLE, a file and an issue, the plan is written in your editor ($VISUAL or $EDITOR). With --design, what
+    you give is the request for which an agent writes the plan; the agent only reads the repository.
     """
     if file is not None and issue is not None:
         raise click.UsageError("give --file or --issue, not both", click.get_current_context())
@@ -56,6 +62,9 @@ def new(
         text = _text(title, file)
     else:
         text, source = _read_issue(given, config, issue)
+    if design:
+        text = _design(given, config, f"{title or ''}\n\n{text.removeprefix(_EMPTY)}".strip())
+        title = None
     options = new_draft.DraftOptions(title, plan_id, branch, base, preset, source, queue=queue)
     made = new_draft.create(where, config, text, options)
     path = where.local / "inbox" / f"{made}.md"
@@ -70,8 +79,10 @@ def new(
 
 @click.command("edit")
 @click.argument("plan", metavar="PLAN")
+@click.option("--design", is_flag=True, help="Have an agent complete the plan.")
+@click.option("--request", metavar="TEXT", help="With --design: what the agent is to change.")
 @pass_options
-def edit(given: Options, plan: str) -> None:
+def edit(given: Options, plan: str, *, design: bool, request: str | None) -> None:
     """Change a draft, or the plan.md of a plan, in your editor ($VISUAL or $EDITOR).
 
     What prloom writes into the plan meanwhile is merged with your changes.
@@ -79,9 +90,14 @@ def edit(given: Options, plan: str) -> None:
     from prloom.engine.operator import new_draft, plan_texts  # noqa: PLC0415 - likewise
 
     where = context.repository(given)
+    if request is not None and not design:
+        raise click.UsageError("--request belongs to --design", click.get_current_context())
     named = plan_texts.find(where, plan)
     before = plan_texts.read(where, named)
-    after = click.edit(before, extension=".md")
+    if design:
+        after: str | None = _redesign(given, before, request or "Complete the plan.")
+    else:
+        after = click.edit(before, extension=".md")
     if after is not None and "\r\n" in before:  # click has made plain line ends of them
         after = after.replace("\n", "\r\n")
     if after is None or after == before:
@@ -110,6 +126,26 @@ def queue(given: Options, plans: tuple[str, ...]) -> None:
         click.echo(f"Queued {terminal.paint(terminal.clean(plan), 'name')}.")
 
 
+def _design(given: Options, config: Config, request: str, plan: str | None = None) -> str:
+    """Return the plan that an agent writes for a request."""
+    import asyncio  # noqa: PLC0415 - likewise
+
+    from prloom.engine.operator import designer  # noqa: PLC0415 - likewise
+
+    with terminal.progress("an agent writes the plan"):
+        return asyncio.run(designer.run(context.repo_root(given), config, request, plan=plan, environ=os.environ))
+
+
+def _redesign(given: Options, before: str, request: str) -> str:
+    """Return what an agent makes of a plan; the front matter stays as it is."""
+    from prloom.core import front_matter  # noqa: PLC0415 - likewise
+
+    block, rest = front_matter.split(before)
+    if not block:
+        rest = before
+    return block + _design(given, context.config(given), request, plan=rest)
+
+
 def _read_issue(given: Options, config: Config, number: int) -> IssuePlan:
     """Return the plan that an issue of the forge requests."""
     import asyncio  # noqa: PLC0415 - likewise
@@ -136,7 +172,7 @@ def _text(title: str | None, file: str | None) -> str:
             raise PrloomError(f"{terminal.clean(file)} cannot be read: {error.strerror}; name another file") from error
         return text
     if title is not None:
-        return "## TODO\n"
+        return _EMPTY
     if not (sys.stdin.isatty() or os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         raise click.UsageError("name a TITLE, or give the plan with --file", click.get_current_context())
     written = click.edit(new_draft.TEMPLATE, extension=".md")

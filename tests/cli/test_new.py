@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -200,3 +201,63 @@ def test_a_draft_is_given_up_and_its_text_is_kept(stage: Stage, prloom: Prloom) 
     assert json.loads(prloom("status", "--json").out)["plans"] == []
     (kept,) = stage.root.glob("prloom/.local/inbox/*")
     assert kept.read_text().endswith("# One\n\n## TODO\n")
+
+
+@pytest.fixture
+def designer(stage: Stage) -> Callable[[str], Path]:
+    """Have a designer that answers with this text, and keeps its prompt in a file."""
+
+    def use(answer: str) -> Path:
+        program, prompt = stage.root / "designer.py", stage.root / "prompt.txt"
+        program.write_text(
+            f"import pathlib, sys\npathlib.Path({str(prompt)!r}).write_text(sys.stdin.read())\nprint({answer!r})\n"
+        )
+        argv = json.dumps([sys.executable, str(program)])
+        stage.configure(f'[stages]\ndesigner = "command"\n[agents.command]\nargv = {argv}\n')
+        return prompt
+
+    return use
+
+
+def test_an_agent_writes_the_plan_for_what_is_wanted(
+    stage: Stage, prloom: Prloom, designer: Callable[[str], Path]
+) -> None:
+    plan = "# Make greet() fast\n\nIt sleeps.\n\n## TODO\n\n- [ ] Drop the sleep\n  In greet.py.\n"
+    prompt = designer(f"Here it is:\n\n```markdown\n---\npreset: reckless\n---\n{plan}```")
+
+    ran = prloom("new", "Greeting takes too long", "--design", "--queue")
+
+    assert ran.err == ""
+    assert draft(stage, "make-greet-fast") == f"---\nstatus: queued\n---\n{plan}"
+    assert "Greeting takes too long" in prompt.read_text()
+    assert "## TODO\n-----END" not in prompt.read_text()
+
+
+def test_an_agent_changes_a_plan_and_leaves_its_front_matter(
+    stage: Stage, prloom: Prloom, designer: Callable[[str], Path]
+) -> None:
+    prloom("new", "Fast", "--base", "next")
+    prompt = designer("# Fast\n\n## TODO\n- [ ] Measure\n")
+
+    prloom("edit", "fast", "--design", "--request", "Measure first.")
+
+    assert draft(stage, "fast") == "---\nstatus: draft\nbase: next\n---\n# Fast\n\n## TODO\n- [ ] Measure\n"
+    assert "Measure first." in prompt.read_text()
+    assert "base: next" not in prompt.read_text()
+    assert "--request belongs to --design" in prloom("edit", "fast", "--request", "x").err
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ("I cannot.", "the designer's answer has no plan: it has no line such as `# <title>`"),
+        ("# Fast\n\nDo it.\n", "the designer's answer has no TODO: it has no `- [ ]` item under `## TODO`"),
+    ],
+)
+def test_an_answer_that_is_no_plan_makes_none(
+    stage: Stage, prloom: Prloom, designer: Callable[[str], Path], answer: str, error: str
+) -> None:
+    designer(answer)
+
+    assert error in prloom("new", "Fast", "--design").err
+    assert not list((stage.root / "prloom/.local").glob("inbox/*"))

@@ -1,0 +1,53 @@
+"""Have an agent write a plan, in one run that reads the repository and changes nothing."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from prloom.agents import run_spec
+from prloom.agents.agent import RunRequest
+from prloom.config.models import Config
+from prloom.core import design
+from prloom.engine.plan.agent_pool import AgentPool
+from prloom.engine.plan.runtime import PlanFolders
+from prloom.errors import AgentError
+from prloom.storage import paths
+from prloom.storage.safe_dir import SafeDir
+
+STAGE = "designer"
+
+
+async def run(root: Path, config: Config, request: str, *, plan: str | None = None, environ: Mapping[str, str]) -> str:
+    """Return the plan that the agent of the stage `designer` writes for a request; raises AgentError."""
+    pool = AgentPool(root=root, environ=environ, parallel=1, workers=1)
+    agent, model = pool.choose(config, STAGE)
+    prompt = design.design_prompt(
+        request=request,
+        plan=plan,
+        fence=secrets.token_hex(12),
+        repository_context=pool.repository_context("planner.md"),
+    )
+    with SafeDir.make(root, *paths.LOCAL) as local:
+        folders = PlanFolders(root, root, local, runs=root.joinpath(*paths.LOCAL, paths.RUNS))
+        run_id = run_spec.new_id(_now(), STAGE)
+        wanted = RunRequest(
+            prompt=prompt,
+            stage=STAGE,
+            cwd=root,
+            root=root,
+            model=model,
+            rights="read",
+            argv=config.agents.command.argv,
+        )
+        started = pool.prepare(folders, config, agent, run_id, wanted).start()
+        result = await pool.wait(started, agent, "", _now)
+    if result.status != "ok":
+        raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble or result.status}")
+    return design.read_plan(result.message)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
