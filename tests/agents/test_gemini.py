@@ -56,8 +56,11 @@ def test_a_worker_may_edit_and_run_programs_by_a_policy_that_comes_with_prloom(a
     assert {"write_file", "replace", "run_shell_command", "read_file"} <= set(allowed["toolName"])
     assert not {"web_fetch", "google_web_search", "invoke_agent", "exit_plan_mode"} & set(allowed["toolName"])
     assert own["decision"] == "deny"
-    assert re.search(own["argsPattern"], json.dumps({"file_path": "/tree/prloom/.local/state.json"}))
-    assert not re.search(own["argsPattern"], json.dumps({"file_path": "/tree/prloom/local.py"}))
+    tree = "/repository/prloom/.local/worktrees/pr-7"  # where worktrees are by default
+    for file in ("/tree/prloom/.local/state.json", f"{tree}/prloom/.local/bus", "prloom/.local", "prloom/.local/x"):
+        assert re.search(own["argsPattern"], json.dumps({"file_path": file}))
+    for file in ("/tree/prloom/local.py", f"{tree}/app.py", "app.py"):
+        assert not re.search(own["argsPattern"], json.dumps({"file_path": file}))
 
 
 def test_a_session_is_gone_on_with(ask: Callable[..., RunRequest]) -> None:

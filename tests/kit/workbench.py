@@ -86,7 +86,8 @@ class Workbench:
 
     async def tick(self) -> None:
         """Do one full tick, with a worker that knows nothing of an earlier one."""
-        environ = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+        programs = f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        environ = {"PATH": programs, "HOME": str(self.home)}
         pool = AgentPool(root=self.project.root, environ=environ, parallel=1, workers=1)
         self.stage.todo_worker = TodoWorker(pool)
         await self.stage.tick()
