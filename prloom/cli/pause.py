@@ -45,11 +45,11 @@ def resume(given: Options, plans: tuple[str, ...], *, all_plans: bool, how: How 
     if how is not None and not plans:
         raise click.UsageError(f"--{how} needs the name of a plan", click.get_current_context())
     if plans:
-        _look_after_worktrees(given, plans, how)
+        _save_worktrees(given, plans, how)
     _switch(given, "resume", plans, all_plans=all_plans, done="Resumed")
 
 
-def _look_after_worktrees(given: Options, named: Sequence[str], how: How | None) -> None:
+def _save_worktrees(given: Options, named: Sequence[str], how: How | None) -> None:
     """Commit or stash the changes in the worktrees of these plans; without that, refuse plans that they block."""
     from prloom.engine.operator import own_changes  # noqa: PLC0415 - `prloom resume --help` needs none
 

@@ -10,7 +10,7 @@ from prloom.model.event import Target
 _OWNER = "prloom/plan"
 
 
-def at_opening(plan_id: str, front: FrontMatter, target: Target) -> tuple[Action, ...]:
+def when_opened(plan_id: str, front: FrontMatter, target: Target) -> tuple[Action, ...]:
     """Return the action that puts the plan's labels on its pull request; none where it names none."""
     if not front.labels:
         return ()

@@ -17,12 +17,13 @@ from prloom.api.context import Services
 from prloom.api.http import HttpNeeds, UsesHttp
 from prloom.config import stages
 from prloom.config.models import Config
-from prloom.core import hook_results, work_results
+from prloom.core import front_matter, hook_results, work_results
 from prloom.core.dispatch import RunTriage
 from prloom.core.work import Take, next_step
 from prloom.engine import assembly
-from prloom.engine.bus import entries, plans
+from prloom.engine.bus import entries, inbox, plans
 from prloom.engine.bus.event_store import Clock
+from prloom.engine.bus.inbox import Draft
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.dependencies import PlanDependencies
@@ -70,8 +71,32 @@ async def decisions(
         lines = [f"{plan_id}: prloom would not work on it: {why}" for plan_id, why in refused.items()]
         return (
             *lines,
+            *(f"{draft.id}: {_draft(draft, config)}" for draft in inbox.every(_copied_drafts(where, Path(scratch)))),
             *(line for plan_id, since in begun.items() for line in _decision_lines(copied, plan_id, since)),
         )
+
+
+def _copied_drafts(where: RepositoryPaths, scratch: Path) -> RepositoryPaths:
+    """Copy the drafts to where the dispatcher of the dry run makes no plans of them, and return that place."""
+    place = RepositoryPaths(scratch / "drafts", scratch / "drafts")
+    _copy_below(where.local / paths.INBOX, place.local / paths.INBOX, set())
+    place.root.mkdir(exist_ok=True)
+    return place
+
+
+def _draft(draft: Draft, config: Config) -> str:
+    """Return what would become of a draft; nothing is made of it, for a branch would be a change of the repository."""
+    try:
+        target = front_matter.target(draft.front, draft.id, config.base_branch)
+        config.for_preset(draft.front.preset)
+        error = draft.error
+    except PrloomError as refusal:
+        error = draft.error or str(refusal)
+    if error is not None:
+        return f"prloom would make no plan of the draft: {error}"
+    if not draft.queued:
+        return "the draft is not queued"
+    return f"prloom would make branch {target.branch} from {target.base}, a worktree and a plan of the draft"
 
 
 class DryBridge:
@@ -186,7 +211,7 @@ def _copy(where: RepositoryPaths, scratch: Path) -> tuple[RepositoryPaths, dict[
     return copied, refused
 
 
-_SKIPPED = frozenset({paths.RUNS, paths.LOCK, "dispatcher.owner.json", "worktrees"})
+_SKIPPED = frozenset({paths.RUNS, paths.INBOX, paths.ACTIVATIONS, paths.LOCK, "dispatcher.owner.json", "worktrees"})
 _FIRST = (Path(paths.BUS, paths.BUS_STATE), Path(paths.PLUGIN_STATE), Path(paths.PLUGIN_STATE_GLOBAL))
 
 

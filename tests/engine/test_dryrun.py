@@ -159,3 +159,24 @@ async def test_odd_things_among_the_files_stop_nothing(configured: Stage):
     lines = await dryrun.decisions(configured.root, configured.config, clock=configured.clock)
 
     assert "pr-7: wait deferred by later, deferred: not today" in lines
+
+
+async def test_a_dry_run_tells_what_would_become_of_drafts_and_makes_no_branch(
+    project: Project, git_stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    inbox = project.root / "prloom/.local/inbox"
+    inbox.mkdir(parents=True)
+    (inbox / "fast.md").write_text("---\nstatus: queued\nbase: next\n---\n# Fast\n")
+    (inbox / "later.md").write_text("# Later\n")
+    (inbox / "wrong.md").write_text("---\nstatus: queued\nbranch: main\n---\n# Wrong\n")
+    within = project.root / "tmp"  # temporary folders may be in the repository itself
+    within.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(within))
+    before = project.git("for-each-ref")
+
+    lines = await dryrun.decisions(project.root, git_stage.config, environ={}, clock=git_stage.clock)
+
+    assert "fast: prloom would make branch fast from next, a worktree and a plan of the draft" in lines
+    assert "later: the draft is not queued" in lines
+    assert any(line.startswith("wrong: prloom would make no plan of the draft: branch main is also") for line in lines)
+    assert project.git("for-each-ref") == before

@@ -123,7 +123,7 @@ async def _do(runtime: PlanRuntime, step: pull_request.Step, access: ForgeAccess
     match step:
         case OpenPullRequest():
             found = await _open(runtime, access)
-            labels = front_matter_actions.at_opening(
+            labels = front_matter_actions.when_opened(
                 runtime.id, _front(runtime), Target(found.forge, {"pr": found.number})
             )
             return {**pull_request.opened(state, found), "actions": labels}
