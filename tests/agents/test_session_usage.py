@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from prloom.agents import run_folder, session_usage
+from prloom.agents import registry, run_folder, runner, session_usage
 from prloom.agents.agent import RunResult, TokenUsage
+from prloom.agents.run_folder import ProcessExit, RunFinished
 from prloom.agents.run_spec import RunLimits, RunSpec
+from prloom.agents.runner import AgentRun
 
 SESSION = "01a2034a-4384-79f0-aca8-dbc5d366eb14"
 
@@ -59,3 +62,16 @@ def test_a_count_that_began_anew_is_never_below_nothing(tmp_path: Path) -> None:
     a_run(tmp_path, "1", tokens=100)
 
     assert own(a_run(tmp_path, "2", resumes=SESSION), 40) == used(0)
+
+
+def test_the_result_of_a_resumed_run_of_codex_is_without_what_was_counted_before(tmp_path: Path, workers: Path) -> None:
+    a_run(tmp_path, "1", tokens=7404)
+    folder = a_run(tmp_path, "2", resumes=SESSION)
+    run_folder.write_new(folder, run_folder.OUTPUT, (workers / "codex-resume-ws.jsonl").read_bytes())
+    now = datetime(2026, 11, 22, tzinfo=UTC)
+    ended = ProcessExit(code=0, ended_by="exit", started_at=now, ended_at=now, duration_ms=1)
+
+    result = runner.conclude(AgentRun(folder), registry.get("codex"), RunFinished(ended))
+
+    assert result.usage is not None
+    assert result.usage.input_tokens == 9872 - 7404

@@ -138,6 +138,17 @@ async def test_a_run_outlives_its_worktree_in_the_list(stage: Stage, prloom: Prl
     assert [each["id"] for each in json.loads(prloom("runs", "--json").out)["runs"]] == [run.id]
 
 
+async def test_a_plan_that_is_gone_is_known_by_its_runs(stage: Stage, prloom: Prloom, launch: Launch) -> None:
+    stage.adopt()
+    run = launch(QUICK)
+    await ended(stage, run)
+    stage.paths.worktree("pr-7").rename(stage.root / "elsewhere")
+
+    assert [each["id"] for each in json.loads(prloom("runs", "pr-7", "--json").out)["runs"]] == [run.id]
+    assert prloom("costs", "pr-7").code == 0
+    assert prloom("costs", "pr-8").code == 1
+
+
 async def test_the_newest_runs_are_listed_last_and_old_ones_on_demand(
     stage: Stage, prloom: Prloom, launch: Launch
 ) -> None:
