@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from stage import NOON
+from fake_clock import NOON
 
 from prloom.engine.bus import entries
 from prloom.model import record

@@ -7,8 +7,9 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
+from fake_clock import NOON
 from msgspec.structs import replace
-from stage import NOON, said
+from stage import said
 
 from prloom.engine.bus import entries
 from prloom.engine.bus.entries import EventCache

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_clock import NOON
 from faulty_disks import Crash, CrashingDisk, FailingDisk, NotingDisk
-from stage import NOON, said
+from stage import said
 
 from prloom.api import Action, Comment, Target
 from prloom.core import admission, decision_line

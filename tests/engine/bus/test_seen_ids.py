@@ -8,9 +8,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from fake_clock import NOON
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from stage import NOON, said
+from stage import said
 
 from prloom.engine.bus import entries
 from prloom.engine.bus import seen_ids as memory

@@ -9,7 +9,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from stage import NOON, ListBridge, Stage, said
+from fake_clock import NOON
+from stage import ListBridge, Stage, said
 
 from prloom.api import Action, Author, Comment, Event, React, Refused
 from prloom.core.acknowledgements import IN_A_MINUTE, MOST_WAITING

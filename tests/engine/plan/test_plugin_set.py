@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from stage import NOON, FunctionHost, Stage, said
+from fake_clock import NOON
+from stage import FunctionHost, Stage, said
 
 from prloom.api import HOOKS, PluginContext, hooks
 from prloom.core import bounds
