@@ -55,7 +55,15 @@ def fold(
         **_rebase(state, decision),
         **_work(state, decision, at),
         pull_request=decision.pull_request or state.pull_request,
+        **_suspect(state, decision),
     )
+
+
+def _suspect(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
+    """Return the lines of the bus that a worker may have written: those of its latest run."""
+    if decision.suspect_from is not None:
+        return {"suspect_from": decision.suspect_from, "suspect_to": None}
+    return {"suspect_to": decision.suspect_to or state.suspect_to}
 
 
 def snapshot_state(decision: Decision) -> DispatchState | None:

@@ -133,7 +133,8 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     what was read there, and `rereading` how far a file that took another's place is to be read again. `plan_status` is
     what the plan is from now on. `work` is a step of the work on a TODO. A `block` keeps the plan's TODOs from being
     worked on until a decision that says `unblocked`. `pull_request` is how far the pull request shows all this, and
-    `opened` the one that was opened. A `snapshot` opens a new segment of the log: the whole state, so
+    `opened` the one that was opened. Between `suspect_from` and `suspect_to` in `events.jsonl`, a worker may have
+    written. A `snapshot` opens a new segment of the log: the whole state, so
     that nothing older is needed to rebuild it.
     """
 
@@ -163,6 +164,8 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     unblocked: bool = False
     pull_request: KeptPullRequest | None = None
     opened: OpenedPullRequest | None = None
+    suspect_from: Cursor | None = None
+    suspect_to: Cursor | None = None
     snapshot: Mapping[str, Json] | None = None
 
 
@@ -192,3 +195,5 @@ class DecisionParts(TypedDict, total=False):
     unblocked: bool
     pull_request: KeptPullRequest | None
     opened: OpenedPullRequest | None
+    suspect_from: Cursor | None
+    suspect_to: Cursor | None

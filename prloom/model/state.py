@@ -90,6 +90,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     first, `proposed` is the one that waits for that, and `granted` are those that may begin. `unfinished` says that a
     TODO was done since the plan was finished last, and `finish_hooked` names the hooks that have run to finish it, as
     `hook:plugin`. `pull_request` is how far the pull request shows this.
+    Lines of `events.jsonl` from `suspect_from` to `suspect_to` (None: a worker runs) may be a worker's.
     """
 
     seq: int = 0
@@ -114,6 +115,8 @@ class DispatchState(Record, frozen=True, kw_only=True):
     unfinished: bool = False
     finish_hooked: tuple[str, ...] = ()
     pull_request: KeptPullRequest = KeptPullRequest()
+    suspect_from: Cursor | None = None
+    suspect_to: Cursor | None = None
     commits: int = 0
     proposed: str | None = None
 

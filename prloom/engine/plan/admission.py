@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from prloom.core.trust import Held, Trusted, Unknown
 from prloom.engine.bus import entries, receipts, replay
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.seen_ids import SeenIds
+from prloom.engine.plan import run_guard, torn_line
 from prloom.engine.plan.runtime import PlanRuntime, Rules
 from prloom.model.action import Action, React
 from prloom.model.decision import Change, Intake
@@ -32,8 +33,6 @@ LINES = 1000
 """Lines that are taken in by one decision."""
 MOST = 2000
 """Pending events from which on no more are taken in, until some of these have ended; the journal keeps the others."""
-PATIENCE = timedelta(seconds=5)
-"""How long a last line may be without its newline before it is taken for one whose writer was killed."""
 UNOBSERVED = "no plugin handles it, and no agent sees it"
 REPLACED = "events.jsonl was cut or replaced; prloom reads it again from its beginning"
 
@@ -67,7 +66,7 @@ def take_in(runtime: PlanRuntime, sign: Sign, observers: Observers | None = None
     if full(state):
         return False
     batch = runtime.event_store.events.read(state.cursor, limit_lines=LINES)
-    _heal_torn_line(runtime, batch)
+    torn_line.heal(runtime, batch)
     rereading = state.rereading
     replaced = batch.gap or not runtime.event_store.events.is_unchanged(state.cursor, state.fingerprint)
     if replaced:
@@ -153,26 +152,6 @@ def full(state: DispatchState) -> bool:
     return sum(event.state == "pending" and event.run is None for event in state.open.values()) >= MOST
 
 
-def _heal_torn_line(runtime: PlanRuntime, batch: JournalBatch) -> None:
-    """Repair a last line that has had no newline for a while: its writer was killed, or forgot it."""
-    if not batch.unfinished:
-        runtime.torn_line = None
-        return
-    end, now = batch.cursor._replace(offset=batch.cursor.offset + batch.unfinished), runtime.clock()
-    if runtime.torn_line is None or runtime.torn_line[0] != end:
-        runtime.torn_line = (end, now)
-        return
-    age = now - runtime.torn_line[1]
-    if timedelta() <= age < PATIENCE:  # a negative age: the clock was turned back
-        return
-    moved_to = runtime.event_store.events.heal()
-    where = ""
-    if moved_to:
-        where = f", now in {moved_to}"
-    log.warning("plan %s: events.jsonl ended in half a line%s", runtime.id, where)
-    runtime.torn_line = None
-
-
 def _changes(
     runtime: PlanRuntime, batch: JournalBatch, sign: Sign, observers: Observers | None, known: Known | None = None
 ) -> _Found:
@@ -186,6 +165,11 @@ def _changes(
     noticed: list[Event] = []
     coming: set[str] = set()
     for event, came_in in _new_events(runtime, batch, known):
+        suspect = run_guard.held(runtime, event, came_in)
+        if suspect is not None:
+            store.texts.add(event)
+            changes.append(suspect)
+            continue
         answer = runtime.issued.answer(event)
         if answer is not None:  # prloom answered it before this plan's files began
             changes.append(_handled(event, answer, came_in))

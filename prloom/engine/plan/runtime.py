@@ -167,6 +167,7 @@ class PlanRuntime:
         self.forge_ahead = timedelta()
         self.ticked: tuple[str, ...] = ()
         self.todos_checked: FileStamp | None = None
+        self.appended: set[bytes] = set()
         self.torn_line: tuple[Cursor, datetime] | None = None
         self.unreported_error: str | None = None
         self._rotate_at = rotate_at

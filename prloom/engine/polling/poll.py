@@ -17,8 +17,7 @@ from prloom.core import admission as routing
 from prloom.core import naming, outbox, trust
 from prloom.core.trust import Policy, Unknown
 from prloom.engine.bus import entries
-from prloom.engine.bus.event_store import EventStore
-from prloom.engine.plan import admission
+from prloom.engine.plan import admission, run_guard
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import ExtensionError, StorageError
 from prloom.extensions.bridges import LoadedBridge
@@ -174,7 +173,7 @@ class BridgeReader:
             # Meanwhile, others may have appended, and the plan may have been closed.
             if not runtime.usable:
                 return None
-            return _append(runtime.event_store, _new_events(runtime, events))
+            return _append(runtime, _new_events(runtime, events))
         except StorageError as error:
             log.warning("plan %s: %s", runtime.id, error)
             runtime.fail(str(error))
@@ -216,9 +215,12 @@ def _new_events(runtime: PlanRuntime, events: Sequence[Event]) -> tuple[Event, .
     return routing.new_events(events, runtime.seen_ids.__contains__, admission.own_posts(runtime))
 
 
-def _append(store: EventStore, events: Sequence[Event]) -> int:
+def _append(runtime: PlanRuntime, events: Sequence[Event]) -> int:
     """Append events to the plan's bus, on disk when this returns; return how many."""
-    return entries.append(store.events, [_writable(routing.shortened(event)) for event in events], store.clock())
+    written = [_writable(routing.shortened(event)) for event in events]
+    for event in written:
+        run_guard.remember(runtime, event)
+    return entries.append(runtime.event_store.events, written, runtime.clock())
 
 
 def _writable(event: Event) -> Event:

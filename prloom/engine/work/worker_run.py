@@ -26,6 +26,7 @@ from prloom.core import (
 from prloom.core.plan_file import TodoItem
 from prloom.core.worker_answer import WorkAnswer
 from prloom.core.worker_results import WorkerReport
+from prloom.engine.plan import run_guard
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.work import todo_events
@@ -90,12 +91,14 @@ class WorkerRuns:
         except AgentError as error:
             store.commit("work", "prloom", **work_results.delayed(context(runtime), work, str(error)))
             return False
-        store.commit("work", agent.name, **work_results.started(work, run=prepared.folder.name, agent=agent.name))
+        started = work_results.started(work, run=prepared.folder.name, agent=agent.name)
+        store.commit("work", agent.name, **run_guard.span(runtime, started))
         try:
             self._running[prepared.folder.name] = prepared.start()
         except AgentError as error:
             waiting = store.state.work or work
-            store.commit("work", "prloom", **work_results.delayed(context(runtime), waiting, str(error)))
+            delayed = work_results.delayed(context(runtime), waiting, str(error))
+            store.commit("work", "prloom", **run_guard.span(runtime, delayed))
             return False
         return True
 
@@ -153,14 +156,18 @@ class WorkerRuns:
         if agent is None:
             runner.stop(run)
             reason = f"this prloom does not know the agent {work.agent}"
-            runtime.event_store.commit("work", "prloom", **work_results.cut_short(work, reason))
+            runtime.event_store.commit(
+                "work", "prloom", **run_guard.span(runtime, work_results.cut_short(work, reason))
+            )
             return None
         result = await self.pool.wait(run, agent, runtime.id, runtime.clock)
         said = await asyncio.to_thread(run_folder.read_answer, run.folder)
         if result.trouble == "session":
             reason = f"{agent.name} no longer has the session of the last attempt; the next one begins a new one"
             fresh = replace(work, session=None)
-            runtime.event_store.commit("work", agent.name, **work_results.cut_short(fresh, reason))
+            runtime.event_store.commit(
+                "work", agent.name, **run_guard.span(runtime, work_results.cut_short(fresh, reason))
+            )
             return None
         return _report(result, said)
 
@@ -178,7 +185,12 @@ class WorkerRuns:
                 Todo(id=work_results.further_id(work, number), title=todo.title, context=todo.context)
                 for number, todo in enumerate(report.answer.todos)
             )
-        runtime.event_store.commit("work", work.agent or "prloom", **parts)
+        _end(runtime, parts, by=work.agent or "prloom")
+
+
+def _end(runtime: PlanRuntime, parts: DecisionParts, *, by: str) -> None:
+    """Commit what a run came to; what was appended to the bus until now may be the worker's."""
+    runtime.event_store.commit("work", by, **run_guard.span(runtime, parts))
 
 
 def _report(result: RunResult, said: str | None) -> WorkerReport:
