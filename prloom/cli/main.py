@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "retry": Lazy("prloom.cli.retry", "Make waiting events due now.", "retry"),
     "approve": Lazy("prloom.cli.approve", "Approve held events."),
     "drop": Lazy("prloom.cli.retry", "Drop events permanently, with a reason.", "drop"),
+    "outbox": Lazy("prloom.cli.outbox", "List the replies that wait for you; send, edit or drop them."),
     "forget": Lazy("prloom.cli.forget", "Stop looking after a pull request or branch."),
     "poll": Lazy("prloom.cli.poll", "Poll the sources for feedback now."),
     "pause": Lazy("prloom.cli.pause", "Stop the work on a plan, or on all.", "pause"),

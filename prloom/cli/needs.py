@@ -53,6 +53,9 @@ def _of_all(status: StatusDocument, now: datetime) -> Iterator[Need]:
             yield _blocked(plan, plan.block, now)
         if plan.todos.proposed:
             yield _proposed(plan, plan.todos.proposed)
+        if plan.actions.drafts:
+            count = f"{plan.actions.drafts} repl{'y' if plan.actions.drafts == 1 else 'ies'}"
+            yield Need("draft", f"{_plan(plan)}: {count} to send, edit or drop", f"read: {layout.to_run('outbox')}")
         if plan.status == "paused":
             remedy = f"to resume it, run {layout.to_run('resume', plan.id)}"
             yield Need("paused", f"{_plan(plan)}: only commands in comments are carried out", remedy)

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from prloom.storage.paths import RepositoryPaths
 
 
-_VERBS: Mapping[Verb, str] = {"todo_open": "open", "todo_go": "allow"}
+_VERBS: Mapping[Verb, str] = {
+    "todo_open": "open",
+    "todo_go": "allow",
+    "draft_send": "send",
+    "draft_edit": "edit",
+    "draft_drop": "drop",
+}
 """What people call a request, where that is not its verb."""
 
 

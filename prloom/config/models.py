@@ -29,6 +29,7 @@ from prloom.config.values import (
     Variable,
 )
 from prloom.config.work import LimitsSection, WorkSection
+from prloom.core.audience import Posting
 from prloom.errors import ConfigError
 from prloom.model.kinds import AgentName, Permission
 
@@ -52,6 +53,18 @@ class TrustSection(Section):
     )
     users: tuple[Login, ...] = Field(default=(), description="People who are trusted whatever their permission is.")
     bots: tuple[Login, ...] = Field(default=(), description="Bots that are trusted; events by other bots are held.")
+
+
+class OutboxSection(Section):
+    """What becomes of a reply, by the author whom it answers: "auto" sends it, with "draft" it waits for you."""
+
+    trusted: Posting = Field(default="auto", description="Replies to trusted people.")
+    others: Posting = Field(
+        default="draft",
+        description="Replies to people whose text you approved although they are not trusted; `prloom outbox` lists "
+        "the drafts.",
+    )
+    bots: Posting = Field(default="never", description="Replies to bots.")
 
 
 class BackoffSection(Section):
@@ -261,6 +274,7 @@ class Config(Section):
     dispatcher: DispatcherSection = DispatcherSection()
     trust: TrustSection = TrustSection()
     backoff: BackoffSection = BackoffSection()
+    outbox: OutboxSection = OutboxSection()
     bridges: BridgesSection = BridgesSection()
     plugins: PluginsSection = PluginsSection()
     models: Mapping[str, AgentChoice] = Field(default_factory=dict, description="Names for agents with their models.")

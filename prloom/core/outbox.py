@@ -31,7 +31,9 @@ def ready(queue: Iterable[QueuedAction], now: datetime, *, clock: datetime | Non
 
     `clock` is the time, where `now` is an earlier one by which the waits are judged.
     """
-    return tuple(action for action in queue if not action.failed and _waited(action, now, clock or now))
+    return tuple(
+        action for action in queue if not (action.failed or action.draft) and _waited(action, now, clock or now)
+    )
 
 
 def _waited(action: QueuedAction, now: datetime, clock: datetime) -> bool:
@@ -114,6 +116,11 @@ def withdraw_replies(event: Event, queue: Iterable[QueuedAction]) -> tuple[Deliv
 
 def revived(action: QueuedAction) -> DeliveryChange:
     """Return the new start of an action that had failed or waits: it is due now, with all its time before it."""
+    return DeliveryChange(action_id=action.id, state="queued", attempts=0)
+
+
+def sent(action: QueuedAction) -> DeliveryChange:
+    """Return the start of a draft that a person sends: it is due now."""
     return DeliveryChange(action_id=action.id, state="queued", attempts=0)
 
 

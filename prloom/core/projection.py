@@ -268,6 +268,7 @@ def _queue(
             since=at,
             event_id=related,
             courtesy=action.id in decision.courtesies,
+            draft=action.id in decision.drafts,
         )
         if related in opened:
             opened[related] = replace(opened[related], actions=opened[related].actions + 1)
@@ -292,6 +293,7 @@ def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[DeliveryChange, .
             tried_at=None if delivery.next_try is None else at,
             error=delivery.error,
             failed=delivery.state == "failed",
+            draft=action.draft and delivery.state != "queued",
             withheld=delivery.withheld,
             released=action.released or delivery.released,
             commit=action.commit or delivery.commit,

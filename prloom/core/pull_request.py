@@ -10,7 +10,7 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from prloom.backoff import Backoff
-from prloom.core.cockpit import CockpitTodo, CockpitView
+from prloom.core.cockpit import CockpitDraft, CockpitTodo, CockpitView
 from prloom.core.plan_file import TodoItem
 from prloom.core.work import WorkRules
 from prloom.model.decision import DecisionParts
@@ -103,7 +103,15 @@ def digest(cockpit: str) -> str:
     return sha256(cockpit.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def view(state: DispatchState, todos: Sequence[TodoItem], text: str, rules: WorkRules, host: str | None) -> CockpitView:
+def view(
+    state: DispatchState,
+    todos: Sequence[TodoItem],
+    text: str,
+    rules: WorkRules,
+    *,
+    host: str | None,
+    drafts: Sequence[CockpitDraft] = (),
+) -> CockpitView:
     """Return what the cockpit of a plan shows."""
     block, way_on = None, None
     if state.block is not None:
@@ -116,6 +124,7 @@ def view(state: DispatchState, todos: Sequence[TodoItem], text: str, rules: Work
         way_on=way_on,
         asks=rules.mode == "ask",
         host=host,
+        drafts=drafts,
     )
 
 

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, assert_never, get_args
 
+from msgspec.structs import replace
+
 from prloom.core import outbox, work_requests
+from prloom.model.action import Action, Comment, InlineComment, Payload, Review
 from prloom.model.decision import Change, DecisionParts, DeliveryChange
 from prloom.model.event import Event
-from prloom.model.record import Json
+from prloom.model.record import Json, Position
 from prloom.model.state import DispatchState, OpenEvent
 
-Verb = Literal[
-    "retry",
-    "approve",
-    "drop",
-    "poll",
-    "forget",
-    "pause",
-    "resume",
-    "block",
-    "unblock",
-    "rebase",
-    "todo_go",
-    "todo_open",
-]
+DraftVerb = Literal["draft_send", "draft_edit", "draft_drop"]
+WorkVerb = Literal["pause", "resume", "block", "unblock", "rebase", "todo_go", "todo_open"]
+Verb = Literal["retry", "approve", "drop", "poll", "forget", WorkVerb, DraftVerb]
 
 SOURCE = "cli"
 """The source of a request's event in `control.jsonl`."""
@@ -110,6 +102,8 @@ def changes(request: OperatorRequest, state: DispatchState) -> tuple[Change, ...
             return tuple(Change(event_id=e.id, verdict="dropped", state="dropped", reason=reason) for e in named)
         case "poll" | "forget" | "pause" | "resume" | "block" | "unblock" | "rebase" | "todo_go" | "todo_open":
             return ()
+        case "draft_send" | "draft_edit" | "draft_drop":
+            return ()
         case _:
             assert_never(request.verb)
 
@@ -123,9 +117,43 @@ def deliveries(request: OperatorRequest, state: DispatchState) -> tuple[Delivery
     if request.verb == "approve":
         withheld = (action for action in state.queue.values() if action.withheld)
         return tuple(outbox.released(action) for action in withheld if action.id in named)
-    if request.verb != "retry":
-        return ()
-    return tuple(outbox.revived(a) for a in state.queue.values() if a.id in named or (a.event_id in named and a.failed))
+    drafts = [action for action in state.queue.values() if action.draft and action.id in named]
+    match request.verb:
+        case "draft_send":
+            return tuple(outbox.sent(action) for action in drafts)
+        case "draft_drop":
+            return tuple(outbox.dropped(action, "dropped by the operator") for action in drafts)
+        case "retry":
+            waiting = (action for action in state.queue.values() if not action.draft)
+            return tuple(outbox.revived(a) for a in waiting if a.id in named or (a.event_id in named and a.failed))
+        case _:
+            return ()
+
+
+def edited(request: OperatorRequest, state: DispatchState, read: Callable[[Position], Action | None]) -> DecisionParts:
+    """Return the drafts with the text that a person has given them, as one decision; none where there is no such draft.
+
+    They keep their ids, and wait on. `read` returns the action at a position.
+    """
+    if request.verb != "draft_edit" or request.reason is None:
+        return {}
+    named = [state.queue[each] for each in request.ids if each in state.queue and state.queue[each].draft]
+    found = [action for queued in named if (action := read(queued.position)) is not None]
+    actions = tuple(replace(action, payload=with_text(action.payload, request.reason)) for action in found)
+    if not actions:
+        return {}
+    return {"actions": actions, "drafts": tuple(action.id for action in actions)}
+
+
+def with_text(payload: Payload, text: str) -> Payload:
+    """Return a payload with other words; one without words stays as it is."""
+    match payload:
+        case Comment() | InlineComment():
+            return replace(payload, message=text)
+        case Review():
+            return replace(payload, summary=text)
+        case _:
+            return payload
 
 
 def work(request: OperatorRequest, plan_id: str, state: DispatchState, now: datetime) -> tuple[DecisionParts, ...]:

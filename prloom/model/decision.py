@@ -129,13 +129,13 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     `seq` counts the decisions of one bus without gaps. `stage` is the step of an event's life that decided, `by` who.
     `courtesies` are those of its actions that only acknowledge: everything else goes before them, and their failure is
-    not reported. `cursor` is how far `events.jsonl` is read once this decision is applied, `fingerprint` a checksum of
-    what was read there, and `rereading` how far a file that took another's place is to be read again. `plan_status` is
-    what the plan is from now on. `work` is a step of the work on a TODO. A `block` keeps the plan's TODOs from being
-    worked on until a decision that says `unblocked`. `pull_request` is how far the pull request shows all this, and
-    `opened` the one that was opened. Between `suspect_from` and `suspect_to` in `events.jsonl`, a worker may have
-    written. A `snapshot` opens a new segment of the log: the whole state, so
-    that nothing older is needed to rebuild it.
+    not reported. `drafts` are those that wait until a person sends them. `cursor` is how far `events.jsonl` is read
+    once this decision is applied, `fingerprint` a checksum of what was read there, and `rereading` how far a file that
+    took another's place is to be read again. `plan_status` is what the plan is from now on. `work` is a step of the
+    work on a TODO. A `block` keeps the plan's TODOs from being worked on until a decision that says `unblocked`.
+    `pull_request` is how far the pull request shows all this, and `opened` the one that was opened. Between
+    `suspect_from` and `suspect_to` in `events.jsonl`, a worker may have written. A `snapshot` opens a new segment of
+    the log: the whole state, so that nothing older is needed to rebuild it.
     """
 
     seq: int
@@ -144,6 +144,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     changes: tuple[Change, ...] = ()
     actions: tuple[Action, ...] = ()
     courtesies: tuple[str, ...] = ()
+    drafts: tuple[str, ...] = ()
     writes: tuple[StateWrite, ...] = ()
     todos: tuple[Todo, ...] = ()
     todos_done: tuple[str, ...] = ()
@@ -175,6 +176,7 @@ class DecisionParts(TypedDict, total=False):
     changes: tuple[Change, ...]
     actions: tuple[Action, ...]
     courtesies: tuple[str, ...]
+    drafts: tuple[str, ...]
     writes: tuple[StateWrite, ...]
     todos: tuple[Todo, ...]
     todos_done: tuple[str, ...]

@@ -57,7 +57,8 @@ class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     `withheld` says that it failed because it holds a secret, `released` that a person lets it go all the same.
     `attempts` counts the tries that are over; `tried_at` is when the latest was. `failed` ends them until a person
     requests a retry. `commit` is the commit that the attempts are about, where the action itself names none. A
-    `courtesy` only acknowledges: it goes after all others, and is dropped where it cannot be delivered soon.
+    `courtesy` only acknowledges: it goes after all others, and is dropped where it cannot be delivered soon. A `draft`
+    waits until a person sends it.
     """
 
     id: str
@@ -73,6 +74,7 @@ class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     withheld: bool = False
     released: bool = False
     courtesy: bool = False
+    draft: bool = False
     commit: str | None = None
 
 

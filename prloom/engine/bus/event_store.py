@@ -11,7 +11,8 @@ from typing import Protocol, Unpack
 import msgspec
 from msgspec.structs import replace
 
-from prloom.core import bounds, decision_line, projection
+from prloom.core import audience, bounds, decision_line, projection
+from prloom.core.audience import Audience, PostingRules
 from prloom.engine.bus import entries, replay
 from prloom.engine.bus.entries import EventCache
 from prloom.engine.bus.replay import OutboxEntry
@@ -64,6 +65,8 @@ class EventStore:
     ) -> None:
         self.clock = clock
         self.plan_id = ""  # which plan the log names
+        self.audience: Callable[[Action], Audience] = _trusted
+        self.posting = PostingRules()
         self.events = Journal(bus, paths.EVENTS)
         self.texts = EventCache(self.events)
         self.state = DispatchState()
@@ -94,6 +97,7 @@ class EventStore:
         """Append one decision to the log and apply all its effects; `parts` says what is to change."""
         if self._closed is not None:
             raise StorageError(f"{self._decisions.path} cannot be written any more: {self._closed}")
+        self._hold_back(parts)
         decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
         now = Timestamp.of(self.clock())
         line = envelope.encode(entries.NAMES[Decision], record.sparse(decision), str(now))
@@ -108,6 +112,21 @@ class EventStore:
         if decisions_log.isEnabledFor(logging.INFO):
             decisions_log.info("%s", decision_line.line(self.plan_id, decision))
         return decision
+
+    def _hold_back(self, parts: DecisionParts) -> None:
+        """Let the replies wait, or end them, that are not to be sent to those whom they answer."""
+        drafts, dropped = list(parts.get("drafts", ())), list(parts.get("deliveries", ()))
+        for action in filter(audience.has_words, parts.get("actions", ())):
+            of = self.audience(action)
+            match self.posting.of(of):
+                case "draft" if action.id not in drafts:
+                    drafts.append(action.id)
+                case "never":
+                    dropped.append(audience.dropped(action, of))
+        if drafts:
+            parts["drafts"] = tuple(drafts)
+        if dropped:
+            parts["deliveries"] = tuple(dropped)
 
     def close(self, reason: str) -> None:
         """Stop writing; a later `commit` raises an error with the first reason."""
@@ -246,3 +265,8 @@ class EventStore:
     def _rotate_actions(self) -> None:
         self._actions.rotate()
         self.state = replace(self.state, outbox=self._actions.end())
+
+
+def _trusted(action: Action) -> Audience:
+    """Return the audience of an action where nothing is known of it: the operator's own."""
+    return "trusted"

@@ -141,6 +141,10 @@ def carry_out(request: OperatorRequest, plans: Iterable[RequestedPlan]) -> None:
                 deliveries=deliveries,
                 note=request.id,
             )
+        parts = requests.edited(request, plan.event_store.state, plan.event_store.action)
+        if parts:
+            parts["note"] = request.id
+            plan.event_store.commit("operator", OPERATOR, **parts)
         for parts in requests.work(request, plan.id, plan.event_store.state, plan.event_store.clock()):
             parts["note"] = request.id
             plan.event_store.commit("operator", OPERATOR, **parts)

@@ -91,7 +91,8 @@ def _why_left(pending: Iterable[PendingRequest], found: Iterable[Snapshot]) -> s
 
 def _concerns(request: OperatorRequest, of: Snapshot, now: datetime) -> bool:
     changes = requests.changes(request, of.bus.state) or requests.deliveries(request, of.bus.state)
-    return bool(changes or requests.work(request, of.plan.id, of.bus.state, now))
+    drafts = request.verb == "draft_edit" and not of.bus.state.queue.keys().isdisjoint(request.ids)
+    return bool(changes or drafts or requests.work(request, of.plan.id, of.bus.state, now))
 
 
 @contextmanager

@@ -17,11 +17,12 @@ from msgspec.structs import replace
 from prloom.api.bridge import TrackedPlan
 from prloom.backoff import Backoff
 from prloom.config.models import Config
-from prloom.core import bounds
+from prloom.core import audience, bounds
 from prloom.core.activity import RunningHook
+from prloom.core.audience import Audience, PostingRules
 from prloom.core.trust import Policy
 from prloom.core.work import WorkRules
-from prloom.engine.bus import plans, plugin_stores, replay
+from prloom.engine.bus import entries, plans, plugin_stores, replay
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
 from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plan_files import PlanFile, PlanFolder, PlanState
@@ -29,6 +30,7 @@ from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.seen_ids import SeenIds
 from prloom.engine.plan.failure_backoff import FailureBackoff
 from prloom.errors import StorageError
+from prloom.model.action import Action
 from prloom.model.event import Target
 from prloom.model.plan import Plan
 from prloom.model.record import Cursor, Timestamp
@@ -49,6 +51,7 @@ class Rules:
     backoff: Backoff
     hook_timeout: timedelta
     work: WorkRules
+    posting: PostingRules
 
 
 def rules(config: Config) -> Rules:
@@ -64,6 +67,7 @@ def rules(config: Config) -> Rules:
         trust=Policy(config.trust.minimum, config.trust.users, config.trust.bots),
         backoff=waits,
         hook_timeout=config.plugins.hook_timeout,
+        posting=PostingRules(trusted=config.outbox.trusted, others=config.outbox.others, bots=config.outbox.bots),
         work=WorkRules(
             mode=config.work.mode,
             skip_blocked=config.work.skip_blocked,
@@ -180,7 +184,23 @@ class PlanRuntime:
         effects = (self.text, self.stores, self.shared_stores, PlanState(self.edit), self.issued)
         self.event_store = EventStore.open(bus, self.clock, effects, rotate_at=self._rotate_at)
         self.event_store.plan_id = self.id
+        self.event_store.audience = self.audience
+        self.event_store.posting = self.rules.posting
         self.load_seen_ids(self.event_store.state.cursor, self.event_store.state.rereading)
+
+    def audience(self, action: Action) -> Audience:
+        """Return whom an action answers, also where its event is done."""
+        event_id = action.related_event_id
+        if event_id is None:
+            return "trusted"
+        opened = self.event_store.state.open.get(event_id)
+        if opened is not None:
+            event = self.event_store.texts.get(opened)
+            return audience.audience(event, self.rules.trust, admitted=opened.state != "held", vouched=opened.vouched)
+        position, event = self.seen_ids.position(event_id), None
+        if position is not None:
+            event = entries.event(self.event_store.events.read_at(position))
+        return audience.audience(event, self.rules.trust, admitted=False, vouched=False)
 
     def load_seen_ids(self, cursor: Cursor, rereading: Cursor | None) -> None:
         """Take the ids up to a cursor as seen; while a replaced file is read anew, also those that the log names.

@@ -145,6 +145,8 @@ class RequestTarget(NamedTuple):
         if self.action is not None:
             if self.action.failed:
                 return "withheld" if self.action.withheld else "failed"
+            if self.action.draft:
+                return "draft"
             return "queued"
         if self.event is not None:
             return self.event.state

@@ -110,6 +110,7 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
     state, plan = of.bus.state, of.plan
     queue = [action for action in state.queue.values() if not action.courtesy]
     failed = [action for action in queue if action.failed]
+    drafts = sum(action.draft for action in queue)
     return PlanStatus(
         id=plan.id,
         title=plan.title,
@@ -124,7 +125,8 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
         commits=state.commits,
         events=_events(of, now),
         actions=ActionCounts(
-            queued=len(queue) - len(failed),
+            queued=len(queue) - len(failed) - drafts,
+            drafts=drafts or UNSET,
             delivered=state.delivered,
             failed=tuple(FailedAction(id=action.id, error=action.error, withheld=action.withheld) for action in failed),
         ),

@@ -132,11 +132,12 @@ class EventCounts(Record, frozen=True, kw_only=True):
 
 
 class ActionCounts(Record, frozen=True, kw_only=True):
-    """What became of the plan's actions."""
+    """What became of the plan's actions; `drafts` are left out where none waits until a person sends it."""
 
     queued: int
     delivered: int
     failed: tuple[FailedAction, ...]
+    drafts: int | UnsetType = UNSET
 
 
 class PlanStatus(Record, frozen=True, kw_only=True):

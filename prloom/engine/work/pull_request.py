@@ -11,7 +11,16 @@ from urllib.parse import urlsplit
 
 from prloom.api.bridge import BridgeContext
 from prloom.api.forge import Forge
-from prloom.core import cockpit, cockpit_markers, front_matter, front_matter_actions, plan_text, pull_request
+from prloom.core import (
+    cockpit,
+    cockpit_markers,
+    front_matter,
+    front_matter_actions,
+    plan_text,
+    pull_request,
+    secret_scan,
+)
+from prloom.core.cockpit import CockpitDraft
 from prloom.core.front_matter import FrontMatter
 from prloom.core.outbox import action_id, marker
 from prloom.core.pull_request import MarkReady, OpenPullRequest, ShowCockpit
@@ -80,9 +89,27 @@ def _cockpit(runtime: PlanRuntime) -> str:
     if runtime.plan.url is not None:
         host = urlsplit(runtime.plan.url).hostname
     view = pull_request.view(
-        runtime.event_store.state, runtime.text.todos(), plan_text.body(runtime.text.read()), runtime.rules.work, host
+        runtime.event_store.state,
+        runtime.text.todos(),
+        plan_text.body(runtime.text.read()),
+        runtime.rules.work,
+        host=host,
+        drafts=_drafts(runtime),
     )
     return cockpit.render(view)
+
+
+def _drafts(runtime: PlanRuntime) -> tuple[CockpitDraft, ...]:
+    """Return the replies that wait until a person sends them, with the secrets in them masked."""
+    store, found = runtime.event_store, []
+    for queued in store.state.queue.values():
+        action = None
+        if queued.draft:
+            action = store.action(queued.position)
+        if action is not None:
+            words = secret_scan.masked("\n".join(secret_scan.texts(action)))
+            found.append(CockpitDraft(id=queued.id, to=None, message=words))
+    return tuple(found)
 
 
 def _next(runtime: PlanRuntime) -> pull_request.Step | None:

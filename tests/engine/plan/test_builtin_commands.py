@@ -92,6 +92,7 @@ async def test_a_pause_holds_for_what_came_with_it(stage: Stage):
 
 
 async def test_an_approval_lets_in_what_stood_there(stage: Stage):
+    stage.configure('[outbox]\nothers = "auto"\n')
     stage.adopt()
     await told(stage, "let me in", author=by("eve", "none"))
 
@@ -117,6 +118,7 @@ async def test_to_approve_a_strangers_text_does_not_let_the_stranger_command(sta
         def greet(event: Event, ctx: TriageContext) -> None:
             ctx.emit_comment(event.reply_to, "Hello!")
 
+    stage.configure('[outbox]\nothers = "auto"\n')
     stage.adopt()
     stage.plugin("greeter", register)
     await told(stage, command, author=by("eve", "none"))
@@ -137,6 +139,7 @@ async def test_a_plugin_says_that_its_command_is_also_for_strangers_whose_text_w
         def greet(event: Event, ctx: TriageContext) -> None:
             ctx.emit_comment(event.reply_to, f"Hello! {ctx.is_vouched(event.id)}")
 
+    stage.configure('[outbox]\nothers = "auto"\n')
     stage.adopt()
     stage.plugin("greeter", register)
     await told(stage, "/greet", author=by("eve", "none"))

@@ -1,0 +1,109 @@
+"""`prloom outbox`: list the replies that wait for a person; send, edit or drop them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import context, layout, submit, terminal
+from prloom.cli.context import Options, json_option, pass_options
+from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from prloom.core.requests import Verb
+    from prloom.engine.views.outbox import Draft
+    from prloom.storage.paths import RepositoryPaths
+
+
+_VERBS: Mapping[str, Verb] = {"send": "draft_send", "drop": "draft_drop"}
+_DONE = {"send": "Sent", "drop": "Dropped"}
+
+
+@click.command("outbox")
+@click.argument("action", type=click.Choice(["send", "edit", "drop"]), metavar="[ACTION]", required=False)
+@click.argument("drafts", nargs=-1, metavar="[ID…]")
+@click.option("--message", metavar="TEXT", help="With edit: the new text; without it, your editor opens.")
+@json_option
+@pass_options
+def command(given: Options, *, action: str | None, drafts: tuple[str, ...], message: str | None, as_json: bool) -> None:
+    """List the replies that wait until you send them, or send, edit or drop some.
+
+    The table [outbox] of prloom.toml says which replies wait: by default, those to people who are not trusted.
+    """
+    _check(action, drafts, message)
+    from prloom.engine.views import outbox  # noqa: PLC0415 - `prloom outbox --help` needs none
+
+    where = context.repository(given)
+    if action == "edit":
+        _edit(where, _named(where, drafts)[0], message, quiet=as_json)
+    elif action is not None:
+        ids = [draft.id for draft in _named(where, drafts)]
+        submit.submit_ids(where, _VERBS[action], ids, done=_DONE[action], err=as_json)
+    if as_json:
+        terminal.echo_json(outbox.drafts(where))
+    elif action is None:
+        _list(outbox.drafts(where).drafts)
+
+
+def _check(action: str | None, drafts: tuple[str, ...], message: str | None) -> None:
+    if action is not None and not drafts:
+        raise click.UsageError(f"name the draft to {action}")
+    if action == "edit" and len(drafts) > 1:
+        raise click.UsageError("edit one draft at a time")
+    if message is not None and action != "edit":
+        raise click.UsageError("--message is the new text of a draft; use it with edit")
+
+
+def _list(drafts: Iterable[Draft]) -> None:
+    nothing = True
+    for draft in drafts:
+        nothing = False
+        _show(draft)
+    if nothing:
+        click.echo("No reply waits.")
+
+
+def _edit(where: RepositoryPaths, draft: Draft, message: str | None, *, quiet: bool) -> None:
+    from prloom.core import requests  # noqa: PLC0415 - `prloom outbox --help` needs none
+
+    text = message
+    if text is None:
+        text = click.edit(_text(draft), extension=".md")
+    if text is None or not text.strip():
+        again = layout.to_run("outbox", "drop", draft.id)
+        raise PrloomError(f"the text of {draft.id} was not changed; to drop the draft, run {again}")
+    if requests.with_text(draft.payload, text.strip()) == draft.payload:
+        click.echo("The text is the same.", err=quiet)
+        return
+    submit.submit_ids(where, "draft_edit", [draft.id], done="Changed", reason=text.strip(), err=quiet)
+
+
+def _named(where: RepositoryPaths, ids: Iterable[str]) -> list[Draft]:
+    """Return the drafts of these ids; raises PrloomError where one is none."""
+    from prloom.engine.views import outbox  # noqa: PLC0415 - `prloom outbox --help` needs none
+
+    waiting = {draft.id: draft for draft in outbox.drafts(where).drafts}
+    missing = [each for each in ids if each not in waiting]
+    if missing:
+        names = ", ".join(map(terminal.clean, missing))
+        raise PrloomError(f"{names}: there is no such draft; {layout.to_run('outbox')} lists those that wait")
+    return [waiting[each] for each in dict.fromkeys(ids)]
+
+
+def _text(draft: Draft) -> str:
+    """Return the words of a draft."""
+    text = getattr(draft.payload, "message", None) or getattr(draft.payload, "summary", None)
+    return str(text or "")
+
+
+def _show(draft: Draft) -> None:
+    answers = ""
+    if draft.related_event_id is not None:
+        answers = f", answers {terminal.clean(draft.related_event_id)}"
+    where = f"to {terminal.clean(draft.target)}, plan {terminal.clean(draft.plan)}{answers}"
+    click.echo(f"{layout.shown_id(draft.id)}  {where}")
+    for line in layout.quoted(_text(draft)):
+        click.echo(line)
