@@ -2,8 +2,8 @@
 
 It understands next to nothing. Of feedback, a text that ends in a question mark is answered, any other becomes a TODO.
 As a worker it understands `Replace "this" with "that" in FILE`, and otherwise notes the TODO in a file; where there are
-checks it makes a mistake first, so that one can see how prloom has it corrected. As a reviewer it rejects what still
-says FIXME.
+checks it makes a mistake first, so that one can see how prloom has it corrected, and leaves a note for the TODOs after
+this one. As a reviewer it rejects what still says FIXME.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _BEGIN = re.compile(r"^-----BEGIN (?P<label>.+) \S+-----$")
 _REPLACE = re.compile(r'replace "(?P<old>[^"]+)" (?:with|by) "(?P<new>[^"]*)" in `?(?P<file>[\w./-]+\w)', re.IGNORECASE)
 _FILE = re.compile(r"[\w./-]+\.\w+")
 _NOTES = "NOTES.md"
+_LESSON = "Run the checks before you say that a TODO is done."
 
 Answer = dict[str, object]
 
@@ -76,10 +77,17 @@ def blocks(prompt: str) -> dict[str, str]:
 def work(prompt: str, folder: Path) -> Answer:
     """Carry out the TODO of a worker's prompt in a folder, and return the answer."""
     parts = blocks(prompt)
+    said = _work(parts, folder)
+    if "failure" in parts and _LESSON not in parts.get("notes", ""):
+        said["notes"] = _LESSON
+    return said
+
+
+def _work(parts: dict[str, str], folder: Path) -> Answer:
     title = next(
         json.loads(line[len("title: ") :]) for line in parts["TODO"].splitlines() if line.startswith("title: ")
     )
-    careless = "## Checks" in parts[""] and "failure" not in parts
+    careless = "## Checks" in parts[""] and not {"failure", "notes"} & parts.keys()
     wanted = _REPLACE.search(parts["TODO"].replace('\\"', '"'))
     if title.endswith("?"):
         return _answered("blocked", "This is for a person to decide.", title, question=title)

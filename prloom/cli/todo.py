@@ -133,8 +133,7 @@ def _print(items: Sequence[ListedTodo]) -> None:
         if item.attempts:
             details.append(f"attempts: {item.attempts}")
         state = terminal.paint(f"{item.state:8}", _COLOURS[item.state])
-        lines = [f"{state} {terminal.clean(item.id)}  {terminal.clean(item.title)}"]
+        lines = [*layout.paragraph(f"{state} {terminal.clean(item.id)}  {terminal.clean(item.title)}")]
         if details:
-            lines.append(f"         {terminal.clean('; '.join(details))}")
-        for line in lines:
-            click.echo("\n".join(layout.paragraph(line)))
+            lines += layout.paragraph(terminal.clean("; ".join(details)), indent=" " * 9)
+        click.echo("\n".join(lines))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,7 @@ def test_an_item_of_the_review_file_is_answered_and_becomes_a_todo(repository):
 
     assert "On it." in review.read_text()
     plan = repository.plan()
-    assert plan["todos"] == {"total": 1, "done": 0}
+    assert (plan["todos"]["total"], plan["todos"]["done"]) == (1, 0)
     assert plan["events"]["triaged"] == 1
     assert plan["actions"] == {"queued": 0, "delivered": 1, "failed": []}
 
@@ -249,10 +250,21 @@ def test_the_demo_tells_its_story_in_a_pipe(repository, tmp_path):
 
     told = repository.run("demo").stdout
 
-    assert "1 deferred" in told
-    assert "1 held" in told
+    (shop,) = tmp_path.glob("prloom-demo-*")
+    first, second = _git(shop, "log", "--reverse", "--format=%H", "main..be-polite").splitlines()
+    assert f"commit {first[:10]}; attempts: 2" in told
+    assert f"> Done in {second[:12]}." in told
+    assert "be-polite  Be polite  review\n  1 held; 1 triaged, 3 actions delivered; TODOs 2/2; 2 commits\n" in told
     assert "Now triaged." in told
+    (event,) = re.findall(r"Prloom-Event: (local:\w+)\n", told)
+    assert f"$ prloom why {event}\n" in told
+    assert told.count("Prloom-Todo: t-") == 2
+    assert "Welcome, {name}!" in _git(shop, "show", "be-polite:greet.py")
     assert "\x1b" not in told
+
+
+def _git(folder: Path, *args: str) -> str:
+    return subprocess.run(["git", *args], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 def test_a_dry_run_changes_nothing(repository):

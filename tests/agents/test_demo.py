@@ -22,10 +22,12 @@ GREET = 'def greet(name):\n    return f"Hello, {name}!"\n'
 POLITE = 'Replace "Hello" with "Good day" in greet.py'
 
 
-def asked(title: str, context: str = "", *, checks: tuple[str, ...] = (), failure: str | None = None) -> str:
+def asked(
+    title: str, context: str = "", *, checks: tuple[str, ...] = (), failure: str | None = None, notes: str = ""
+) -> str:
     todo = TodoItem(id="t-1", title=title, context=context)
     return worker_prompt.worker_prompt(
-        plan_title="Greet", plan_text="Why.", todo=todo, fence=FENCE, checks=checks, failure=failure
+        plan_title="Greet", plan_text="Why.", todo=todo, fence=FENCE, checks=checks, failure=failure, notes=notes
     )
 
 
@@ -55,6 +57,17 @@ def test_where_there_are_checks_the_first_attempt_is_wrong_and_the_second_right(
     work(asked(POLITE, checks=("make test",), failure="AssertionError"), folder)
 
     assert (folder / "greet.py").read_text() == GREET.replace("Hello", "Good day")
+
+
+def test_a_mistake_is_noted_for_later_todos_which_are_right_at_once(folder: Path) -> None:
+    assert work(asked(POLITE, checks=("make test",)), folder).notes == ""
+    said = work(asked(POLITE, checks=("make test",), failure="AssertionError"), folder)
+    assert said.notes == "Run the checks before you say that a TODO is done."
+
+    later = work(asked('Replace "day" with "evening" in greet.py', checks=("make test",), notes=said.notes), folder)
+
+    assert later.notes == ""
+    assert (folder / "greet.py").read_text() == GREET.replace("Hello", "Good evening")
 
 
 def test_a_replacement_that_holds_the_old_text_is_made_once(folder: Path) -> None:
