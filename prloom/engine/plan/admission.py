@@ -18,7 +18,7 @@ from prloom.core.trust import Held, Trusted, Unknown
 from prloom.engine.bus import entries, receipts, replay
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.seen_ids import SeenIds
-from prloom.engine.plan import run_guard, torn_line
+from prloom.engine.plan import appended_lines, torn_line
 from prloom.engine.plan.runtime import PlanRuntime, Rules
 from prloom.model.action import Action, React
 from prloom.model.decision import Change, Intake
@@ -165,7 +165,7 @@ def _changes(
     noticed: list[Event] = []
     coming: set[str] = set()
     for event, came_in in _new_events(runtime, batch, known):
-        suspect = run_guard.held(runtime, event, came_in)
+        suspect = appended_lines.check(runtime, event, came_in)
         if suspect is not None:
             store.texts.add(event)
             changes.append(suspect)

@@ -17,7 +17,7 @@ from prloom.core import admission as routing
 from prloom.core import naming, outbox, trust
 from prloom.core.trust import Policy, Unknown
 from prloom.engine.bus import entries
-from prloom.engine.plan import admission, run_guard
+from prloom.engine.plan import admission, appended_lines
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import ExtensionError, StorageError
 from prloom.extensions.bridges import LoadedBridge
@@ -219,7 +219,7 @@ def _append(runtime: PlanRuntime, events: Sequence[Event]) -> int:
     """Append events to the plan's bus, on disk when this returns; return how many."""
     written = [_writable(routing.shortened(event)) for event in events]
     for event in written:
-        run_guard.remember(runtime, event)
+        appended_lines.remember(runtime, event)
     return entries.append(runtime.event_store.events, written, runtime.clock())
 
 

@@ -11,7 +11,7 @@ from prloom.core import work_results
 from prloom.core.naming import printable
 from prloom.core.plan_file import TodoItem
 from prloom.core.work_results import AttemptFailed
-from prloom.engine.plan import run_guard
+from prloom.engine.plan import appended_lines
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
@@ -75,7 +75,7 @@ class RebaseRuns:
         self._commit(runtime, work_results.failed(context(runtime), work, failure))
 
     def _commit(self, runtime: PlanRuntime, parts: DecisionParts) -> None:
-        runtime.event_store.commit("work", "prloom", **run_guard.span(runtime, parts))
+        runtime.event_store.commit("work", "prloom", **appended_lines.span(runtime, parts))
 
     # ---- in a thread
 

@@ -15,7 +15,7 @@ from prloom.core.commit_message import Trailers
 from prloom.core.plan_file import TodoItem
 from prloom.core.work import BlockPlan, Continue, Correct, Finish, Propose, Step, Take, Unblock, Withdraw, WorkContext
 from prloom.core.work_results import AttemptFailed
-from prloom.engine.plan import run_guard
+from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
@@ -244,7 +244,7 @@ class TodoWorker:
 
 
 def _commit(runtime: PlanRuntime, parts: DecisionParts) -> None:
-    runtime.event_store.commit("work", "prloom", **run_guard.span(runtime, parts))
+    runtime.event_store.commit("work", "prloom", **appended_lines.span(runtime, parts))
 
 
 def _noted(ctx: WorkContext, step: Propose | Correct | BlockPlan | Unblock) -> DecisionParts:

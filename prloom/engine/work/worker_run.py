@@ -26,7 +26,7 @@ from prloom.core import (
 from prloom.core.plan_file import TodoItem
 from prloom.core.worker_answer import WorkAnswer
 from prloom.core.worker_results import WorkerReport
-from prloom.engine.plan import run_guard
+from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.work import todo_events
@@ -92,13 +92,13 @@ class WorkerRuns:
             store.commit("work", "prloom", **work_results.delayed(context(runtime), work, str(error)))
             return False
         started = work_results.started(work, run=prepared.folder.name, agent=agent.name)
-        store.commit("work", agent.name, **run_guard.span(runtime, started))
+        store.commit("work", agent.name, **appended_lines.span(runtime, started))
         try:
             self._running[prepared.folder.name] = prepared.start()
         except AgentError as error:
             waiting = store.state.work or work
             delayed = work_results.delayed(context(runtime), waiting, str(error))
-            store.commit("work", "prloom", **run_guard.span(runtime, delayed))
+            store.commit("work", "prloom", **appended_lines.span(runtime, delayed))
             return False
         return True
 
@@ -157,7 +157,7 @@ class WorkerRuns:
             runner.stop(run)
             reason = f"this prloom does not know the agent {work.agent}"
             runtime.event_store.commit(
-                "work", "prloom", **run_guard.span(runtime, work_results.cut_short(work, reason))
+                "work", "prloom", **appended_lines.span(runtime, work_results.cut_short(work, reason))
             )
             return None
         result = await self.pool.wait(run, agent, runtime.id, runtime.clock)
@@ -166,7 +166,7 @@ class WorkerRuns:
             reason = f"{agent.name} no longer has the session of the last attempt; the next one begins a new one"
             fresh = replace(work, session=None)
             runtime.event_store.commit(
-                "work", agent.name, **run_guard.span(runtime, work_results.cut_short(fresh, reason))
+                "work", agent.name, **appended_lines.span(runtime, work_results.cut_short(fresh, reason))
             )
             return None
         return _report(result, said)
@@ -190,7 +190,7 @@ class WorkerRuns:
 
 def _end(runtime: PlanRuntime, parts: DecisionParts, *, by: str) -> None:
     """Commit what a run came to; what was appended to the bus until now may be the worker's."""
-    runtime.event_store.commit("work", by, **run_guard.span(runtime, parts))
+    runtime.event_store.commit("work", by, **appended_lines.span(runtime, parts))
 
 
 def _report(result: RunResult, said: str | None) -> WorkerReport:

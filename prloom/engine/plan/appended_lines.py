@@ -40,7 +40,7 @@ def remember(runtime: PlanRuntime, event: Event) -> None:
     runtime.appended.add(_content(event))
 
 
-def held(runtime: PlanRuntime, event: Event, came_in: Intake) -> Change | None:
+def check(runtime: PlanRuntime, event: Event, came_in: Intake) -> Change | None:
     """Return the change that holds an event which a worker may have written; None for any other."""
     if not _is_suspect(runtime.event_store.state, came_in) or _content(event) in runtime.appended:
         return None
