@@ -179,23 +179,23 @@ def run(
     stdin: bytes = b"",
     variables: Mapping[str, str] = NONE,
     settings: Sequence[Setting] = (),
+    drivers: Sequence[Setting] | None = None,
 ) -> GitResult:
     """Run one git command, given without the `git`, and return its answer.
 
     With `git_dir` that is the repository and cwd its worktree, whatever a `.git` in cwd says. `variables` are of
     SETTABLE: the index to use instead of the worktree's own, or a commit's author. `settings` are added to those with
-    which git always runs. An exit code that is not in `codes`,
-    a git that cannot be started, or one that takes longer than `limit` raises WorkspaceError with one line.
+    which git always runs, and `drivers`, if given, are those of `drivers_off` for this folder. An exit code that is not
+    in `codes`, a git that cannot be started, or one that takes longer than `limit` raises WorkspaceError with one line.
     """
     if not variables.keys() <= SETTABLE:
         raise ValueError(f"not for callers to set: {sorted(variables.keys() - SETTABLE)}")
     words = [os.fspath(word) for word in argv]
     words[1:1] = _GUARDED.get(words[0], ())
     env = {**environment(os.environ, cwd=cwd, git_dir=git_dir), **variables}
-    off: tuple[Setting, ...] = ()
+    off: Sequence[Setting] = ()
     if words[0] not in _WITHOUT_DRIVERS:
-        # In the same folder and repository: which files the configuration includes may depend on both.
-        off = drivers_turned_off(_configured_keys(_answer(_LIST, cwd=cwd, env=env).out))
+        off = drivers_off(cwd, git_dir) if drivers is None else drivers
     return _answer(
         words,
         cwd=cwd,
@@ -205,6 +205,15 @@ def run(
         limit=limit,
         stdin=stdin,
     )
+
+
+def drivers_off(cwd: Path, git_dir: Path | None) -> tuple[Setting, ...]:
+    """Return the settings that turn off all drivers of a repository, for calls that follow one another closely.
+
+    They are those of one folder and repository: which files the configuration includes may depend on both.
+    """
+    env = environment(os.environ, cwd=cwd, git_dir=git_dir)
+    return drivers_turned_off(_configured_keys(_answer(_LIST, cwd=cwd, env=env).out))
 
 
 def environment(caller: Mapping[str, str], *, cwd: Path, git_dir: Path | None) -> dict[str, str]:

@@ -28,6 +28,7 @@ class PrivateIndex:
         self.worktree = worktree
         self.file = file
         self._variables = MappingProxyType({"GIT_INDEX_FILE": str(file)})
+        self._drivers = git.drivers_off(worktree.path, worktree.git_dir)
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", codes: Sequence[int] = (0,)) -> git.GitResult:
         """Run a git command in the worktree; raises WorkspaceError."""
@@ -36,6 +37,7 @@ class PrivateIndex:
             cwd=self.worktree.path,
             git_dir=self.worktree.git_dir,
             variables=self._variables,
+            drivers=self._drivers,
             codes=codes,
             stdin=stdin,
             limit=git.LONG_LIMIT,

@@ -23,12 +23,11 @@ _NO_RENAMES = ("--no-renames", "--submodule=short", "--no-color")
 
 @dataclass(frozen=True)
 class TreeFile:
-    """A file, a symbolic link or a submodule of a tree, with its whole path; the size of a submodule is 0."""
+    """A file, a symbolic link or a submodule of a tree, with its whole path."""
 
     path: str
     mode: int
     sha: str
-    size: int
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,12 @@ class TreeChange:
 
 def files(repo: Repository, tree: str) -> tuple[TreeFile, ...]:
     """Return all files of a commit or a tree; raises WorkspaceError."""
-    answer = git.run(["ls-tree", "-r", "-z", "-l", "--full-tree", tree], cwd=repo.root, limit=git.LONG_LIMIT)
+    answer = git.run(["ls-tree", "-r", "-z", "--full-tree", tree], cwd=repo.root, limit=git.LONG_LIMIT)
     found = []
     for line in filter(None, answer.out.split("\0")):
         about, _, path = line.partition("\t")
-        mode, _, sha, size = about.split()
-        found.append(TreeFile(path, int(mode, 8), sha, int(size) if size.isdecimal() else 0))
+        mode, _, sha = about.split()
+        found.append(TreeFile(path, int(mode, 8), sha))
     return tuple(found)
 
 
@@ -128,12 +127,16 @@ def _diff_tree(repo: Repository, options: Sequence[str], before: str, after: str
 
 
 def _sizes(repo: Repository, shas: Sequence[str]) -> dict[str, int]:
+    if not shas:
+        return {}
     answer = git.run(["cat-file", "--batch-check"], cwd=repo.root, stdin="".join(f"{sha}\n" for sha in shas).encode())
     found = [line.split() for line in answer.out.splitlines()]
     return {sha: int(size) for sha, _, size in found}
 
 
 def _contents(repo: Repository, shas: Sequence[str]) -> dict[str, bytes]:
+    if not shas:
+        return {}
     asked = "".join(f"{sha}\n" for sha in dict.fromkeys(shas)).encode()
     answer = git.run(["cat-file", "--batch"], cwd=repo.root, stdin=asked).content
     found = {}
