@@ -47,7 +47,8 @@ def lines(status: StatusDocument, now: datetime) -> Iterator[str]:
 def _of_all(status: StatusDocument, now: datetime) -> Iterator[Need]:
     yield from map(_lost, status.lost_plans or ())
     for plan in status.plans:
-        if plan.blocked and plan.last_error:
+        told = plan.block is not None and plan.block.reason == plan.last_error
+        if plan.blocked and plan.last_error and not told:
             yield Need("blocked", f"{_plan(plan)}: {terminal.paint(terminal.clean(plan.last_error), 'bad')}")
         if plan.block is not None:
             yield _blocked(plan, plan.block, now)

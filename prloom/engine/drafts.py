@@ -73,6 +73,8 @@ class Drafts:
         `made` is told the id of each plan that was made.
         """
         self._checks += 1
+        if self._inbox.gone():  # somebody removed the folder, and another one may be there by now
+            self._inbox, self._stamp = inbox.folder(self._local), None
         stamp = inbox.stamp(self._inbox)
         if stamp == self._stamp and self._checks < _CALLS:
             return False

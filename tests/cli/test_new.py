@@ -261,3 +261,14 @@ def test_an_answer_that_is_no_plan_makes_none(
 
     assert error in prloom("new", "Fast", "--design").err
     assert not list((stage.root / "prloom/.local").glob("inbox/*"))
+
+
+def test_a_draft_that_cannot_become_a_plan_needs_a_person_once(stage: Stage, prloom: Prloom) -> None:
+    prloom("new", "One")
+    Path(stage.root, "prloom/.local/inbox/one.md").write_text("---\nstatus: soon\n---\n# One\n")
+
+    shown = prloom("status").out
+
+    assert "Needs you (1)" in shown
+    assert shown.count("write draft or queued") == 1
+    assert "to go on, run `prloom edit one`" in shown

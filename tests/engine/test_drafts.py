@@ -94,6 +94,7 @@ async def test_a_draft_whose_branch_is_there_is_blocked_until_that_is_gone(git_s
     found = shown(git_stage)
     assert (found["status"], found["blocked"]) == ("queued", True)
     assert "there is a branch fast here already" in found["lastError"]
+    assert (found["block"]["reason"], found["block"]["wayOn"]) == (found["lastError"], "prloom edit fast")
 
     project.git("branch", "-D", "fast")
     await git_stage.tick()
@@ -107,6 +108,14 @@ async def test_a_running_dispatcher_notices_a_draft_and_works_on_the_plan(git_st
         await until(lambda: "fast" in dispatcher.board.runtimes)
 
     assert shown(git_stage)["status"] == "active"
+
+
+async def test_an_inbox_that_was_removed_and_made_anew_is_noticed(git_stage: Stage, project: Project):
+    async with git_stage.running() as dispatcher:
+        await until((git_stage.root / "prloom/.local/inbox").is_dir)
+        (git_stage.root / "prloom/.local/inbox").rmdir()
+        put(git_stage)
+        await until(lambda: "fast" in dispatcher.board.runtimes)
 
 
 async def test_a_new_draft_is_announced_once(git_stage: Stage, project: Project):

@@ -1,6 +1,6 @@
-"""Kill the making of a plan before each of its calls to the system, make it again, and print what is wrong then.
+"""Kill the making of a plan before each call that changes a name or runs git, make it again, and print what is wrong then.
 
-`python activation_crashes.py FOLDER STEP` tries each STEPth call. It runs in a process of its own, which forks: an
+`python activation_crashes.py FOLDER` runs in a process of its own, which forks: an
 audit hook cannot be removed, and a process that is killed must not be the one that reports it.
 """
 
@@ -22,8 +22,9 @@ from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import repository
 
 TEXT = "---\nstatus: queued\n---\n# Fast\n\n## TODO\n- [ ] Drop the sleep\n"
-CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "subprocess.Popen"}
-WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+CHANGES = {"os.rename", "os.remove", "os.link"}
+READS = {"rev-parse", "ls-files", "ls-tree", "cat-file", "for-each-ref", "remote", "rev-list", "status", "show-ref"}
+"""Commands of git that change nothing."""
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KILLED = 9
 AGAIN = 7
@@ -36,7 +37,8 @@ def kill_before(number: int) -> None:
 
     def hook(event: str, args: tuple[object, ...]) -> None:
         nonlocal seen
-        if event in CHANGES or (event == "open" and isinstance(args[2], int) and args[2] & WRITES):
+        is_git = event == "subprocess.Popen" and isinstance(args[1], list) and not READS & set(map(str, args[1]))
+        if event in CHANGES or is_git:
             seen += 1
             if seen == number:
                 os._exit(KILLED)
@@ -99,7 +101,7 @@ def main() -> None:
     template = Path(sys.argv[1])
     with SafeDir.make(template, "prloom", ".local") as local, inbox.folder(local) as drafts:
         inbox.put(drafts, "fast", TEXT)
-    for number in range(1, 1000, int(sys.argv[2])):
+    for number in range(1, 1000):
         root = template.parent / f"try-{number}"
         shutil.copytree(template, root, symlinks=True)
         first = attempt(root, number)
@@ -111,7 +113,7 @@ def main() -> None:
             print(f"killed before call {number}: it ended with {first}, {second}, {last}")
         shutil.rmtree(root)
         if first == 0:
-            print(f"calls: {number}")
+            print(f"calls: {number - 1}")
             return
 
 

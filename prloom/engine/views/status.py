@@ -13,6 +13,7 @@ from prloom.engine.views import drafts, plan_names, runtime_status, snapshot, wo
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import (
     ActionCounts,
+    BlockStatus,
     BridgeStatus,
     DeferredEvent,
     DispatcherStatus,
@@ -116,7 +117,7 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
         title=plan.title,
         status=statuses.derive(plan, state, of.todos),
         blocked=plan.blocked or refused is not None or state.block is not None,
-        block=work_status.block(state),
+        block=_draft_block(of, refused) or work_status.block(state),
         branch=plan.branch,
         pr=plan.pr,
         worktree=None if of.is_draft else str(of.worktree),
@@ -135,6 +136,14 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
         work=UNSET if plan.work else False,
         pull_request_wait=work_status.pull_request_wait(state),
     )
+
+
+def _draft_block(of: Snapshot, refused: str | None) -> BlockStatus | None:
+    """Return why a draft cannot become a plan; None for a plan, and for a draft that nothing is wrong with."""
+    reason = of.error or refused
+    if not of.is_draft or reason is None or of.plan.created_at is None:
+        return None
+    return BlockStatus(reason=reason, since=of.plan.created_at, todo=None, way_on=f"prloom edit {of.plan.id}")
 
 
 def _events(of: Snapshot, now: datetime) -> EventCounts:
