@@ -1,4 +1,4 @@
-"""Kill the making of a plan before each call that changes a name or runs git, make it again, and print what is wrong then.
+"""Kill the making of a plan before each call that renames a file or runs git; print what is wrong after the next try.
 
 `python activation_crashes.py FOLDER` runs in a process of its own, which forks: an
 audit hook cannot be removed, and a process that is killed must not be the one that reports it.
