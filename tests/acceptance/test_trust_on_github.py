@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from github_project import Project
 
@@ -23,6 +25,10 @@ async def test_a_trusted_person_vouches_for_a_stranger_on_the_pull_request_and_a
     assert ([held["author"] for held in before[0]["held"]], before[1:]) == (["eve", "mallory"], (0, []))
     assert [held["author"] for held in (await project.plan())["events"]["held"]] == ["mallory"]
     assert project.repository.agent_runs == 1
+    assert not any("On it." in reply for reply in project.replies)
+    (draft,) = json.loads((await project.run("outbox", "--json")).stdout)["drafts"]
+    await project.run("outbox", "send", draft["id"])
+    await project.run("start", "--once")
     assert any("On it." in reply for reply in project.replies)
 
 

@@ -72,7 +72,9 @@ A_POLL = 5
 ROTATE_AT = 2500
 ROUNDS = 12
 SHM = Path("/dev/shm")
-CONFIG = loading.parse({"stages": {"default": "command"}, "agents": {"command": {"argv": ["true"]}}})
+CONFIG = loading.parse(
+    {"stages": {"default": "command"}, "agents": {"command": {"argv": ["true"]}}, "outbox": {"others": "auto"}}
+)
 EXPECTED = {"handled": 3, "triaged": 6, "superseded": 1, "dropped": 1}
 DONE = frozenset({"handled", "triaged", "superseded", "dropped"})
 KNOWN = re.compile(
