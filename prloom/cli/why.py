@@ -1,4 +1,4 @@
-"""`prloom why`: tell one event's whole life."""
+"""`prloom why`: show the whole history of an event or of a TODO."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import click
 
-from prloom.cli import context, layout, terminal
+from prloom.cli import context, layout, terminal, why_todo
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.model.kinds import DONE
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prloom.core.activity import Activity
-    from prloom.engine.views.event_history import HistoryStep
+    from prloom.engine.views.history import HistoryStep
+    from prloom.engine.views.todo_history import TodoHistory
     from prloom.engine.views.why import EventLife
 
 _SHOWN_LINES = 20
@@ -22,16 +23,17 @@ _TIME = 21  # columns for "2026-11-21 12:00:00"
 
 
 @click.command("why")
-@click.argument("event", metavar="EVENT|URL")
-@click.option("--plan", metavar="PLAN", help="The plan, if several plans have an event with this id.")
+@click.argument("event", metavar="EVENT|TODO|URL")
+@click.option("--plan", metavar="PLAN", help="The plan, if several plans have an event or a TODO with this id.")
 @json_option
 @pass_options
 def command(given: Options, event: str, plan: str | None, *, as_json: bool) -> None:
-    """Show the complete history of an event: what handled it, what was decided and why, and what was answered.
+    """Show the complete history of an event or a TODO: what was decided and why, what was done, and what was answered.
 
-    Name the event by its id or URL, or by the id or URL of a reply to it.
+    Name an event by its id or URL, or by the id or URL of a reply to it, and a TODO by its id.
     """
     from prloom.engine.views import why  # noqa: PLC0415 - `prloom why --help` needs none
+    from prloom.engine.views import why_todo as todos  # noqa: PLC0415 - likewise
 
     where, config_error = context.repository_to_read(given)
     if config_error:
@@ -40,11 +42,29 @@ def command(given: Options, event: str, plan: str | None, *, as_json: bool) -> N
         named = None
     else:
         named = context.plan_id(where, plan)
+    todo = todos.find(where, event, plan=named)
+    if todo is not None:
+        _show_todo(todo, as_json=as_json)
+        return
     life = why.find(where, event, plan=named)
     if as_json:
         terminal.echo_json(why.document(life))
     else:
         click.echo("\n".join(_lines(life)))
+
+
+def _show_todo(todo: TodoHistory, *, as_json: bool) -> None:
+    from prloom.engine.views import why_todo as todos  # noqa: PLC0415 - likewise
+
+    if as_json:
+        terminal.echo_json(todos.document(todo))
+        return
+    lines = [*why_todo.about(todo), ""]
+    for happened in todo.happened:
+        step = happened._replace(todo=None)  # it is the same in all of them
+        lines += layout.item(layout.clock(happened.ts), *_step_lines(step), room=_TIME)
+    lines += ["", *why_todo.now(todo, todos.current(todo), todos.block(todo))]
+    click.echo("\n".join(lines))
 
 
 def _lines(life: EventLife) -> Iterator[str]:
@@ -102,7 +122,7 @@ def _step_lines(happened: HistoryStep) -> Iterator[str]:
         run = f" (run {terminal.clean(happened.run)})"
     else:
         run = ""
-    yield f"{terminal.clean(happened.stage)}  {who}  {_verdict(happened)}{took}{run}{said}"
+    yield f"{terminal.clean(happened.stage)}  {who}  {_verdict(happened)}{_work(happened)}{took}{run}{said}"
     wait = happened.deferral
     if wait is not None:
         yield (
@@ -117,6 +137,18 @@ def _step_lines(happened: HistoryStep) -> Iterator[str]:
             where = f"  {terminal.clean(action.url)}"
         if happened.attempts is None:
             yield f"action {layout.shown_id(action.id)}  {terminal.clean(action.state)}{where}"
+
+
+def _work(happened: HistoryStep) -> str:
+    """Return the TODO, the attempt and the commit of a step of the work, as far as it has them."""
+    words = []
+    if happened.todo is not None:
+        words.append(terminal.clean(happened.todo))
+    if happened.attempt is not None and happened.verdict != "started":
+        words.append(f"attempt {happened.attempt}")
+    if happened.commit is not None:
+        words.append(f"commit {terminal.clean(happened.commit[:10])}")
+    return f" {', '.join(words)}" if words else ""
 
 
 def _verdict(happened: HistoryStep) -> str:
@@ -148,6 +180,12 @@ def _now(life: EventLife) -> Iterator[str]:
         happening = _happening(life.now, life.plan)
     more = happening or remedies.get(life.state)
     yield from layout.paragraph(f"Now {state}{f'; {more}' if more else ''}.")
+    for todo in life.todos:
+        commit = ""
+        if todo.commit is not None:
+            commit = f" in commit {terminal.clean(todo.commit)}"
+        what = f"TODO {layout.shown_id(todo.id)} {terminal.clean(todo.title)}: {todo.state}{commit}"
+        yield from layout.paragraph(f"{what}; its history: {layout.to_run('why', todo.id)}.")
 
 
 def _happening(now: Activity, plan: str) -> str:

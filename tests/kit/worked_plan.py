@@ -26,13 +26,21 @@ class WorkedPlan:
     """A plan with these TODOs, `t-1`, `t-2` …; each call opens the plan's bus, decides, commits and saves."""
 
     def __init__(
-        self, stage: Stage, *titles: str, plan_id: str = "pr-7", rules: WorkRules | None = None, adopt: bool = True
+        self,
+        stage: Stage,
+        *titles: str,
+        plan_id: str = "pr-7",
+        rules: WorkRules | None = None,
+        adopt: bool = True,
+        text: bool = True,
     ) -> None:
         self.stage = stage
         self.id = plan_id
         self.rules = rules or WorkRules()
         if adopt:
             stage.adopt(plan_id)
+        if not text:
+            return
         items = [f"- [ ] {title} <!-- prloom:todo t-{number} -->\n" for number, title in enumerate(titles, 1)]
         (stage.local(plan_id) / "plan.md").write_text("# Plan\n\n## TODO\n\n" + "".join(items))
 

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from prloom.engine.bus import entries, replay
 from prloom.engine.bus.replay import ReplayStep
-from prloom.engine.views import search, snapshot
+from prloom.engine.views import history, search, snapshot
+from prloom.engine.views.history import HistoryStep, Mentions
 from prloom.errors import PrloomError
-from prloom.model.decision import Change, Deferral, DeliveryChange, Intake
+from prloom.model.decision import Change, Intake
 from prloom.model.event import Author, Event
 from prloom.model.kinds import State
-from prloom.model.record import Cursor, Timestamp
+from prloom.model.record import Cursor
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
@@ -20,40 +21,14 @@ from prloom.storage.reader import JournalReader
 from prloom.storage.safe_dir import SafeDir
 
 
-class ActionNow(NamedTuple):
-    """An action in its present state: queued, retrying, delivered or failed."""
-
-    id: str
-    state: str = "queued"
-    url: str | None = None
-
-
-class HistoryStep(NamedTuple):
-    """One thing that a decision did to the event; its actions in their present states.
-
-    A delivery has `attempts`, and its action as it stood then.
-    """
-
-    ts: Timestamp
-    stage: str
-    by: str
-    verdict: str
-    reason: str | None = None
-    duration_ms: int | None = None
-    actions: tuple[ActionNow, ...] = ()
-    deferral: Deferral | None = None
-    run: str | None = None
-    attempts: int | None = None
-    next_try: Timestamp | None = None
-
-
 class EventHistory(NamedTuple):
-    """An event, its state, and all that happened to it."""
+    """An event, its state, all that happened to it, and the TODOs that it caused."""
 
     event: Event
     came_at: str
     state: State
     happened: tuple[HistoryStep, ...]
+    todos: tuple[CausedTodo, ...] = ()
 
 
 def follow(repository: RepositoryPaths, plan_id: str, event_id: str) -> EventHistory:
@@ -65,7 +40,7 @@ def follow(repository: RepositoryPaths, plan_id: str, event_id: str) -> EventHis
         # Before the log: what the dispatcher takes in meanwhile is no post of its own.
         read_to = snapshot.current_state(bus).cursor
         trail = _Trail(event_id)
-        for step in replay.steps(JournalReader(bus, paths.DECISIONS), trail.is_mentioned):
+        for step in replay.steps(JournalReader(bus, paths.DECISIONS), trail.mentions.is_in):
             trail.add(step)
         return _followed(bus, trail, read_to)
 
@@ -80,7 +55,10 @@ def _followed(bus: SafeDir, trail: _Trail, read_to: Cursor) -> EventHistory:
         event = came.event
     else:
         event = _without_text(trail)
-    return EventHistory(event, came.ts if came is not None else "", trail.state or "pending", trail.steps())
+    came_at = ""
+    if came is not None:
+        came_at = came.ts
+    return EventHistory(event, came_at, trail.state or "pending", trail.steps(), tuple(trail.todos.values()))
 
 
 def _without_text(trail: _Trail) -> Event:
@@ -94,6 +72,24 @@ def _without_text(trail: _Trail) -> Event:
     return Event(id=trail.event_id, source=intake.source, type=intake.type, author=author, created_at=intake.created_at)
 
 
+_TOLD = frozenset(
+    ("taken", "started", "failed", "violated", "rejected", "limited", "delayed", "committed", "done", "nothing_to_do")
+) | frozenset(("parked", "retried", "reopened", "removed"))
+"""The steps of the work on a TODO that belong to the history of its event; `prloom why TODO-ID` has all of them."""
+
+
+class CausedTodo(NamedTuple):
+    """A TODO that an event caused: what became of it by now, and its commit."""
+
+    id: str
+    title: str
+    state: str = "open"
+    commit: str | None = None
+
+
+_STATES = {"done": "done", "nothing_to_do": "done", "parked": "blocked", "removed": "removed"}
+
+
 @dataclass
 class _Trail:
     """What the log says of one event, as far as it was read."""
@@ -102,16 +98,11 @@ class _Trail:
     intake: Intake | None = None
     state: State | None = None
     happened: list[HistoryStep] = field(default_factory=list)
-    actions: dict[str, ActionNow] = field(default_factory=dict)
-    todos: dict[str, str] = field(default_factory=dict)
-    _marks: list[bytes] = field(default_factory=list)
+    todos: dict[str, CausedTodo] = field(default_factory=dict)
+    mentions: Mentions = field(default_factory=Mentions)
 
     def __post_init__(self) -> None:
-        self._marks.append(search.needle(self.event_id))
-
-    def is_mentioned(self, line: bytes) -> bool:
-        """Whether a line can be about the event, or about what it caused."""
-        return any(mark in line for mark in self._marks)
+        self.mentions.watch(self.event_id)
 
     def add(self, said: ReplayStep) -> None:
         """Add what a decision did to the event."""
@@ -121,49 +112,50 @@ class _Trail:
         for change in said.effective:
             if change.event_id == self.event_id:
                 self.state, self.intake = change.state, self.intake or change.intake
-        caused = tuple(action.id for action in decision.actions if action.related_event_id == self.event_id)
         for todo in decision.todos:
             if self.event_id in todo.event_ids:
-                self.todos[todo.id] = todo.title
-                self._marks.append(search.needle(todo.id))
+                self.todos[todo.id] = CausedTodo(todo.id, todo.title)
+                self.mentions.watch(todo.id)
         steps = [self._changed(change, said) for change in decision.changes if change.event_id == self.event_id]
-        steps += [self._todo(todo_id, "done", said) for todo_id in decision.todos_done if todo_id in self.todos]
-        steps += [self._todo(todo_id, "taken out", said) for todo_id in decision.todos_dropped if todo_id in self.todos]
+        steps += self._of_todos(said)
+        caused = tuple(action.id for action in decision.actions if action.related_event_id == self.event_id)
         if caused and not steps:
-            steps = [_happened(said, "acted")]
+            steps = [history.happened(said, "acted")]
         if caused:
-            self._queue(caused)
-            steps[-1] = steps[-1]._replace(actions=tuple(ActionNow(action_id) for action_id in caused))
-        steps += [self._delivered(each, said) for each in decision.deliveries if each.action_id in self.actions]
-        self.happened += steps
+            steps[-1] = steps[-1]._replace(actions=self.mentions.queue(caused))
+        self.happened += [*steps, *self.mentions.deliveries(said)]
 
     def steps(self) -> tuple[HistoryStep, ...]:
-        """Return all that happened; actions show what became of them by now where they were queued."""
-        return tuple(each if each.attempts is not None else self._with_actions_now(each) for each in self.happened)
-
-    def _with_actions_now(self, happened: HistoryStep) -> HistoryStep:
-        return happened._replace(actions=tuple(self.actions[action.id] for action in happened.actions))
-
-    def _queue(self, action_ids: tuple[str, ...]) -> None:
-        for action_id in action_ids:
-            self.actions[action_id] = ActionNow(action_id)
-            self._marks.append(search.needle(action_id))
+        """Return all that happened."""
+        return self.mentions.with_actions_now(self.happened)
 
     def _changed(self, change: Change, said: ReplayStep) -> HistoryStep:
-        return _happened(said, change.verdict)._replace(
+        return history.happened(said, change.verdict)._replace(
             reason=change.reason, deferral=change.deferral, by=_by(change, said), run=said.decision.run
         )
 
-    def _todo(self, todo_id: str, end: str, said: ReplayStep) -> HistoryStep:
-        return _happened(said, end)._replace(reason=self.todos[todo_id])
+    def _of_todos(self, said: ReplayStep) -> list[HistoryStep]:
+        """Return what a decision did to the TODOs that the event caused."""
+        decision = said.decision
+        steps = []
+        work = decision.work
+        if work is not None and work.todo_id in self.todos and work.verdict in _TOLD:
+            step = history.worked(said, work)
+            self._move(work.todo_id, _STATES.get(work.verdict, "open"), step.commit)
+            steps.append(step)
+        for ended, verdict, state in (
+            (decision.todos_done, "done", "done"),
+            (decision.todos_dropped, "taken out", "removed"),
+        ):
+            for todo in [self.todos[todo_id] for todo_id in ended if todo_id in self.todos]:
+                if todo.state != state:
+                    steps.append(history.happened(said, verdict)._replace(reason=todo.title))
+                self._move(todo.id, state, None)
+        return steps
 
-    def _delivered(self, delivery: DeliveryChange, said: ReplayStep) -> HistoryStep:
-        before = self.actions[delivery.action_id]
-        now = ActionNow(delivery.action_id, delivery.state, delivery.url or before.url)
-        self.actions[delivery.action_id] = now
-        return _happened(said, delivery.state)._replace(
-            reason=delivery.error, actions=(now,), attempts=delivery.attempts, next_try=delivery.next_try
-        )
+    def _move(self, todo_id: str, state: str, commit: str | None) -> None:
+        todo = self.todos[todo_id]
+        self.todos[todo_id] = todo._replace(state=state, commit=commit or todo.commit)
 
     def _recall(self, said: ReplayStep, state: DispatchState) -> None:
         """Take up an open event from a snapshot, where the segments before it were taken away."""
@@ -180,12 +172,7 @@ class _Trail:
             created_at=event.created_at,
         )
         reason = event.reason or f"it was {event.state} when a new segment of the log was started"
-        self.happened.append(_happened(said, event.state)._replace(reason=reason, deferral=event.deferral))
-
-
-def _happened(said: ReplayStep, verdict: str) -> HistoryStep:
-    decision = said.decision
-    return HistoryStep(said.made_at, decision.stage, decision.by, verdict, duration_ms=decision.duration_ms)
+        self.happened.append(history.happened(said, event.state)._replace(reason=reason, deferral=event.deferral))
 
 
 def _by(change: Change, said: ReplayStep) -> str:

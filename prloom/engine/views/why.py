@@ -12,7 +12,8 @@ from prloom.core import activity
 from prloom.core.activity import Activity
 from prloom.engine.bus import plans
 from prloom.engine.views import event_history, runtime_status, search, snapshot
-from prloom.engine.views.event_history import EventHistory, HistoryStep
+from prloom.engine.views.event_history import CausedTodo, EventHistory
+from prloom.engine.views.history import HistoryStep
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.event import Event
@@ -33,7 +34,10 @@ class ActionStep(Record, frozen=True, kw_only=True):
 
 
 class WhyStep(Record, frozen=True, kw_only=True):
-    """One thing that was decided about the event: when, at which step of its life, by whom, what and why."""
+    """One thing that was decided about an event or a TODO: when, at which step of its life, by whom, what and why.
+
+    A step of the work has the `todo`, and what it has of the number of the `attempt`, the `run`, and the `commit`.
+    """
 
     ts: Timestamp
     stage: str
@@ -42,6 +46,19 @@ class WhyStep(Record, frozen=True, kw_only=True):
     reason: str | None
     duration_ms: int | None
     actions: tuple[ActionStep, ...]
+    todo: str | UnsetType = UNSET
+    attempt: int | UnsetType = UNSET
+    run: str | UnsetType = UNSET
+    commit: str | UnsetType = UNSET
+
+
+class ExplainedCause(Record, frozen=True, kw_only=True):
+    """A TODO that the event caused, and its commit: `prloom why` with its id tells the rest."""
+
+    id: str
+    title: str
+    state: str
+    commit: str | None
 
 
 class Now(Record, frozen=True, kw_only=True):
@@ -62,6 +79,7 @@ class Why(Record, frozen=True, kw_only=True):
     state: State
     steps: tuple[WhyStep, ...]
     now: Now | UnsetType = UNSET
+    todos: tuple[ExplainedCause, ...] | UnsetType = UNSET
 
 
 class EventLife(NamedTuple):
@@ -74,6 +92,7 @@ class EventLife(NamedTuple):
     happened: tuple[HistoryStep, ...]
     earlier: tuple[str, ...] = ()
     now: Activity | None = None
+    todos: tuple[CausedTodo, ...] = ()
 
 
 def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) -> EventLife:
@@ -102,6 +121,7 @@ def trail_of(repository: RepositoryPaths, found: search.SearchHits) -> EventLife
         happened=followed.happened,
         earlier=found.event_ids[:-1],
         now=_now(repository, found, followed) if followed.state == "pending" else None,
+        todos=followed.todos,
     )
 
 
@@ -146,10 +166,15 @@ def document(life: EventLife) -> Why:
     """Return the document for `--json`."""
     event = {**record.to_wire(life.event), "plan": life.plan}
     now = UNSET if life.now is None else Now(**asdict(life.now))
-    return Why(event=event, state=life.state, steps=tuple(_step(each) for each in life.happened), now=now)
+    todos = tuple(
+        ExplainedCause(id=each.id, title=each.title, state=each.state, commit=each.commit) for each in life.todos
+    )
+    steps = tuple(step(each) for each in life.happened)
+    return Why(event=event, state=life.state, steps=steps, now=now, todos=todos or UNSET)
 
 
-def _step(happened: HistoryStep) -> WhyStep:
+def step(happened: HistoryStep) -> WhyStep:
+    """Return a step as `--json` shows it."""
     return WhyStep(
         ts=happened.ts,
         stage=happened.stage,
@@ -158,4 +183,8 @@ def _step(happened: HistoryStep) -> WhyStep:
         reason=happened.reason or (f"run {happened.run}" if happened.run else None),
         duration_ms=happened.duration_ms,
         actions=tuple(ActionStep(id=each.id, state=each.state, url=each.url) for each in happened.actions),
+        todo=happened.todo or UNSET,
+        attempt=happened.attempt or UNSET,
+        run=UNSET if happened.todo is None else happened.run or UNSET,
+        commit=happened.commit or UNSET,
     )

@@ -16,7 +16,7 @@ def todo_counts(of: Snapshot) -> TodoCounts:
         total=len(states) - states.count("dropped"),
         done=states.count("done"),
         blocked=states.count("blocked"),
-        current=_current(of.bus.state),
+        current=current(of.bus.state),
         proposed=_proposed(of),
     )
 
@@ -37,7 +37,8 @@ def pull_request_wait(state: DispatchState) -> WorkWait | UnsetType:
     return WorkWait(reason=kept.error, since=kept.failing_since, until=kept.retry_at)
 
 
-def _current(state: DispatchState) -> CurrentTodo | None:
+def current(state: DispatchState) -> CurrentTodo | None:
+    """Return the TODO that is worked on, or None."""
     work = state.work
     if work is None:
         return None

@@ -1,0 +1,50 @@
+"""`prloom why TODO-ID`, as a person reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from stage import Stage
+from worked_plan import WorkedPlan
+
+Prloom = Callable[..., Any]
+
+
+def test_a_todo_that_is_done_shows_each_step_and_its_commit(stage: Stage, prloom: Prloom) -> None:
+    WorkedPlan(stage, "Make it fast").fail("1 failed").done()
+
+    text = prloom("why", "t-1").out
+
+    assert text.startswith("t-1  TODO of plan pr-7\n  Make it fast\n")
+    assert "2026-01-01 12:00:00  work  claude  started (run run-1): attempt 1, with claude\n" in text
+    assert "  work  prloom  failed attempt 1: make test failed: 1 failed\n" in text
+    assert "  work  prloom  committed attempt 2, commit 11c0ffee\n" in text
+    assert text.endswith("Now done in commit 11c0ffee.\n")
+
+
+def test_a_todo_that_is_blocked_shows_why_and_the_command_that_goes_on(stage: Stage, prloom: Prloom) -> None:
+    WorkedPlan(stage, "Make it fast").park()
+
+    text = prloom("why", "t-1").out
+
+    assert 'Now blocked.\nThe plan is blocked: the TODO "Make it fast" is blocked: no progress' in text
+    assert text.endswith("to go on, run `prloom todo pr-7 open t-1`.\n")
+
+
+def test_texts_from_outside_cannot_write_to_the_terminal(stage: Stage, prloom: Prloom) -> None:
+    WorkedPlan(stage, "Make it \x1b[2Jfast").fail("\x1b]0;owned\x07")
+
+    assert not set(prloom("why", "t-1").out) & {"\x1b", "\x07"}
+
+
+def test_the_document_is_one_for_programs(stage: Stage, prloom: Prloom) -> None:
+    WorkedPlan(stage, "Make it fast").done()
+
+    document = json.loads(prloom("why", "t-1", "--json").out)
+
+    assert list(document) == ["todo", "state", "steps", "events"]
+    assert list(document["steps"][-1]) == [
+        *("ts", "stage", "by", "verdict", "reason", "durationMs", "actions", "todo", "commit"),
+    ]
