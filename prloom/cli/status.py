@@ -41,7 +41,7 @@ def command(given: Options, plan: str | None, *, as_json: bool, watch: bool) -> 
         _watch(where, named, check)
     status, now = _read(where, named, check)
     if as_json:
-        terminal.echo_json(status)
+        terminal.echo_json(_with_costs(where, status, now))
     else:
         click.echo("\n".join(status_text.lines(status, now)))
 
@@ -57,6 +57,16 @@ def _read(where: RepositoryPaths, plan: str | None, check: ConfigCheck) -> tuple
     found = status.read(where, now, plan=plan)
     error = check.error()
     return (found if error is None else replace(found, config_error=error)), now
+
+
+def _with_costs(where: RepositoryPaths, status: StatusDocument, now: datetime) -> StatusDocument:
+    """Return the document with the costs of each plan; people see these in `prloom costs`."""
+    from prloom.core import costs  # noqa: PLC0415 - see _read
+    from prloom.engine.runs import listing  # noqa: PLC0415
+    from prloom.engine.views import status as views  # noqa: PLC0415
+
+    grouped = costs.groups(listing.spent(where, now), lambda run: run.plan)
+    return views.with_costs(status, {plan: costs.total(runs, plan) for plan, runs in grouped.items()})
 
 
 def _watch(where: RepositoryPaths, plan: str | None, check: ConfigCheck) -> None:

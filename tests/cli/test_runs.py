@@ -183,6 +183,8 @@ async def test_costs_add_up_and_name_what_was_not_measured(stage: Stage, prloom:
     assert (group["key"]["plan"], group["key"]["agent"], group["key"]["model"]) == ("pr-7", "command", "big")
     assert (group["runs"], group["inputTokens"], group["outputTokens"]) == (3, 2000, 40)
     assert (group["costUsd"], group["unmeasuredRuns"]) == (0.75, 1)
+    (plan,) = json.loads(prloom("status", "--json").out)["plans"]
+    assert plan["spent"] == {key: group[key] for key in group if key != "key"}
     shown = prloom("costs", "pr-7", "--since", "1h").out.splitlines()
     assert [line.split()[0] for line in shown if line and not line.startswith(" ")][:1] == ["PLAN"]
     assert shown[-1].split()[-4:] == ["40", "0.7500", "USD", "1"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from prloom.core import plan_status as statuses
+from prloom.core.costs import CostGroup
 from prloom.engine.views import drafts, plan_names, runtime_status, snapshot, work_status
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import (
@@ -24,6 +25,7 @@ from prloom.engine.views.status_schema import (
     ParkedEvent,
     PlanStatus,
     PluginStatus,
+    Spent,
     StatusDocument,
     Totals,
 )
@@ -201,6 +203,25 @@ def _deferred(opened: Iterable[OpenEvent], now: datetime) -> tuple[DeferredEvent
 def _age(since: datetime, now: datetime) -> int:
     """Return the milliseconds since a time; none since one that is yet to come."""
     return max(0, (now - since) // _MILLISECOND)
+
+
+def with_costs(status: StatusDocument, costs: Mapping[str, CostGroup]) -> StatusDocument:
+    """Return the document with what the agents' runs took, by plan; the repository as a whole has none."""
+    none = Spent(runs=0, seconds=0, input_tokens=0, output_tokens=0, cost_usd=None, unmeasured_runs=0)
+    plans = []
+    for plan in status.plans:
+        found, spent = costs.get(plan.id), none
+        if found is not None:
+            spent = Spent(
+                runs=found.runs,
+                seconds=found.seconds,
+                input_tokens=found.input_tokens,
+                output_tokens=found.output_tokens,
+                cost_usd=found.cost_usd,
+                unmeasured_runs=found.unmeasured_runs,
+            )
+        plans.append(replace(plan, spent=spent))
+    return replace(status, plans=tuple(plans))
 
 
 def timeless(status: StatusDocument) -> StatusDocument:

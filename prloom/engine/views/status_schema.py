@@ -140,12 +140,24 @@ class ActionCounts(Record, frozen=True, kw_only=True):
     drafts: int | UnsetType = UNSET
 
 
+class Spent(Record, frozen=True, kw_only=True):
+    """What the agents' runs of a plan took; `unmeasured_runs` are those whose usage the sums lack."""
+
+    runs: int
+    seconds: float
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    unmeasured_runs: int
+
+
 class PlanStatus(Record, frozen=True, kw_only=True):
     """One plan. `last_error` is why it cannot be worked on or read, if so; `rebase_requested` is left out or true.
 
     `block` is what keeps its TODOs from being worked on. `commits` counts the commits that prloom made for them.
-    `rule` is left out, or names the rule that adopted it; `work` is left out, or false where prloom lists TODOs only.
-    `pull_request_wait` is left out unless the pull request could not be brought up to date. A draft has no worktree.
+    `spent` is left out where costs were not added up. `rule` is left out, or names the rule that adopted the plan;
+    `work` is left out, or false where prloom lists TODOs only. `pull_request_wait` is left out unless the pull request
+    could not be brought up to date. A draft has no worktree.
     """
 
     id: str
@@ -159,6 +171,7 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     last_error: str | None
     todos: TodoCounts
     commits: int
+    spent: Spent | UnsetType = UNSET
     events: EventCounts
     actions: ActionCounts
     rebase_requested: bool | UnsetType = UNSET
