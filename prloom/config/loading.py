@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from prloom.config import layers, pydantic_errors, reference
+from prloom.config.agents import AgentChoice, StagesSection
 from prloom.config.layers import KeyPath, Layer, Tree
-from prloom.config.models import AgentChoice, Config, StagesSection
+from prloom.config.models import Config
 from prloom.config.problems import Problem, dotted, nearest, quoted
 from prloom.config.values import AGENTS, AUTO
 from prloom.errors import ConfigError

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, PrivateAttr, Tag
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from prloom.backoff import Backoff
 from prloom.config import layers
 from prloom.config.adopt import AdoptSection
+from prloom.config.agents import AgentChoice, AgentsSection, StagesSection
 from prloom.config.layers import Layer
 from prloom.config.problems import nearest
 from prloom.config.section import Section
@@ -26,12 +27,11 @@ from prloom.config.values import (
     Size,
     Text,
     Url,
-    Variable,
 )
 from prloom.config.work import LimitsSection, WorkSection
 from prloom.core.audience import Posting
 from prloom.errors import ConfigError
-from prloom.model.kinds import AgentName, Permission
+from prloom.model.kinds import Permission
 
 
 class DispatcherSection(Section):
@@ -194,74 +194,6 @@ class PluginsSection(Section):
             if key.replace("-", "_") == slug:
                 return settings
         return PluginSettings()
-
-
-class AgentChoice(Section):
-    """An agent and the model that it uses."""
-
-    agent: AgentName = Field(description="The agent program.", examples=["claude"])
-    model: str = Field(
-        default="",
-        description="The model's name as the agent knows it; if it is empty, the agent uses its default.",
-        examples=["opus"],
-    )
-
-
-def _stage_form(value: object) -> str | None:
-    if isinstance(value, str):
-        return "name"
-    if isinstance(value, Mapping | AgentChoice):
-        return "table"
-    return None
-
-
-StageSetting = Annotated[
-    Annotated[str, Tag("name")] | Annotated[AgentChoice, Tag("table")],
-    Discriminator(_stage_form),
-]
-
-
-class StagesSection(Section):
-    """Which agent does which work: an agent, a model of `[models]`, or a table {agent = "…", model = "…"}."""
-
-    default: StageSetting = Field(
-        default="auto", description='For stages that are not set; "auto" uses the first agent that is installed.'
-    )
-    triage: StageSetting = Field(default="", description="Reads feedback, and answers it or turns it into TODOs.")
-    worker: StageSetting = Field(default="", description="Implements one TODO at a time.")
-    designer: StageSetting = Field(default="", description="Turns a request into a plan.")
-    commit_review: StageSetting = Field(default="", description="Reviews a worker's commit before it is accepted.")
-
-
-class CommandAgent(Section):
-    """The agent named "command": a program of your own."""
-
-    argv: tuple[Text, ...] = Field(
-        default=(),
-        description='The program and its arguments, such as ["./my-agent"]; it gets the prompt on stdin and writes the '
-        "answer to stdout.",
-    )
-
-
-class AgentsSection(Section):
-    """The limits and the environment of every agent run."""
-
-    timeout: Duration = Field(default=timedelta(minutes=30), description="How long one run may take.")
-    silence: Duration = Field(
-        default=timedelta(minutes=10), description="How long a run may print nothing before it counts as stuck."
-    )
-    max_output: Size = Field(
-        default=16 * 10**6,
-        description="How much output of a run is kept; a run that prints more is ended. "
-        "A number without a unit means bytes.",
-        examples=["16MB"],
-    )
-    env: tuple[Variable, ...] = Field(
-        default=(),
-        description="Environment variables that agents may see, in addition to the usual ones; never a forge's token.",
-    )
-    workers: Count = Field(default=4, ge=1, description="How many workers and reviewers may run at the same time.")
-    command: CommandAgent = CommandAgent()
 
 
 class Config(Section):

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from prloom.config import layers, reference
+from prloom.config.agents import AgentChoice
 from prloom.config.layers import KeyPath, Layer
-from prloom.config.models import AgentChoice
 from prloom.config.problems import InvalidValue, Problem, choices, dotted, nearest, quoted
 
 _QUOTED = re.compile(r"'([^']*)'")

@@ -2,7 +2,8 @@
 
 from typing import Literal, NamedTuple, get_args
 
-from prloom.config.models import AgentChoice, Config
+from prloom.config.agents import AgentChoice
+from prloom.config.models import Config
 from prloom.config.problems import choices, nearest
 from prloom.config.values import AGENTS, AUTO
 from prloom.errors import ConfigError

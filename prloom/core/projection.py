@@ -7,12 +7,12 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from prloom.core import work_projection
 from prloom.model import record
-from prloom.model.decision import Change, Decision, DeliveryChange, Intake, Thread
+from prloom.model.decision import Change, Decision, DeliveryChange, Intake
 from prloom.model.kinds import OpenState
-from prloom.model.record import Cursor, Json, Position, Timestamp
+from prloom.model.record import Cursor, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
-from prloom.model.work import DoneTodo, TodoWork, WorkStep
 
 
 def fold(
@@ -50,20 +50,9 @@ def fold(
         done=done,
         queue=queue,
         delivered=delivered,
-        todos=_todos(state, decision),
         paused=state.paused if decision.paused is None else decision.paused,
-        **_rebase(state, decision),
-        **_work(state, decision, at),
-        pull_request=decision.pull_request or state.pull_request,
-        **_suspect(state, decision),
+        **work_projection.fields(state, decision, at),
     )
-
-
-def _suspect(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
-    """Return the lines of the bus that a worker may have written: those of its latest run."""
-    if decision.suspect_from is not None:
-        return {"suspect_from": decision.suspect_from, "suspect_to": None}
-    return {"suspect_to": decision.suspect_to or state.suspect_to}
 
 
 def snapshot_state(decision: Decision) -> DispatchState | None:
@@ -76,83 +65,6 @@ def snapshot_state(decision: Decision) -> DispatchState | None:
 def takes_effect(change: Change, opened: Container[str]) -> bool:
     """Whether a change is about an event that is open or comes in: what comes later than its end changes nothing."""
     return change.intake is not None or change.event_id in opened
-
-
-def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Json]:
-    """Return what a decision changes in the work on TODOs: the fields of the state by name."""
-    block = decision.block or state.block
-    if decision.unblocked:
-        block = decision.block
-    changed: dict[str, Json] = {"block": block}
-    step = decision.work
-    if step is None or step.verdict in {"corrected", "retried"}:  # these change no more than the box in the plan
-        return changed
-    match step.verdict:
-        case "proposed" | "granted":
-            return {**changed, **_permissions(state, step)}
-        case "reopened":
-            before = state.done_todos.get(step.todo_id, DoneTodo())
-            changed["reopened"] = {**state.reopened, step.todo_id: before.round + 1}
-            changed["done_todos"] = record.without(state.done_todos, step.todo_id)
-            return changed
-        case "hooked" if step.work is None:
-            return {**changed, "finish_hooked": (*state.finish_hooked, f"{decision.stage}:{decision.by}")}
-        case "finished":
-            return {**changed, "unfinished": False, "finish_hooked": ()}
-        case "taken":
-            changed.update(_permissions(state, step))
-        case "committed":
-            changed["commits"] = state.commits + 1
-        case "done" | "nothing_to_do" if step.work is None:
-            was = state.work.round if state.work is not None else 1
-            changed["done_todos"] = {**state.done_todos, step.todo_id: DoneTodo(round=was, commit=step.commit)}
-            changed["reopened"] = record.without(state.reopened, step.todo_id)
-            changed["unfinished"] = True
-    return {**changed, "work": _timed(step, at)}
-
-
-def _timed(step: WorkStep, at: Timestamp) -> TodoWork | None:
-    """Return the work after a step, with the time at which its present attempt began."""
-    if step.work is not None and step.verdict in {"taken", "started"}:
-        return replace(step.work, started_at=at)
-    return step.work
-
-
-def _permissions(state: DispatchState, step: WorkStep) -> Mapping[str, Json]:
-    """Return which TODO waits to be allowed, and which are, after a TODO was proposed, allowed or taken."""
-    granted = tuple(each for each in state.granted if each != step.todo_id)
-    proposed = state.proposed
-    if proposed == step.todo_id:
-        proposed = None
-    if step.verdict == "proposed":
-        proposed = step.todo_id
-    if step.verdict == "granted":
-        granted = (*granted, step.todo_id)
-    return {"granted": granted, "proposed": proposed}
-
-
-def _rebase(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
-    """Return whether a rebase is requested, and its TODO: until that is done, or taken out of the plan."""
-    todo = next((todo.id for todo in decision.todos if todo.rebase), state.rebase_todo)
-    if decision.rebase_requested is None:
-        requested = state.rebase_requested
-    else:
-        requested = decision.rebase_requested
-    if todo in {*decision.todos_done, *decision.todos_dropped} or not requested:
-        return {"rebase_requested": False, "rebase_todo": None}
-    return {"rebase_requested": requested, "rebase_todo": todo}
-
-
-def _todos(state: DispatchState, decision: Decision) -> Mapping[str, tuple[Thread, ...]]:
-    """Return the TODOs that have not ended, each with the conversations that wait for its end."""
-    given_up = None
-    if decision.rebase_requested is False:
-        given_up = state.rebase_todo
-    over = {given_up, *decision.todos_done, *decision.todos_dropped} - {None}
-    if not decision.todos and not over:
-        return state.todos
-    new = {todo.id: todo.threads for todo in decision.todos}
-    return {key: threads for key, threads in {**state.todos, **new}.items() if key not in over}
 
 
 def _change(

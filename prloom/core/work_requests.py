@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from prloom.core import triage, work_results
+from prloom.core import triage, work_failures, work_results
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
@@ -20,7 +20,7 @@ def resumed(state: DispatchState) -> DecisionParts:
     parts = unblocked(state)
     waiting = state.work
     if not parts and waiting is not None and waiting.retry_at is not None:
-        parts["work"] = work_results.lifted(waiting)
+        parts["work"] = work_failures.lifted(waiting)
     if state.paused:
         parts["paused"] = False
     return parts

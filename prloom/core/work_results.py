@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Literal, assert_never
+from typing import Literal
 
 from msgspec.structs import replace
 
-from prloom import backoff
 from prloom.core import outbox
 from prloom.core.naming import printable
-from prloom.core.work import BlockPlan, Correct, Propose, Take, Withdraw, WorkContext, WorkRules
+from prloom.core.work import BlockPlan, Correct, Propose, Take, Withdraw, WorkContext
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.work import Block, TodoWork, WorkStep, WorkVerdict
@@ -35,12 +32,12 @@ def proposed(ctx: WorkContext, step: Propose) -> DecisionParts:
 
 def prepared(work: TodoWork, base: str, reason: str | None = None) -> DecisionParts:
     """Return that the worktree is ready, at the commit `base`."""
-    return _moved(work, "prepared", replace(work, phase="prepared", base=base), reason)
+    return moved(work, "prepared", replace(work, phase="prepared", base=base), reason)
 
 
 def ready(work: TodoWork) -> DecisionParts:
     """Return that the beforeTodo hooks have run."""
-    return _moved(work, "ready", replace(work, phase="ready", hooked=()))
+    return moved(work, "ready", replace(work, phase="ready", hooked=()))
 
 
 def started(work: TodoWork, *, run: str, agent: str) -> DecisionParts:
@@ -51,7 +48,7 @@ def started(work: TodoWork, *, run: str, agent: str) -> DecisionParts:
     after = replace(
         work, phase="running", run=run, agent=agent, session=session, retry_at=None, waits_for=None, waits_since=None
     )
-    return {**_moved(work, "started", after, f"attempt {work.attempt}, with {agent}"), "run": run}
+    return {**moved(work, "started", after, f"attempt {work.attempt}, with {agent}"), "run": run}
 
 
 def changed(
@@ -59,7 +56,7 @@ def changed(
 ) -> DecisionParts:
     """Return that a worker made a change that broke no rule."""
     after = replace(work, phase="changed", tree=tree, summary=summary, message=message, violated=False)
-    return _moved(work, "changed", after, remark, notes=notes)
+    return moved(work, "changed", after, remark, notes=notes)
 
 
 def checked(work: TodoWork, checks: Sequence[str]) -> DecisionParts:
@@ -67,28 +64,28 @@ def checked(work: TodoWork, checks: Sequence[str]) -> DecisionParts:
     reason = "no checks are configured"
     if checks:
         reason = f"passed: {', '.join(checks)}"
-    return _moved(work, "checked", replace(work, phase="checked"), reason)
+    return moved(work, "checked", replace(work, phase="checked"), reason)
 
 
 def approved(work: TodoWork, reason: str) -> DecisionParts:
     """Return that the change was reviewed, or needs no review."""
-    return _moved(work, "approved", replace(work, phase="reviewed"), reason)
+    return moved(work, "approved", replace(work, phase="reviewed"), reason)
 
 
 def accepted(work: TodoWork) -> DecisionParts:
     """Return that the afterTodo hooks have run, so that the change may be committed."""
-    return _moved(work, "accepted", replace(work, phase="accepted", hooked=()))
+    return moved(work, "accepted", replace(work, phase="accepted", hooked=()))
 
 
 def committed(work: TodoWork, commit: str) -> DecisionParts:
     """Return that the change is a commit on the plan's branch."""
-    return _moved(work, "committed", replace(work, phase="committed", commit=commit), commit)
+    return moved(work, "committed", replace(work, phase="committed", commit=commit), commit)
 
 
 def pushed(work: TodoWork, reason: str, *, commit: str | None = None) -> DecisionParts:
     """Return that the branch was pushed, or need not be; `commit` is the TODO's commit where a rebase changed it."""
     after = replace(work, phase="pushed", commit=commit or work.commit, retry_at=None, waits_for=None, waits_since=None)
-    return _moved(work, "pushed", after, reason)
+    return moved(work, "pushed", after, reason)
 
 
 def done(work: TodoWork, *, pause: bool) -> DecisionParts:
@@ -110,18 +107,18 @@ def done(work: TodoWork, *, pause: bool) -> DecisionParts:
 def nothing_to_do(work: TodoWork, summary: str, notes: str | None) -> DecisionParts:
     """Return that the worker found that nothing has to be changed: the TODO is reported without a commit."""
     after = replace(work, phase="pushed", tree=None, commit=None, summary=summary, message=None)
-    return _moved(work, "nothing_to_do", after, summary, notes=notes)
+    return moved(work, "nothing_to_do", after, summary, notes=notes)
 
 
 def resolved(work: TodoWork) -> DecisionParts:
     """Return that a worker resolved the conflict at which a rebase had stopped, so that the rebase goes on."""
-    return _moved(work, "resolved", replace(_without_change(work), feedback=None))
+    return moved(work, "resolved", replace(without_change(work), feedback=None))
 
 
 def begun_again(work: TodoWork, reason: str) -> DecisionParts:
     """Return that the work on a TODO begins again with the preparation of the worktree."""
-    after = replace(_without_change(work), phase="taken", base=None, commit=None)
-    return _moved(work, "cut_short", after, reason)
+    after = replace(without_change(work), phase="taken", base=None, commit=None)
+    return moved(work, "cut_short", after, reason)
 
 
 def removed(step: Withdraw) -> DecisionParts:
@@ -140,7 +137,7 @@ def blocked_by_todo(ctx: WorkContext, step: BlockPlan) -> DecisionParts:
     """Return the block of a plan at a TODO whose box says that it is blocked."""
     assert step.todo.id is not None  # noqa: S101 - next_step looks at no other
     reason = f'the TODO "{step.todo.title}" is blocked'
-    return {"block": _todo_block(ctx, step.todo.id, reason)}
+    return {"block": todo_block(ctx, step.todo.id, reason)}
 
 
 def reopened(todo_id: str) -> DecisionParts:
@@ -187,134 +184,19 @@ def named(paths: Sequence[str], most: int = 5) -> str:
     return text
 
 
-# ---- failures
-
-
-Failure = Literal["run", "answer", "violation", "check", "review"]
-
-
-@dataclass(frozen=True)
-class AttemptFailed:
-    """Why an attempt at a TODO failed: in short, and what the next attempt is told.
-
-    `fingerprints` are digests of what the attempt produced: the same twice in a row is no progress.
-    """
-
-    kind: Failure
-    reason: str
-    feedback: str
-    fingerprints: tuple[str, ...] = ()
-
-
-def failed(ctx: WorkContext, work: TodoWork, failure: AttemptFailed) -> DecisionParts:
-    """Return what follows a failed attempt: another one, or a parked TODO and a blocked plan."""
-    why_parked = _why_parked(work, failure, ctx.rules)
-    if why_parked is not None:
-        return parked(ctx, work, f"{why_parked}: {failure.reason}")
-    rejected = failure.kind == "review"
-    after = replace(
-        _without_change(work),
-        attempt=work.attempt + 1,
-        failures=work.failures + (not rejected),
-        rejections=work.rejections + rejected,
-        feedback=failure.feedback,
-        fingerprints=failure.fingerprints,
-        violated=failure.kind == "violation",
-    )
-    if failure.kind == "run":  # whatever it was, it may be over after a while; the others do not depend on time
-        wait = backoff.delay(ctx.rules.backoff, after.failures, work.id)
-        after = replace(
-            after, retry_at=Timestamp.of(ctx.now + wait), waits_for=failure.reason, waits_since=Timestamp.of(ctx.now)
-        )
-    return _moved(work, _verdict(failure.kind), after, failure.reason)
-
-
-def _verdict(kind: Failure) -> WorkVerdict:
-    match kind:
-        case "review":
-            return "rejected"
-        case "violation":
-            return "violated"
-        case "run" | "answer" | "check":
-            return "failed"
-        case _:
-            assert_never(kind)
-
-
-def _why_parked(work: TodoWork, failure: AttemptFailed, rules: WorkRules) -> str | None:
-    """Return the limit that a failure reaches, or None where there is another attempt."""
-    if not set(failure.fingerprints).isdisjoint(work.fingerprints):
-        return "no progress: two attempts in a row ended alike"
-    if failure.kind == "violation" and work.violated:
-        return "two attempts in a row broke the rules"
-    if failure.kind == "review":
-        if work.rejections + 1 > rules.max_review_rounds:
-            return f"the reviewer rejected the change {work.rejections + 1} times"
-        return None
-    if work.failures + 1 >= rules.max_attempts:
-        return f"{work.failures + 1} attempts failed"
-    return None
-
-
-def parked(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
-    """Return the end of the work on a TODO that needs a person; it blocks the plan, unless the others are to go on."""
-    step = WorkStep(todo_id=work.id, verdict="parked", reason=reason, box="blocked")
-    if ctx.rules.skip_blocked:
-        return {"work": step}
-    block = _todo_block(ctx, work.id, f'the TODO "{work.title}" is blocked: {reason}')
-    return {"work": step, "block": block}
-
-
-def limited(ctx: WorkContext, work: TodoWork, reason: str, retry_at: datetime) -> DecisionParts:
-    """Return the wait for a usage limit, which is no failed attempt."""
-    return _delayed(work, "limited", reason, retry_at, ctx.now)
-
-
-def delayed(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
-    """Return the wait for what is no failure of an attempt: no agent is installed, or the remote cannot be reached.
-
-    Each wait is as long as all before it together; after the deadline of all waits, the TODO is parked.
-    """
-    waited = timedelta()
-    if work.waits_since is not None:
-        waited = max(ctx.now - work.waits_since, timedelta())
-    if waited >= ctx.rules.backoff.deadline and work.commit is None:
-        return parked(ctx, work, reason)
-    wait = min(max(waited, ctx.rules.backoff.initial), ctx.rules.backoff.maximum)
-    return _delayed(work, "delayed", reason, ctx.now + wait, ctx.now)
-
-
-def lifted(work: TodoWork) -> WorkStep:
-    """Return the end of a TODO's wait because a person requested that; daily limits do not hold for it any more."""
-    after = replace(work, retry_at=None, waits_for=None, waits_since=None, lifted=True)
-    return WorkStep(todo_id=work.id, verdict="lifted", reason="a person ended the wait", work=after)
-
-
-def cut_short(work: TodoWork, reason: str) -> DecisionParts:
-    """Return that a run ended because prloom did; it is no failed attempt."""
-    return _moved(work, "cut_short", _without_change(work), reason)
-
-
-def _delayed(work: TodoWork, verdict: WorkVerdict, reason: str, retry_at: datetime, now: datetime) -> DecisionParts:
-    after = work
-    if work.phase == "running":
-        after = _without_change(work)
-    since = work.waits_since or Timestamp.of(now)
-    after = replace(after, retry_at=Timestamp.of(retry_at), waits_for=reason, waits_since=since)
-    return _moved(work, verdict, after, reason)
-
-
-def _without_change(work: TodoWork) -> TodoWork:
+def without_change(work: TodoWork) -> TodoWork:
     """Return the work before its next run: what the last one changed stays in the worktree."""
     return replace(work, phase="ready", run=None, tree=None, summary=None, message=None, hooked=())
 
 
-def _moved(
+def moved(
     work: TodoWork, verdict: WorkVerdict, after: TodoWork, reason: str | None = None, notes: str | None = None
 ) -> DecisionParts:
+    """Return a step after which the work is in another state."""
     return {"work": WorkStep(todo_id=work.id, verdict=verdict, reason=reason, work=after, notes=notes)}
 
 
-def _todo_block(ctx: WorkContext, todo_id: str, reason: str) -> Block:
+def todo_block(ctx: WorkContext, todo_id: str, reason: str) -> Block:
+    """Return the block of a plan at a TODO, which ends when the TODO is open again."""
     way_on = f"prloom todo {ctx.plan_id} open {todo_id}"
     return Block(reason=reason, since=Timestamp.of(ctx.now), way_on=way_on, todo=todo_id, cause="todo")

@@ -9,10 +9,10 @@ from typing import Literal, assert_never
 
 from msgspec.structs import replace
 
-from prloom.core import breaker, work_results
+from prloom.core import breaker, work_failures, work_results
 from prloom.core.answer import InvalidAnswer
 from prloom.core.work import WorkContext
-from prloom.core.work_results import AttemptFailed
+from prloom.core.work_failures import AttemptFailed
 from prloom.core.worker_answer import WorkAnswer
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
@@ -42,16 +42,16 @@ def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionPar
     """Return what a run comes to. A question, where there is one, is for the caller to post."""
     work = replace(work, session=report.session or work.session)
     if report.end == "interrupted":
-        return work_results.cut_short(work, report.error or "prloom stopped while the worker ran")
+        return work_failures.cut_short(work, report.error or "prloom stopped while the worker ran")
     answer = report.answer
     has_good_answer = isinstance(answer, WorkAnswer)
     if report.end == "limited" and not has_good_answer:
         until = report.retry_at or ctx.now + breaker.UNKNOWN_LIMIT
-        return work_results.limited(ctx, work, report.error or "the usage limit is reached", until)
+        return work_failures.limited(ctx, work, report.error or "the usage limit is reached", until)
     if report.violations:
-        return work_results.failed(ctx, work, _violation(report))
+        return work_failures.failed(ctx, work, _violation(report))
     if not has_good_answer:
-        return work_results.failed(ctx, work, _without_answer(report))
+        return work_failures.failed(ctx, work, _without_answer(report))
     assert isinstance(answer, WorkAnswer)  # noqa: S101 - it was looked at above
     return _by_answer(ctx, work, report, answer)
 
@@ -60,14 +60,14 @@ def _by_answer(ctx: WorkContext, work: TodoWork, report: WorkerReport, answer: W
     """Return what a run comes to that broke no rule, by its answer and by whether it changed anything."""
     match answer.outcome:
         case "blocked":
-            return work_results.parked(ctx, work, answer.question or answer.summary)
+            return work_failures.parked(ctx, work, answer.question or answer.summary)
         case "nothing_to_do":
             if report.paths:
-                return work_results.failed(ctx, work, _changed_all_the_same(report))
+                return work_failures.failed(ctx, work, _changed_all_the_same(report))
             return work_results.nothing_to_do(work, answer.summary, answer.notes or None)
         case "done":
             if not report.paths:
-                return work_results.failed(ctx, work, _UNCHANGED)
+                return work_failures.failed(ctx, work, _UNCHANGED)
         case _:
             assert_never(answer.outcome)
     remark = None

@@ -12,7 +12,7 @@ from stage import Stage
 from worked_plan import WorkedPlan
 
 from prloom.cli.start import _outcome
-from prloom.core import work_results
+from prloom.core import work_failures
 from prloom.core.work import WorkRules
 
 Prloom = Callable[..., Any]
@@ -45,7 +45,7 @@ def test_what_is_blocked_needs_the_operator_and_names_the_command_that_goes_on(s
 def test_a_wait_of_the_work_is_shown_with_its_reason_and_its_end(stage: Stage, prloom: Prloom) -> None:
     plan = WorkedPlan(stage, "Make it fast").at("ready")
     until = stage.clock() + timedelta(days=36500)
-    plan.commit(work_results.limited(plan.ctx, plan.work, "the usage limit is reached", until))
+    plan.commit(work_failures.limited(plan.ctx, plan.work, "the usage limit is reached", until))
 
     text = prloom("status").out
 
@@ -77,7 +77,7 @@ def test_the_last_line_of_a_round_says_what_is_left_of_the_work(stage: Stage, ph
     if phase == "waiting":
         plan.at("ready")
         until = stage.clock() + timedelta(hours=1)
-        plan.commit(work_results.limited(plan.ctx, plan.work, "the usage limit is reached", until))
+        plan.commit(work_failures.limited(plan.ctx, plan.work, "the usage limit is reached", until))
 
     expected = {"parked": "1 plan blocked", "waiting": "1 TODO waiting", "open": "1 TODO open"}
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from prloom.core import projection, work, work_requests, work_results, worker_results
+from prloom.core import projection, work, work_failures, work_requests, work_results, worker_results
 from prloom.core.answer import InvalidAnswer
 from prloom.core.plan_file import TodoItem
 from prloom.core.work import (
@@ -24,7 +24,7 @@ from prloom.core.work import (
     WorkContext,
     WorkRules,
 )
-from prloom.core.work_results import AttemptFailed
+from prloom.core.work_failures import AttemptFailed
 from prloom.core.worker_answer import WorkAnswer
 from prloom.core.worker_results import WorkerReport
 from prloom.model.decision import Decision, DecisionParts
@@ -104,7 +104,7 @@ class Plan:
 
     def fail_check(self, output: str, tree: str = "tree") -> Plan:
         failure = AttemptFailed(kind="check", reason="the check failed", feedback=output, fingerprints=(tree, output))
-        return self.commit(work_results.failed(self.ctx, self.at("changed").work, failure))
+        return self.commit(work_failures.failed(self.ctx, self.at("changed").work, failure))
 
 
 def test_todos_are_done_one_after_the_other_in_their_order() -> None:
@@ -306,11 +306,11 @@ def test_a_rejected_review_is_another_round_and_no_failed_attempt() -> None:
     plan = Plan(FAST)
     for tree in ("x", "y"):
         rejected = AttemptFailed(kind="review", reason="too slow", feedback="Too slow.", fingerprints=(tree,))
-        plan.commit(work_results.failed(plan.ctx, plan.at("checked").work, rejected))
+        plan.commit(work_failures.failed(plan.ctx, plan.at("checked").work, rejected))
 
     assert (plan.work.rejections, plan.work.failures) == (2, 0)
     last = AttemptFailed(kind="review", reason="too slow", feedback="Too slow.", fingerprints=("z",))
-    plan.commit(work_results.failed(plan.ctx, plan.at("checked").work, last))
+    plan.commit(work_failures.failed(plan.ctx, plan.at("checked").work, last))
     assert plan.state.block is not None
     assert "the reviewer rejected the change 3 times: too slow" in plan.state.block.reason
 
@@ -384,7 +384,7 @@ def test_what_is_nobodys_failure_is_waited_for_longer_each_time_and_parks_after_
     plan = Plan(FAST).at("ready")
     waits = []
     while plan.state.work is not None:
-        plan.commit(work_results.delayed(plan.ctx, plan.work, "no agent is installed"))
+        plan.commit(work_failures.delayed(plan.ctx, plan.work, "no agent is installed"))
         if plan.state.work is not None:
             assert plan.work.retry_at is not None
             later = plan.work.retry_at
@@ -399,10 +399,10 @@ def test_what_is_nobodys_failure_is_waited_for_longer_each_time_and_parks_after_
 
 def test_a_commit_that_cannot_be_pushed_is_never_parked() -> None:
     plan = Plan(FAST).at("committed")
-    plan.commit(work_results.delayed(plan.ctx, plan.work, "no network"))
+    plan.commit(work_failures.delayed(plan.ctx, plan.work, "no network"))
     plan.ctx = WorkContext(plan.ctx.plan_id, plan.ctx.rules, NOON + timedelta(days=30))
 
-    plan.commit(work_results.delayed(plan.ctx, plan.work, "no network"))
+    plan.commit(work_failures.delayed(plan.ctx, plan.work, "no network"))
 
     assert plan.work.phase == "committed"
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from stage import Stage
 
-from prloom.core import work, work_results, worker_results
+from prloom.core import work, work_failures, work_results, worker_results
 from prloom.core.plan_file import TodoItem
 from prloom.core.work import BlockPlan, Continue, Propose, Step, Take, WorkContext, WorkRules
-from prloom.core.work_results import AttemptFailed
+from prloom.core.work_failures import AttemptFailed
 from prloom.core.worker_answer import WorkAnswer
 from prloom.core.worker_results import WorkerReport
 from prloom.engine.bus.event_store import EventStore
@@ -107,7 +107,7 @@ class WorkedPlan:
         failure = AttemptFailed(
             kind="check", reason=f"make test failed: {output}", feedback=output, fingerprints=(output,)
         )
-        self.commit(work_results.failed(self.ctx, self.at("changed").work, failure))
+        self.commit(work_failures.failed(self.ctx, self.at("changed").work, failure))
         return self
 
     def park(self) -> WorkedPlan:

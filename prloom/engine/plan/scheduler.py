@@ -16,7 +16,8 @@ from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import hooks
 from prloom.engine.plan.dependencies import PlanDependencies, Triager
-from prloom.engine.plan.runtime import InFlight, PlanRuntime, is_triaging, reply_target
+from prloom.engine.plan.in_flight import InFlight
+from prloom.engine.plan.runtime import PlanRuntime, is_triaging, reply_target
 from prloom.errors import PrloomError
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, DecisionParts

@@ -10,7 +10,7 @@ from prloom.agents import run_spec
 from prloom.agents.agent import RunRequest
 from prloom.core import worker_results
 from prloom.core.brakes import CHECK
-from prloom.core.work_results import AttemptFailed
+from prloom.core.work_failures import AttemptFailed
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work.check_command import CheckCommand

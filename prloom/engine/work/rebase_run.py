@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from prloom.core import work_results
+from prloom.core import work_failures, work_results
 from prloom.core.naming import printable
 from prloom.core.plan_file import TodoItem
-from prloom.core.work_results import AttemptFailed
+from prloom.core.work_failures import AttemptFailed
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work.change import Changes
@@ -69,10 +69,10 @@ class RebaseRuns:
         reason = f"the conflict with {runtime.base} is not resolved in {work_results.named(left)}"
         if work.failures + 1 >= MOST_FAILURES:
             await self.give_up(runtime, work)
-            self._commit(runtime, work_results.parked(context(runtime), work, reason))
+            self._commit(runtime, work_failures.parked(context(runtime), work, reason))
             return
         failure = AttemptFailed(kind="check", reason=reason, feedback=f"{reason}. Remove the marks of the conflict.")
-        self._commit(runtime, work_results.failed(context(runtime), work, failure))
+        self._commit(runtime, work_failures.failed(context(runtime), work, failure))
 
     def _commit(self, runtime: PlanRuntime, parts: DecisionParts) -> None:
         runtime.event_store.commit("work", "prloom", **appended_lines.span(runtime, parts))

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from prloom.agents import run_folder, run_spec
 from prloom.agents.agent import RunRequest, RunResult
-from prloom.core import answer, breaker, plan_file, plan_text, review_answer, review_prompt, work_results
+from prloom.core import answer, breaker, plan_file, plan_text, review_answer, review_prompt, work_failures, work_results
 from prloom.core.plan_file import TodoItem
 from prloom.core.review_answer import ReviewAnswer
-from prloom.core.work_results import AttemptFailed
+from prloom.core.work_failures import AttemptFailed
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work.change import Changes
@@ -37,7 +37,7 @@ class ReviewRuns:
         agent, model = self.pool.choose(runtime.rules.config, STAGE)
         limit = self.pool.limit(agent, runtime.rules.config, runtime.id, now)
         if limit is not None and breaker.limit_applies(limit, (), now) and not (limit.brake and work.lifted):
-            return work_results.limited(context(runtime), work, limit.reason, limit.until)
+            return work_failures.limited(context(runtime), work, limit.reason, limit.until)
         run_id = run_spec.new_id(now, STAGE)
         answer_path = runtime.folders.runs / run_id / run_folder.ANSWER
         request = RunRequest(
@@ -89,7 +89,7 @@ def _judged(runtime: PlanRuntime, work: TodoWork, result: RunResult, said: str |
             return _decided(runtime, work, review)
     if result.status == "limited":
         until = result.retry_at or now + breaker.UNKNOWN_LIMIT
-        return work_results.limited(context(runtime), work, result.error or "the usage limit is reached", until)
+        return work_failures.limited(context(runtime), work, result.error or "the usage limit is reached", until)
     raise AgentError(f"the review came to nothing: {result.error or 'its answer cannot be used'}")
 
 
@@ -103,4 +103,4 @@ def _decided(runtime: PlanRuntime, work: TodoWork, review: ReviewAnswer) -> Deci
         feedback=f"A reviewer rejected your change:\n\n{text}",
         fingerprints=(work.tree or "",),
     )
-    return work_results.failed(context(runtime), work, failure)
+    return work_failures.failed(context(runtime), work, failure)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
-from prloom.core import commit_message, secret_scan, work_replies, work_results
+from prloom.core import commit_message, secret_scan, work_failures, work_replies, work_results
 from prloom.core import work as work_rules
 from prloom.core.commit_message import Trailers
 from prloom.core.plan_file import TodoItem
 from prloom.core.work import BlockPlan, Continue, Correct, Finish, Propose, Step, Take, Unblock, Withdraw, WorkContext
-from prloom.core.work_results import AttemptFailed
+from prloom.core.work_failures import AttemptFailed
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
@@ -173,10 +173,10 @@ class TodoWorker:
             _commit(runtime, work_results.checked(work, runtime.rules.config.work.checks))
             return
         if work.rebase:
-            parts = work_results.parked(context(runtime), work, f"after the rebase, {failure.reason}")
+            parts = work_failures.parked(context(runtime), work, f"after the rebase, {failure.reason}")
             await self._fail(runtime, parts)
             return
-        await self._fail(runtime, work_results.failed(context(runtime), work, failure))
+        await self._fail(runtime, work_failures.failed(context(runtime), work, failure))
 
     async def _review(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> None:
         if not runtime.rules.work.review:
@@ -191,7 +191,7 @@ class TodoWorker:
             commit = await self._changes.commit(runtime, work, message)
         except CommitRefusedError as error:
             failure = AttemptFailed("check", "a commit hook refused the change", str(error))
-            await self._fail(runtime, work_results.failed(context(runtime), work, failure))
+            await self._fail(runtime, work_failures.failed(context(runtime), work, failure))
         else:
             _commit(runtime, work_results.committed(work, commit))
 
@@ -240,7 +240,7 @@ class TodoWorker:
             self._block(runtime, reason, "worktree")
             return
         log.warning("plan %s: the TODO %s waits: %s", runtime.id, work.id, reason)
-        _commit(runtime, work_results.delayed(context(runtime), work, reason))
+        _commit(runtime, work_failures.delayed(context(runtime), work, reason))
 
 
 def _commit(runtime: PlanRuntime, parts: DecisionParts) -> None:

@@ -17,6 +17,7 @@ from prloom.core import (
     breaker,
     plan_file,
     plan_text,
+    work_failures,
     work_replies,
     work_results,
     worker_answer,
@@ -84,12 +85,12 @@ class WorkerRuns:
             limit = self.pool.limit(agent, runtime.rules.config, runtime.id, now)
             if limit is not None and breaker.limit_applies(limit, (), now) and not (limit.brake and work.lifted):
                 store.commit(
-                    "work", agent.name, **work_results.limited(context(runtime), work, limit.reason, limit.until)
+                    "work", agent.name, **work_failures.limited(context(runtime), work, limit.reason, limit.until)
                 )
                 return False
             prepared = await self._prepare(runtime, work, item, agent, model)
         except AgentError as error:
-            store.commit("work", "prloom", **work_results.delayed(context(runtime), work, str(error)))
+            store.commit("work", "prloom", **work_failures.delayed(context(runtime), work, str(error)))
             return False
         started = work_results.started(work, run=prepared.folder.name, agent=agent.name)
         store.commit("work", agent.name, **appended_lines.span(runtime, started))
@@ -97,7 +98,7 @@ class WorkerRuns:
             self._running[prepared.folder.name] = prepared.start()
         except AgentError as error:
             waiting = store.state.work or work
-            delayed = work_results.delayed(context(runtime), waiting, str(error))
+            delayed = work_failures.delayed(context(runtime), waiting, str(error))
             store.commit("work", "prloom", **appended_lines.span(runtime, delayed))
             return False
         return True
@@ -157,7 +158,7 @@ class WorkerRuns:
             runner.stop(run)
             reason = f"this prloom does not know the agent {work.agent}"
             runtime.event_store.commit(
-                "work", "prloom", **appended_lines.span(runtime, work_results.cut_short(work, reason))
+                "work", "prloom", **appended_lines.span(runtime, work_failures.cut_short(work, reason))
             )
             return None
         result = await self.pool.wait(run, agent, runtime.id, runtime.clock)
@@ -166,7 +167,7 @@ class WorkerRuns:
             reason = f"{agent.name} no longer has the session of the last attempt; the next one begins a new one"
             fresh = replace(work, session=None)
             runtime.event_store.commit(
-                "work", agent.name, **appended_lines.span(runtime, work_results.cut_short(fresh, reason))
+                "work", agent.name, **appended_lines.span(runtime, work_failures.cut_short(fresh, reason))
             )
             return None
         return _report(result, said)

@@ -12,7 +12,7 @@ from stage_parts import by, deferring
 from worked_plan import WorkedPlan
 
 from prloom.api import Author, Event, HookContext, PluginContext, TriageContext
-from prloom.core import work_requests, work_results
+from prloom.core import work_failures, work_requests
 from prloom.core.work import WorkRules
 
 LATER = deferring(3_600_000, "asked for", saying="later")
@@ -246,7 +246,7 @@ async def test_the_status_tells_what_is_blocked_and_how_to_go_on(stage: Stage):
 async def test_the_status_tells_what_is_in_progress_and_what_that_waits_for(stage: Stage):
     plan = WorkedPlan(stage, "Make it fast").at("ready")
     until = stage.clock() + timedelta(hours=1)
-    plan.commit(work_results.limited(plan.ctx, plan.work, "the usage limit is reached", until))
+    plan.commit(work_failures.limited(plan.ctx, plan.work, "the usage limit is reached", until))
 
     (answer,) = await told(stage, "/prloom status")
 

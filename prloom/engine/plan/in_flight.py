@@ -1,0 +1,46 @@
+"""Keep in memory what is under way for a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from prloom.core.activity import RunningHook
+
+
+@dataclass
+class InFlight:
+    """What is under way for a plan. In memory only: after a crash nothing is under way.
+
+    `event_ids` are the events that a hook, an agent or a look-up works on. `isolated` are those that are shown one by
+    one because a hook failed on several at once, and `suspects` those of them that a plugin's process may have died of.
+    `deliveries` are the bridges that deliver actions of this plan, each with whether those are of low priority.
+    `agent_queued` says that a triage run waits for a free slot, or has one. `working` says that a TODO is worked on,
+    and `took` that one was begun. `at_forge` says that the pull request is opened or described.
+    """
+
+    event_ids: set[str] = field(default_factory=set)
+    isolated: set[str] = field(default_factory=set)
+    suspects: set[str] = field(default_factory=set)
+    deliveries: set[tuple[str, bool]] = field(default_factory=set)
+    hooks: tuple[RunningHook, ...] = ()
+    agent_queued: bool = False
+    working: bool = False
+    at_forge: bool = False
+    took: bool = False
+
+    @contextmanager
+    def working_on(self, event_ids: Collection[str]) -> Iterator[None]:
+        """Count events as under way until the block ends."""
+        self.event_ids.update(event_ids)
+        try:
+            yield
+        finally:
+            self.event_ids.difference_update(event_ids)
+
+    def clear(self, event_ids: AbstractSet[str], opened: AbstractSet[str]) -> None:
+        """Show events together with others again; forget also those that are not open any more."""
+        self.isolated = (self.isolated - event_ids) & opened
+        self.suspects = (self.suspects - event_ids) & opened
