@@ -21,6 +21,7 @@ STEERING = frozenset(
         "PRLOOM_WEAKENED",
         "PRLOOM_WEAKENED_CALLED",
         "PRLOOM_WHOLE_DAY",
+        "PRLOOM_WORK_KILLS",
     }
 )
 """By which somebody asks for more than the suite does by itself."""

@@ -93,10 +93,20 @@ def put(layer: Layer | None) -> None:
     _layer = layer
 
 
+def layer() -> Layer | None:
+    """Return the layer that is told now."""
+    return _layer
+
+
+def tell(call: Call) -> None:
+    """Tell of something that is about to be done, and that is no change of a file."""
+    if _layer is not None:
+        _layer.meet(call)
+
+
 def request(name: str, url: str) -> None:
     """Tell of a request that is about to be sent, or of an answer that is about to be read."""
-    if _layer is not None:
-        _layer.meet(Call(name, url, REQUEST))
+    tell(Call(name, url, REQUEST))
 
 
 def _of(fd: int) -> str:

@@ -23,13 +23,13 @@ MEMORY = Path("/dev/shm")
 def ran(tmp_path: Path) -> Callable[..., Any]:
     """Run one of the programs, as `make crash-matrix` does, and return its report."""
 
-    def run(program: str, *args: str) -> Any:
+    def run(program: str, *args: str, hours: float = 1 / 6) -> Any:
         ended = subprocess.run(
             [sys.executable, str(HERE / program), *args],
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=hours * 3600,
             check=False,
         )
         assert ended.stdout, ended.stderr

@@ -29,7 +29,10 @@ def main(argv: Sequence[str]) -> int:
     if given.kind == "traced" and not traced.installed():
         return _report("traced", [], [], [], 0.0)
     outside = given.kind == "traced"
-    found = traced.cells() if outside else matrix.cells(given.kind, given.story)
+    try:
+        found = traced.cells() if outside else matrix.cells(given.kind, given.story)
+    except matrix.BrokenStoryError as error:
+        return _report(given.kind, [], [], [str(error)], time.monotonic() - begun)
     found = matrix.only(found, given.story, given.protocol, given.fault)
     if given.each:
         found = matrix.sample(found, given.each)

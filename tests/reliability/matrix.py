@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import calls
 import injectors
+import work_story
 from calls import Call, Layer
 from stories import STORIES
 from story import Story
@@ -20,8 +21,17 @@ from story import Story
 SOON_AFTER = (1, 2, 3, 5, 8, 13, 21, 34)
 """Changes of the second telling in which it is broken again."""
 
+LATER = (3, 17, 40, 90, 150, 230, 340, 470)
+"""The same where git is at work, whose calls are many."""
+
 KINDS = ("once", "twice", "power")
+APART = ("work",)
+"""Stories that are only told where they are named: they take seconds each."""
 WELL, TOLD = 0, 3
+
+
+class BrokenStoryError(Exception):
+    """A story goes wrong although nothing breaks it: what a fault does to it would mean nothing."""
 
 
 class Cell(NamedTuple):
@@ -44,8 +54,9 @@ class Cell(NamedTuple):
 
 
 def cells(kind: str, stories: Sequence[str] = ()) -> list[Cell]:
-    """Return all ways of a kind to break some stories, or all."""
-    return [cell for story in stories or STORIES for cell in _cells(story, kind, _made(STORIES[story]))]
+    """Return all ways of a kind to break some stories, or all that are not apart."""
+    named = stories or [story for story in STORIES if story not in APART]
+    return [cell for story in named for cell in _cells(story, kind, _made(STORIES[story]))]
 
 
 def only(found: Sequence[Cell], stories: Sequence[str], protocols: Sequence[str], faults: Sequence[str]) -> list[Cell]:
@@ -58,6 +69,9 @@ def only(found: Sequence[Cell], stories: Sequence[str], protocols: Sequence[str]
 def _cells(story: str, kind: str, made: Sequence[Call]) -> Iterable[Cell]:
     if not made and kind == "once":  # what is to be seen needs no fault
         yield Cell(story, Call("flock", "", story), 0, "held")
+    if story == "work":
+        yield from _kills(story, kind, made)
+        return
     for at, call in enumerate(made, 1):
         if story == "github" and call.protocol != calls.REQUEST:  # the others are those of the life of events
             continue
@@ -67,6 +81,15 @@ def _cells(story: str, kind: str, made: Sequence[Call]) -> Iterable[Cell]:
         for turn, fault in enumerate(injectors.faults_of(call.name), at):
             again = (SOON_AFTER[turn % len(SOON_AFTER)], ("kill", "EIO", "ENOSPC")[turn % 3])
             yield Cell(story, call, at, fault, again if kind == "twice" else None)
+
+
+def _kills(story: str, kind: str, made: Sequence[Call]) -> Iterable[Cell]:
+    """Yield the kills before all that changes something: before a look, all is as before what comes next."""
+    for turn, (at, call) in enumerate((at, call) for at, call in enumerate(made, 1) if not work_story.is_look(call)):
+        if kind == "once":
+            yield Cell(story, call, at, "kill")
+        elif kind == "twice":
+            yield Cell(story, call, at, "kill", (LATER[turn % len(LATER)], "kill"))
 
 
 def sample(found: Sequence[Cell], each: int) -> list[Cell]:
@@ -97,7 +120,7 @@ def _made(story: Story) -> list[Call]:
 def _rehearse(story: Story) -> None:
     """Tell a story in this process, so that its forks need not each import and compile what is first met on the way.
 
-    Raises RuntimeError where it goes wrong although nothing breaks it: what a fault does to it would mean nothing.
+    Raises BrokenStoryError.
     """
     root, handlers = story.prepare(), logging.root.handlers[:]
     problems = told(story, root, None, 0)
@@ -105,7 +128,7 @@ def _rehearse(story: Story) -> None:
     problems += story.wrong(root)
     story.clear(root)
     if problems:
-        raise RuntimeError(f"a story goes wrong without any fault: {'; '.join(problems)}")
+        raise BrokenStoryError(f"a story goes wrong without any fault: {'; '.join(problems)}")
 
 
 def broken(cell: Cell) -> list[str]:

@@ -1,4 +1,4 @@
-"""All stories that the matrix breaks: the life of events, `prloom init`, the locks, and replies on GitHub."""
+"""All stories that the matrix breaks: the life of events, `prloom init`, the locks, replies on GitHub, and work."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tempfile import mkdtemp
 
 import github_story
 from story import CONFIG, LIFE, START, Story, clear, local_of, prepared
+from work_story import WORK
 
 from prloom.cli import main as cli
 from prloom.engine.plan.runtime import rules
@@ -96,4 +97,4 @@ def _wrong_lock(root: Path) -> list[str]:
 
 INIT = Story(_prepare_init, _tell_init, _wrong_init, clear)
 LOCKS = Story(_prepare_lock, _tell_lock, _wrong_lock, clear)
-STORIES = {"life": LIFE, "init": INIT, "locks": LOCKS, "github": github_story.GITHUB}
+STORIES = {"life": LIFE, "init": INIT, "locks": LOCKS, "github": github_story.GITHUB, "work": WORK}

@@ -175,6 +175,32 @@ def no_flush_of_files(real: Weak, disk: Any, fd: int) -> None:
         real(disk, fd)
 
 
+async def decided_before_it_is_done(real: Weak, worker: Any, runtime: Any, work: Any, dependencies: Any) -> None:
+    if work.phase != "accepted":
+        await real(worker, runtime, work, dependencies)
+        return
+    from prloom.core import work_results
+    from prloom.engine.work import todo_worker
+    from prloom.workspace import commits
+
+    repo = worker._changes.repo
+    made = commits.make(repo, tree=work.tree, parent=work.base, message=todo_worker._message(runtime, work))
+    todo_worker._commit(runtime, work_results.committed(work, made))
+    commits.advance(repo, runtime.folders.worktree, runtime.plan.branch, to=made, expected=work.base)
+
+
+def pushed_by_force(real: Weak, repo: Any, branch: str, sha: str, *args: Any, **more: Any) -> Any:
+    from prloom.workspace import git, remote
+
+    git.run(["push", "--force", "origin", f"{sha}:refs/heads/{branch}"], cwd=repo.root)
+    remote.note(repo, branch, sha)
+    return remote.Pushed(sha)
+
+
+def without_the_todo(real: Weak, *args: Any, **more: Any) -> str:
+    return "\n".join(line for line in real(*args, **more).split("\n") if not line.startswith("Prloom-Todo:"))
+
+
 @contextmanager
 def no_lock(real: Weak, *args: Any, **more: Any) -> Iterator[None]:
     yield
@@ -235,6 +261,25 @@ WEAKENINGS = (
         "prloom.storage.dispatcher_files:DispatcherLock.acquire",
         nothing,
         matrix=("once", "--protocol", "locks"),
+    ),
+    # ---- a plan's work
+    Weakening(
+        "a plan's work: the commit is made before the decision that says so",
+        "prloom.engine.work.todo_worker:TodoWorker._continue",
+        decided_before_it_is_done,
+        matrix=("once", "--story", "work", "--protocol", "git update-ref"),
+    ),
+    Weakening(
+        "a plan's work: a push names what it expects on the remote",
+        "prloom.workspace.remote:push",
+        pushed_by_force,
+        matrix=("once", "--story", "work", "--list"),
+    ),
+    Weakening(
+        "a plan's work: a commit names its TODO in a trailer",
+        "prloom.core.commit_message:write",
+        without_the_todo,
+        matrix=("once", "--story", "work", "--list"),
     ),
     # ---- P1 to P5
     Weakening(
