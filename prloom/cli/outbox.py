@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from prloom.core.requests import Verb
-    from prloom.engine.views.outbox import Draft
+    from prloom.engine.views.outbox import ReplyDraft
     from prloom.storage.paths import RepositoryPaths
 
 
@@ -57,7 +57,7 @@ def _check(action: str | None, drafts: tuple[str, ...], message: str | None) -> 
         raise click.UsageError("--message is the new text of a draft; use it with edit")
 
 
-def _list(drafts: Iterable[Draft]) -> None:
+def _list(drafts: Iterable[ReplyDraft]) -> None:
     nothing = True
     for draft in drafts:
         nothing = False
@@ -66,7 +66,7 @@ def _list(drafts: Iterable[Draft]) -> None:
         click.echo("No reply waits.")
 
 
-def _edit(where: RepositoryPaths, draft: Draft, message: str | None, *, quiet: bool) -> None:
+def _edit(where: RepositoryPaths, draft: ReplyDraft, message: str | None, *, quiet: bool) -> None:
     from prloom.core import requests  # noqa: PLC0415 - `prloom outbox --help` needs none
 
     text = message
@@ -81,7 +81,7 @@ def _edit(where: RepositoryPaths, draft: Draft, message: str | None, *, quiet: b
     submit.submit_ids(where, "draft_edit", [draft.id], done="Changed", reason=text.strip(), err=quiet)
 
 
-def _named(where: RepositoryPaths, ids: Iterable[str]) -> list[Draft]:
+def _named(where: RepositoryPaths, ids: Iterable[str]) -> list[ReplyDraft]:
     """Return the drafts of these ids; raises PrloomError where one is none."""
     from prloom.engine.views import outbox  # noqa: PLC0415 - `prloom outbox --help` needs none
 
@@ -93,13 +93,13 @@ def _named(where: RepositoryPaths, ids: Iterable[str]) -> list[Draft]:
     return [waiting[each] for each in dict.fromkeys(ids)]
 
 
-def _text(draft: Draft) -> str:
+def _text(draft: ReplyDraft) -> str:
     """Return the words of a draft."""
     text = getattr(draft.payload, "message", None) or getattr(draft.payload, "summary", None)
     return str(text or "")
 
 
-def _show(draft: Draft) -> None:
+def _show(draft: ReplyDraft) -> None:
     answers = ""
     if draft.related_event_id is not None:
         answers = f", answers {terminal.clean(draft.related_event_id)}"

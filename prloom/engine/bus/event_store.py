@@ -97,7 +97,7 @@ class EventStore:
         """Append one decision to the log and apply all its effects; `parts` says what is to change."""
         if self._closed is not None:
             raise StorageError(f"{self._decisions.path} cannot be written any more: {self._closed}")
-        self._hold_back(parts)
+        self._by_audience(parts)
         decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
         now = Timestamp.of(self.clock())
         line = envelope.encode(entries.NAMES[Decision], record.sparse(decision), str(now))
@@ -113,7 +113,7 @@ class EventStore:
             decisions_log.info("%s", decision_line.line(self.plan_id, decision))
         return decision
 
-    def _hold_back(self, parts: DecisionParts) -> None:
+    def _by_audience(self, parts: DecisionParts) -> None:
         """Let the replies wait, or end them, that are not to be sent to those whom they answer."""
         drafts, dropped = list(parts.get("drafts", ())), list(parts.get("deliveries", ()))
         for action in filter(audience.has_words, parts.get("actions", ())):

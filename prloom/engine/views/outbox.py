@@ -13,7 +13,7 @@ from prloom.storage.paths import RepositoryPaths
 from prloom.storage.reader import JournalReader
 
 
-class Draft(Record, frozen=True, kw_only=True):
+class ReplyDraft(Record, frozen=True, kw_only=True):
     """A reply that waits: the action's id, its plan, where it goes and what it says, and the event that it answers."""
 
     id: str
@@ -27,7 +27,7 @@ class Draft(Record, frozen=True, kw_only=True):
 class OutboxDocument(Record, frozen=True, kw_only=True):
     """What `prloom outbox --json` prints."""
 
-    drafts: tuple[Draft, ...]
+    drafts: tuple[ReplyDraft, ...]
 
 
 def drafts(repository: RepositoryPaths) -> OutboxDocument:
@@ -36,7 +36,7 @@ def drafts(repository: RepositoryPaths) -> OutboxDocument:
     return OutboxDocument(drafts=tuple(sorted(found, key=lambda draft: draft.created_at)))
 
 
-def _of_plan(repository: RepositoryPaths, of: Snapshot) -> list[Draft]:
+def _of_plan(repository: RepositoryPaths, of: Snapshot) -> list[ReplyDraft]:
     waiting = [action for action in of.bus.state.queue.values() if action.draft]
     if not waiting:
         return []
@@ -49,8 +49,8 @@ def _of_plan(repository: RepositoryPaths, of: Snapshot) -> list[Draft]:
     return [_draft(of.plan.id, queued, action) for queued, action in read if action is not None]
 
 
-def _draft(plan: str, queued: QueuedAction, action: Action) -> Draft:
-    return Draft(
+def _draft(plan: str, queued: QueuedAction, action: Action) -> ReplyDraft:
+    return ReplyDraft(
         id=queued.id,
         plan=plan,
         target=queued.target,
