@@ -13,6 +13,7 @@ from math import inf
 from prloom.core.dispatch import Subscribers
 from prloom.engine.adoption.by_rule import RuleAdoption
 from prloom.engine.bus.event_store import Clock
+from prloom.engine.clock_check import ClockCheck
 from prloom.engine.drafts import Drafts
 from prloom.engine.file_watcher import FileWatcher
 from prloom.engine.health import Health
@@ -36,7 +37,6 @@ from prloom.engine.polling.pollers import Pollers
 from prloom.engine.work_queue import WorkQueue
 from prloom.errors import FolderRemovedError, PrloomError
 from prloom.extensions.bridges import LoadedBridges
-from prloom.model import record
 from prloom.storage import paths
 
 log = logging.getLogger(__name__)
@@ -85,10 +85,9 @@ class Dispatcher:
         self._bridge_access = BridgeAccess(
             bridges, self._pollers.context, self._network.secrets, self._pollers.look_up, DeliveryLimiter()
         )
-        self._ticked_at = self._checked_at = clock()
+        self._ticked_at = clock()
+        self._clock_check = ClockCheck(clock, (board, self._pollers, plugin_set))
         self._health = Health()
-
-    # ---- the two ways to run
 
     async def run(self, tick: timedelta) -> None:
         """Run until cancelled: a tick at least this often, and at once what is appended to a bus.
@@ -140,7 +139,7 @@ class Dispatcher:
 
     def _phases(self) -> tuple[Callable[[], None], ...]:
         return (
-            self._check_clock,
+            self._clock_check.look,
             self.board.record_heartbeat,
             self._update_plans,
             self._check_drafts,
@@ -150,8 +149,6 @@ class Dispatcher:
             self._work_through_all,
             self._publish,
         )
-
-    # ---- beginning and end
 
     async def _stop(self) -> None:
         """End what is at work; nothing is lost by that, it is found out by the next start."""
@@ -180,8 +177,6 @@ class Dispatcher:
         while self.board.closed:
             self._tasks.cancel(self.board.closed.pop())
 
-    # ---- the phases of a tick
-
     def _run_tick(self) -> bool:
         """Tick, and return whether to go on: whatever the disk says, the other parts are done and the next tick tries.
 
@@ -200,15 +195,6 @@ class Dispatcher:
             unwatched = self._watcher.problem
         self._health.report(self.clock() - self._ticked_at, self.board.unreported_error(), unwatched)
         return True
-
-    def _check_clock(self) -> None:
-        """See that nothing waits for longer than it was to because the clock was turned back."""
-        before, self._checked_at = self._checked_at, self.clock()
-        by = record.rolled_back_by(before, self._checked_at)
-        if by:
-            log.warning("the clock was turned back by %s; prloom adjusts the times, so that nothing waits longer", by)
-            for each in (self.board, self._pollers, self.plugin_set):
-                each.shift(by)
 
     def _adopt_by_rules(self) -> None:
         self._rule_adoption.begin(partial(self._tasks.spawn, None), partial(self._begin_plan, ""))
@@ -281,8 +267,6 @@ class Dispatcher:
             horizon=self._horizon,
         )
 
-    # ---- work beside everything else
-
     async def _work_until_next_tick(self, tick: timedelta) -> None:
         """Reconcile the plans in the queue until the time of the next tick has come, or one is requested."""
         loop = asyncio.get_running_loop()
@@ -302,15 +286,12 @@ class Dispatcher:
         return max(ahead - self.clock().timestamp(), 0)
 
     async def _watch_files(self, watcher: FileWatcher) -> None:
-        """Hear of what others append. A notice is a hint: where none can be had, the ticks find everything."""
-        try:
-            async for folder, name in watcher.changes():
-                if name == paths.CONTROL or folder is None or self._drafts.noticed(folder):
-                    self._queue.want_tick()
-                elif name == paths.EVENTS:
-                    self._queue.add(self._buses.get(os.fspath(folder)))
-        except OSError as error:
-            log.warning("files are no longer watched (%s); prloom checks them at every tick", error)
+        """Hear of what others append."""
+        async for folder, name in watcher.hints():
+            if name == paths.CONTROL or folder is None or self._drafts.noticed(folder):
+                self._queue.want_tick()
+            elif name == paths.EVENTS:
+                self._queue.add(self._buses.get(os.fspath(folder)))
 
     def _publish(self) -> None:
         self.board.publish(self.plugin_set.report(), self._pollers.reports(), self.clock())

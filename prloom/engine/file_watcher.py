@@ -79,6 +79,14 @@ class FileWatcher:
             elif event.watch is not None:
                 yield event.watch.path, "" if event.name is None else str(event.name)
 
+    async def hints(self) -> AsyncIterator[tuple[Path | None, str]]:
+        """Yield changes until files cannot be watched any more, which is logged: the ticks find everything anyway."""
+        try:
+            async for change in self.changes():
+                yield change
+        except OSError as error:
+            log.warning("files are no longer watched (%s); prloom checks them at every tick", error)
+
     def close(self) -> None:
         """Let go of all watches."""
         if self._inotify is not None:
