@@ -18,15 +18,18 @@ from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, In
 from prloom.model.event import Author, Event, Target
 from prloom.model.kinds import DONE, OPEN
 from prloom.model.plan import Plan
+from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
 from prloom.model.record import Record
 from prloom.model.run import RunRecord, RunUsage
 from prloom.model.state import DeliveryState, DispatchState, Receipt
+from prloom.model.work import Block, DoneTodo, TodoWork, WorkStep, WorkVerdict
 from prloom.storage import dispatcher_files, document, lines, paths, repair
 from prloom.transport.limits_store import Allowance, StoredLimits
 
 PAGE = "docs/files.md"
 RECORDS = (
     *(Event, Author, Target, Action, Decision, Change, Deferral, Intake, StateWrite, Todo, DeliveryChange),
+    *(TodoWork, WorkStep, Block, DoneTodo, KeptPullRequest, OpenedPullRequest),
     *(DispatchState, DeliveryState, Receipt, Plan, StoredLimits, Allowance, RunRecord, RunUsage),
 )
 
@@ -71,7 +74,8 @@ def test_every_payload_verdict_and_end_of_a_wait_is_in_the_page(named: Callable[
 
     verdicts = {*re.findall(r'verdict="(\w+)"', source), "todo", "answered", "acknowledged", "declined"}
     tags = {payload.__struct_config__.tag for payload in get_args(Payload)}
-    assert [name for name in sorted({*verdicts, *tags, *get_args(OnExpire)}) if f"`{name}`" not in text] == []
+    words = {*verdicts, *tags, *get_args(OnExpire), *get_args(WorkVerdict)}
+    assert [word for word in sorted(words) if f"`{word}`" not in text] == []
 
 
 def test_every_stage_of_a_decision_is_in_the_page(named: Callable[[str], Any], root: Path):

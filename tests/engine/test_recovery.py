@@ -38,7 +38,7 @@ class Killed:
         (home / "agent.py").write_text(AGENT)
         self.root, self.stage, self.home = project.root, stage, home
         argv = json.dumps([sys.executable, str(home / "agent.py")])
-        stage.configure(f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n')
+        stage.configure(f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n[work]\nmode = "off"\n')
         project.adopt(stage)
         self.env: Mapping[str, str] = {
             "PATH": os.environ["PATH"],

@@ -80,7 +80,7 @@ DONE = frozenset({"handled", "triaged", "superseded", "dropped"})
 KNOWN = re.compile(
     r"(prloom\.toml|dispatcher\.(lock|owner\.json|json)|control\.jsonl?|state\.json|plan\.md|review\.md|\.gitignore"
     r"|(events|decisions|actions)(-\d{6})?\.(jsonl|index)|bridge\.story(\.actions|\.limits)?\.json"
-    r"|(plugins|bridges|plans|work|counter)\.json|story-7\.jsonl|story\.json"
+    r"|(plugins|bridges|plans|work|counter)\.json|(story-7|\d{4}-\d\d-\d\d)\.jsonl|story\.json"
     r"|(prompt\.md|(invocation|answer|exit|result)\.json|running\.lock))\Z"
 )
 """The names that files have which belong where they are."""

@@ -305,7 +305,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P2: a hook whose state another writer changed meanwhile runs again",
-        "prloom.engine.plan.hooks:_overtaken",
+        "prloom.engine.plan.hooks:overtaken",
         false,
         "engine/plan/test_hooks.py",
         "overtaken",
