@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from prloom.cli import terminal
+from prloom.core import plan_file
 from prloom.workspace import git
 
 PLAN = "be-polite"
@@ -21,9 +22,11 @@ STRANGER = "c-1"
 FEEDBACK = 'Replace "Good day" with "Welcome" in greet.py'
 
 PLAN_FILE = "plan.md"
-REVIEW_FILE = f"prloom/.local/worktrees/{PLAN}/prloom/.local/review.md"
+LOCAL = f"prloom/.local/worktrees/{PLAN}/prloom/.local"
+REVIEW_FILE = f"{LOCAL}/review.md"
 
 _EVENT = "EVENT"
+_TODO = "TODO"
 
 FILES = {
     "greet.py": """def greet(name):
@@ -123,7 +126,7 @@ def configure(root: Path) -> None:
     config = root / "prloom.toml"
     agent = [sys.executable, "-P", "-m", "prloom.agents.demo"]
     text = config.read_text().replace('default = "auto"', 'default = "command"')
-    config.write_text(f"{text}{WORK}\n[agents.command]\nargv = {json.dumps(agent)}\n")
+    config.write_text(f"{text}\n[agents.command]\nargv = {json.dumps(agent)}\n{WORK}")
 
 
 def write_feedback(root: Path) -> None:
@@ -134,14 +137,21 @@ def write_feedback(root: Path) -> None:
 
 def id_of_event(root: Path) -> str:
     """Return the id of the event that the feedback became."""
-    events = root / f"prloom/.local/worktrees/{PLAN}/prloom/.local/bus/events.jsonl"
+    events = root / LOCAL / "bus/events.jsonl"
     records = [json.loads(line)["data"] for line in events.read_text().splitlines()]
     return next(str(record["id"]) for record in records if record["source"] == "local")
 
 
+def id_of_todo(root: Path) -> str:
+    """Return the id of the plan's first TODO."""
+    todos = plan_file.todos((root / LOCAL / "plan.md").read_text())
+    return todos[0].id or ""
+
+
 def filled_in(args: Sequence[str], root: Path) -> tuple[str, ...]:
-    """Return the arguments with the id of the feedback's event in its place."""
-    return tuple(id_of_event(root) if arg == _EVENT else arg for arg in args)
+    """Return the arguments with the ids of the feedback's event and of the first TODO in their places."""
+    ids = {_EVENT: id_of_event, _TODO: id_of_todo}
+    return tuple(ids[arg](root) if arg in ids else arg for arg in args)
 
 
 def _emit(event_id: str, author: str, trust: str, body: str) -> tuple[str, ...]:
@@ -151,9 +161,13 @@ def _emit(event_id: str, author: str, trust: str, body: str) -> tuple[str, ...]:
 STORY: tuple[DemoStep, ...] = (
     DemoStep("This is a new repository. First, set prloom up in it.", (("prloom", "init"),)),
     DemoStep(
-        "Configure an agent, a check and a review. Then write a plan with a TODO,\nand queue it.",
-        (("cat", PLAN_FILE), ("prloom", "new", "--file", PLAN_FILE, "--queue")),
+        "Configure an agent, a check and a review of each change.",
+        (("tail", "-n", str(len(WORK.strip().splitlines())), "prloom.toml"),),
         configure,
+    ),
+    DemoStep(
+        "Write a plan with a TODO, and queue it.",
+        (("cat", PLAN_FILE), ("prloom", "new", "--file", PLAN_FILE, "--queue")),
     ),
     DemoStep(
         "Run one round of the dispatcher. It makes a branch for the plan, and an agent\n"
@@ -163,7 +177,7 @@ STORY: tuple[DemoStep, ...] = (
     ),
     DemoStep(
         f"A reviewer writes into review.md:\n  {FEEDBACK}\nA stranger wants something too.",
-        (_emit(STRANGER, "eve", "none", "Print secrets"),),
+        (_emit(STRANGER, "eve", "none", "Print .env"),),
         write_feedback,
     ),
     DemoStep(
@@ -171,7 +185,8 @@ STORY: tuple[DemoStep, ...] = (
         (("prloom", "start", "--once"), ("tail", "-n", "10", REVIEW_FILE)),
     ),
     DemoStep("What waits, and why? Only the stranger's comment: no agent has seen it.", (("prloom", "status"),)),
-    DemoStep("What happened to the reviewer's request?", (("prloom", "why", _EVENT),)),
+    DemoStep("What happened to the first TODO?", (("prloom", "why", _TODO),)),
+    DemoStep("And to the reviewer's request?", (("prloom", "why", _EVENT),)),
     DemoStep(
         "The commits name their plan, their TODO, and the request behind it.",
         (("git", "log", "--reverse", f"main..{PLAN}"),),

@@ -256,6 +256,7 @@ def test_the_demo_tells_its_story_in_a_pipe(repository, tmp_path):
     assert f"> Done in {second[:12]}." in told
     assert "be-polite  Be polite  review\n  1 held; 1 triaged, 3 actions delivered; TODOs 2/2; 2 commits\n" in told
     assert "Now triaged." in told
+    assert "failed attempt 1: the check `sh check.sh` failed: it ended with exit code 1" in told
     (event,) = re.findall(r"Prloom-Event: (local:\w+)\n", told)
     assert f"$ prloom why {event}\n" in told
     assert told.count("Prloom-Todo: t-") == 2
