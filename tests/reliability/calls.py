@@ -29,7 +29,7 @@ PROTOCOLS = {
     "plugin state": r"/plugin-state(-global)?(/|$)",
     "receipt": r"/\.?bridge\.\w+\.actions\.json",
     "cursor": r"/\.?bridge\.\w+\.json",
-    "run folder": r"/runs(/|$)",
+    "run folder": r"/(runs|run-log)(/|$)",
     "plan and status": r"",
 }
 """The write protocols, by the names of their files; the first that fits."""

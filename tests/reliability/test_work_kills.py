@@ -16,9 +16,9 @@ STEPS = ("agent", "decision", "git commit-tree", "git push", "git update-ref")
 ALL = os.environ.get("PRLOOM_WORK_KILLS") == "all"
 
 
-def kills(ran: Callable[..., Any], kind: str, *protocols: str) -> Any:
-    """Kill before one call of each kind of these protocols, or before every call, and return the report."""
-    limits = [part for name in protocols for part in ("--protocol", name)] + ["--each", "1"]
+def kills(ran: Callable[..., Any], kind: str, *protocols: str, each: int = 1) -> Any:
+    """Kill before some calls of each kind of these protocols, or before every call, and return the report."""
+    limits = [part for name in protocols for part in ("--protocol", name)] + ["--each", str(each)]
     return ran("crash_matrix.py", kind, "--story", "work", "--jobs", "1", *([] if ALL else limits), hours=2)
 
 
@@ -36,3 +36,14 @@ def test_killed_again_while_it_recovers_a_plans_work_is_neither_lost_nor_done_tw
 
     assert report["wrong"] == []
     assert report["cells"] >= 3
+
+
+@pytest.mark.skipif(ALL, reason="it is among all kills")
+@pytest.mark.timeout(600)
+def test_killed_while_the_worktree_is_moved_to_what_others_pushed_nothing_of_theirs_is_taken_away(
+    ran: Callable[..., Any],
+):
+    report = kills(ran, "once", "git symbolic-ref", each=2)
+
+    assert report["wrong"] == []
+    assert report["cells"] >= 2

@@ -148,6 +148,7 @@ class Changes:
 
     def _push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
         assert work.commit is not None  # noqa: S101 - set when it was committed
+        self._recover(runtime)  # bringing in what others pushed may have been broken off before
         text = branch.push(self.repo, runtime)
         # What others pushed may have made another commit of it; its trailers say which, also after a crash.
         found = commits.find(self.repo, runtime.plan.branch, todo=work.id, round_=work.round)
