@@ -97,7 +97,7 @@ class BoundedBuffer:
 
     def add(self, chunk: bytes) -> None:
         """Add the next piece of the stream."""
-        fits = self._room - len(self._start)
+        fits = max(self._room - len(self._start), 0)
         self._start += chunk[:fits]
         self._end += chunk[fits:]
         if len(self._end) > 2 * _END:
@@ -105,16 +105,15 @@ class BoundedBuffer:
 
     def text(self) -> str:
         """Return the kept bytes as text; invalid UTF-8 is replaced, and a note says where something was cut."""
-        if len(self._end) > _END and self._cut:
+        if self._cut:
             self._shorten()
-        if not self._cut:
-            if self._end:
-                whole = self._start + self._end
-            else:
-                whole = self._start
-            return whole.decode("utf-8", "replace")
-        start, end = (part.decode("utf-8", "replace") for part in (self._start, self._end))
-        return f"{start}\n[… {self._cut} bytes cut …]\n{end}"
+            # In ASCII: with one other letter in it, the text of a whole flood takes twice the memory.
+            self._start += f"\n[... {self._cut} bytes cut ...]\n".encode()
+        # Joined in place, since a copy may be as large as everything that is kept.
+        self._start += self._end
+        self._end.clear()
+        self._cut = 0
+        return self._start.decode("utf-8", "replace")
 
     def _shorten(self) -> None:
         surplus = len(self._end) - _END
