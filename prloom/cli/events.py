@@ -15,6 +15,7 @@ from prloom.model.kinds import DONE, OPEN, WAITING
 
 if TYPE_CHECKING:
     from prloom.engine.views.events import EventFilter, EventRow, ListedEvent
+    from prloom.engine.views.history import CausedTodo
 
 
 @click.command("events")
@@ -192,4 +193,13 @@ def _what(listed: ListedEvent) -> str:
     reason = row.reason
     if row.by not in {None, "prloom"} and row.reason:
         reason = f"{row.by}: {row.reason}"
-    return terminal.clean((waits and reason) or listed.gist or row.reason or "")
+    what = terminal.clean((waits and reason) or listed.gist or row.reason or "")
+    return "; ".join(filter(None, [what, *(_todo(todo) for todo in row.todos or ())]))
+
+
+def _todo(todo: CausedTodo) -> str:
+    """Return what became of a TODO that an event caused."""
+    commit = ""
+    if todo.commit is not None:
+        commit = f" in {terminal.clean(todo.commit[:10])}"
+    return f"TODO {terminal.clean(todo.id)} {terminal.clean(todo.state)}{commit}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def totals(plans: Sequence[PlanStatus]) -> list[str]:
     """Return the counts of TODOs and plans that are not done, of those plans whose TODOs are worked on."""
-    current = [plan.todos.current for plan in plans if plan.todos.current is not None]
+    current = [plan.todos.current for plan in plans if plan.todos.current is not None and plan.block is None]
     waiting = sum(bool(todo.wait) for todo in current)
     still_open = sum(_open(plan) for plan in plans)
     blocked = sum(plan.block is not None for plan in plans)
@@ -34,7 +34,10 @@ def lines(plan: PlanStatus, now: datetime) -> Iterator[str]:
     """Yield what is in progress in a plan, and the waits of its work."""
     current = plan.todos.current
     if current is not None:
-        yield from layout.item("doing", *_doing(current, now))
+        label = "doing"
+        if plan.block is not None:
+            label = "stopped"
+        yield from layout.item(label, *_doing(current, now))
     if plan.pull_request_wait:
         yield from layout.item("waiting", f"the pull request is not up to date: {_wait(plan.pull_request_wait, now)}")
 

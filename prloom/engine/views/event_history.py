@@ -8,7 +8,7 @@ from typing import NamedTuple
 from prloom.engine.bus import entries, replay
 from prloom.engine.bus.replay import ReplayStep
 from prloom.engine.views import history, search, snapshot
-from prloom.engine.views.history import HistoryStep, Mentions
+from prloom.engine.views.history import CausedTodo, HistoryStep, Mentions
 from prloom.errors import PrloomError
 from prloom.model.decision import Change, Intake
 from prloom.model.event import Author, Event
@@ -78,18 +78,6 @@ _TOLD = frozenset(
 """The steps of the work on a TODO that belong to the history of its event; `prloom why TODO-ID` has all of them."""
 
 
-class CausedTodo(NamedTuple):
-    """A TODO that an event caused: what became of it by now, and its commit."""
-
-    id: str
-    title: str
-    state: str = "open"
-    commit: str | None = None
-
-
-_STATES = {"done": "done", "nothing_to_do": "done", "parked": "blocked", "removed": "removed"}
-
-
 @dataclass
 class _Trail:
     """What the log says of one event, as far as it was read."""
@@ -114,7 +102,7 @@ class _Trail:
                 self.state, self.intake = change.state, self.intake or change.intake
         for todo in decision.todos:
             if self.event_id in todo.event_ids:
-                self.todos[todo.id] = CausedTodo(todo.id, todo.title)
+                self.todos[todo.id] = CausedTodo(id=todo.id, title=todo.title)
                 self.mentions.watch(todo.id)
         steps = [self._changed(change, said) for change in decision.changes if change.event_id == self.event_id]
         steps += self._of_todos(said)
@@ -136,26 +124,17 @@ class _Trail:
 
     def _of_todos(self, said: ReplayStep) -> list[HistoryStep]:
         """Return what a decision did to the TODOs that the event caused."""
-        decision = said.decision
+        decision, before = said.decision, dict(self.todos)
+        history.follow_todos(self.todos, said)
         steps = []
         work = decision.work
-        if work is not None and work.todo_id in self.todos and work.verdict in _TOLD:
-            step = history.worked(said, work)
-            self._move(work.todo_id, _STATES.get(work.verdict, "open"), step.commit)
-            steps.append(step)
-        for ended, verdict, state in (
-            (decision.todos_done, "done", "done"),
-            (decision.todos_dropped, "taken out", "removed"),
-        ):
-            for todo in [self.todos[todo_id] for todo_id in ended if todo_id in self.todos]:
-                if todo.state != state:
-                    steps.append(history.happened(said, verdict)._replace(reason=todo.title))
-                self._move(todo.id, state, None)
+        if work is not None and work.todo_id in before and work.verdict in _TOLD:
+            steps.append(history.worked(said, work))
+        for ended, verdict in ((decision.todos_done, "done"), (decision.todos_dropped, "taken out")):
+            moved = [self.todos[todo_id] for todo_id in ended if todo_id in before]
+            moved = [todo for todo in moved if todo.state != before[todo.id].state]
+            steps += [history.happened(said, verdict)._replace(reason=todo.title) for todo in moved]
         return steps
-
-    def _move(self, todo_id: str, state: str, commit: str | None) -> None:
-        todo = self.todos[todo_id]
-        self.todos[todo_id] = todo._replace(state=state, commit=commit or todo.commit)
 
     def _recall(self, said: ReplayStep, state: DispatchState) -> None:
         """Take up an open event from a snapshot, where the segments before it were taken away."""

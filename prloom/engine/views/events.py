@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
+
+from msgspec import UNSET, UnsetType
 
 from prloom.core import trust
 from prloom.engine.bus import entries, plans, replay
 from prloom.engine.bus.entries import ReceivedEvent
 from prloom.engine.bus.replay import ReplayStep
-from prloom.engine.views import snapshot
+from prloom.engine.views import history, snapshot
+from prloom.engine.views.history import CausedTodo
 from prloom.engine.views.snapshot import REPOSITORY
 from prloom.errors import PrloomError
 from prloom.model import record
@@ -26,7 +29,10 @@ from prloom.storage.reader import JournalReader
 
 
 class EventRow(Record, frozen=True, kw_only=True):
-    """One event: its state, by what it was decided, and why; `attempts` counts the deferrals by its last owner."""
+    """One event: its state, by what it was decided, and why; `attempts` counts the deferrals by its last owner.
+
+    `todos` are those that it caused; left out where there are none.
+    """
 
     id: str
     plan: str
@@ -40,6 +46,7 @@ class EventRow(Record, frozen=True, kw_only=True):
     attempts: int
     created_at: str | None
     updated_at: str
+    todos: tuple[CausedTodo, ...] | UnsetType = UNSET
 
 
 class ListedEvent(NamedTuple):
@@ -98,10 +105,19 @@ class _Life:
 
 @dataclass
 class _Log:
-    """The result of reading a decision log: each event by its id, and how far the journal of events is taken in."""
+    """The result of reading a decision log: each event by its id, and how far the journal of events is taken in.
+
+    `todos` are all TODOs by their ids, `caused` the ids of those that each event caused.
+    """
 
     lives: dict[str, _Life]
     cursor: Cursor = START
+    todos: dict[str, CausedTodo] = field(default_factory=dict)
+    caused: dict[str, list[str]] = field(default_factory=dict)
+
+    def todos_of(self, event_id: str) -> tuple[CausedTodo, ...]:
+        """Return the TODOs that an event caused."""
+        return tuple(self.todos[todo_id] for todo_id in self.caused.get(event_id, ()))
 
 
 def every(repository: RepositoryPaths, wanted: EventFilter = ALL, *, plan: str | None = None) -> EventListing:
@@ -136,6 +152,11 @@ def _read_log(decisions: JournalReader) -> _Log:
             _start_from(log, step.recalled)
         for change in step.effective:
             _apply(log.lives, change, step)
+        for todo in step.decision.todos:
+            log.todos.setdefault(todo.id, CausedTodo(id=todo.id, title=todo.title))
+            for event_id in todo.event_ids:
+                log.caused.setdefault(event_id, []).append(todo.id)
+        history.follow_todos(log.todos, step)
         log.cursor = step.decision.cursor or log.cursor
     return log
 
@@ -185,15 +206,15 @@ def _rows(plan_id: str, log: _Log, came: Iterator[ReceivedEvent]) -> Iterator[Li
         life = rest.pop(each.event.id, None)
         known = each.event.id in log.lives or each.event.id in fresh
         if life is not None:
-            yield _row(plan_id, each.event.id, life, each)
+            yield _row(plan_id, each.event.id, life, each, log)
         elif not known and entries.is_behind(each.position, log.cursor):  # else it is a post of prloom's own
             fresh.add(each.event.id)
             yield _untaken(plan_id, each)
     for event_id, life in rest.items():
-        yield _row(plan_id, event_id, life, None)
+        yield _row(plan_id, event_id, life, None, log)
 
 
-def _row(plan_id: str, event_id: str, life: _Life, came: ReceivedEvent | None) -> ListedEvent:
+def _row(plan_id: str, event_id: str, life: _Life, came: ReceivedEvent | None, log: _Log) -> ListedEvent:
     if came is not None:
         event = came.event
     else:
@@ -211,6 +232,7 @@ def _row(plan_id: str, event_id: str, life: _Life, came: ReceivedEvent | None) -
         attempts=life.attempts,
         created_at=life.intake.created_at or (came.ts if came is not None else None),
         updated_at=str(life.updated_at),
+        todos=log.todos_of(event_id) or UNSET,
     )
     return ListedEvent(row, _gist(event), life.came_at)
 

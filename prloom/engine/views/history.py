@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from prloom.engine.bus.replay import ReplayStep
-from prloom.engine.views import search
 from prloom.model.decision import Deferral, DeliveryChange
-from prloom.model.record import Timestamp
+from prloom.model.record import Record, Timestamp
 from prloom.model.work import WorkStep
+from prloom.storage import json_codec
 
 
 class ActionNow(NamedTuple):
@@ -42,6 +44,30 @@ class HistoryStep(NamedTuple):
     todo: str | None = None
     attempt: int | None = None
     commit: str | None = None
+
+
+class CausedTodo(Record, frozen=True, kw_only=True):
+    """A TODO that an event caused: what became of it by now, and its commit; `prloom why` with its id has the rest."""
+
+    id: str
+    title: str
+    state: str = "open"
+    commit: str | None = None
+
+
+_ENDS = {"done": "done", "nothing_to_do": "done", "parked": "blocked", "removed": "removed"}
+"""What a TODO is after a step of the work; after any other, it is open."""
+
+
+def follow_todos(todos: dict[str, CausedTodo], said: ReplayStep) -> None:
+    """Bring TODOs up to what a decision did to them."""
+    decision, work = said.decision, said.decision.work
+    if work is not None and work.todo_id in todos:
+        todo = todos[work.todo_id]
+        commit = worked(said, work).commit or todo.commit
+        todos[todo.id] = replace(todo, state=_ENDS.get(work.verdict, "open"), commit=commit)
+    for ended, state in ((decision.todos_done, "done"), (decision.todos_dropped, "removed")):
+        todos.update((todo_id, replace(todos[todo_id], state=state)) for todo_id in ended if todo_id in todos)
 
 
 def happened(said: ReplayStep, verdict: str) -> HistoryStep:
@@ -76,7 +102,7 @@ class Mentions:
 
     def watch(self, name: str) -> None:
         """Have lines wanted that mention this id, too."""
-        self.marks.append(search.needle(name))
+        self.marks.append(json_codec.encode(name))
 
     def is_in(self, line: bytes) -> bool:
         """Whether a line mentions any of the ids."""

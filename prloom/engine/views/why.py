@@ -12,8 +12,8 @@ from prloom.core import activity
 from prloom.core.activity import Activity
 from prloom.engine.bus import plans
 from prloom.engine.views import event_history, runtime_status, search, snapshot
-from prloom.engine.views.event_history import CausedTodo, EventHistory
-from prloom.engine.views.history import HistoryStep
+from prloom.engine.views.event_history import EventHistory
+from prloom.engine.views.history import CausedTodo, HistoryStep
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.event import Event
@@ -52,15 +52,6 @@ class WhyStep(Record, frozen=True, kw_only=True):
     commit: str | UnsetType = UNSET
 
 
-class ExplainedCause(Record, frozen=True, kw_only=True):
-    """A TODO that the event caused, and its commit: `prloom why` with its id tells the rest."""
-
-    id: str
-    title: str
-    state: str
-    commit: str | None
-
-
 class Now(Record, frozen=True, kw_only=True):
     """What is happening with a pending event; see `prloom.core.activity`."""
 
@@ -79,7 +70,7 @@ class Why(Record, frozen=True, kw_only=True):
     state: State
     steps: tuple[WhyStep, ...]
     now: Now | UnsetType = UNSET
-    todos: tuple[ExplainedCause, ...] | UnsetType = UNSET
+    todos: tuple[CausedTodo, ...] | UnsetType = UNSET
 
 
 class EventLife(NamedTuple):
@@ -166,11 +157,8 @@ def document(life: EventLife) -> Why:
     """Return the document for `--json`."""
     event = {**record.to_wire(life.event), "plan": life.plan}
     now = UNSET if life.now is None else Now(**asdict(life.now))
-    todos = tuple(
-        ExplainedCause(id=each.id, title=each.title, state=each.state, commit=each.commit) for each in life.todos
-    )
     steps = tuple(step(each) for each in life.happened)
-    return Why(event=event, state=life.state, steps=steps, now=now, todos=todos or UNSET)
+    return Why(event=event, state=life.state, steps=steps, now=now, todos=life.todos or UNSET)
 
 
 def step(happened: HistoryStep) -> WhyStep:

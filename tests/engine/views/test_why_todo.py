@@ -12,9 +12,9 @@ from stage import Stage, said
 from stage_parts import by
 from worked_plan import WorkedPlan
 
-from prloom.core import work_requests, work_results
+from prloom.core import work_failures, work_requests, work_results
 from prloom.engine.bus.event_store import EventStore
-from prloom.engine.views import why, why_todo
+from prloom.engine.views import events, why, why_todo
 from prloom.errors import PrloomError
 from prloom.model.action import Action, Comment
 from prloom.model.event import Target
@@ -96,6 +96,20 @@ async def test_the_history_of_an_event_goes_on_to_its_todo_and_the_commit(stage:
     ]
 
 
+async def test_the_list_of_events_names_the_todo_of_each_and_its_commit(stage: Stage) -> None:
+    plan = await requested(stage)
+    (todo,) = plan.todos
+    plan.done(todo.id or "")
+    stage.append(said("c-2", "/prloom help"))
+    await stage.tick()
+
+    first, second = json.loads(json_codec.encode(events.every(stage.paths).rows))
+
+    commit = plan.state.done_todos[todo.id or ""].commit
+    assert first["todos"] == [{"id": todo.id, "title": "Make it fast", "state": "done", "commit": commit}]
+    assert "todos" not in second
+
+
 def test_a_todo_that_a_person_wrote_has_no_event_and_before_it_is_taken_no_step(stage: Stage) -> None:
     WorkedPlan(stage, "Make it fast")
 
@@ -118,7 +132,7 @@ def test_other_todos_and_plans_are_left_out(stage: Stage) -> None:
 def test_the_wait_in_progress_and_the_block_of_the_plan_are_shown_with_the_way_on(stage: Stage) -> None:
     plan = WorkedPlan(stage, "Make it fast").at("ready")
     until = stage.clock() + timedelta(hours=1)
-    plan.commit(work_results.limited(plan.ctx, plan.work, "the usage limit is reached", until))
+    plan.commit(work_failures.limited(plan.ctx, plan.work, "the usage limit is reached", until))
     assert read(stage)["now"]["wait"]["until"] == "2026-01-01T13:00:00.000Z"
 
     plan.commit(work_results.blocked(plan.ctx, "plugin tidy: no", way_on="prloom resume pr-7", cause="hook"))
