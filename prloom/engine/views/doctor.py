@@ -61,6 +61,7 @@ def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
         with local:
             refused = runtime_status.unopened(local, [each.plan for each in found])
             yield from _folders(local, (paths.PLUGIN_STATE_GLOBAL, paths.ISSUED, paths.ADOPTED), now)
+            yield from _run_log(local, now)
             yield from _lock(local, now)
             yield from _published(local)
     for each in found:
@@ -109,6 +110,19 @@ def _runs(local: SafeDir, now: datetime) -> Iterator[Finding]:
             if run is not None:
                 with run:
                     yield from _temporary_files(run, now)
+
+
+def _run_log(local: SafeDir, now: datetime) -> Iterator[Finding]:
+    """Look through the records of runs, which are journals of a kind of their own."""
+    try:
+        folder = local.sub(paths.RUN_LOG)
+    except StorageError as error:
+        yield _unsafe(error, local.where(paths.RUN_LOG))
+        return
+    if folder is not None:
+        with folder:
+            yield from map(_damaged, fsck.findings(folder))
+            yield from _temporary_files(folder, now)
 
 
 def _folders(local: SafeDir, more: Iterable[str], now: datetime) -> Iterator[Finding]:
