@@ -21,17 +21,17 @@ class Waiting(Protocol):
 
 
 class ClockCheck:
-    """Compares the clock with what it was at the last look, and adjusts what waits."""
+    """Compares the clock with what it was when it was last compared, and adjusts what waits."""
 
     def __init__(self, clock: Clock, waiting: Sequence[Waiting]) -> None:
         self._clock = clock
         self._waiting = waiting
-        self._looked_at = clock()
+        self._compared_at = clock()
 
-    def look(self) -> None:
-        """Adjust what waits if the clock was turned back since the last look."""
-        before, self._looked_at = self._looked_at, self._clock()
-        by = record.rolled_back_by(before, self._looked_at)
+    def compare(self) -> None:
+        """Adjust what waits if the clock was turned back since it was last compared."""
+        before, self._compared_at = self._compared_at, self._clock()
+        by = record.rolled_back_by(before, self._compared_at)
         if by:
             log.warning("the clock was turned back by %s; prloom adjusts the times, so that nothing waits longer", by)
             for each in self._waiting:

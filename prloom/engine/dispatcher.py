@@ -139,7 +139,7 @@ class Dispatcher:
 
     def _phases(self) -> tuple[Callable[[], None], ...]:
         return (
-            self._clock_check.look,
+            self._clock_check.compare,
             self.board.record_heartbeat,
             self._update_plans,
             self._check_drafts,

@@ -102,7 +102,7 @@ def test_of_what_does_not_fit_the_beginning_and_the_end_are_kept_with_a_note_of_
 
     text = kept(*(content[at : at + 1000] for at in range(0, size, 1000)), limit=2 * END)
 
-    cut = re.search(r"\n\[... (\d+) bytes cut ...\]\n", text)
+    cut = re.search(r"\n\[\.\.\. (\d+) bytes cut \.\.\.\]\n", text)
     missing = int(cut[1]) if cut else 0
     assert len(text) - len(cut[0] if cut else "") + missing == size
     assert text.startswith(content[:END].decode())
