@@ -11,7 +11,7 @@ from real_command import Repository
 
 REGISTER = "def register(ctx):\n    ctx.register_hook('onEvent', lambda event, ctx: None)\n"
 GUARD = "def register(ctx):\n    ctx.register_hook('preTool', lambda plan, ctx: None)\n"
-LATER = "def register(ctx):\n    ctx.register_hook('afterTodo', lambda plan, ctx: None)\n"
+LATER = "def register(ctx):\n    ctx.register_hook('sessionEnd', lambda plan, ctx: None)\n"
 
 REASONS = {
     "bad-manifest": "manifest_version: 7 is not supported; use version 1",
@@ -23,7 +23,7 @@ REASONS = {
     "gone": "there is no plugin 'gone'",
     "guard": "prloom does not call the guard preTool yet, so the plugin would protect nothing",
 }
-NOT_YET = "prloom does not call afterTodo yet, so its function does not run"
+NOT_YET = "prloom does not call sessionEnd yet, so its function does not run"
 
 
 @pytest.fixture
