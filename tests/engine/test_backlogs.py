@@ -15,7 +15,7 @@ from prloom.api import Action, BridgeContext, Delivered, Event, HookContext, Plu
 from prloom.core import outbox
 from prloom.core.requests import OperatorRequest
 from prloom.engine.operator import control
-from prloom.engine.plan import admission, delivery, reconcile, scheduler
+from prloom.engine.plan import admission, delivery, reconcile, scheduler, unclaimed_actions
 from prloom.model.event import Author
 
 MANY = 1500
@@ -192,7 +192,7 @@ async def test_actions_that_no_bridge_claims_fail_many_at_a_time(many: Stage):
 
     await many.tick()
 
-    failed = [decision for decision in many.decisions() if decision["by"] == delivery.NOBODY]
+    failed = [decision for decision in many.decisions() if decision["by"] == unclaimed_actions.NOBODY]
     assert [len(decision["deliveries"]) for decision in failed] == [delivery.BATCH] * (MANY // delivery.BATCH)
 
 
