@@ -196,6 +196,7 @@ async def test_a_held_comment_is_acknowledged_when_somebody_vouches_for_it_on_th
 async def test_a_held_comment_is_acknowledged_when_the_operator_approves_it(
     stage: Stage, source: Signing, *, running: bool
 ):
+    stage.configure('[outbox]\nothers = "auto"\n')
     stage.adopt()
     source.news = [wrote("a", STRANGER)]
     await stage.tick()

@@ -115,7 +115,7 @@ async def test_the_plan_is_what_its_pull_request_has_become_and_its_comments_are
     stage.bridge.news.append(said("late"))
     await stage.tick()
 
-    assert found == ["closed", "active", "merged"]
+    assert found == ["closed", "review", "merged"]
     assert stage.bridge.said == ["re late"]
 
 
@@ -125,7 +125,7 @@ async def test_of_several_in_one_poll_the_last_counts(stage: Stage):
 
     await stage.tick()
 
-    assert plan_status(stage) == "active"
+    assert plan_status(stage) == "review"
 
 
 async def test_an_error_of_the_plan_leaves_its_status(stage: Stage):
@@ -175,7 +175,7 @@ async def test_a_notice_about_the_repository_is_no_plans(stage: Stage):
 
     await stage.tick()
 
-    assert plan_status(stage) == "active"
+    assert plan_status(stage) == "review"
 
 
 # ---- deletions
