@@ -17,5 +17,6 @@ async def test_a_dry_run_says_what_would_become_of_a_comment_on_github(project: 
 
     assert "would be triaged by command" in told
     assert "eve has read permission" in told or "eve has no permission here" in told
-    assert not [each for each in project.hub.asked if not str(each).startswith("GET ")]
+    written = [each for each in project.hub.asked if each.method != "GET" and not each.url.endswith("/graphql")]
+    assert not written  # to adopt asks by GraphQL who edited the description last, which changes nothing
     assert (await project.plan())["events"]["pending"] == 0

@@ -244,6 +244,7 @@ async def test_a_bus_that_an_older_prloom_has_read_is_no_replaced_one(stage: Sta
 
 
 async def test_an_event_that_waits_is_found_where_its_line_stands_now(played: Stage):
+    played.configure('[outbox]\nothers = "auto"\n')
     bus = played.local() / "bus/events.jsonl"
     bus.write_text("".join(reversed(lines(bus))))
     played.append(said("v", "/prloom approve h", author=Author("ann", "write")))
