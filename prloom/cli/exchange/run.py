@@ -70,13 +70,14 @@ def command(
     """
     if once and concurrency > 1:
         raise click.UsageError("--once handles one message; leave out --concurrency")
+    from prloom.exchange.worker.command_job import CommandJobs  # noqa: PLC0415
     from prloom.exchange.worker.config import WorkerConfig, checked  # noqa: PLC0415
     from prloom.exchange.worker.pool import WorkerPool  # noqa: PLC0415 - `--help` needs none
 
     config = checked(WorkerConfig(topics=(topic, *more_topics), command=argv, **limits))  # type: ignore[arg-type]
     with context.open_exchange(given, database) as exchange:
         name = context.name_of(exchange, database)
-    pool = WorkerPool(config, lambda: context.open_exchange(given, name), name=name, report=show)
+    pool = WorkerPool(config, CommandJobs(config), lambda: context.open_exchange(given, name), name=name, report=show)
     if concurrency > 1:
         pool.work_with(concurrency)
         raise KeyboardInterrupt

@@ -17,22 +17,28 @@ MOST_STDERR = 1 << 20
 """Bytes that are kept of its stderr."""
 
 
-@dataclass(frozen=True)
-class WorkerConfig:
-    """The topics to claim from, the command to run, and the limits; `checked` says whether they make sense.
+@dataclass(frozen=True, kw_only=True)
+class ClaimConfig:
+    """Which messages a worker claims, under which name, for how long, and how often each at most."""
+
+    topics: tuple[str, ...]
+    group: str = "default"
+    lease: timedelta = DEFAULT_LEASE
+    max_attempts: int = DEFAULT_ATTEMPTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerConfig(ClaimConfig):
+    """What a worker claims, the command that it runs, and the limits; `checked` says whether they make sense.
 
     `grace` is how long a running command may go on when the worker is asked to stop. With `retry_failures` a command
     that fails is tried again as one is that could not be started; without, its failure is final.
     """
 
-    topics: tuple[str, ...]
     command: tuple[str, ...]
     success_topic: str | None = None
     failure_topic: str | None = None
     timeout: timedelta = timedelta(seconds=60)
-    lease: timedelta = DEFAULT_LEASE
-    group: str = "default"
-    max_attempts: int = DEFAULT_ATTEMPTS
     retry_failures: bool = False
     grace: timedelta = timedelta(seconds=5)
     max_output: int = MOST_OUTPUT

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from prloom.exchange.exchange import Exchange
-    from prloom.exchange.worker.config import WorkerConfig
+    from prloom.exchange.worker.config import ClaimConfig
+    from prloom.exchange.worker.job import Jobs
     from prloom.exchange.worker.worker import Progress, WorkerEvent
 
 _RESTART_PAUSE: Final = 1.0
@@ -36,13 +37,15 @@ class WorkerPool:
 
     def __init__(
         self,
-        config: WorkerConfig,
+        config: ClaimConfig,
+        jobs: Jobs,
         open_exchange: Callable[[], Exchange],
         *,
         name: str,
         report: Callable[[WorkerEvent], None],
     ) -> None:
         self._config = config
+        self._jobs = jobs
         self._open = open_exchange
         self._name = name
         self._report = report
@@ -59,15 +62,18 @@ class WorkerPool:
         )
         signals = SignalPipe(leash)
         with self._open() as exchange:
-            progress = Worker(self._config, exchange, signals, identity, report=self._report).run(once=once)
+            progress = Worker(self._config, self._jobs, exchange, signals, identity, report=self._report).run(once=once)
         watchdog.dismiss()
         return progress
 
-    def work_with(self, count: int) -> None:
-        """Work in so many processes, each of which is started again if it ends, until asked to stop."""
+    def work_with(self, count: int, *, leash: int | None = None) -> None:
+        """Work in so many processes, each of which is started again if it ends, until asked to stop.
+
+        That the other end of the pipe `leash` is closed is a request to stop, too.
+        """
         self._open().close()  # what cannot be opened at all is reported once, by the error that this raises
-        signals = SignalPipe()
-        leash, pool_end = os.pipe()
+        signals = SignalPipe(leash)
+        own_leash, pool_end = os.pipe()
         started: dict[int, float] = {}  # when each worker was started, by its process id
         while not signals.stops:
             if len(started) < count:
@@ -75,7 +81,8 @@ class WorkerPool:
                 child = os.fork()
                 if child == 0:
                     os.close(pool_end)
-                    self._run_worker(leash)
+                    signals.close()
+                    self._run_worker(own_leash)
                 started[child] = now
             else:
                 signals.wait(_LONGEST_WAIT)

@@ -45,6 +45,12 @@ class SignalPipe:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup`, or a shell's `&`, has it
                 signal.signal(number, lambda *_: None)
 
+    def close(self) -> None:
+        """Close the pipes, in a process that hears signals of its own."""
+        signal.set_wakeup_fd(-1)
+        for descriptor in (*self.descriptors, self._writer):
+            os.close(descriptor)
+
     @property
     def descriptors(self) -> tuple[int, ...]:
         """The descriptors that become readable when a signal came or the pool is gone."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -11,18 +10,16 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from prloom.exchange import notifier
 from prloom.exchange.errors import ClaimOverError, StoreError
 from prloom.exchange.notifier import Wait
-from prloom.exchange.worker import job
-from prloom.exchange.worker.job import Job
+from prloom.exchange.worker.job import JobLost
+from prloom.exchange.worker.lease import Lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import timedelta
 
     from prloom.exchange.claim import Settled, Settlement
-    from prloom.exchange.claimed_message import ClaimedMessage
     from prloom.exchange.exchange import Exchange
-    from prloom.exchange.worker.config import WorkerConfig
-    from prloom.exchange.worker.job import WorkerIdentity
+    from prloom.exchange.worker.config import ClaimConfig
+    from prloom.exchange.worker.job import Jobs, WorkerIdentity
     from prloom.exchange.worker.supervisor import SignalPipe
 
 Outcome: TypeAlias = Literal["began", "completed", "failed", "timed_out", "retrying", "dead", "lost", "handed_back"]
@@ -30,11 +27,6 @@ Outcome: TypeAlias = Literal["began", "completed", "failed", "timed_out", "retry
 
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 30.0
-
-_RENEW_INTERVAL: Final = 10.0
-"""Seconds between renewals at most: that is how soon a worker learns that its message was cancelled."""
-
-_RENEW_RETRY: Final = 1.0  # seconds until the next try where the store could not be reached
 
 
 @dataclass(frozen=True)
@@ -66,65 +58,13 @@ WorkerEvent: TypeAlias = Progress | WorkerError
 """What a worker reports to the program that started it."""
 
 
-class Lease:
-    """Renews a claim while its command runs, and knows when the claim is lost.
-
-    It renews in a thread, because the store may take long while the command's time runs out. Times are those of
-    `time.monotonic`. `since` is a moment before the claim was made, so that this side never believes the lease to last
-    longer than the store does.
-    """
-
-    def __init__(self, claimed: ClaimedMessage, length: timedelta, *, since: float, wake: Callable[[], None]) -> None:
-        self.claimed = claimed
-        self._seconds = length.total_seconds()
-        self._pause = min(self._seconds / 3, _RENEW_INTERVAL)
-        self._wake = wake
-        self.since = since
-        self._until = since + self._seconds
-        self._renew_at = since + self._pause
-        self._renewing = False
-        self._lost = ""
-
-    def lost(self, now: float) -> str:
-        """Return why this worker no longer has the claim, or nothing if it has."""
-        if not self._lost and now >= self._until:
-            self._lost = "the lease ran out before it could be renewed"
-        return self._lost
-
-    def renew_if_due(self, now: float) -> None:
-        """Start to renew the claim, if it is time."""
-        if not self._renewing and not self.lost(now) and now >= self._renew_at:
-            self._renewing = True
-            threading.Thread(target=self._renew, name="renewal", daemon=True).start()
-
-    def next_check(self) -> float:
-        """Return when to check again, if nothing wakes the worker before."""
-        if self._renewing:
-            return self._until
-        return min(self._renew_at, self._until)
-
-    def _renew(self) -> None:
-        begun = time.monotonic()
-        try:
-            self.claimed.renew()
-        except ClaimOverError as error:
-            self._lost = str(error)
-        except StoreError:
-            self._renew_at = time.monotonic() + _RENEW_RETRY
-        else:
-            self._until = begun + self._seconds
-            self._renew_at = begun + self._pause
-        finally:
-            self._renewing = False
-            self._wake()
-
-
 class Worker:
     """Works on one message at a time."""
 
     def __init__(
         self,
-        config: WorkerConfig,
+        config: ClaimConfig,
+        jobs: Jobs,
         exchange: Exchange,
         signals: SignalPipe,
         identity: WorkerIdentity,
@@ -132,6 +72,7 @@ class Worker:
         report: Callable[[WorkerEvent], None],
     ) -> None:
         self._config = config
+        self._jobs = jobs
         self._exchange = exchange
         self._signals = signals
         self._identity = identity
@@ -182,7 +123,7 @@ class Worker:
         )
         if claimed is None:
             return None
-        return Lease(claimed, config.lease, since=begun, wake=self._signals.wake)
+        return Lease(claimed, config.lease, since=begun, wake=self._signals.wake, store=self._exchange.store)
 
     def _wait(self, wait: Wait) -> None:
         descriptor = wait.listener.fileno()
@@ -196,21 +137,17 @@ class Worker:
         self._signals.wait(self._pause)
 
     def _handle(self, lease: Lease) -> Progress:
-        """Run the command for a claimed message, and settle the claim."""
+        """Work on a claimed message, and settle the claim."""
         self._report(_progress("began", lease))
         progress = self._run_and_settle(lease)
         self._report(progress)
         return progress
 
     def _run_and_settle(self, lease: Lease) -> Progress:
-        try:
-            end = Job(self._config, lease, self._signals, self._identity).run()
-        except OSError as error:
-            return self._settle(lease, job.never_ran(self._config, error))
-        settlement = job.settlement(end, self._config)
-        if settlement is None:
+        end = self._jobs.run(lease, self._signals, self._identity)
+        if isinstance(end, JobLost):
             return _progress("lost", lease, why=end.why)
-        return self._settle(lease, settlement)
+        return self._settle(lease, end)
 
     def _settle(self, lease: Lease, settlement: Settlement) -> Progress:
         """Settle the claim; where the store fails, try again while the lease lasts, or until asked to stop twice."""

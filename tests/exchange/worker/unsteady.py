@@ -15,6 +15,7 @@ from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.protocol import ClaimTaken
 from prloom.exchange.sqlite.store import SqliteStore
+from prloom.exchange.worker.command_job import CommandJobs
 from prloom.exchange.worker.config import WorkerConfig
 from prloom.exchange.worker.pool import WorkerPool
 
@@ -52,7 +53,9 @@ def main(path: str, *args: str) -> Any:
     """Work until stopped."""
     failures, command = list(args[: args.index("--")]), args[args.index("--") + 1 :]
     config = WorkerConfig(topics=("jobs",), command=command)
-    WorkerPool(config, lambda: Exchange(Unsteady(path, failures)), name=path, report=run.show).work()
+    WorkerPool(
+        config, CommandJobs(config), lambda: Exchange(Unsteady(path, failures)), name=path, report=run.show
+    ).work()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,118 @@
+"""Write and read the messages of the exchange that agent runs are: a request, and the reply to it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from importlib import resources
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from prloom.agents.agent import Rights, RunResult, RunValue
+from prloom.agents.run_spec import RunLimits
+from prloom.errors import AgentError
+from prloom.model import record
+
+RUN: Final = "run"
+"""The key of the metadata that holds a run's id, which is also the message's id and its idempotent key."""
+
+ATTEMPT: Final = "attempt"
+"""The key of the metadata that says which attempt at a TODO the run is."""
+
+FOLDER: Final = "folder"
+"""The key of the metadata that holds the path of the run's folder, on the machine that prepared it."""
+
+MACHINE: Final = "machine"
+"""The key of the metadata that names that machine."""
+
+_SCHEMA: Final = "run.schema.json"
+_T = TypeVar("_T")
+
+
+class RunMessage(RunValue, frozen=True):
+    """The request for a run, on the topic `agent.<stage>`.
+
+    `repository` is the address of the repository's remote `origin`, or the path of its checkout where it has none;
+    `commit` is the commit of the worktree in which the agent is to work. The run's id and what else tells this run from
+    others are the message's metadata.
+    """
+
+    repository: str
+    plan: str | None
+    commit: str | None
+    stage: str
+    agent: str
+    model: str | None
+    prompt: str
+    limits: RunLimits
+    rights: Rights
+    todo: str | None
+    session: str | None
+
+
+class RunReply(RunValue, frozen=True):
+    """The reply to a run: on `agent.<stage>.completed` where it went well, else on `agent.<stage>.failed`.
+
+    `bundle` is the change as a git bundle in base64, from a worker on another machine; a run in the plan's own worktree
+    has none.
+    """
+
+    result: RunResult
+    bundle: str | None = None
+
+
+def topic(stage: str) -> str:
+    """Return the topic of the runs of a stage."""
+    return f"agent.{stage}"
+
+
+def encode(value: RunMessage | RunReply) -> str:
+    """Return the body of a message or of a reply."""
+    return msgspec.json.encode(value).decode()
+
+
+def read_message(body: str) -> RunMessage:
+    """Return the request that a message holds; raises AgentError for what is none."""
+    return _read(RunMessage, body, "message")
+
+
+def read_reply(body: str) -> RunReply:
+    """Return the reply that a message holds; raises AgentError for what is none."""
+    reply = _read(RunReply, body, "reply")
+    if reply.bundle is not None:
+        unpacked(reply.bundle)
+    return reply
+
+
+def unpacked(bundle: str) -> bytes:
+    """Return the bytes of a bundle; raises AgentError for what is not base64."""
+    try:
+        return base64.b64decode(bundle, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise AgentError(f"the bundle of a reply is not base64 ({error}); the run has to be done again") from error
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of messages and replies, as the types define it."""
+    (message, reply), definitions = msgspec.json.schema_components(
+        (RunMessage, RunReply), ref_template="#/$defs/{name}"
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A run of an agent: its message on agent.<stage>, and the reply",
+        "anyOf": [message, reply],
+        "$defs": definitions,
+    }
+
+
+def shipped_schema() -> str:
+    """Return the text of the schema file that the package contains."""
+    return resources.files("prloom.agents").joinpath("schemas", _SCHEMA).read_text("utf-8")
+
+
+def _read(kind: type[_T], body: str, what: str) -> _T:
+    try:
+        return record.decode(kind, body.encode())
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise AgentError(f"this is not the {what} of a run: {error}") from error
