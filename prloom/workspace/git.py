@@ -146,7 +146,7 @@ _SET = {
     "GIT_SEQUENCE_EDITOR": ":",
     "GIT_LITERAL_PATHSPECS": "1",
 }
-SETTABLE = frozenset(("GIT_INDEX_FILE", "GIT_AUTHOR_DATE", *_IDENTITY))
+SETTABLE = frozenset(("GIT_INDEX_FILE", "GIT_ALLOC_LIMIT", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE", *_IDENTITY))
 """The variables of git's environment that a caller may set."""
 
 NONE: Mapping[str, str] = MappingProxyType({})

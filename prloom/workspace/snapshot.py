@@ -102,6 +102,13 @@ def take(
     )
 
 
+def of_tree(repo: Repository, base: str, tree: str) -> WorktreeSnapshot:
+    """Return a tree with what it changes in the commit `base`, as `take` does for files; raises WorkspaceError."""
+    links = trees.link_targets(repo, tree)
+    paths = tuple(_changed_path(each, links) for each in trees.changed(repo, base, tree))
+    return WorktreeSnapshot(base, tree, paths, trees.changed_lines(repo, base, tree), links)
+
+
 def require(repo: Repository, worktree: Path) -> Checkout:
     """Return the worktree as the repository has it registered; raises WorkspaceError where it is not there."""
     found = checkout.registered(repo.git_dir, worktree)

@@ -75,7 +75,7 @@ def repair_link(worktree: Checkout) -> None:
     if found is not None and found.git_dir == worktree.git_dir and not link.is_symlink():
         return
     if link.is_dir() and not link.is_symlink():
-        _remove_folder(link)
+        remove_folder(link)
     temporary = worktree.git_dir / "prloom-link"
     temporary.write_bytes(b"gitdir: " + os.fsencode(worktree.git_dir) + b"\n")
     try:
@@ -93,7 +93,7 @@ def _remove(root: Path, path: str) -> None:
     place = root / path
     try:
         if place.is_dir() and not place.is_symlink():
-            _remove_folder(place)
+            remove_folder(place)
         else:
             place.unlink(missing_ok=True)
     except OSError as error:
@@ -105,7 +105,7 @@ def _remove(root: Path, path: str) -> None:
             folder.rmdir()
 
 
-def _remove_folder(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
     """Remove a folder whatever its permissions are."""
     try:
         shutil.rmtree(folder)

@@ -1,0 +1,82 @@
+"""The remote keeps a commit that a run on another machine needs, and forgets it afterwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from prloom.errors import WorkspaceError
+from prloom.workspace import run_refs, snapshot, trees, worktree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Project
+
+    from prloom.workspace.repository import Repository
+
+
+@pytest.fixture
+def hub(project: Project, tmp_path: Path) -> Project:
+    """The bare repository that is the project's remote."""
+    project.git("clone", "--quiet", "--bare", str(project.root), str(tmp_path / "hub.git"))
+    project.git("remote", "add", "origin", str(tmp_path / "hub.git"))
+    project.git("fetch", "--quiet", "origin")
+    return type(project)(tmp_path / "hub.git")
+
+
+def test_a_pushed_commit_is_known_to_be_at_the_remote(project: Project, hub: Project, repo: Repository) -> None:
+    pushed, unpushed = project.sha("feature"), project.commit({"a": "1\n"})
+
+    assert hub.sha("feature") == pushed
+    assert run_refs.is_at_remote(repo, pushed)
+    assert not run_refs.is_at_remote(repo, unpushed)
+
+
+def test_a_commit_is_kept_and_forgotten(project: Project, hub: Project, repo: Repository) -> None:
+    first, second = project.commit({"a": "1\n"}), project.commit({"a": "2\n"})
+
+    run_refs.publish(repo, "plan", first)
+    assert hub.git("rev-parse", "refs/prloom/runs/plan") == first
+    run_refs.publish(repo, "plan", second)
+    run_refs.publish(repo, "plan", second)
+    assert hub.git("rev-parse", "refs/prloom/runs/plan") == second
+    run_refs.withdraw(repo, "plan")
+    run_refs.withdraw(repo, "plan")
+
+    assert hub.git("for-each-ref", "refs/prloom") == ""
+    assert hub.sha("main") != second
+
+
+def test_no_branch_of_the_remote_is_touched(project: Project, hub: Project, repo: Repository) -> None:
+    before = hub.git("for-each-ref")
+
+    run_refs.publish(repo, "plan", project.commit({"a": "1\n"}))
+    run_refs.withdraw(repo, "plan")
+
+    assert hub.git("for-each-ref") == before
+
+
+def test_a_plans_name_is_no_way_to_another_ref(project: Project, hub: Project, repo: Repository) -> None:
+    run_refs.publish(repo, "../../heads/x y", project.sha("feature"))
+
+    assert hub.git("for-each-ref", "--format=%(refname)", "refs/prloom") == "refs/prloom/runs/_heads_x_y"
+
+
+def test_the_changes_of_a_failed_attempt_are_one_commit(repo: Repository, place: Path) -> None:
+    base = worktree.create(repo, place, "feature")
+    (place / "new").write_text("x\n")
+    tree = snapshot.take(repo, place, base).tree
+
+    made = run_refs.commit_tree(repo, base=base, tree=tree)
+
+    assert [each.path for each in trees.changed(repo, base, made)] == ["new"]
+    assert run_refs.commit_tree(repo, base=base, tree=tree) == made
+
+
+def test_a_remote_that_does_not_take_it_says_why(project: Project, hub: Project, repo: Repository) -> None:
+    hub.git("config", "transfer.hideRefs", "refs/prloom")
+
+    with pytest.raises(WorkspaceError, match="origin does not keep what a run on another machine needs"):
+        run_refs.publish(repo, "plan", project.commit({"a": "1\n"}))
