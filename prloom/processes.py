@@ -57,10 +57,13 @@ def identity(pid: int) -> Process | None:
 
 def alive(process: Process) -> bool:
     """Return whether this very process is still there and not a dead one that nobody has collected."""
-    if identity(process.pid) != process:
-        return False
+    return identity(process.pid) == process and living(process.pid)
+
+
+def living(pid: int) -> bool:
+    """Return whether there is a process of that id that is not a dead one which nobody has collected."""
     try:
-        return psutil.Process(process.pid).status() != psutil.STATUS_ZOMBIE
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 

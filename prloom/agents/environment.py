@@ -13,10 +13,15 @@ from prloom.agents import run_folder
 from prloom.agents.agent import Remote
 from prloom.core import worker_identity
 from prloom.errors import AgentError
+from prloom.exchange import store_url
+from prloom.exchange.worker.command import WORKER
 from prloom.model import kinds
 
 RUN_VARIABLE: Final = "PRLOOM_RUN"
 """Holds the run's id in every process of a run, so that what is left of it can be found when all else is lost."""
+
+OF_WORKERS: Final = frozenset({store_url.VARIABLE, WORKER, RUN_VARIABLE})
+"""What the environment of a worker of the exchange has for itself; with it an agent could act on its exchange."""
 
 EVERYONE: Final = (
     "PATH",
@@ -121,7 +126,7 @@ def worker(env: Mapping[str, str], remotes: Iterable[Remote], root: Path) -> dic
 def _forbidden(name: str, value: str) -> bool:
     """Return whether the variable could open a forge, or ties the agent to another session."""
     of_forge = kinds.is_forge_variable(name) or kinds.is_forge_secret(name)
-    return of_forge or kinds.holds_forge_token(value) or name in _SESSION
+    return of_forge or kinds.holds_forge_token(value) or name in _SESSION or name in OF_WORKERS
 
 
 def outside(env: Mapping[str, str]) -> Path:

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, cast, get_args
 
+from prloom.agents import check
 from prloom.agents.agent import Agent
 from prloom.errors import AgentError
 from prloom.model.kinds import AgentName
@@ -31,6 +32,13 @@ def get(name: str) -> Agent:
     else:
         hint = f"known are {', '.join(AGENTS)}"
     raise AgentError(f"there is no agent {name!r}; {hint}")
+
+
+def runnable(name: str) -> Agent:
+    """Return what the runs of that name start: an agent, or a check; raise AgentError where there is none."""
+    if name == check.name:
+        return cast("Agent", check)
+    return get(name)
 
 
 def variables(agent: Agent) -> tuple[str, ...]:

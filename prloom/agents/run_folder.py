@@ -27,15 +27,18 @@ from prloom.processes import Process
 
 PROMPT: Final = "prompt.md"
 INVOCATION: Final = "invocation.json"
+MESSAGE: Final = "message.json"
 OUTPUT: Final = "output.jsonl"
 STDERR: Final = "stderr.log"
 ANSWER: Final = "answer.json"
 RESULT: Final = "result.json"
 EXIT: Final = "exit.json"
 SUPERVISOR: Final = "supervisor.json"
-SUPERVISOR_LOG: Final = "supervisor.log"
 LOCK: Final = "running.lock"
 TEMPORARY: Final = ".tmp"
+
+LARGE: Final = 1 << 26
+"""Bytes read at most of a run's message, which holds its prompt."""
 
 SMALL: Final = 1 << 20
 """Bytes read at most of a file that prloom or the agent writes whole (an answer, a result)."""
@@ -260,6 +263,11 @@ def inspect(folder: Path) -> RunStatus:
     if ended:
         return RunFinished(ended)
     return RunInterrupted()
+
+
+def was_begun(folder: Path) -> bool:
+    """Return whether a worker has begun the run."""
+    return read(folder, LOCK, 0) is not None
 
 
 def _held(folder: Path) -> bool:

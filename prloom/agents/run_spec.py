@@ -39,16 +39,20 @@ class RunLimits(RunValue, frozen=True):
 
 
 class RunSpec(RunValue, frozen=True):
-    """`invocation.json`: what the supervisor starts. The environment is its own; only the names are kept on disk.
+    """`invocation.json`: what a worker starts. The environment is its own; only the names are kept on disk.
 
-    `agent` says how to read what the program prints; without one, only prloom's own limits end the run. The fields
-    after it are for people: what the run is for, when it was prepared, and on which machine.
+    The worker makes the arguments again from `agent`, `program` (the command line that is configured for it) and the
+    run's message, and its environment from its own one, with what has one of `names`. The other fields are for people:
+    what the run is for, when it was prepared, and on which machine.
     """
 
     argv: tuple[str, ...]
     cwd: str
     environment: tuple[str, ...]
     limits: RunLimits
+    root: str = ""
+    program: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     agent: str = ""
     stage: str = ""
     plan: str | None = None

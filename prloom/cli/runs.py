@@ -91,16 +91,24 @@ def costs(given: Options, plan: str | None, *, since: str | None, as_json: bool)
 @pass_options
 def stop(given: Options, run: str) -> None:
     """End a RUN of an agent, and pause its plan, so that prloom does not begin the same run again."""
-    from prloom.agents import run_folder, runner  # noqa: PLC0415 - `prloom stop --help` needs none
+    from prloom.agents import run_folder  # noqa: PLC0415 - `prloom stop --help` needs none
+    from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
     from prloom.engine.runs import listing  # noqa: PLC0415 - likewise
+    from prloom.exchange import connect  # noqa: PLC0415 - likewise
+    from prloom.exchange.errors import ExchangeError  # noqa: PLC0415 - likewise
+    from prloom.storage import paths  # noqa: PLC0415 - likewise
 
     where = context.repository(given)
     folder, plan_id = listing.find(where, run)
-    if not isinstance(run_folder.inspect(folder), run_folder.RunInProgress):
+    if run_folder.read_result(folder) is not None:
         click.echo(f"Run {folder.name} has ended already.")
         return
     submit.submit_ids(where, "pause", [plan_id], done="Paused")
-    runner.stop(runner.find(folder))
+    try:
+        with connect(where.local / paths.EXCHANGE) as exchange:
+            exchange.cancel(folder.name, "stopped with `prloom stop`")
+    except ExchangeError as error:
+        raise PrloomError(f"run {folder.name} cannot be stopped: {error}") from error
     click.echo(f"Stopping {folder.name}. To continue: prloom resume {terminal.clean(plan_id)}")
 
 

@@ -154,6 +154,9 @@ class Dispatcher:
         """End what is at work; nothing is lost by that, it is found out by the next start."""
         try:
             await self._tasks.end()
+            await self._triager.close()
+            if self._todo_worker is not None:
+                await self._todo_worker.close()
         finally:
             try:
                 await self.plugin_set.stop()

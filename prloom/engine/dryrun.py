@@ -143,8 +143,11 @@ class DryTriager:
         """Return a semaphore that is free: nothing is run."""
         return asyncio.Semaphore()
 
-    def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
+    async def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
         """Leave the runs of the real dispatcher alone."""
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing that runs."""
 
     def services(self, runtime: PlanRuntime) -> Services:
         """Return the services of hooks; agents are not among them."""
@@ -170,6 +173,9 @@ class DryWorker:
 
     def __init__(self, config: Config) -> None:
         self._agent = stages.stage(config, "worker").agent
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing that runs."""
 
     def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
         """Take the next TODO in the copy, and no other."""

@@ -154,6 +154,12 @@ class AsyncExchange:
         async with aclosing(self._found(self.exchange.reply_steps(message_id, patience=patience))) as replies:
             return await anext(replies, None)
 
+    async def replies(self, awaited: Callable[[], Iterable[str]]) -> AsyncIterator[Message]:
+        """Yield the first reply to each of the messages that are awaited just then; see `Exchange.replies_steps`."""
+        async with aclosing(self._found(self.exchange.replies_steps(awaited))) as replies:
+            async for reply in replies:
+                yield reply
+
     async def message(self, message_id: str) -> Message:
         """Return a message; raises UnknownMessageError."""
         return await asyncio.to_thread(self.exchange.message, message_id)

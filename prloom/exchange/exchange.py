@@ -106,6 +106,18 @@ class Exchange:
         replies = self.store.read(MessageFilter(replies_to=message_id, limit=1))
         return next(iter(replies), None)
 
+    def replies_steps(self, awaited: Callable[[], Iterable[str]]) -> Steps[Message]:
+        """Return a loop that finds the first reply to each of the messages that are awaited just then.
+
+        A message whose reply was found is to be awaited no more when the loop goes on.
+        """
+
+        def find() -> Message | None:
+            found = (self.find_reply(message_id) for message_id in tuple(awaited()))
+            return next((reply for reply in found if reply is not None), None)
+
+        return self._steps(find)
+
     def wait_for(self, find: Callable[[], T | None], *, patience: timedelta | None = None) -> T | None:
         """Return the first value of `find` that is not None, waiting for it; None where there was none in time."""
         with closing(self._steps(find, patience=patience)) as steps:

@@ -132,6 +132,14 @@ def new_instance() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{new_id()[-6:]}"
 
 
+def process_of(instance: str) -> int | None:
+    """Return the process id of a worker of this machine, by its name; None for a worker of another machine."""
+    host, _, rest = instance.rpartition("-")[0].rpartition("-")
+    if host == socket.gethostname() and rest.isdecimal():
+        return int(rest)
+    return None
+
+
 def checked_topic(topic: str) -> str:
     """Return the topic's name, or raise ExchangeError where it is none."""
     if not _TOPIC.fullmatch(topic) or len(topic) > _LONGEST_NAME:

@@ -27,6 +27,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]
 
 from fake_github import Clock, Hub  # noqa: E402 - the kit is no package
 from fake_github.transport import Transport  # noqa: E402
+from run_pools import StartForked  # noqa: E402 - the kit is no package
 from stage import Stage  # noqa: E402
 
 from prloom.engine.dispatcher import Dispatcher  # noqa: E402
@@ -75,7 +76,7 @@ class GitHubStage(Stage):
         tables = {"github": {"repo": "ada/engine", "api_url": self.hub.api_url}, "local": {"enabled": False}}
         environ = {"PATH": os.environ["PATH"], "GITHUB_TOKEN": self.hub.token("prloom")}
         general = rules(self.config)
-        pool = AgentPool(root=self.root, environ=environ, parallel=1, workers=1)
+        pool = AgentPool(root=self.root, environ=environ, parallel=1, workers=1, start_pool=StartForked(environ))
         return Dispatcher(
             PlanRegistry(self.paths, general, self.clock),
             plugin_set=PluginSet([]),

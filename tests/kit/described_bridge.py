@@ -82,3 +82,6 @@ class Keeper:
 
     def keep_pull_request(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
         return pull_request.begin(runtime, dependencies)
+
+    async def close(self) -> None:
+        return

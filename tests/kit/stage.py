@@ -176,7 +176,10 @@ class ScriptedTriager:
     def slot(self) -> asyncio.Semaphore:
         return self.slots
 
-    def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
+    async def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
+        return
+
+    async def close(self) -> None:
         return
 
     def services(self, runtime: PlanRuntime) -> Services:

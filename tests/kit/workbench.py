@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from project import Project
+from run_pools import StartForked
 from stage import Stage
 
 from prloom.engine.plan.agent_pool import AgentPool
@@ -88,7 +89,9 @@ class Workbench:
         """Do one full tick, with a worker that knows nothing of an earlier one."""
         programs = f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}"
         environ = {"PATH": programs, "HOME": str(self.home)}
-        pool = AgentPool(root=self.project.root, environ=environ, parallel=1, workers=1)
+        pool = AgentPool(
+            root=self.project.root, environ=environ, parallel=1, workers=1, start_pool=StartForked(environ)
+        )
         self.stage.todo_worker = TodoWorker(pool)
         await self.stage.tick()
 

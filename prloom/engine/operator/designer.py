@@ -42,8 +42,11 @@ async def run(root: Path, config: Config, request: str, *, plan: str | None = No
             rights="read",
             argv=config.agents.command.argv,
         )
-        started = pool.prepare(folders, config, agent, run_id, wanted).start()
-        result = await pool.wait(started, agent, "", _now)
+        try:
+            folder = pool.prepare(folders, config, agent, run_id, wanted)
+            result = await pool.run(folder, agent, "", _now)
+        finally:
+            await pool.close()
     if result.status != "ok":
         raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble or result.status}")
     return design.read_plan(result.message)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -13,7 +14,6 @@ import msgspec
 from prloom.agents import registry, runner
 from prloom.agents.agent import Agent, Remote, RunRequest, RunResult
 from prloom.agents.run_spec import RunLimits
-from prloom.agents.runner import AgentRun, Prepared
 from prloom.config import stages
 from prloom.config.models import Config
 from prloom.core import brakes, breaker
@@ -22,6 +22,8 @@ from prloom.core.breaker import UsageLimit
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.runtime import PlanFolders
 from prloom.engine.runs import records
+from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
+from prloom.engine.runs.run_exchange import RunExchange
 from prloom.errors import AgentError, StorageError
 from prloom.storage import paths, run_log
 from prloom.workspace import repository
@@ -30,20 +32,37 @@ log = logging.getLogger(__name__)
 
 
 class AgentPool:
-    """Starts agents: at most `parallel` for triage and hooks and `workers` for TODOs, each with its own supervisor.
+    """Has agents run: at most `parallel` for triage and hooks and `workers` for TODOs, through the exchange.
 
     A usage limit is one of the program's, not of the plan whose run has met it: all runs of the program wait for it.
     These limits are in memory only; after a restart, the next run of a program finds out again. The operator's daily
-    limits count the runs that are in the log, and those that go on.
+    limits count the runs that are in the log, and those that go on. `exchange` is the name of the exchange, by default
+    the repository's own; `start_pool` starts the workers of this machine.
     """
 
-    def __init__(self, *, root: Path, environ: Mapping[str, str], parallel: int, workers: int) -> None:
+    def __init__(
+        self,
+        *,
+        root: Path,
+        environ: Mapping[str, str],
+        parallel: int,
+        workers: int,
+        exchange: str | None = None,
+        start_pool: StartPool | None = None,
+    ) -> None:
         self.root = root
         self.environ = environ
         self.slots = asyncio.Semaphore(parallel)
         self.worker_slots = asyncio.Semaphore(workers)
         self._limits: dict[str, UsageLimit] = {}
         self._running: dict[str, str] = {}
+        name = exchange or os.fspath(root.joinpath(*paths.LOCAL, paths.EXCHANGE).absolute())
+        # As many workers as there may be runs at once, so that none waits for those of another kind.
+        self.runs = RunExchange(name, parallel + workers, start_pool or self._start_pool)
+
+    def _start_pool(self, exchange: str, workers: int) -> Pool:
+        output = self.root.joinpath(*paths.LOCAL, paths.POOL_LOG)
+        return PoolProcess(exchange, workers, root=self.root, environ=self.environ, output=output)
 
     def choose(self, config: Config, stage: str, model: str | None = None) -> tuple[Agent, str | None]:
         """Return the agent of a stage and the model that it uses; raises AgentError where there is none."""
@@ -86,8 +105,8 @@ class AgentPool:
         request: RunRequest,
         *,
         limits: RunLimits | None = None,
-    ) -> Prepared:
-        """Make the folder of a run; raises AgentError where that, or the run, is not possible."""
+    ) -> Path:
+        """Make the folder of a run, and return it; raises AgentError where that, or the run, is not possible."""
         try:
             folders.local.make_sub(paths.RUNS).close()
         except StorageError as error:  # something else is in its place: the run fails, and not the plan
@@ -96,35 +115,46 @@ class AgentPool:
             found = repository.remote_urls(self.root)
             remotes = tuple(Remote(urls=each.urls, push_urls=each.push_urls) for each in found)
             request = msgspec.structs.replace(request, remotes=remotes)
-        if request.stage != CHECK:
-            self._running[run_id] = request.plan or ""
-        allowing = AgentWithVariables(agent, config.agents.env)
         return runner.prepare(
-            folders.runs / run_id, allowing, request, environ=self.environ, limits=limits or self.limits(config)
+            folders.runs / run_id,
+            agent,
+            request,
+            environ=self.environ,
+            limits=limits or self.limits(config),
+            names=config.agents.env,
         )
 
-    async def wait(self, run: AgentRun, agent: Agent, plan_id: str, now: Clock) -> RunResult:
-        """Wait for a run and return its result; if this is cancelled first, end the run too."""
+    async def run(self, folder: Path, agent: Agent, plan_id: str, now: Clock, *, found: bool = False) -> RunResult:
+        """Have the prepared run of a folder done, and return its result; if this is cancelled first, the run ends too.
+
+        `found` is a run that an earlier dispatcher has begun. Raises AgentError where it cannot be done at all.
+        """
+        if agent.name != CHECK:
+            self._running[folder.name] = plan_id
         try:
-            end = await runner.wait(run)
-            result = await asyncio.to_thread(runner.conclude, run, agent, end)
-            await asyncio.to_thread(records.save, self.root, run.folder, plan_id, result, now())
-        except asyncio.CancelledError:
-            runner.stop(run)
-            raise
+            result = await self.runs.run(folder, found=found)
+            await asyncio.to_thread(records.save, self.root, folder, plan_id, result, now())
         finally:
-            self._running.pop(run.id, None)
+            self._running.pop(folder.name, None)
         why = ""
         if result.error or result.trouble:
             why = f" ({result.error or result.trouble})"
-        log.info("plan %s: run %s of %s has ended: %s%s", plan_id, run.id, agent.name, result.status, why)
-        self._note_limit(agent, run, result, now())
+        log.info("plan %s: run %s of %s has ended: %s%s", plan_id, folder.name, agent.name, result.status, why)
+        self._note_limit(agent, folder.name, result, now())
         return result
 
-    def _note_limit(self, agent: Agent, run: AgentRun, result: RunResult, now: datetime) -> None:
+    async def cancel(self, run_id: str) -> bool:
+        """End a run that waits or goes on; return whether there was one."""
+        return await self.runs.cancel(run_id, "no job of prloom waits for this run")
+
+    async def close(self) -> None:
+        """Have the workers end."""
+        await self.runs.close()
+
+    def _note_limit(self, agent: Agent, run_id: str, result: RunResult, now: datetime) -> None:
         """Note the usage limit that a run has met; a run that went well shows that there is none any more."""
         if result.status == "limited":
-            reason = f"{agent.name}: {result.error} (run {run.id})"
+            reason = f"{agent.name}: {result.error} (run {run_id})"
             self._limits[agent.name] = breaker.limit_met(reason, result.retry_at, now)
         elif result.status == "ok":
             self._limits.pop(agent.name, None)
@@ -135,19 +165,3 @@ class AgentPool:
             return (self.root / "prloom" / name).read_text("utf-8", "replace")
         except OSError:
             return None
-
-
-class AgentWithVariables:
-    """An agent that gets some more of the operator's environment, because the configuration says so."""
-
-    def __init__(self, agent: Agent, names: Sequence[str]) -> None:
-        self.name = agent.name
-        self.program = agent.program
-        self.resumes = agent.resumes
-        self.counts_sessions = agent.counts_sessions
-        self.variables = (*agent.variables, *names)
-        self.settings_files = agent.settings_files
-        self.invocation = agent.invocation
-        self.refusal = agent.refusal
-        self.entries = agent.entries
-        self.read = agent.read

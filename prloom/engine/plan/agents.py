@@ -6,10 +6,10 @@ import asyncio
 import logging
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
-from prloom.agents import registry, run_folder, run_spec, runner
+from prloom.agents import registry, run_folder, run_spec
 from prloom.agents.agent import Agent, Rights, RunRequest, RunResult
 from prloom.api.context import Services
 from prloom.core import breaker, prompt
@@ -53,24 +53,24 @@ class AgentTriager:
         if started_by:
             agent = registry.AGENTS.get(started_by[0])
         if agent is not None:
-            await self._finish(runtime, agent, runner.find(folder))
+            await self._finish(runtime, agent, folder, found=True)
             return
-        runner.stop(runner.find(folder))
+        await self._pool.cancel(run)
         unknown = RunResult(status="interrupted", error="this prloom does not know its agent")
         _triage_run(runtime, run, "prloom").settle(unknown, None)
 
-    def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
+    async def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
         """End those of the latest runs that still go on and are not about events; the others are recovered."""
         own = {event.run for event in state.open.values()}
         if state.work is not None:
             own.add(state.work.run)
-        try:
-            latest = sorted(os.listdir(folders.runs))[-LATEST:]  # noqa: PTH208 - the names are times
-        except OSError:
-            return
-        for name in latest:
-            if name not in own:
-                runner.stop(runner.find(folders.runs / name))
+        for folder in await asyncio.to_thread(_unfinished, folders.runs, own):
+            if await self._pool.cancel(folder.name):
+                log.info("run %s is ended, because no job waits for it any more", folder.name)
+
+    async def close(self) -> None:
+        """Have the workers end that do the runs."""
+        await self._pool.close()
 
     def services(self, runtime: PlanRuntime) -> Services:
         """Return what a hook of this plan may call."""
@@ -85,9 +85,9 @@ class AgentTriager:
                 raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
             run_id = run_spec.new_id(runtime.clock(), stage)
             request = self._request(runtime, stage, text, chosen, run_id=run_id)
-            run = self._pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request).start()
+            folder = self._pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request)
             log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
-            result = await self._pool.wait(run, agent, runtime.id, runtime.clock)
+            result = await self._pool.run(folder, agent, runtime.id, runtime.clock)
         if result.status != "ok":
             raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble}")
         return result.message
@@ -116,23 +116,18 @@ class AgentTriager:
         try:
             text = self._prompt(runtime.plan, runtime.text.read(), batch, folders.runs / run_id / run_folder.ANSWER)
             request = self._request(runtime, STAGE, text, model, run_id=run_id)
-            prepared = self._pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request)
+            folder = self._pool.prepare(folders, runtime.rules.config, agent, run_id, request)
         except AgentError as error:
             results.fail(batch, str(error))
             return
         changes = tuple(Change(event_id=event.id, verdict="started", state="pending") for event in batch)
         store.commit(STAGE, agent.name, changes=changes, run=run_id)
-        try:
-            run = prepared.start()
-        except AgentError as error:
-            results.fail(batch, str(error))
-            return
-        await self._finish(runtime, agent, run)
+        await self._finish(runtime, agent, folder)
 
-    async def _finish(self, runtime: PlanRuntime, agent: Agent, run: runner.AgentRun) -> None:
-        result = await self._pool.wait(run, agent, runtime.id, runtime.clock)
-        answer = await asyncio.to_thread(run_folder.read_answer, run.folder)
-        _triage_run(runtime, run.id, agent.name).settle(result, answer)
+    async def _finish(self, runtime: PlanRuntime, agent: Agent, folder: Path, *, found: bool = False) -> None:
+        result = await self._pool.run(folder, agent, runtime.id, runtime.clock, found=found)
+        answer = await asyncio.to_thread(run_folder.read_answer, folder)
+        _triage_run(runtime, folder.name, agent.name).settle(result, answer)
 
     def _prompt(self, plan: Plan, plan_text: str, batch: tuple[Event, ...], answer: Path) -> str:
         return prompt.triage_prompt(
@@ -159,6 +154,16 @@ class AgentTriager:
             answer_path=runtime.folders.runs / run_id / run_folder.ANSWER,
             argv=runtime.rules.config.agents.command.argv,
         )
+
+
+def _unfinished(runs: Path, own: Collection[str | None]) -> list[Path]:
+    """Return those of the latest runs that did not end, and are none of these."""
+    try:
+        latest = sorted(os.listdir(runs))[-LATEST:]  # noqa: PTH208 - the names are times
+    except OSError:
+        return []
+    others = (runs / name for name in latest if name not in own)
+    return [folder for folder in others if run_folder.read_result(folder) is None]
 
 
 def _triage_run(runtime: PlanRuntime, run_id: str, by: str) -> TriageRun:

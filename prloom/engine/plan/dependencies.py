@@ -47,8 +47,11 @@ class Triager(Protocol):
     async def recover(self, runtime: PlanRuntime, run: str, event_ids: tuple[str, ...]) -> None:
         """Settle a run that an earlier dispatcher began, or one whose job has failed."""
 
-    def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
+    async def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
         """End the runs that an earlier dispatcher began for hooks: no job waits for them."""
+
+    async def close(self) -> None:
+        """End what does the runs."""
 
     def services(self, runtime: PlanRuntime) -> Services:
         """Return what a hook of this plan may call."""
@@ -62,6 +65,9 @@ class Worker(Protocol):
 
     def keep_pull_request(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
         """Begin what is to be done with a plan's pull request; return whether there was anything."""
+
+    async def close(self) -> None:
+        """End what does the runs."""
 
 
 class DeliveryLimiter:

@@ -102,7 +102,7 @@ def _recover_runs(runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
     found = False
     if not runtime.orphans_stopped:
         runtime.orphans_stopped = True
-        triager.stop_orphans(runtime.folders, state)
+        dependencies.tasks.spawn(runtime, partial(triager.stop_orphans, runtime.folders, state))
     for run, ids in _runs(state).items():
         if runtime.in_flight.event_ids.isdisjoint(ids):
             dependencies.tasks.begin(runtime, ids, partial(_recover_run, runtime, run, ids, triager))

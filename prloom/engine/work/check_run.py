@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from prloom.agents import run_spec
+from prloom.agents import registry, run_spec
 from prloom.agents.agent import RunRequest
 from prloom.core import worker_results
 from prloom.core.brakes import CHECK
 from prloom.core.work_failures import AttemptFailed
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work.check_command import CheckCommand
 from prloom.errors import AgentError
 from prloom.model.work import TodoWork
 
@@ -36,7 +35,7 @@ class CheckRuns:
 
     async def _run(self, runtime: PlanRuntime, work: TodoWork, command: str) -> AttemptFailed | None:
         config = runtime.rules.config
-        check = CheckCommand(command)
+        check = registry.runnable(CHECK)
         run_id = run_spec.new_id(runtime.clock(), STAGE)
         request = RunRequest(
             prompt="",
@@ -47,14 +46,15 @@ class CheckRuns:
             plan=runtime.id,
             todo=work.id,
             attempt=work.attempt,
+            argv=(command,),
         )
         limits = replace(
             self.pool.limits(config),
             wall_seconds=config.work.check_timeout.total_seconds(),
             silence_seconds=config.work.check_timeout.total_seconds(),
         )
-        run = self.pool.prepare(runtime.folders, config, check, run_id, request, limits=limits).start()
-        result = await self.pool.wait(run, check, runtime.id, runtime.clock)
+        folder = self.pool.prepare(runtime.folders, config, check, run_id, request, limits=limits)
+        result = await self.pool.run(folder, check, runtime.id, runtime.clock)
         if result.status == "ok":
             return None
         if result.status == "interrupted":

@@ -54,9 +54,9 @@ class ReviewRuns:
             argv=runtime.rules.config.agents.command.argv,
         )
         async with self.pool.worker_slots:
-            run = self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request).start()
-            result = await self.pool.wait(run, agent, runtime.id, runtime.clock)
-        said = await asyncio.to_thread(run_folder.read_answer, run.folder)
+            folder = self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request)
+            result = await self.pool.run(folder, agent, runtime.id, runtime.clock)
+        said = await asyncio.to_thread(run_folder.read_answer, folder)
         return _judged(runtime, work, result, said)
 
     async def _prompt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, answer_path: Path) -> str:

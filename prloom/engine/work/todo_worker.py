@@ -66,6 +66,10 @@ class TodoWorker:
         """Begin what is to be done with the pull request, which a forge that fails does not keep the work from."""
         return pull_request.begin(runtime, dependencies)
 
+    async def close(self) -> None:
+        """Have the workers end that do the runs."""
+        await self.pool.close()
+
     async def _work(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> None:
         try:
             while (step := self._next(runtime, dependencies)) is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from prloom.agents import registry, run_folder, run_spec, runner
+from prloom.agents import registry, run_folder, run_spec
 from prloom.agents.agent import Agent, RunRequest, RunResult
 from prloom.core import (
     answer,
@@ -44,13 +44,10 @@ STAGE = "worker"
 
 @dataclass
 class WorkerRuns:
-    """Runs workers on TODOs; `running` holds the runs that this process has started and not waited for yet."""
+    """Runs workers on TODOs."""
 
     pool: AgentPool
     changes: Changes
-
-    def __post_init__(self) -> None:
-        self._running: dict[str, runner.AgentRun] = {}
 
     async def attempt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> None:
         """Run a worker once, or wait for the one that runs already, and commit what it comes to."""
@@ -70,15 +67,16 @@ class WorkerRuns:
         of all other plans.
         """
         async with self.pool.worker_slots:
-            if work.phase == "ready" and not await self._start(runtime, work, item):
+            found = work.phase == "running"
+            if not found and not await self._start(runtime, work, item):
                 return None
             started = runtime.event_store.state.work
             if started is None or started.phase != "running":
                 return None
-            return await self._finish(runtime, started)
+            return await self._finish(runtime, started, found=found)
 
     async def _start(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> bool:
-        """Start the worker; return whether it runs. What keeps it from being started is a wait, and no failure."""
+        """Prepare the worker's run; return whether it is to be done. What keeps it from that is a wait, no failure."""
         store, now = runtime.event_store, runtime.clock()
         try:
             agent, model = self.pool.choose(runtime.rules.config, STAGE)
@@ -88,24 +86,17 @@ class WorkerRuns:
                     "work", agent.name, **work_failures.limited(context(runtime), work, limit.reason, limit.until)
                 )
                 return False
-            prepared = await self._prepare(runtime, work, item, agent, model)
+            folder = await self._prepare(runtime, work, item, agent, model)
         except AgentError as error:
             store.commit("work", "prloom", **work_failures.delayed(context(runtime), work, str(error)))
             return False
-        started = work_results.started(work, run=prepared.folder.name, agent=agent.name)
+        started = work_results.started(work, run=folder.name, agent=agent.name)
         store.commit("work", agent.name, **appended_lines.span(runtime, started))
-        try:
-            self._running[prepared.folder.name] = prepared.start()
-        except AgentError as error:
-            waiting = store.state.work or work
-            delayed = work_failures.delayed(context(runtime), waiting, str(error))
-            store.commit("work", "prloom", **appended_lines.span(runtime, delayed))
-            return False
         return True
 
     async def _prepare(
         self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, agent: Agent, model: str | None
-    ) -> runner.Prepared:
+    ) -> Path:
         run_id = run_spec.new_id(runtime.clock(), STAGE)
         answer_path = runtime.folders.runs / run_id / run_folder.ANSWER
         session = None
@@ -149,20 +140,20 @@ class WorkerRuns:
             checks=checks,
         )
 
-    async def _finish(self, runtime: PlanRuntime, work: TodoWork) -> WorkerReport | None:
+    async def _finish(self, runtime: PlanRuntime, work: TodoWork, *, found: bool) -> WorkerReport | None:
         """Wait for the worker's run and return how it ended; None where it says nothing, which is committed."""
         assert work.run is not None  # noqa: S101 - `started` sets it
-        run = self._running.pop(work.run, None) or runner.find(runtime.folders.runs / work.run)
+        folder = runtime.folders.runs / work.run
         agent = registry.AGENTS.get(work.agent or "")
         if agent is None:
-            runner.stop(run)
+            await self.pool.cancel(work.run)
             reason = f"this prloom does not know the agent {work.agent}"
             runtime.event_store.commit(
                 "work", "prloom", **appended_lines.span(runtime, work_failures.cut_short(work, reason))
             )
             return None
-        result = await self.pool.wait(run, agent, runtime.id, runtime.clock)
-        said = await asyncio.to_thread(run_folder.read_answer, run.folder)
+        result = await self.pool.run(folder, agent, runtime.id, runtime.clock, found=found)
+        said = await asyncio.to_thread(run_folder.read_answer, folder)
         if result.trouble == "session":
             reason = f"{agent.name} no longer has the session of the last attempt; the next one begins a new one"
             fresh = replace(work, session=None)

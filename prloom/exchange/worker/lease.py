@@ -68,7 +68,7 @@ class Lease:
         self._heard = True
         if not self._checking and not self._lost:
             self._checking = True
-            threading.Thread(target=self._look, name="check", daemon=True).start()
+            threading.Thread(target=self._read_claim, name="check", daemon=True).start()
 
     def next_check(self) -> float:
         """Return when to check again, if nothing wakes the worker before."""
@@ -100,7 +100,9 @@ class Lease:
                 if not any(claim.id == self.claimed.id and claim.status == "active" for claim in claims):
                     self._lost = "the message was cancelled, or another worker has it"
         except ExchangeError:
-            return
+            self._heard = False
         finally:
             self._checking = False
             self._wake()
+        if self._heard:  # since the claim was last read
+            self.check()

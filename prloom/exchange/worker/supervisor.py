@@ -93,10 +93,15 @@ class ProcessReaper:
     """Ends what a command leaves running, in whatever session, before its claim is settled.
 
     These are all processes below this one, which adopts orphans where the system can do that; it works on one message
-    at a time. `spared` were below it before; they stay alone, with what is below them.
+    at a time. `spared` were below it before; they stay alone, with what is below them. `left` is how many there were
+    when they were last looked for.
     """
 
-    def __init__(self, worker: str, *, adopted: bool, spared: Sequence[psutil.Process] = ()) -> None:
+    def __init__(
+        self, worker: str, *, adopted: bool, spared: Sequence[psutil.Process] = (), grace_seconds: float = _GRACE
+    ) -> None:
+        self.left = 0
+        self._grace = grace_seconds
         self._worker = worker
         self._adopted = adopted
         self._spared = spared
@@ -110,16 +115,18 @@ class ProcessReaper:
         `childless` says that the system knows no child of ours: then, orphans being ours, nothing can be left.
         """
         if childless and self._adopted:
+            self.left = 0
             return True
         if self._termination is None:
             self._begin_at = now
             if not at_once:
                 self._begin_at += _LINGER
-            self._termination = processes.Termination(self._begin_at, grace_seconds=_GRACE)
+            self._termination = processes.Termination(self._begin_at, grace_seconds=self._grace)
         if now < self._next_search:
             return False
         self._next_search = now + PAUSE
         left = self._left()
+        self.left = len(left)
         if now >= self._begin_at:
             self._termination.signal(left, now)
         return not left or self._termination.given_up(now)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_pools import StartForked
 from stage import Stage, said
 
 from prloom.agents import command, run_folder, run_spec, runner
@@ -23,6 +24,7 @@ from prloom.api import PluginContext, Target, TriageContext
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.runtime import rules
+from prloom.engine.runs.run_exchange import RunExchange
 from prloom.engine.views import status, why
 from prloom.model import record
 from prloom.model.decision import Change
@@ -55,7 +57,14 @@ class Bench:
         argv = json.dumps([sys.executable, str(file)])
         self.stage.configure(f'{config}\n[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n')
         self.stage.triager = AgentTriager(  # type: ignore[assignment]
-            AgentPool(root=self.stage.root, environ=self.environ, parallel=parallel, workers=1), lambda plan_id: ""
+            AgentPool(
+                root=self.stage.root,
+                environ=self.environ,
+                parallel=parallel,
+                workers=1,
+                start_pool=StartForked(self.environ),
+            ),
+            lambda plan_id: "",
         )
 
     @property
@@ -568,12 +577,15 @@ async def test_a_hooks_run_that_outlived_its_dispatcher_is_ended_for_nobody_wait
     argv = stage.config.agents.command.argv
     request = RunRequest(prompt="Look.", rights="work", stage="worker", cwd=stage.root, root=stage.root, argv=argv)
     folder = stage.local() / "runs" / run_spec.new_id(stage.clock(), "worker")
-    orphan = runner.start(folder, command, request, environ=bench.environ, limits=RunLimits())
+    runner.prepare(folder, command, request, environ=bench.environ, limits=RunLimits())
+    earlier = RunExchange(str(stage.root / "prloom/.local/exchange.db"), 1, StartForked(bench.environ))
+    orphan = asyncio.create_task(earlier.run(folder))
     await stage.until(begun.exists)
 
     await stage.tick()
 
-    await runner.wait(orphan)
+    assert (await orphan).trouble == "stopped"
+    await earlier.close()
     assert json.loads((folder / "exit.json").read_text())["endedBy"] == "terminated"
 
 

@@ -1,0 +1,63 @@
+"""Do the agent runs of a dispatcher, in worker processes: `python -m prloom.engine.runs.pool WORKERS`.
+
+The exchange is that of PRLOOM_EXCHANGE. The dispatcher holds the other end of this program's stdin. When that is
+closed, the dispatcher has stopped or was killed: the workers finish the runs that they have, claim no more, and end.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from prloom.agents import run_message
+from prloom.agents.agent import Remote
+from prloom.agents.run_job import LocalRuns
+from prloom.config.stages import STAGES
+from prloom.core.brakes import CHECK
+from prloom.exchange import connect, store_url
+from prloom.exchange.worker.config import ClaimConfig
+from prloom.exchange.worker.pool import WorkerPool
+from prloom.exchange.worker.worker import WorkerEvent
+from prloom.workspace import repository
+
+LEASE: Final = timedelta(seconds=60)
+
+TOPICS: Final = tuple(run_message.topic(stage) for stage in (*STAGES, CHECK))
+"""The topics of all stages, and that of the checks."""
+
+
+def work(exchange: str, workers: int, environ: Mapping[str, str], *, leash: int) -> None:
+    """Do runs with so many workers until the pipe `leash` is closed at its other end, or until asked to stop twice."""
+    config = ClaimConfig(topics=TOPICS, group="prloom", lease=LEASE)
+    jobs = LocalRuns(environ, _remotes)
+    pool = WorkerPool(config, jobs, partial(connect, exchange), name=exchange, report=_report)
+    pool.work_with(workers, leash=leash)
+
+
+def _remotes(root: Path) -> tuple[Remote, ...]:
+    return tuple(Remote(urls=each.urls, push_urls=each.push_urls) for each in repository.remote_urls(root))
+
+
+def _report(event: WorkerEvent) -> None:
+    sys.stderr.write(f"{event}\n")
+    sys.stderr.flush()
+
+
+def main(argv: list[str]) -> int:
+    """Work for the dispatcher that has started this program."""
+    leash = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    environ = dict(os.environ)
+    work(environ.pop(store_url.VARIABLE), int(argv[1]), environ, leash=leash)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv))

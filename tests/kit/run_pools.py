@@ -1,0 +1,53 @@
+"""Start workers for agent runs as a dispatcher does, but forked from a process that has imported everything already.
+
+Tests start many, and an interpreter for each would cost more than all else. What the workers do is the real thing.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+
+from prloom.engine.runs import pool
+from prloom.engine.runs.pool_process import Pool
+
+PATIENCE = 30.0
+
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["run_pools"])
+
+
+class ForkedPool:
+    """A pool that is a grandchild of this process."""
+
+    def __init__(self, exchange: str, workers: int, environ: Mapping[str, str]) -> None:
+        leash, self._leash = _processes.Pipe(duplex=False)
+        self.process = _processes.Process(target=work, args=(exchange, workers, dict(environ), leash))
+        self.process.start()
+        leash.close()
+
+    def alive(self) -> bool:
+        return self.process.is_alive()
+
+    def end(self) -> None:
+        self._leash.close()
+        self.process.join(PATIENCE)
+        assert not self.process.is_alive(), "the workers do not end"
+        self.process.close()
+
+
+@dataclass(frozen=True)
+class StartForked:
+    """Starts pools whose runs have this environment."""
+
+    environ: Mapping[str, str]
+
+    def __call__(self, exchange: str, workers: int) -> Pool:
+        return ForkedPool(exchange, workers, self.environ)
+
+
+def work(exchange: str, workers: int, environ: Mapping[str, str], leash: Connection) -> None:
+    pool.work(exchange, workers, environ, leash=os.dup(leash.fileno()))
