@@ -99,7 +99,7 @@ def _starts_afresh(table: Tree, path: tuple[str, ...]) -> bool:
 FILE_NAME = "prloom.toml"
 PREFIX = "PRLOOM_"
 # Variables of prloom's that are no configuration.
-RESERVED = frozenset({"PRLOOM_HOME", "PRLOOM_RUN", "PRLOOM_TRACEBACK"})
+RESERVED = frozenset({"PRLOOM_EXCHANGE", "PRLOOM_HOME", "PRLOOM_RUN", "PRLOOM_TRACEBACK"})
 
 _PLACE = re.compile(r"^(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$", re.DOTALL)
 

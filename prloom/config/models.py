@@ -11,6 +11,7 @@ from prloom.backoff import Backoff
 from prloom.config import layers
 from prloom.config.adopt import AdoptSection
 from prloom.config.agents import AgentChoice, AgentsSection, StagesSection
+from prloom.config.exchange import ExchangeSection
 from prloom.config.layers import Layer
 from prloom.config.problems import nearest
 from prloom.config.section import Section
@@ -212,6 +213,7 @@ class Config(Section):
     models: Mapping[str, AgentChoice] = Field(default_factory=dict, description="Names for agents with their models.")
     stages: StagesSection = StagesSection()
     agents: AgentsSection = AgentsSection()
+    exchange: ExchangeSection = ExchangeSection()
     work: WorkSection = WorkSection()
     limits: LimitsSection = LimitsSection()
     adopt: tuple[AdoptSection, ...] = Field(

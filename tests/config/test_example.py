@@ -25,7 +25,15 @@ def test_the_file_is_what_the_code_says() -> None:
 def test_as_it_stands_the_file_changes_nothing() -> None:
     assert loading.parse(tomllib.loads(FILE.read_text(encoding="utf-8"))) == loading.parse(
         {"dispatcher": {}, "trust": {}, "backoff": {}, "bridges": {"github": {}, "local": {}}}
-        | {"plugins": {}, "stages": {}, "agents": {"command": {}}, "work": {}, "limits": {}, "outbox": {}}
+        | {
+            "plugins": {},
+            "stages": {},
+            "agents": {"command": {}},
+            "exchange": {},
+            "work": {},
+            "limits": {},
+            "outbox": {},
+        }
     )
 
 

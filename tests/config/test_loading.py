@@ -55,6 +55,13 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -
             "[dispatcher]\ntick_intervall = '1s'",
             "prloom.toml: unknown key dispatcher.tick_intervall; did you mean tick_interval?",
         ),
+        (
+            "[exchange]\nurl = 'mysql://me:secret@host/db'",
+            (
+                'prloom.toml: exchange.url is "host/db", which is not the address of a PostgreSQL server; write one '
+                'such as "postgresql://host/database", or leave it out'
+            ),
+        ),
         ("base-branch = 'x'", "prloom.toml: unknown key base-branch; did you mean base_branch?"),
         ("tick_interval = '1s'", "prloom.toml: unknown key tick_interval; did you mean dispatcher.tick_interval?"),
         ("[trust]\nzzz = 1", "prloom.toml: unknown key trust.zzz; trust has minimum, users, bots"),
@@ -195,7 +202,8 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -
             '"a\\nb" = 1',
             (
                 'prloom.toml: unknown key "a\\nb"; the top level has base_branch, worktrees_dir, dispatcher, '
-                "trust, backoff, outbox, bridges, plugins, models, stages, agents, work, limits, adopt, presets"
+                "trust, backoff, outbox, bridges, plugins, models, stages, agents, exchange, work, limits, adopt, "
+                "presets"
             ),
         ),
         ("a = \nb = 1", "prloom.toml:1:5: not valid TOML: Invalid value; correct it there"),
@@ -306,3 +314,9 @@ def test_a_size_has_a_unit_or_is_bytes(load: Callable[..., Config], spelled: str
 )
 def test_the_keys_of_a_preset_that_have_no_effect_are_those_of_the_whole_repository(toml: str, keys: list[str]) -> None:
     assert list(loading.keys_without_effect(tomllib.loads(toml))) == keys
+
+
+def test_the_variable_of_the_exchanges_commands_is_no_setting(tmp_path: Path) -> None:
+    config = loading.load(tmp_path, {"PRLOOM_EXCHANGE": "/a/file.db", "PRLOOM_EXCHANGE__URL": "postgresql://host/runs"})
+
+    assert config.exchange.url == "postgresql://host/runs"
