@@ -101,6 +101,14 @@ def problem(folder: Path) -> str | None:
     return None
 
 
+def loss(folder: Path) -> str | None:
+    """Return what is wrong with the folder of a run that was prepared, as the end of a sentence about it, or None."""
+    found = problem(folder)
+    if found is None and read(folder, MESSAGE, 0) is None:
+        return "was emptied"
+    return found
+
+
 @contextmanager
 def _opened(folder: Path) -> Iterator[int]:
     fd = os.open(folder, _FOLDER)

@@ -92,20 +92,20 @@ def costs(given: Options, plan: str | None, *, since: str | None, as_json: bool)
 def stop(given: Options, run: str) -> None:
     """End a RUN of an agent, and pause its plan, so that prloom does not begin the same run again."""
     from prloom.agents import run_folder  # noqa: PLC0415 - `prloom stop --help` needs none
-    from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
     from prloom.engine.runs import listing  # noqa: PLC0415 - likewise
+    from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
     from prloom.exchange import connect  # noqa: PLC0415 - likewise
     from prloom.exchange.errors import ExchangeError  # noqa: PLC0415 - likewise
     from prloom.storage import paths  # noqa: PLC0415 - likewise
 
-    where = context.repository(given)
+    where, config = context.repository(given), context.config(given)
     folder, plan_id = listing.find(where, run)
     if run_folder.read_result(folder) is not None:
         click.echo(f"Run {folder.name} has ended already.")
         return
     submit.submit_ids(where, "pause", [plan_id], done="Paused")
     try:
-        with connect(where.local / paths.EXCHANGE) as exchange:
+        with connect(config.exchange.url or where.local / paths.EXCHANGE) as exchange:
             exchange.cancel(folder.name, "stopped with `prloom stop`")
     except ExchangeError as error:
         raise PrloomError(f"run {folder.name} cannot be stopped: {error}") from error

@@ -50,7 +50,11 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
     disk.allow_many_files()
     registry = PlanRegistry(plans.locate(root, config.worktrees_dir), general, clock, disk=SHARED)
     pool = AgentPool(
-        root=root, environ=environ, parallel=config.dispatcher.max_parallel_plans, workers=config.agents.workers
+        root=root,
+        environ=environ,
+        parallel=config.dispatcher.max_parallel_plans,
+        workers=config.agents.workers,
+        exchange=config.exchange.url or None,
     )
     return Dispatcher(
         registry,

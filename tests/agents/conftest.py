@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import started_runs
+from started_runs import StartedRun
 
-from prloom.agents import command, run_folder, run_spec, runner
+from prloom.agents import command, run_folder, run_spec
 from prloom.agents.agent import Ending, RunRequest
 from prloom.agents.run_spec import RunLimits
-from prloom.agents.runner import AgentRun
 
 DATA = Path(__file__).parents[1] / "data" / "agents"
 
@@ -64,28 +65,27 @@ def ask(tmp_path: Path) -> Callable[..., RunRequest]:
 
 
 @pytest.fixture
-async def launch(tmp_path: Path, ask: Callable[..., RunRequest]) -> AsyncIterator[Callable[..., AgentRun]]:
+async def launch(tmp_path: Path, ask: Callable[..., RunRequest]) -> AsyncIterator[Callable[..., StartedRun]]:
     """Start a Python program as an agent; whatever still runs at the end of the test is stopped."""
-    started: list[AgentRun] = []
+    started: list[StartedRun] = []
 
-    def start(program: str | tuple[str, ...], *, prompt: str = "What is wrong?", **limits: float) -> AgentRun:
+    def start(program: str | tuple[str, ...], *, prompt: str = "What is wrong?", **limits: float) -> StartedRun:
         folder = tmp_path / run_spec.new_id(datetime.now(tz=UTC), "triage")
         chosen = RunLimits(**({"wall_seconds": 20, "silence_seconds": 20, "grace_seconds": 0.3} | limits))  # type: ignore[arg-type]
         request = ask(program, prompt) if isinstance(program, str) else ask("", prompt, argv=program)
-        started.append(runner.start(folder, command, request, environ=os.environ, limits=chosen))
+        started.append(started_runs.start(folder, command, request, environ=os.environ, limits=chosen))
         return started[-1]
 
     yield start
     for run in started:
-        runner.stop(run)
-        await runner.wait(run)
+        await started_runs.end(run)
 
 
 @pytest.fixture
 def up() -> Callable[..., Awaitable[None]]:
     """Wait until a run's agent has said something, and its supervisor has written down who it is; or for more."""
 
-    async def wait(run: AgentRun, more: Callable[[], bool] = lambda: True) -> None:
+    async def wait(run: StartedRun, more: Callable[[], bool] = lambda: True) -> None:
         async with asyncio.timeout(30):
             # Files of another process: there is no event to wait for.
             while not (  # noqa: ASYNC110

@@ -19,14 +19,15 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+import started_runs
 from model_server import DATA, EACH, PATH, Server, require, serving
+from started_runs import StartedRun
 
 from prloom import processes
 from prloom.agents import registry, run_folder, run_spec, runner
 from prloom.agents.agent import Agent, Invocation, Remote, Rights, RunRequest, RunResult
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.run_spec import RunLimits
-from prloom.agents.runner import AgentRun
 from prloom.core import answer, worker_answer, worker_prompt
 from prloom.core.plan_file import TodoItem
 from prloom.core.worker_answer import WorkAnswer
@@ -184,12 +185,12 @@ def home(tmp_path: Path, worktree: Path) -> Callable[[str], dict[str, str]]:
 class Tried:
     """A run of a real program and what came of it."""
 
-    run: AgentRun
+    run: StartedRun
     result: RunResult
     ended_by: str
 
 
-Start = Callable[..., AgentRun]
+Start = Callable[..., StartedRun]
 
 
 @pytest.fixture
@@ -206,7 +207,7 @@ def start(tmp_path: Path, worktree: Path, home: Callable[[str], dict[str, str]])
         prompt: str = PROMPT,
         session: str | None = None,
         **more: float,
-    ) -> AgentRun:
+    ) -> StartedRun:
         agent = registry.get(name)
         if plain:  # as an operator would start it
             agent = unrestricted(agent, plain)
@@ -223,7 +224,7 @@ def start(tmp_path: Path, worktree: Path, home: Callable[[str], dict[str, str]])
         limits = RunLimits(**({"wall_seconds": 300, "silence_seconds": 240} | more))  # type: ignore[arg-type]
         environ = {key: value for key, value in (home(url) | (env or {})).items() if value is not None}
         folder = tmp_path / run_spec.new_id(datetime.now(tz=UTC), name)  # its processes are told by this name
-        return runner.start(folder, agent, request, environ=environ, limits=limits)
+        return started_runs.start(folder, agent, request, environ=environ, limits=limits)
 
     return begin
 
@@ -238,10 +239,11 @@ def unrestricted(agent: Agent, argv: tuple[str, ...]) -> Agent:
     return cast("Agent", SimpleNamespace(**parts | {"invocation": lambda _: Invocation(argv=argv, env=env)}))
 
 
-async def outcome(name: str, run: AgentRun) -> Tried:
-    end = await runner.wait(run)
+async def outcome(name: str, run: StartedRun) -> Tried:
+    result = await started_runs.result(run)
+    end = run_folder.inspect(run.folder)
     assert isinstance(end, runner.RunFinished)
-    return Tried(run, runner.conclude(run, registry.get(name), end), end.exit.ended_by)
+    return Tried(run, result, end.exit.ended_by)
 
 
 def explained(tried: Tried) -> str:
@@ -468,7 +470,7 @@ async def test_a_stopped_worker_leaves_no_shell_behind(start: Start, model: Serv
     run = start("codex", f"{model.url}/s/sleep", rights="work", grace_seconds=1)
     await up(run, lambda: any("4242" in " ".join(each.cmdline()) for each in processes.tagged(RUN_VARIABLE, run.id)))
 
-    runner.stop(run)
+    await started_runs.stop(run)
     tried = await outcome("codex", run)
 
     assert (tried.result.status, tried.ended_by) == ("interrupted", "terminated"), explained(tried)

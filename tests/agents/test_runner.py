@@ -13,17 +13,20 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import started_runs
+from run_pools import StartForked
+from started_runs import StartedRun
 
 from prloom import processes
 from prloom.agents import claude, codex, command, environment, gemini, run_folder, run_spec, runner
 from prloom.agents.agent import RunRequest
-from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted
+from prloom.agents.run_folder import RunFinished, RunInProgress
 from prloom.agents.run_spec import RunLimits
-from prloom.agents.runner import AgentRun
+from prloom.engine.runs.run_exchange import RunExchange
 from prloom.errors import AgentError
 
-Launch = Callable[..., AgentRun]
-Up = Callable[[AgentRun], Awaitable[None]]
+Launch = Callable[..., StartedRun]
+Up = Callable[[StartedRun], Awaitable[None]]
 
 # An agent that goes on once it is told to.
 GATED = "print('up', flush=True); open({gate!r}).readline(); print('done')"
@@ -52,7 +55,7 @@ def gate(tmp_path: Path) -> Iterator[Gate]:
 async def test_a_whole_run_comes_to_its_result(launch: Launch) -> None:
     run = launch("print('The answer is', len(input()))", prompt="abc")
 
-    result = runner.conclude(run, command, await runner.wait(run))
+    result = await started_runs.result(run)
 
     assert (result.status, result.message) == ("ok", "The answer is 3")
     assert run_folder.read_result(run.folder) == result
@@ -62,10 +65,11 @@ async def test_a_result_that_its_folder_does_not_take_is_a_result_all_the_same(
     launch: Launch, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = launch("print('x')")
-    end = await runner.wait(run)
+    end = await started_runs.wait(run)
+    (run.folder / run_folder.RESULT).unlink()
     (run.folder / run_folder.RESULT).mkdir()
 
-    result = runner.conclude(run, command, end)
+    result = runner.conclude(run.folder, command, end)
 
     assert (result.status, result.message) == ("ok", "x")
     assert caplog.messages == [
@@ -77,7 +81,7 @@ async def test_a_result_that_its_folder_does_not_take_is_a_result_all_the_same(
 async def test_a_run_whose_folder_disappears_has_failed_and_is_ended(launch: Launch, up: Up, replaced: str) -> None:
     run = launch("import time; print('up', flush=True); time.sleep(600)")
     await up(run)
-    child, elsewhere = run.child, run.folder.with_name("elsewhere")
+    elsewhere = run.folder.with_name("elsewhere")
     run.folder.rename(elsewhere)
     if replaced == "link":
         run.folder.symlink_to(elsewhere)
@@ -86,33 +90,16 @@ async def test_a_run_whose_folder_disappears_has_failed_and_is_ended(launch: Lau
     elif replaced == "emptied":
         run.folder.mkdir()
 
-    result = runner.conclude(run, command, await runner.wait(run))
+    result = await started_runs.result(run)
 
     assert (result.status, result.trouble) == ("failed", "lost")
-    assert child is not None
-    assert processes.identity(child) is None
     assert processes.tagged(environment.RUN_VARIABLE, run.id) == []
-
-
-async def test_waiting_for_a_run_whose_supervisor_does_not_end_holds_up_nothing_else(launch: Launch, up: Up) -> None:
-    run = launch("import time; print('up', flush=True); time.sleep(600)")
-    await up(run)
-    (run.folder / run_folder.LOCK).unlink()
-    waiting = asyncio.create_task(runner.wait(run))
-
-    others = 0
-    while not waiting.done():
-        others += 1
-        await asyncio.sleep(0.01)
-
-    assert others > 1
-    assert isinstance(await waiting, RunInterrupted)
 
 
 async def test_a_failed_run_says_why(launch: Launch) -> None:
     run = launch("import sys; sys.exit('no such model: x')")
 
-    result = runner.conclude(run, command, await runner.wait(run))
+    result = await started_runs.result(run)
 
     assert result.error == "the program ended with exit code 1: no such model: x"
 
@@ -121,61 +108,52 @@ async def test_a_run_that_was_stopped_is_no_failed_attempt(launch: Launch, up: U
     run = launch("import time; print('up', flush=True); time.sleep(600)")
     await up(run)
 
-    runner.stop(run)
-    result = runner.conclude(run, command, await runner.wait(run))
+    await started_runs.stop(run)
+    result = await started_runs.result(run)
 
     assert (result.status, result.trouble) == ("interrupted", "stopped")
 
 
-async def test_cancelling_the_wait_leaves_the_run_alone(launch: Launch, up: Up, gate: Gate) -> None:
-    run = launch(GATED.format(gate=gate.path))
+async def test_a_run_that_is_waited_for_no_more_is_ended(launch: Launch, up: Up) -> None:
+    run = launch("import time; print('up', flush=True); time.sleep(600)")
     await up(run)
-    waiting = asyncio.create_task(runner.wait(run))
-    await asyncio.sleep(0)
 
-    waiting.cancel()
+    run.task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await waiting
-    assert isinstance(run_folder.inspect(run.folder), RunInProgress)
-    gate.open()
+        await run.task
+    await run.exchange.close()
 
-    assert isinstance(await runner.wait(run), RunFinished)
-    assert (run.folder / "output.jsonl").read_bytes() == b"up\ndone\n"
+    end = run_folder.inspect(run.folder)
+    assert isinstance(end, RunFinished)
+    assert end.exit.ended_by == "terminated"
 
 
-async def test_many_may_wait_for_one_run(launch: Launch) -> None:
-    run = launch("print('done')")
+async def test_a_run_that_is_found_again_is_not_done_again(launch: Launch) -> None:
+    run = launch("open('runs', 'a').write('x'); print('done')")
+    first = await started_runs.result(run)
 
-    ends = await asyncio.gather(*(runner.wait(each) for each in (run, run, runner.find(run.folder))))
+    again = await run.exchange.run(run.folder, found=True)
+    await run.exchange.close()
 
-    assert len(set(ends)) == 1
+    assert again == first
+    assert (run.folder.parent / "worktree" / "runs").read_text() == "x"
 
 
 async def test_stopping_a_run_that_is_over_does_nothing(launch: Launch) -> None:
     run = launch("print('done')")
-    before = await runner.wait(run)
+    before = await started_runs.wait(run)
 
-    runner.stop(run)
+    assert not await started_runs.stop(run)
 
-    assert await runner.wait(run) == before
-
-
-async def test_a_found_run_can_be_stopped(launch: Launch, up: Up) -> None:
-    run = launch("import time; print('up', flush=True); time.sleep(600)")
-    await up(run)
-
-    runner.stop(runner.find(run.folder))
-    end = await runner.wait(run)
-
-    assert isinstance(end, RunFinished)
-    assert end.exit.ended_by == "terminated"
+    assert run_folder.inspect(run.folder) == before
+    await run.exchange.close()
 
 
 def test_a_program_that_is_not_there_is_named_before_anything_is_made(
     tmp_path: Path, ask: Callable[..., RunRequest]
 ) -> None:
     with pytest.raises(AgentError) as raised:
-        runner.start(tmp_path / "run", claude, ask(), environ={"PATH": str(tmp_path)}, limits=RunLimits())
+        runner.prepare(tmp_path / "run", claude, ask(), environ={"PATH": str(tmp_path)}, limits=RunLimits())
 
     assert str(raised.value) == (
         "claude is not on PATH, but stage triage uses the agent claude;"
@@ -195,12 +173,12 @@ def test_a_command_in_the_worktree_is_not_taken_for_the_operators(
     with pytest.raises(
         AgentError, match=r"the command '.*/my-agent' of \[agents.command\] is not an executable program"
     ):
-        runner.start(tmp_path / "run", command, request, environ=os.environ, limits=RunLimits())
+        runner.prepare(tmp_path / "run", command, request, environ=os.environ, limits=RunLimits())
 
 
 def test_a_folder_that_is_taken_is_refused(tmp_path: Path, ask: Callable[..., RunRequest]) -> None:
     with pytest.raises(AgentError, match="cannot be made"):
-        runner.start(tmp_path, command, ask("print(1)"), environ=os.environ, limits=RunLimits())
+        runner.prepare(tmp_path, command, ask("print(1)"), environ=os.environ, limits=RunLimits())
 
 
 async def test_a_worktree_is_distrusted_by_its_real_path(tmp_path: Path, ask: Callable[..., RunRequest]) -> None:
@@ -212,14 +190,14 @@ async def test_a_worktree_is_distrusted_by_its_real_path(tmp_path: Path, ask: Ca
     linked = tmp_path / "linked"
     linked.symlink_to(request.cwd)
 
-    run = runner.start(
+    run = started_runs.start(
         tmp_path / "run",
         codex,
         msgspec.structs.replace(request, cwd=linked),
         environ={"PATH": f"{program.parent}:{os.environ['PATH']}"},
         limits=RunLimits(),
     )
-    await runner.wait(run)
+    await started_runs.wait(run)
 
     assert f'projects={{"{request.cwd.resolve()}"=' in (run.folder / "output.jsonl").read_text(encoding="utf-8")
 
@@ -233,8 +211,8 @@ async def test_a_program_that_obeys_its_folder_is_started_in_an_empty_one(
     program.chmod(0o755)
     environ = {"PATH": f"{program.parent}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
-    run = runner.start(tmp_path / "run", gemini, ask(rights="read"), environ=environ, limits=RunLimits())
-    await runner.wait(run)
+    run = started_runs.start(tmp_path / "run", gemini, ask(rights="read"), environ=environ, limits=RunLimits())
+    await started_runs.wait(run)
 
     started_in = Path((run.folder / "output.jsonl").read_text(encoding="utf-8").strip())
     assert started_in == (tmp_path / "cache" / "prloom" / "empty").resolve()
@@ -250,69 +228,81 @@ def test_the_empty_folder_must_be_empty(tmp_path: Path) -> None:
         environment.outside({"XDG_CACHE_HOME": str(tmp_path)})
 
 
-# A dispatcher of its own, which starts a run and is killed.
+# A dispatcher of its own, which has a run done and is killed.
 DISPATCHER = """
-import os, sys, time
+import asyncio, os, sys
 from pathlib import Path
 from prloom.agents import command, runner
 from prloom.agents.agent import RunRequest
 from prloom.agents.run_spec import RunLimits
+from prloom.engine.runs.pool_process import PoolProcess
+from prloom.engine.runs.run_exchange import RunExchange
 
 folder, gate = Path(sys.argv[1]), sys.argv[2]
-argv = (sys.executable, "-c", f"print('up', flush=True); open({gate!r}).readline(); print('done')")
+code = f"print('up', flush=True); open({gate!r}).readline(); open('runs', 'a').write('x'); print('done')"
+argv = (sys.executable, "-c", code)
 request = RunRequest(prompt="", rights="read", stage="triage", cwd=folder.parent, root=folder.parent, argv=argv)
-run = runner.start(folder, command, request, environ=os.environ, limits=RunLimits(wall_seconds=30, silence_seconds=30))
-print(run.id, flush=True)
-time.sleep(600)
+runner.prepare(folder, command, request, environ=os.environ, limits=RunLimits(wall_seconds=60, silence_seconds=60))
+
+def pool(exchange, workers):
+    return PoolProcess(exchange, workers, root=folder.parent, environ=os.environ, output=folder.parent / "pool.log")
+
+asyncio.run(RunExchange(str(folder.parent / "exchange.db"), 1, pool).run(folder))
 """
 
 
-def killed_dispatcher(folder: Path, gate: Gate) -> None:
+async def killed_dispatcher(folder: Path, gate: Gate) -> None:
+    """Have a run begun by a dispatcher that is killed then."""
     argv = [sys.executable, "-c", textwrap.dedent(DISPATCHER), str(folder), gate.path]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True) as dispatcher:
-        assert dispatcher.stdout is not None
-        assert dispatcher.stdout.readline() == f"{folder.name}\n"
+    with subprocess.Popen(argv, start_new_session=True) as dispatcher:  # noqa: ASYNC220 - it waits for nothing
+        async with asyncio.timeout(60):
+            # Files of another process: there is no event to wait for.
+            while not (run_folder.read(folder, run_folder.OUTPUT) and run_folder.read(folder, run_folder.SUPERVISOR)):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
         os.killpg(dispatcher.pid, signal.SIGKILL)
+
+
+def next_dispatcher(folder: Path) -> RunExchange:
+    return RunExchange(str(folder.parent / "exchange.db"), 1, StartForked(os.environ), check_interval=started_runs.SOON)
 
 
 async def test_a_run_outlives_its_dispatcher_and_is_found_afterwards(tmp_path: Path, gate: Gate) -> None:
     folder = tmp_path / "run-of-the-dead"
-    await asyncio.to_thread(killed_dispatcher, folder, gate)
+    await killed_dispatcher(folder, gate)
 
-    run = runner.find(folder)
     assert isinstance(run_folder.inspect(folder), RunInProgress)
     gate.open()
-    end = await runner.wait(run)
+    exchange = next_dispatcher(folder)
+    result = await exchange.run(folder, found=True)
+    await exchange.close()
 
-    assert isinstance(end, RunFinished)
-    assert runner.conclude(run, command, end).message == "up\ndone"
+    assert result.message == "up\ndone"
+    assert (tmp_path / "runs").read_text() == "x"
 
 
-async def test_a_run_that_went_down_with_its_dispatcher_is_no_failed_attempt(
-    tmp_path: Path, gate: Gate, up: Up
-) -> None:
+async def test_a_run_that_went_down_with_its_dispatcher_is_no_failed_attempt(tmp_path: Path, gate: Gate) -> None:
     folder = tmp_path / "run-of-the-dead"
-    await asyncio.to_thread(killed_dispatcher, folder, gate)
-    run = runner.find(folder)
-    await up(run)
+    await killed_dispatcher(folder, gate)
     watch = run_folder.load(folder, run_folder.SUPERVISOR, run_folder.ProcessWatch)
     assert watch is not None
     os.kill(watch.supervisor.pid, signal.SIGKILL)
 
-    end = await runner.wait(run)
+    exchange = next_dispatcher(folder)
+    result = await exchange.run(folder, found=True)
+    await exchange.close()
 
-    assert isinstance(end, RunInterrupted)
-    result = runner.conclude(run, command, end)
     assert (result.status, result.trouble) == ("interrupted", "lost")
+    assert processes.tagged(environment.RUN_VARIABLE, folder.name) == []
 
 
-async def test_a_run_that_was_lost_under_our_eyes_is_a_failed_attempt(launch: Launch, up: Up) -> None:
+async def test_a_run_whose_worker_died_under_our_eyes_is_a_failed_attempt(launch: Launch, up: Up) -> None:
     run = launch("import time; print('up', flush=True); time.sleep(600)")
     await up(run)
-    assert run.child is not None
-    os.kill(run.child, signal.SIGKILL)
+    watch = run_folder.load(run.folder, run_folder.SUPERVISOR, run_folder.ProcessWatch)
+    assert watch is not None
+    os.kill(watch.supervisor.pid, signal.SIGKILL)
 
-    result = runner.conclude(run, command, await runner.wait(run))
+    result = await started_runs.result(run)
 
     assert (result.status, result.trouble) == ("failed", "lost")
 
@@ -333,8 +323,8 @@ async def test_an_agent_sees_the_operators_settings_that_it_asks_for(
 ) -> None:
     (tmp_path / ".codex" / "config.toml").write_text('[mcp_servers.mine]\ncommand = "x"\n', encoding="utf-8")
 
-    run = runner.start(tmp_path / "run", codex, ask(rights="read"), environ=codex_like, limits=RunLimits())
-    await runner.wait(run)
+    run = started_runs.start(tmp_path / "run", codex, ask(rights="read"), environ=codex_like, limits=RunLimits())
+    await started_runs.wait(run)
 
     spec = run_folder.load(run.folder, run_folder.INVOCATION, run_spec.RunSpec)
     assert spec is not None
@@ -360,7 +350,7 @@ def test_settings_that_cannot_be_read_are_no_reason_to_start_without_them(
     spoil(tmp_path / ".codex" / "config.toml")
 
     with pytest.raises(AgentError, match=problem):
-        runner.start(tmp_path / "run", codex, ask(rights="read"), environ=codex_like, limits=RunLimits())
+        runner.prepare(tmp_path / "run", codex, ask(rights="read"), environ=codex_like, limits=RunLimits())
 
     assert not (tmp_path / "run").exists()
 
@@ -385,9 +375,9 @@ async def test_a_usage_limit_on_stderr_ends_the_run_at_once(
 ) -> None:
     environ = gemini_like((stderr / "gemini-words.txt").read_text(encoding="utf-8"))
 
-    run = runner.start(tmp_path / "run", gemini, ask(), environ=environ, limits=RunLimits(grace_seconds=0.3))
-    end = await runner.wait(run)
-    result = runner.conclude(run, gemini, end)
+    run = started_runs.start(tmp_path / "run", gemini, ask(), environ=environ, limits=RunLimits(grace_seconds=0.3))
+    result = await started_runs.result(run)
+    end = run_folder.inspect(run.folder)
 
     assert isinstance(end, RunFinished)
     assert end.exit.ended_by == "limit"
@@ -402,9 +392,9 @@ async def test_a_rate_limit_that_does_not_end_ends_the_run(
     environ = gemini_like((stderr / "gemini-long.txt").read_text(encoding="utf-8"))
     limits = RunLimits(grace_seconds=0.3, refused_seconds=0.2)
 
-    run = runner.start(tmp_path / "run", gemini, ask(), environ=environ, limits=limits)
-    end = await runner.wait(run)
-    result = runner.conclude(run, gemini, end)
+    run = started_runs.start(tmp_path / "run", gemini, ask(), environ=environ, limits=limits)
+    result = await started_runs.result(run)
+    end = run_folder.inspect(run.folder)
 
     assert isinstance(end, RunFinished)
     assert end.exit.ended_by == "limit"

@@ -11,7 +11,6 @@ from prloom.agents import registry, run_folder, runner, session_usage
 from prloom.agents.agent import RunResult, TokenUsage
 from prloom.agents.run_folder import ProcessExit, RunFinished
 from prloom.agents.run_spec import RunLimits, RunSpec
-from prloom.agents.runner import AgentRun
 
 SESSION = "01a2034a-4384-79f0-aca8-dbc5d366eb14"
 
@@ -71,7 +70,7 @@ def test_the_result_of_a_resumed_run_of_codex_is_without_what_was_counted_before
     now = datetime(2026, 11, 22, tzinfo=UTC)
     ended = ProcessExit(code=0, ended_by="exit", started_at=now, ended_at=now, duration_ms=1)
 
-    result = runner.conclude(AgentRun(folder), registry.get("codex"), RunFinished(ended))
+    result = runner.conclude(folder, registry.get("codex"), RunFinished(ended))
 
     assert result.usage is not None
     assert result.usage.input_tokens == 9872 - 7404

@@ -12,19 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import started_runs
 from stage import Stage
+from started_runs import StartedRun
 
-from prloom.agents import run_folder, run_spec, runner
+from prloom import flock
+from prloom.agents import run_folder, run_spec
 from prloom.agents.agent import RunRequest, RunResult, TokenUsage
 from prloom.agents.registry import AGENTS
 from prloom.agents.run_spec import RunLimits
-from prloom.agents.runner import AgentRun
 from prloom.cli import run_output
 from prloom.engine.runs import records
 from prloom.engine.runs.output import RunOutput
 
 Prloom = Callable[..., Any]
-Launch = Callable[..., AgentRun]
+Launch = Callable[..., StartedRun]
 
 QUICK = "print('I fixed it \\x1b[31m\\nand more')"
 SLOW = "import time; print('working', flush=True); time.sleep(600)"
@@ -33,9 +35,9 @@ SLOW = "import time; print('working', flush=True); time.sleep(600)"
 @pytest.fixture
 async def launch(stage: Stage) -> AsyncIterator[Launch]:
     """Start a Python program as the agent of a plan; whatever still runs at the end of the test is stopped."""
-    started: list[AgentRun] = []
+    started: list[StartedRun] = []
 
-    def start(program: str, *, plan: str = "pr-7", at: datetime | None = None) -> AgentRun:
+    def start(program: str, *, plan: str = "pr-7", at: datetime | None = None) -> StartedRun:
         runs = stage.paths.worktree(plan) / "prloom" / ".local" / "runs"
         runs.mkdir(exist_ok=True)
         request = RunRequest(
@@ -52,24 +54,30 @@ async def launch(stage: Stage) -> AsyncIterator[Launch]:
         )
         folder = runs / run_spec.new_id(at or datetime.now(UTC), "worker")
         started.append(
-            runner.start(folder, AGENTS["command"], request, environ=os.environ, limits=RunLimits(grace_seconds=0.3))
+            started_runs.start(
+                folder,
+                AGENTS["command"],
+                request,
+                environ=os.environ,
+                limits=RunLimits(grace_seconds=0.3),
+                exchange=stage.root / "prloom/.local/exchange.db",
+            )
         )
         return started[-1]
 
     yield start
     for run in started:
-        runner.stop(run)
-        await runner.wait(run)
+        await started_runs.end(run)
 
 
-async def ended(stage: Stage, run: AgentRun, *, usage: TokenUsage | None = None, cost: float | None = None) -> None:
+async def ended(stage: Stage, run: StartedRun, *, usage: TokenUsage | None = None, cost: float | None = None) -> None:
     """Wait for a run as the dispatcher does, and have its record say what it used."""
-    result = runner.conclude(run, AGENTS["command"], await runner.wait(run))
+    result = await started_runs.result(run)
     result = RunResult(status=result.status, message=result.message, error=result.error, usage=usage, cost_usd=cost)
     records.save(stage.root, run.folder, "pr-7", result, datetime.now(UTC))
 
 
-async def says(run: AgentRun) -> None:
+async def says(run: StartedRun) -> None:
     """Wait until a run has said something, and its supervisor who it is."""
     async with asyncio.timeout(30):
         # Files of another process: there is no event to wait for.
@@ -157,7 +165,7 @@ async def test_the_newest_runs_are_listed_last_and_old_ones_on_demand(
     runs = [launch(QUICK, at=now - timedelta(days=days)) for days in (9, 2, 1, 0)]
     for run in runs[:-1]:
         await ended(stage, run)
-    await runner.wait(runs[-1])  # which is not in the log
+    await started_runs.wait(runs[-1])  # which is not in the log
 
     def ids(*args: str) -> list[str]:
         return [each["id"] for each in json.loads(prloom("runs", "--json", *args).out)["runs"]]
@@ -248,8 +256,9 @@ async def test_a_run_is_followed_until_it_ends(stage: Stage, launch: Launch, tmp
     def wait() -> None:
         waits.append(None)
         go.touch()
-        os.waitpid(run.child or 0, 0)
-        run.child = None
+        lock = os.open(run.folder / run_folder.LOCK, os.O_RDONLY)
+        flock.wait_and_lock(lock)
+        os.close(lock)
 
     lines = list(run_output.lines(RunOutput(run.folder), wait=wait))
 

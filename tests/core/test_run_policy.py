@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prloom.core import run_policy
-from prloom.core.run_policy import RequestedLimits, RequestedRun, MachinePolicy, RunRefused
+from prloom.core.run_policy import MachinePolicy, RequestedLimits, RequestedRun, RunRefused
 
 LIMITS = RequestedLimits(wall_seconds=600.0, silence_seconds=60.0, output_bytes=1000, stderr_bytes=100)
 POLICY = MachinePolicy(

@@ -1,6 +1,6 @@
 """The one story that is broken: the life of events through every write protocol, from the poll to the last reply."""
 
-# ruff: noqa: E402, I001 - prloom is to be that of this tree, and not one that is installed
+# ruff: noqa: E402 - prloom is to be that of this tree, and not one that is installed
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ sys.path[:0] = [str(HERE.parent / "kit"), str(HERE.parents[1])]
 
 from stage import FunctionHost
 
-from prloom.agents import runner, run_folder
-from prloom.agents.agent import Agent, RunRequest
+from prloom.agents import command, run_folder, runner
+from prloom.agents.agent import Agent, RunRequest, RunResult
 from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_spec import RunLimits, RunSpec
 from prloom.api import (
@@ -204,7 +204,11 @@ class InTurn(ThreadPoolExecutor):
 
 
 class SwiftPool(AgentPool):
-    """Real runs in real folders; supervisor and agent are a few lines here, for their processes cost too much."""
+    """Real runs in real folders; exchange, worker and agent are a few lines here, for their processes cost too much."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.runs = SwiftRuns()
 
     def prepare(
         self,
@@ -215,7 +219,7 @@ class SwiftPool(AgentPool):
         request: RunRequest,
         *,
         limits: RunLimits | None = None,
-    ) -> runner.Prepared:
+    ) -> Path:
         folders.local.make_sub("runs").close()
         folder = folders.runs / run_id
         run_folder.create(folder)
@@ -225,18 +229,25 @@ class SwiftPool(AgentPool):
             run_folder.write_new(folder, run_folder.INVOCATION, run_folder.encode(spec))
         except OSError as error:
             raise AgentError(f"run {run_id} could not be started in {folder}: {error.strerror}; see to it") from error
-        return SwiftRun(folder, {"PROMPT": request.prompt})
+        return folder
 
 
-class SwiftRun(runner.Prepared):
-    """A run that is over when it was started."""
+class SwiftRuns:
+    """Does a run while it is published."""
 
-    def start(self) -> runner.AgentRun:
+    async def run(self, folder: Path, *, found: bool = False) -> RunResult:
         try:
-            _supervise(self.folder, self.env["PROMPT"])
+            if not run_folder.was_begun(folder):
+                _supervise(folder, (folder / run_folder.PROMPT).read_text())
         except OSError as error:
-            raise AgentError(f"run {self.folder.name} could not be started: {error.strerror}; see to it") from error
-        return runner.find(self.folder)
+            raise AgentError(f"run {folder.name} could not be started: {error.strerror}; see to it") from error
+        return runner.conclude(folder, command, run_folder.inspect(folder))
+
+    async def cancel(self, run: str, reason: str) -> bool:
+        return False
+
+    async def close(self) -> None:
+        return
 
 
 def _supervise(folder: Path, prompt: str) -> None:

@@ -24,7 +24,8 @@ import calls
 from calls import Call
 from story import SHM, START, InTurn, Story, clear, json_of
 
-from prloom.agents import run_folder, runner
+from prloom.agents import registry, run_folder, run_message, runner
+from prloom.agents.agent import RunResult
 from prloom.agents.run_folder import ProcessExit
 from prloom.config import loading
 from prloom.core import commit_message
@@ -91,42 +92,62 @@ shift 3
 printf "$form" $? >"$folder/.exit"
 mv "$folder/.exit" "$folder/exit.json"
 """
-"""Runs an agent and says how it ended, as prloom's own supervisor does, which takes a Python to start."""
+"""Runs an agent and says how it ended, as a worker of the exchange does, which takes a Python to start."""
 
 _CODE = 4242
 _ENDED = ProcessExit(code=_CODE, ended_by="exit", started_at=START, ended_at=START, duration_ms=1)
 
 
 class ShellPool(AgentPool):
-    """Real runs of real programs, but for their supervisor, which is a few lines of shell."""
+    """Real runs of real programs, but for their worker, which is a few lines of shell."""
 
-    def prepare(self, *args: Any, **more: Any) -> runner.Prepared:
-        prepared = super().prepare(*args, **more)
-        return ShellRun(prepared.folder, prepared.env)
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.runs = ShellRuns(self.environ)
 
 
-class ShellRun(runner.Prepared):
-    """A run that goes on without the dispatcher."""
+class ShellRuns:
+    """Does runs, each once, that go on without the dispatcher."""
 
-    def start(self) -> runner.AgentRun:
-        calls.tell(Call("start", str(self.folder), AGENT))
-        spec = json.loads((self.folder / run_folder.INVOCATION).read_text())
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    async def run(self, folder: Path, *, found: bool = False) -> RunResult:
+        child = None
+        if not run_folder.was_begun(folder):
+            child = self._start(folder)
+        lock = os.open(folder / run_folder.LOCK, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        os.close(lock)
+        if child is not None:
+            os.waitpid(child, 0)  # noqa: ASYNC222 - it is over
+        asked = run_message.read_message((folder / run_folder.MESSAGE).read_text())
+        return runner.conclude(folder, registry.runnable(asked.agent), run_folder.inspect(folder))
+
+    async def cancel(self, run: str, reason: str) -> bool:
+        return False
+
+    async def close(self) -> None:
+        return
+
+    def _start(self, folder: Path) -> int:
+        calls.tell(Call("start", str(folder), AGENT))
+        spec = json.loads((folder / run_folder.INVOCATION).read_text())
         form = run_folder.encode(_ENDED).decode().replace(str(_CODE), "%d")
-        lock = run_folder.open_new(self.folder, run_folder.LOCK)
+        lock = run_folder.open_new(folder, run_folder.LOCK)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             made = os.O_WRONLY | os.O_CREAT
             actions = [
-                (os.POSIX_SPAWN_OPEN, 0, str(self.folder / run_folder.PROMPT), os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, str(self.folder / run_folder.OUTPUT), made, 0o600),
-                (os.POSIX_SPAWN_OPEN, 2, str(self.folder / run_folder.STDERR), made, 0o600),
+                (os.POSIX_SPAWN_OPEN, 0, str(folder / run_folder.PROMPT), os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, str(folder / run_folder.OUTPUT), made, 0o600),
+                (os.POSIX_SPAWN_OPEN, 2, str(folder / run_folder.STDERR), made, 0o600),
                 (os.POSIX_SPAWN_DUP2, lock, 3),
             ]
-            argv = ["sh", "-c", SUPERVISOR, "sh", str(self.folder), form, spec["cwd"], *spec["argv"]]
-            child = os.posix_spawn("/bin/sh", argv, self.env, file_actions=actions, setsid=True)
+            argv = ["sh", "-c", SUPERVISOR, "sh", str(folder), form, spec["cwd"], *spec["argv"]]
+            return os.posix_spawn("/bin/sh", argv, self._environ, file_actions=actions, setsid=True)
         finally:
             os.close(lock)
-        return runner.AgentRun(self.folder, child=child)
 
 
 class WatchedPopen(subprocess.Popen[bytes]):

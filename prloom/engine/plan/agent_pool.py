@@ -23,7 +23,7 @@ from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.runtime import PlanFolders
 from prloom.engine.runs import records
 from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
-from prloom.engine.runs.run_exchange import RunExchange
+from prloom.engine.runs.run_exchange import RunExchange, Runs
 from prloom.errors import AgentError, StorageError
 from prloom.storage import paths, run_log
 from prloom.workspace import repository
@@ -58,7 +58,7 @@ class AgentPool:
         self._running: dict[str, str] = {}
         name = exchange or os.fspath(root.joinpath(*paths.LOCAL, paths.EXCHANGE).absolute())
         # As many workers as there may be runs at once, so that none waits for those of another kind.
-        self.runs = RunExchange(name, parallel + workers, start_pool or self._start_pool)
+        self.runs: Runs = RunExchange(name, parallel + workers, start_pool or self._start_pool)
 
     def _start_pool(self, exchange: str, workers: int) -> Pool:
         output = self.root.joinpath(*paths.LOCAL, paths.POOL_LOG)

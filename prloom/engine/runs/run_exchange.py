@@ -7,8 +7,9 @@ import logging
 import platform
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -33,6 +34,27 @@ CHECK_INTERVAL: Final = 3.0
 _PAUSE: Final = 0.02
 _LONGEST_END: Final = 60.0  # seconds that a worker may need to end a run whose message was cancelled
 _PRODUCER: Final = "prloom"
+
+
+@dataclass(frozen=True)
+class RunLoss:
+    """Why no reply to a run will come: something happened to its folder, or its worker has died, alone or with all."""
+
+    folder: str | None = None
+    alone: bool = False
+
+
+class Runs(Protocol):
+    """Does runs that are prepared, each once."""
+
+    async def run(self, folder: Path, *, found: bool = False) -> RunResult:
+        """Have the run of a folder done, unless it was, and return what it came to; raises AgentError."""
+
+    async def cancel(self, run: str, reason: str) -> bool:
+        """End a run that waits or goes on; return whether there was one."""
+
+    async def close(self) -> None:
+        """End all runs that go on, and what does them."""
 
 
 class RunExchange:
@@ -66,7 +88,7 @@ class RunExchange:
         """
         unreadable = run_folder.problem(folder)
         if unreadable is not None:
-            return RunResult(status="failed", trouble="lost", error=f"the run's folder {folder} {unreadable}")
+            return _lost(folder, unreadable)
         draft = _draft(folder)
         if draft is None:
             return RunResult(status="interrupted", trouble="lost", error="the run was never published")
@@ -83,7 +105,10 @@ class RunExchange:
             self._awaited.pop(folder.name, None)
         if isinstance(reply, Message):
             return await _result(folder, draft, reply)
-        return await asyncio.to_thread(_concluded, folder, draft, lost=reply)
+        if reply.folder is None:
+            return await asyncio.to_thread(_concluded, folder, draft, lost=reply.alone)
+        await asyncio.to_thread(processes.clean_up, environment.RUN_VARIABLE, folder.name)
+        return _lost(folder, reply.folder)
 
     async def cancel(self, run: str, reason: str) -> bool:
         """End a run that waits or goes on; return whether there was one."""
@@ -119,8 +144,8 @@ class RunExchange:
                 self._pool = await asyncio.to_thread(self._start_pool, self._name, self._workers)
             return self._exchange
 
-    async def _reply(self, draft: Draft, future: asyncio.Future[Message], *, found: bool) -> Message | bool:
-        """Publish a run and return the reply, or, if its worker has died, whether that worker alone has."""
+    async def _reply(self, draft: Draft, future: asyncio.Future[Message], *, found: bool) -> Message | RunLoss:
+        """Publish a run and return the reply, or why there will be none."""
         exchange = await self._opened()
         await exchange.publish_all([draft])
         self._follow(exchange)
@@ -129,10 +154,14 @@ class RunExchange:
                 async with asyncio.timeout(self._check_interval):
                     return await asyncio.shield(future)
             self._follow(exchange)
+            gone = run_folder.loss(Path(str(draft.metadata[run_message.FOLDER])))
+            if gone is not None:
+                await self.cancel(draft.id, f"the run's folder {gone}")
+                return RunLoss(folder=gone)
             if _worker_died(await exchange.inspect(draft.id)) and not future.done():
                 alone = not found and self._pool is not None and self._pool.alive()
                 if await self.cancel(draft.id, "the run's worker died"):
-                    return alone
+                    return RunLoss(alone=alone)
             await self._opened()
 
     def _follow(self, exchange: AsyncExchange) -> None:
@@ -149,6 +178,10 @@ class RunExchange:
                     future.set_result(reply)
                 if not self._awaited:
                     return
+
+
+def _lost(folder: Path, problem: str) -> RunResult:
+    return RunResult(status="failed", trouble="lost", error=f"the run's folder {folder} {problem}")
 
 
 def _connect(name: str) -> AsyncExchange:

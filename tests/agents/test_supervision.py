@@ -1,4 +1,4 @@
-"""One run under its supervisor: limits, output, and that nothing stays behind."""
+"""One run under its worker: limits, output, and that nothing stays behind."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import json
 import os
 import signal
 import stat
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import psutil
 import pytest
+import started_runs
+from started_runs import StartedRun
 
 from prloom import processes
-from prloom.agents import run_folder, run_spec, runner
+from prloom.agents import run_folder
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.run_folder import ProcessExit, RunFinished, RunInterrupted
-from prloom.agents.runner import AgentRun
 
-Launch = Callable[..., AgentRun]
+Launch = Callable[..., StartedRun]
 
 # A program that starts another one in a session of its own, orphans it, and says its id.
 ORPHAN = """
@@ -41,13 +41,13 @@ print(os.read(read, 100).decode(), flush=True)
 """
 
 
-async def ended(run: AgentRun) -> ProcessExit:
-    fate = await runner.wait(run)
-    assert isinstance(fate, RunFinished), (run.folder / "supervisor.log").read_text(encoding="utf-8")
+async def ended(run: StartedRun) -> ProcessExit:
+    fate = await started_runs.wait(run)
+    assert isinstance(fate, RunFinished)
     return fate.exit
 
 
-def output(run: AgentRun) -> str:
+def output(run: StartedRun) -> str:
     return (run.folder / "output.jsonl").read_text(encoding="utf-8")
 
 
@@ -121,23 +121,24 @@ async def test_the_agent_knows_its_run_and_nothing_that_is_not_allowed(
 ) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_0123456789abcdefghij")
     monkeypatch.setenv("SOMETHING_ELSE", "1")
+    monkeypatch.setenv("PRLOOM_EXCHANGE", "/somewhere/exchange.db")
     run = launch("import os, json; print(json.dumps(dict(os.environ)))")
 
     await ended(run)
 
     env = json.loads(output(run))
     assert env["PRLOOM_RUN"] == run.id
-    assert not {"GITHUB_TOKEN", "SOMETHING_ELSE"} & set(env)
+    assert not {"GITHUB_TOKEN", "SOMETHING_ELSE", "PRLOOM_EXCHANGE"} & set(env)
 
 
 async def test_the_agent_is_in_a_session_of_its_own(launch: Launch) -> None:
-    run = launch("import os; print(os.getsid(0), os.getppid(), os.getsid(os.getppid()))")
+    run = launch("import os; print(os.getsid(0), os.getpid(), os.getsid(os.getppid()))")
 
     await ended(run)
 
-    agent, supervisor, its_session = (int(word) for word in output(run).split())
-    assert supervisor == its_session
-    assert len({agent, supervisor, os.getsid(0)}) == 3
+    session, agent, workers = (int(word) for word in output(run).split())
+    assert session == agent
+    assert session != workers
 
 
 async def test_a_run_that_takes_too_long_is_ended(launch: Launch) -> None:
@@ -237,22 +238,14 @@ async def test_a_background_process_that_holds_the_output_open_delays_nothing(la
     assert gone(int(output(run)))
 
 
-async def test_stopping_a_run_ends_all_of_it(launch: Launch, up: Callable[[AgentRun], Awaitable[None]]) -> None:
+async def test_stopping_a_run_ends_all_of_it(launch: Launch, up: Callable[[StartedRun], Awaitable[None]]) -> None:
     run = launch("import time; print('up', flush=True); time.sleep(600)")
     await up(run)
 
-    runner.stop(run)
+    await started_runs.stop(run)
     end = await ended(run)
 
     assert (end.code, end.ended_by) == (-15, "terminated")
-
-
-async def test_a_run_that_is_stopped_in_its_first_moment_still_says_how_it_ended(launch: Launch) -> None:
-    run = launch("import time; time.sleep(600)")
-
-    runner.stop(run)
-
-    assert (await ended(run)).ended_by == "terminated"
 
 
 async def test_a_program_that_cannot_be_started_is_an_end_as_well(launch: Launch, tmp_path: Path) -> None:
@@ -269,7 +262,7 @@ async def test_a_program_that_cannot_be_started_is_an_end_as_well(launch: Launch
 
 
 async def test_a_killed_supervisor_leaves_no_agent_behind(
-    launch: Launch, up: Callable[[AgentRun], Awaitable[None]]
+    launch: Launch, up: Callable[[StartedRun], Awaitable[None]]
 ) -> None:
     run = launch(ORPHAN + "\ntime.sleep(600)")
     await up(run)
@@ -277,7 +270,7 @@ async def test_a_killed_supervisor_leaves_no_agent_behind(
     assert watch is not None
 
     os.kill(watch.supervisor.pid, signal.SIGKILL)
-    fate = await runner.wait(run)
+    fate = await started_runs.wait(run)
 
     assert isinstance(fate, RunInterrupted)
     assert gone(watch.agent.pid)
@@ -285,27 +278,10 @@ async def test_a_killed_supervisor_leaves_no_agent_behind(
     assert not processes.tagged(RUN_VARIABLE, run.id)
 
 
-def test_the_supervisor_can_be_started_by_hand(tmp_path: Path) -> None:
-    folder = tmp_path / "by-hand"
-    run_folder.create(folder)
-    run_folder.write_new(folder, "prompt.md", b"abc")
-    argv = (sys.executable, "-c", "print(input())")
-    spec = run_spec.RunSpec(argv=argv, cwd=str(tmp_path), environment=(), limits=run_spec.RunLimits())
-    run_folder.write_new(folder, "invocation.json", run_folder.encode(spec))
+async def test_a_run_without_instructions_says_so(launch: Launch) -> None:
+    run = launch("print(1)")
+    (run.folder / "invocation.json").unlink()
 
-    done = subprocess.run([sys.executable, "-P", "-m", "prloom.agents.supervisor", folder], check=False, timeout=30)
+    end = await ended(run)
 
-    end = run_folder.load(folder, run_folder.EXIT, ProcessExit)
-    assert (done.returncode, end and end.code) == (0, 0)
-    assert (folder / "output.jsonl").read_bytes() == b"abc\n"
-
-
-def test_a_supervisor_without_instructions_says_so(tmp_path: Path) -> None:
-    folder = tmp_path / "empty"
-    run_folder.create(folder)
-
-    subprocess.run([sys.executable, "-P", "-m", "prloom.agents.supervisor", folder], check=True, timeout=30)
-
-    end = run_folder.load(folder, run_folder.EXIT, ProcessExit)
-    assert end is not None
-    assert (end.code, end.error) == (127, f"{folder / 'invocation.json'} cannot be read")
+    assert (end.code, end.error) == (127, f"{run.folder / 'invocation.json'} cannot be read")
