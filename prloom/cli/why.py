@@ -201,7 +201,8 @@ def _happening(now: Activity, plan: str) -> str:
         case "agent_busy":
             return f"the agent {by} is working on other events of the plan (run {run}); this one is in the next run"
         case "agent_queue":
-            return "it waits for one of the running agents to end (`dispatcher.max_parallel_plans`)"
+            limit = terminal.clean(now.reason or "dispatcher.max_parallel_plans")
+            return f"it waits for one of the running agents to end (`{limit}`)"
         case "next":
             return "the running dispatcher looks at it next"
         case "not_taken_in":

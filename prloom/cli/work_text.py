@@ -55,6 +55,8 @@ def _doing(current: CurrentTodo, now: datetime) -> Iterator[str]:
 
 def _wait(wait: WorkWait, now: datetime) -> str:
     """Return why something waits, since when, and when it is tried again."""
+    if wait.until is None:
+        return terminal.paint(terminal.clean(wait.reason), "warn")
     end = f"next try {layout.when(wait.until, now)} ({layout.clock(wait.until)})"
     if wait.until <= now:
         end = f"due {layout.when(wait.until, now)}"

@@ -48,7 +48,15 @@ class StagesSection(Section):
     commit_review: StageSetting = Field(default="", description="Reviews a worker's commit before it is accepted.")
 
 
-class CommandAgent(Section):
+class AgentSection(Section):
+    """How one agent program is used."""
+
+    max_parallel: Count = Field(
+        default=0, description="How many runs of it there may be at the same time; 0: no limit."
+    )
+
+
+class CommandAgent(AgentSection):
     """The agent named "command": a program of your own."""
 
     argv: tuple[Text, ...] = Field(
@@ -76,4 +84,16 @@ class AgentsSection(Section):
         description="Environment variables that agents may see, in addition to the usual ones; never a forge's token.",
     )
     workers: Count = Field(default=4, ge=1, description="How many workers and reviewers may run at the same time.")
+    claude: AgentSection = AgentSection()
+    codex: AgentSection = AgentSection()
+    opencode: AgentSection = AgentSection()
+    gemini: AgentSection = AgentSection()
+    amp: AgentSection = AgentSection()
     command: CommandAgent = CommandAgent()
+
+    def max_parallel(self, name: str) -> int:
+        """Return how many runs of an agent program there may be at the same time; 0: no limit."""
+        section = getattr(self, name, None)
+        if isinstance(section, AgentSection):
+            return section.max_parallel
+        return 0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from prloom.model.record import Record, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
@@ -20,7 +23,8 @@ class Activity:
     - `agent`: `by` is at work on it, in the run `run`.
     - `hook`: `by` is the plugin whose `hook` is running on it.
     - `agent_busy`: `by` is at work on other events of the plan, in the run `run`; it is in the next one.
-    - `agent_queue`: as many agents run as may, and the plan waits for one of them to end.
+    - `agent_queue`: as many agents run as may, and the plan waits for one of them to end; `reason` is the setting that
+      says how many, where it is that of one agent program.
     - `next`: the dispatcher looks at it next.
     - `paused`, `plan_error` (`reason` says what): its plan is not worked on.
     - `not_taken_in`: the dispatcher has not read it yet.
@@ -60,7 +64,10 @@ def _waiting(plan_id: str, state: DispatchState, work: RunningWork) -> Activity:
     other: OpenEvent | None = next((each for each in state.open.values() if each.run is not None), None)
     if other is not None:
         return Activity("agent_busy", by=other.by, run=other.run)
-    return Activity("agent_queue" if plan_id in work.waiting else "next")
+    limit = work.limits.get(plan_id)
+    if limit is not None or plan_id in work.waiting:
+        return Activity("agent_queue", reason=limit)
+    return Activity("next")
 
 
 class RunningHook(Record, frozen=True, kw_only=True):
@@ -74,7 +81,11 @@ class RunningHook(Record, frozen=True, kw_only=True):
 
 
 class RunningWork(Record, frozen=True, kw_only=True):
-    """The hook calls that are under way, and the plans that wait until one more agent may run."""
+    """The hook calls that are under way, and the plans that wait until one more agent may run.
+
+    `limits` names the setting because of which the next run of a plan waits, where it is that of one agent program.
+    """
 
     hooks: tuple[RunningHook, ...] = ()
     waiting: tuple[str, ...] = ()
+    limits: Mapping[str, str] = msgspec.field(default_factory=dict)

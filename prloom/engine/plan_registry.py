@@ -265,7 +265,8 @@ class PlanRegistry:
         hooks = tuple(hook for runtime in at_work for hook in runtime.in_flight.hooks)
         queued = [runtime for runtime in at_work if runtime.in_flight.agent_queued]
         waiting = tuple(runtime.id for runtime in queued if not is_triaging(runtime.event_store.state))
-        work: Mapping[str, Any] = record.to_wire(RunningWork(hooks=hooks, waiting=waiting))
+        limits = {each.id: each.in_flight.waits_for for each in self.all() if each.in_flight.waits_for is not None}
+        work: Mapping[str, Any] = record.to_wire(RunningWork(hooks=hooks, waiting=waiting, limits=limits))
         return work
 
     def _own_error(self) -> Mapping[str, str]:

@@ -28,7 +28,7 @@ def test_as_it_stands_the_file_changes_nothing() -> None:
         | {
             "plugins": {},
             "stages": {},
-            "agents": {"command": {}},
+            "agents": {name: {} for name in ("claude", "codex", "opencode", "gemini", "amp", "command")},
             "exchange": {},
             "work": {},
             "limits": {},

@@ -45,6 +45,12 @@ def a_state(*events: OpenEvent, paused: bool = False) -> DispatchState:
         (a_state(an_event(), paused=True), IDLE, None, Activity("paused")),
         (a_state(an_event(), an_event("z", "r-1")), IDLE, None, Activity("agent_busy", by="claude", run="r-1")),
         (a_state(an_event()), RunningWork(waiting=("pr-7",)), None, Activity("agent_queue")),
+        (
+            a_state(an_event()),
+            RunningWork(limits={"pr-7": "agents.amp.max_parallel"}),
+            None,
+            Activity("agent_queue", reason="agents.amp.max_parallel"),
+        ),
         (a_state(an_event()), RunningWork(waiting=("pr-8",)), None, Activity("next")),
     ],
 )

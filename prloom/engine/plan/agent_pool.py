@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from prloom.core import brakes, breaker
 from prloom.core.brakes import CHECK, DailyLimits
 from prloom.core.breaker import UsageLimit
 from prloom.engine.bus.event_store import Clock
+from prloom.engine.plan.in_flight import InFlight
 from prloom.engine.plan.runtime import PlanFolders
 from prloom.engine.runs import records
 from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
@@ -56,6 +58,7 @@ class AgentPool:
         self.worker_slots = asyncio.Semaphore(workers)
         self._limits: dict[str, UsageLimit] = {}
         self._running: dict[str, str] = {}
+        self._rooms: dict[tuple[str, int], asyncio.Semaphore] = {}
         name = exchange or os.fspath(root.joinpath(*paths.LOCAL, paths.EXCHANGE).absolute())
         # As many workers as there may be runs at once, so that none waits for those of another kind.
         self.runs: Runs = RunExchange(name, parallel + workers, start_pool or self._start_pool)
@@ -86,6 +89,28 @@ class AgentPool:
             limits.max_cost_usd_per_day,
         )
         return brakes.tripped(daily, plan_id, run_log.today(self.root, now), tuple(self._running.values()), now)
+
+    @asynccontextmanager
+    async def room(self, agent: Agent, config: Config, in_flight: InFlight) -> AsyncIterator[None]:
+        """Wait until one more run of an agent program may go on, and count one until the block ends.
+
+        What the plan waits for meanwhile is noted in what is under way for it.
+        """
+        most = config.agents.max_parallel(agent.name)
+        if not most:
+            yield
+            return
+        room = self._rooms.setdefault((agent.name, most), asyncio.Semaphore(most))
+        if room.locked():
+            in_flight.waits_for = f"agents.{agent.name}.max_parallel"
+        try:
+            await room.acquire()
+        finally:
+            in_flight.waits_for = None
+        try:
+            yield
+        finally:
+            room.release()
 
     def limits(self, config: Config) -> RunLimits:
         """Return what an agent's run may use."""

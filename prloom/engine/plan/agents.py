@@ -23,7 +23,7 @@ from prloom.model import record
 from prloom.model.decision import Change
 from prloom.model.event import Event
 from prloom.model.plan import Plan
-from prloom.model.state import DispatchState
+from prloom.model.state import DispatchState, OpenEvent
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class AgentTriager:
     async def run(self, runtime: PlanRuntime, stage: str, text: str, model: str | None) -> str:
         """Run a stage's agent in the plan's worktree, for a hook, and return its final message; raises AgentError."""
         agent, chosen = self._pool.choose(runtime.rules.config, stage, model)
-        async with self._pool.slots:
+        async with self._pool.slots, self._pool.room(agent, runtime.rules.config, runtime.in_flight):
             limit = self._pool.limit(agent, runtime.rules.config, runtime.id, runtime.clock())
             if limit is not None and breaker.limit_applies(limit, (), runtime.clock()):
                 raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
@@ -106,10 +106,16 @@ class AgentTriager:
         except AgentError as error:
             _triage_run(runtime, run_id, "prloom").fail(batch, str(error))
             return
+        async with self._pool.room(agent, runtime.rules.config, runtime.in_flight):
+            await self._triage(runtime, agent, model, run_id, batch)
+
+    async def _triage(
+        self, runtime: PlanRuntime, agent: Agent, model: str | None, run_id: str, batch: tuple[Event, ...]
+    ) -> None:
+        store, folders = runtime.event_store, runtime.folders
         results = _triage_run(runtime, run_id, agent.name)
-        folders = runtime.folders
         limit = self._pool.limit(agent, runtime.rules.config, runtime.id, runtime.clock())
-        if limit is not None and breaker.limit_applies(limit, opened, runtime.clock()):
+        if limit is not None and breaker.limit_applies(limit, _still_open(runtime, batch), runtime.clock()):
             results.wait_for_limit(batch, limit)
             return
         # The folder is made first: that it is missing means from then on that something removed it.
@@ -154,6 +160,11 @@ class AgentTriager:
             answer_path=runtime.folders.runs / run_id / run_folder.ANSWER,
             argv=runtime.rules.config.agents.command.argv,
         )
+
+
+def _still_open(runtime: PlanRuntime, batch: tuple[Event, ...]) -> list[OpenEvent]:
+    opened = runtime.event_store.state.open
+    return [opened[event.id] for event in batch if event.id in opened]
 
 
 def _unfinished(runs: Path, own: Collection[str | None]) -> list[Path]:

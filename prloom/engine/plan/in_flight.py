@@ -18,7 +18,8 @@ class InFlight:
     one because a hook failed on several at once, and `suspects` those of them that a plugin's process may have died of.
     `deliveries` are the bridges that deliver actions of this plan, each with whether those are of low priority.
     `agent_queued` says that a triage run waits for a free slot, or has one. `working` says that a TODO is worked on,
-    and `took` that one was begun. `at_forge` says that the pull request is opened or described.
+    and `took` that one was begun. `waits_for` is the setting because of which the next run has to wait. `at_forge` says
+    that the pull request is opened or described.
     """
 
     event_ids: set[str] = field(default_factory=set)
@@ -27,6 +28,7 @@ class InFlight:
     deliveries: set[tuple[str, bool]] = field(default_factory=set)
     hooks: tuple[RunningHook, ...] = ()
     agent_queued: bool = False
+    waits_for: str | None = None
     working: bool = False
     at_forge: bool = False
     took: bool = False

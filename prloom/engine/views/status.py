@@ -54,9 +54,13 @@ def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None)
     with local:
         listed = sorted((*shown, *waiting), key=_order)
         refused = runtime_status.unopened(local, [each.plan for each in listed])
+        limits = runtime_status.agent_limits(local)
         return build(
             repository,
-            tuple(plan_status(each, now, refused=refused.get(each.plan.id)) for each in listed),
+            tuple(
+                plan_status(each, now, refused=refused.get(each.plan.id), limit=limits.get(each.plan.id))
+                for each in listed
+            ),
             runtime_status.dispatcher(local),
             runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus),
             tuple(map(_offering, runtime_status.of(local, paths.PLUGINS, "plugins", PluginStatus))),
@@ -108,8 +112,11 @@ def build(
     )
 
 
-def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> PlanStatus:
-    """Return the status of one plan; `refused` is why the dispatcher could not open it."""
+def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None, limit: str | None = None) -> PlanStatus:
+    """Return the status of one plan.
+
+    `refused` is why the dispatcher could not open it, `limit` the setting because of which its next run waits.
+    """
     state, plan = of.bus.state, of.plan
     queue = [action for action in state.queue.values() if not action.courtesy]
     failed = [action for action in queue if action.failed]
@@ -124,7 +131,7 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
         pr=plan.pr,
         worktree=None if of.is_draft else str(of.worktree),
         last_error=of.error or refused or plan.last_error,
-        todos=work_status.todo_counts(of),
+        todos=work_status.todo_counts(of, limit),
         commits=state.commits,
         events=_events(of, now),
         actions=ActionCounts(

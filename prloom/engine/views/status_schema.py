@@ -73,11 +73,11 @@ class FailedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WorkWait(Record, frozen=True, kw_only=True):
-    """A wait of the work: why, since when, and when prloom tries again."""
+    """A wait of the work: why, since when, and when prloom tries again; None for as soon as it can."""
 
     reason: str
     since: Timestamp | None
-    until: Timestamp
+    until: Timestamp | None
 
 
 class CurrentTodo(Record, frozen=True, kw_only=True):

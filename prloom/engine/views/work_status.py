@@ -9,14 +9,17 @@ from prloom.engine.views.status_schema import BlockStatus, CurrentTodo, Proposed
 from prloom.model.state import DispatchState
 
 
-def todo_counts(of: Snapshot) -> TodoCounts:
-    """Return how many TODOs a plan has, and the one that is worked on; a TODO that was dropped counts no more."""
+def todo_counts(of: Snapshot, limit: str | None = None) -> TodoCounts:
+    """Return how many TODOs a plan has, and the one that is worked on; a TODO that was dropped counts no more.
+
+    `limit` is the setting because of which the next run waits.
+    """
     states = [todo.state for todo in of.todos]
     return TodoCounts(
         total=len(states) - states.count("dropped"),
         done=states.count("done"),
         blocked=states.count("blocked"),
-        current=current(of.bus.state),
+        current=current(of.bus.state, limit),
         proposed=_proposed(of),
     )
 
@@ -37,14 +40,16 @@ def pull_request_wait(state: DispatchState) -> WorkWait | UnsetType:
     return WorkWait(reason=kept.error, since=kept.failing_since, until=kept.retry_at)
 
 
-def current(state: DispatchState) -> CurrentTodo | None:
-    """Return the TODO that is worked on, or None."""
+def current(state: DispatchState, limit: str | None = None) -> CurrentTodo | None:
+    """Return the TODO that is worked on, or None; `limit` is the setting because of which its next run waits."""
     work = state.work
     if work is None:
         return None
     wait: WorkWait | UnsetType = UNSET
     if work.retry_at is not None and work.waits_for is not None:
         wait = WorkWait(reason=work.waits_for, since=work.waits_since, until=work.retry_at)
+    elif limit is not None:
+        wait = WorkWait(reason=f"as many runs go on as {limit} allows", since=None, until=None)
     return CurrentTodo(
         id=work.id, title=work.title, attempt=work.attempt, run=work.run, started_at=work.started_at, wait=wait
     )

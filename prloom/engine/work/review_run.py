@@ -53,7 +53,7 @@ class ReviewRuns:
             answer_path=answer_path,
             argv=runtime.rules.config.agents.command.argv,
         )
-        async with self.pool.worker_slots:
+        async with self.pool.worker_slots, self.pool.room(agent, runtime.rules.config, runtime.in_flight):
             folder = self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request)
             result = await self.pool.run(folder, agent, runtime.id, runtime.clock)
         said = await asyncio.to_thread(run_folder.read_answer, folder)

@@ -67,19 +67,29 @@ class WorkerRuns:
         of all other plans.
         """
         async with self.pool.worker_slots:
-            found = work.phase == "running"
-            if not found and not await self._start(runtime, work, item):
+            if work.phase == "running":
+                return await self._finish(runtime, work, found=True)
+            try:
+                agent, model = self.pool.choose(runtime.rules.config, STAGE)
+            except AgentError as error:
+                runtime.event_store.commit(
+                    "work", "prloom", **work_failures.delayed(context(runtime), work, str(error))
+                )
                 return None
-            started = runtime.event_store.state.work
-            if started is None or started.phase != "running":
-                return None
-            return await self._finish(runtime, started, found=found)
+            async with self.pool.room(agent, runtime.rules.config, runtime.in_flight):
+                if not await self._start(runtime, work, item, agent, model):
+                    return None
+                started = runtime.event_store.state.work
+                if started is None or started.phase != "running":
+                    return None
+                return await self._finish(runtime, started, found=False)
 
-    async def _start(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> bool:
+    async def _start(
+        self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, agent: Agent, model: str | None
+    ) -> bool:
         """Prepare the worker's run; return whether it is to be done. What keeps it from that is a wait, no failure."""
         store, now = runtime.event_store, runtime.clock()
         try:
-            agent, model = self.pool.choose(runtime.rules.config, STAGE)
             limit = self.pool.limit(agent, runtime.rules.config, runtime.id, now)
             if limit is not None and breaker.limit_applies(limit, (), now) and not (limit.brake and work.lifted):
                 store.commit(
