@@ -147,6 +147,7 @@ class RunExchange:
     async def _reply(self, draft: Draft, future: asyncio.Future[Message], *, found: bool) -> Message | RunLoss:
         """Publish a run and return the reply, or why there will be none."""
         exchange = await self._opened()
+        pool = self._pool
         await exchange.publish_all([draft])
         self._follow(exchange)
         while True:
@@ -159,7 +160,7 @@ class RunExchange:
                 await self.cancel(draft.id, f"the run's folder {gone}")
                 return RunLoss(folder=gone)
             if _worker_died(await exchange.inspect(draft.id)) and not future.done():
-                alone = not found and self._pool is not None and self._pool.alive()
+                alone = not found and pool is not None and pool is self._pool and pool.alive()
                 if await self.cancel(draft.id, "the run's worker died"):
                     return RunLoss(alone=alone)
             await self._opened()

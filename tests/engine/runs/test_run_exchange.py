@@ -1,0 +1,216 @@
+"""Runs through the exchange: what lives on, what ends, and that each is done once, whoever is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import textwrap
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import pytest
+from run_pools import ForkedPool
+
+from prloom import processes
+from prloom.agents import command, environment, run_folder, run_message, run_spec, runner
+from prloom.agents.agent import RunRequest
+from prloom.agents.run_folder import RunFinished
+from prloom.agents.run_spec import RunLimits
+from prloom.engine.runs.run_exchange import RunExchange
+from prloom.exchange import connect
+from prloom.exchange.claim import Completed
+from prloom.exchange.exchange import Exchange
+
+SLOW = "import time; print('up', flush=True); time.sleep(600)"
+COUNTED = "open('begun', 'a').write('x'); print('done')"
+
+
+class Bench:
+    """An exchange, the dispatchers that use it, and the pools that they have started."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = str(folder / "exchange.db")
+        self.pools: list[ForkedPool] = []
+        self.opened: list[RunExchange] = []
+
+    def dispatcher(self) -> RunExchange:
+        """Return what one dispatcher has of the runs; each is told at once of what has died."""
+        self.opened.append(RunExchange(self.name, 2, self._start, check_interval=0.05))
+        return self.opened[-1]
+
+    def _start(self, exchange: str, workers: int) -> ForkedPool:
+        self.pools.append(ForkedPool(exchange, workers, os.environ))
+        return self.pools[-1]
+
+    def prepare(self, program: str) -> Path:
+        """Prepare a run of a Python program."""
+        argv = (sys.executable, "-S", "-E", "-c", textwrap.dedent(program))
+        request = RunRequest(
+            prompt="", stage="triage", cwd=self.folder, root=self.folder, rights="read", plan="pr-7", argv=argv
+        )
+        folder = self.folder / run_spec.new_id(datetime.now(UTC), "triage")
+        return runner.prepare(folder, command, request, environ=os.environ, limits=RunLimits(grace_seconds=0.3))
+
+    def exchange(self) -> Exchange:
+        return connect(self.name)
+
+    @property
+    def begun(self) -> int:
+        """How often a counted run was begun."""
+        return len((self.folder / "begun").read_text())
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    bench = Bench(tmp_path)
+    yield bench
+    for each in bench.opened:
+        await each.close()
+
+
+async def until(reached: Callable[[], object]) -> None:
+    """Wait for what other processes do: there is no event to wait for."""
+    async with asyncio.timeout(60):
+        while not reached():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+def up(folder: Path) -> Callable[[], object]:
+    return lambda: run_folder.read(folder, run_folder.OUTPUT) and run_folder.read(folder, run_folder.SUPERVISOR)
+
+
+def agent_of(folder: Path) -> psutil.Process:
+    watch = run_folder.load(folder, run_folder.SUPERVISOR, run_folder.ProcessWatch)
+    assert watch is not None
+    return psutil.Process(watch.agent.pid)
+
+
+def kill(pool: ForkedPool, *, workers: bool) -> None:
+    """Kill a pool's first process, and its workers or none of them."""
+    assert pool.process.pid is not None
+    first = psutil.Process(pool.process.pid)
+    below = first.children()
+    first.kill()
+    if workers:
+        processes.kill(below)
+
+
+async def test_a_run_is_a_message_like_any_other(bench: Bench):
+    folder = bench.prepare(COUNTED)
+
+    await bench.dispatcher().run(folder)
+
+    with bench.exchange() as exchange:
+        entry = exchange.inspect(folder.name)
+        (reply,) = exchange.read(topic="agent.triage.completed")
+    assert (entry.message.topic, entry.delivery.key, entry.delivery.ending) == (
+        "agent.triage",
+        folder.name,
+        "completed",
+    )
+    assert run_message.read_message(entry.message.body).plan == "pr-7"
+    assert run_message.read_reply(reply.body).result.message == "done"
+
+
+async def test_a_run_that_several_dispatchers_publish_is_done_once(bench: Bench):
+    folder = bench.prepare(COUNTED)
+
+    first, second = await asyncio.gather(bench.dispatcher().run(folder), bench.dispatcher().run(folder))
+    third = await bench.dispatcher().run(folder, found=True)
+
+    assert first == second == third
+    assert bench.begun == 1
+
+
+async def test_a_run_whose_message_was_pruned_is_not_done_again(bench: Bench):
+    folder = bench.prepare(COUNTED)
+    first = await bench.dispatcher().run(folder)
+    with bench.exchange() as exchange:
+        exchange.store.prune(run_spec.started_at(folder.name) - datetime.now(UTC))  # type: ignore[operator]
+
+    again = await bench.dispatcher().run(folder, found=True)
+
+    assert again == first
+    assert bench.begun == 1
+
+
+async def test_a_pool_that_is_killed_without_its_workers_ends_no_run(bench: Bench, tmp_path: Path):
+    go = tmp_path / "go"
+    os.mkfifo(go)
+    folder, exchange = (
+        bench.prepare(f"print('up', flush=True); open({str(go)!r}).read(); {COUNTED}"),
+        bench.dispatcher(),
+    )
+    running = asyncio.create_task(exchange.run(folder))
+    await until(up(folder))
+
+    kill(bench.pools[0], workers=False)
+    await until(lambda: len(bench.pools) == 2)
+    await asyncio.to_thread(go.write_text, "")
+
+    assert (await running).status == "ok"
+    assert (await exchange.run(bench.prepare("print('next')"))).message == "next"
+    assert bench.begun == 1
+
+
+@pytest.mark.parametrize("agent", [False, True], ids=["alone", "with the agent"])
+async def test_a_pool_that_is_killed_interrupts_its_runs_and_another_one_does_the_next(bench: Bench, *, agent: bool):
+    folder, exchange = bench.prepare(SLOW), bench.dispatcher()
+    running = asyncio.create_task(exchange.run(folder))
+    await until(up(folder))
+    started = agent_of(folder)
+
+    kill(bench.pools[0], workers=True)
+    if agent:
+        started.kill()
+    result = await running
+
+    assert (result.status, result.trouble) == ("interrupted", "lost")
+    assert processes.tagged(environment.RUN_VARIABLE, folder.name) == []
+    assert (await exchange.run(bench.prepare("print('next')"))).message == "next"
+
+
+async def test_an_agent_that_is_killed_alone_has_failed(bench: Bench):
+    folder, exchange = bench.prepare(SLOW), bench.dispatcher()
+    running = asyncio.create_task(exchange.run(folder))
+    await until(up(folder))
+
+    agent_of(folder).kill()
+
+    assert (await running).trouble == "killed"
+
+
+async def test_a_run_that_its_dispatcher_gives_up_is_ended_and_is_no_failed_attempt(bench: Bench):
+    folder, exchange = bench.prepare(SLOW), bench.dispatcher()
+    running = asyncio.create_task(exchange.run(folder))
+    await until(up(folder))
+
+    running.cancel()
+    await asyncio.wait([running])
+    await exchange.close()
+
+    end = run_folder.inspect(folder)
+    assert isinstance(end, RunFinished)
+    assert end.exit.ended_by == "terminated"
+    again = await bench.dispatcher().run(folder, found=True)
+    assert (again.status, again.trouble) == ("interrupted", "stopped")
+
+
+async def test_an_answer_that_is_no_reply_fails_the_run(bench: Bench):
+    folder = bench.prepare(SLOW)
+    exchange = bench.dispatcher()
+    running = asyncio.create_task(exchange.run(folder))
+    await until(up(folder))
+    with bench.exchange() as other:
+        claim = other.inspect(folder.name).claims[-1]
+        other.store.settle(claim.id, Completed(body="what?"))
+
+    result = await running
+
+    assert (result.status, result.trouble) == ("failed", "lost")
+    assert result.error is not None
+    assert result.error.startswith("this is not the reply of a run: ")
