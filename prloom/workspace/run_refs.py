@@ -16,11 +16,15 @@ from prloom.workspace.repository import FETCH_LIMIT, Repository
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST = 100
+_WORKER = "worker"
 
 
-def ref(plan: str) -> str:
-    """Return the ref of the remote under which a plan's commit is kept."""
-    return f"{bundle.REFS}/{_UNSAFE.sub('_', plan)[:_LONGEST] or '_'}"
+def ref(plan: str, stage: str = _WORKER) -> str:
+    """Return the ref of the remote under which a plan's commit is kept; runs of other stages have another one."""
+    name = f"{bundle.REFS}/{_UNSAFE.sub('_', plan)[:_LONGEST] or '_'}"
+    if stage == _WORKER:
+        return name
+    return f"{name}+{_UNSAFE.sub('_', stage)[:_LONGEST]}"
 
 
 def is_at_remote(repo: Repository, commit: str, *, remote: str = ORIGIN) -> bool:
@@ -36,17 +40,15 @@ def commit_tree(repo: Repository, *, base: str, tree: str) -> str:
     return git.run(argv, cwd=repo.root, variables=variables).out.strip()
 
 
-def publish(repo: Repository, plan: str, commit: str, *, remote: str = ORIGIN) -> None:
-    """Have the remote keep a commit for a plan's run, in the place of an earlier one; raises WorkspaceError."""
-    name = ref(plan)
+def publish(repo: Repository, name: str, commit: str, *, remote: str = ORIGIN) -> None:
+    """Have the remote keep a commit under a ref of `ref`, in the place of an earlier one; raises WorkspaceError."""
     before = _at_remote(repo, name, remote)
     if before != commit:
         _push(repo, f"{commit}:{name}", f"--force-with-lease={name}:{before}", remote)
 
 
-def withdraw(repo: Repository, plan: str, *, remote: str = ORIGIN) -> None:
-    """Have the remote forget what it keeps for a plan; nothing is no error. Raises WorkspaceError."""
-    name = ref(plan)
+def withdraw(repo: Repository, name: str, *, remote: str = ORIGIN) -> None:
+    """Have the remote forget what it keeps under a ref of `ref`; nothing is no error. Raises WorkspaceError."""
     before = _at_remote(repo, name, remote)
     if before:
         _push(repo, f":{name}", f"--force-with-lease={name}:{before}", remote)
