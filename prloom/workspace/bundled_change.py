@@ -21,8 +21,8 @@ class WorktreeChangedError(WorkspaceError):
     """The worktree is no longer as it was when the run began, so that its change cannot be applied."""
 
 
-def begin(repo: Repository, *, plan: str, stage: str, base: str, tree: str | None = None) -> str:
-    """Return the commit that a run on another machine begins with, which the remote has from now on.
+def begin(repo: Repository, *, ref: str, base: str, tree: str | None = None) -> str:
+    """Return the commit that a run on another machine begins with, which the remote has, or gets under this ref.
 
     It is `base`, or a commit of prloom's own that has `tree` on it. Raises WorkspaceError where the remote does not
     take it.
@@ -31,7 +31,7 @@ def begin(repo: Repository, *, plan: str, stage: str, base: str, tree: str | Non
     if tree is not None:
         commit = run_refs.commit_tree(repo, base=base, tree=tree)
     if not run_refs.is_at_remote(repo, commit):
-        run_refs.publish(repo, run_refs.ref(plan, stage), commit)
+        run_refs.publish(repo, ref, commit)
     return commit
 
 

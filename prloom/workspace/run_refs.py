@@ -16,15 +16,14 @@ from prloom.workspace.repository import FETCH_LIMIT, Repository
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST = 100
-_WORKER = "worker"
 
 
-def ref(plan: str, stage: str = _WORKER) -> str:
-    """Return the ref of the remote under which a plan's commit is kept; runs of other stages have another one."""
+def ref(plan: str, run: str | None = None) -> str:
+    """Return the ref of the remote under which a plan's commit is kept: for its worker, or else for another run."""
     name = f"{bundle.REFS}/{_UNSAFE.sub('_', plan)[:_LONGEST] or '_'}"
-    if stage == _WORKER:
+    if run is None:
         return name
-    return f"{name}+{_UNSAFE.sub('_', stage)[:_LONGEST]}"
+    return f"{name}+{_UNSAFE.sub('_', run)[:_LONGEST]}"
 
 
 def is_at_remote(repo: Repository, commit: str, *, remote: str = ORIGIN) -> bool:

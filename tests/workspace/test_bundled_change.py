@@ -53,7 +53,7 @@ def apply(repo: Repository, place: Path, base: str, commit: str) -> None:
 
 
 def test_a_run_begins_with_the_pushed_commit(hub: Project, repo: Repository, base: str) -> None:
-    assert bundled_change.begin(repo, plan="plan", stage="worker", base=base) == base
+    assert bundled_change.begin(repo, ref=run_refs.ref("plan"), base=base) == base
     assert hub.git("for-each-ref", "refs/prloom") == ""
 
 
@@ -63,7 +63,7 @@ def test_an_unpushed_commit_and_the_changes_of_a_failed_attempt_are_taken_along(
     (place / "begun").write_text("x\n")
     tree = snapshot.take(repo, place, base).tree
 
-    commit = bundled_change.begin(repo, plan="plan", stage="worker", base=base, tree=tree)
+    commit = bundled_change.begin(repo, ref=run_refs.ref("plan"), base=base, tree=tree)
     receive(hub, repo, commit, {"done": "y\n"})
     apply(repo, place, base, commit)
 

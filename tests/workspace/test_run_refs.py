@@ -82,10 +82,10 @@ def test_a_remote_that_does_not_take_it_says_why(project: Project, hub: Project,
         run_refs.publish(repo, run_refs.ref("plan"), project.commit({"a": "1\n"}))
 
 
-def test_stages_do_not_share_a_ref(project: Project, hub: Project, repo: Repository) -> None:
+def test_runs_beside_the_worker_have_refs_of_their_own(project: Project, hub: Project, repo: Repository) -> None:
     first, second = project.commit({"a": "1\n"}), project.commit({"a": "2\n"})
 
     run_refs.publish(repo, run_refs.ref("plan"), first)
-    run_refs.publish(repo, run_refs.ref("plan", "triage"), second)
+    run_refs.publish(repo, run_refs.ref("plan", "run-1"), second)
 
-    assert hub.git("rev-parse", "refs/prloom/runs/plan", "refs/prloom/runs/plan+triage").split() == [first, second]
+    assert hub.git("rev-parse", "refs/prloom/runs/plan", "refs/prloom/runs/plan+run-1").split() == [first, second]

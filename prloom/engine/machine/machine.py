@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from prloom import flock
 from prloom.agents import registry
 from prloom.agents.run_message import RunMessage
 from prloom.agents.run_spec import RunLimits
@@ -22,7 +23,9 @@ from prloom.workspace.repository import Repository
 FOLDER = (*paths.LOCAL, "machine")
 """The folder, below a checkout, of all that a worker machine writes."""
 
-DEFAULT_STAGES = tuple(stage for stage in stage_names.STAGES if stage != "default")
+_PRESENT = "workers.lock"
+
+DEFAULT_STAGES = stage_names.STAGES
 """The stages whose runs a machine does if none are named."""
 
 
@@ -102,6 +105,27 @@ def describe(
         ),
     )
     return Machine(found.root, config, environ, _absolute(address, found.root), policy)
+
+
+def prepare(machine: Machine) -> int:
+    """Make the machine's folder, and remove what workers have left that were killed; raises WorkspaceError.
+
+    The descriptor that is returned says, as long as it is open, that workers are there.
+    """
+    found = repository.find(machine.root)
+    repository.exclude(found, machine.root.joinpath(*paths.LOCAL))
+    repo = machine.open_repository()
+    present = os.open(machine.folder / _PRESENT, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    if flock.try_lock(present):
+        for run in run_checkout.runs(repo):
+            run_checkout.remove(repo, run)
+    flock.try_lock(present, shared=True)
+    return present
+
+
+def shown(machine: Machine) -> str:
+    """Return the repository's address without a password."""
+    return run_policy.shown_repository(machine.address)
 
 
 def _absolute(address: str, root: Path) -> str:
