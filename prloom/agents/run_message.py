@@ -69,6 +69,11 @@ def topic(stage: str) -> str:
     return f"agent.{stage}"
 
 
+def topic_here(stage: str) -> str:
+    """Return the topic of those runs of a stage that only the dispatcher's own machine can do."""
+    return f"{topic(stage)}.here"
+
+
 def encode(value: RunMessage | RunReply) -> str:
     """Return the body of a message or of a reply."""
     return msgspec.json.encode(value).decode()

@@ -32,10 +32,10 @@ def is_at_remote(repo: Repository, commit: str, *, remote: str = ORIGIN) -> bool
     return not git.run(asked, cwd=repo.root).out.strip()
 
 
-def commit_tree(repo: Repository, *, base: str, tree: str) -> str:
+def commit_tree(repo: Repository, *, base: str, tree: str, message: str = "What a run begins with") -> str:
     """Return a commit of prloom's own with this tree on `base`; the same again is the same commit."""
     variables = {**kept.PRLOOM, "GIT_AUTHOR_DATE": "@0 +0000", "GIT_COMMITTER_DATE": "@0 +0000"}
-    argv = ["commit-tree", "-p", base, "-m", "What a run begins with", tree]
+    argv = ["commit-tree", "-p", base, "-m", message, tree]
     return git.run(argv, cwd=repo.root, variables=variables).out.strip()
 
 

@@ -54,8 +54,8 @@ class RemoteRuns:
                 lambda: remote_run.prepare(self._machine, run, asked, limits, dispatchers_folder=folder),
             )
             return self._supervised(prepared, worker)
-        except PrloomError as error:
-            return _failed(remote_run.failed(run, str(error)))
+        except PrloomError as error:  # this machine's own trouble: another one may do better
+            return _failed(remote_run.failed(run, str(error)), retry=True)
         finally:
             _while_renewing(worker, lambda: remote_run.clean_up(self._machine, run))
 

@@ -25,7 +25,7 @@ from prloom.engine.machine.machine import Machine
 from prloom.engine.work import change_rules
 from prloom.errors import WorkspaceError
 from prloom.storage import paths
-from prloom.workspace import bundle, commits, kept, repository_state, run_checkout, run_refs, snapshot, undo
+from prloom.workspace import bundle, repository_state, run_checkout, run_refs, snapshot, undo
 from prloom.workspace.bundle import BundleError
 from prloom.workspace.repository import Repository
 from prloom.workspace.snapshot import WorktreeSnapshot
@@ -180,13 +180,8 @@ def _with_change(machine: Machine, run: PreparedRun, result: RunResult) -> RunRe
 
 
 def _bundled(run: PreparedRun, result: RunResult, taken: WorktreeSnapshot) -> RunReply:
-    commit = commits.make(
-        run.repo,
-        tree=taken.tree,
-        parent=taken.base,
-        message=f"{_SUBJECT}{run.folder.name}\n",
-        author=kept.PRLOOM,
-    )
+    message = f"{_SUBJECT}{run.folder.name}"
+    commit = run_refs.commit_tree(run.repo, base=taken.base, tree=taken.tree, message=message)
     try:
         content = bundle.create(run.repo, run=run.folder.name, parent=taken.base, commit=commit)
     except BundleError as error:

@@ -82,6 +82,11 @@ class Changes:
         """Remember the repository before a worker runs, so that what it moves is found; return the remotes."""
         return await asyncio.to_thread(self._record, runtime)
 
+    def take(self, runtime: PlanRuntime, work: TodoWork) -> WorktreeSnapshot:
+        """Return what the worktree changes in the TODO's base; call it in a thread."""
+        assert work.base is not None  # noqa: S101 - set when the worktree was prepared
+        return self._take(runtime, work.base)
+
     # ---- in a thread
 
     def _recover(self, runtime: PlanRuntime) -> None:
