@@ -39,9 +39,9 @@ class AgentPool:
 
     A usage limit is one of the program's, not of the plan whose run has met it: all runs of the program wait for it.
     These limits are in memory only; after a restart, the next run of a program finds out again. The operator's daily
-    limits count the runs that are in the log, and those that go on. `exchange` is the address of the exchange, by default
-    the repository's own; where it is not `local`, other machines do all that they can do. `start_pool` starts the
-    workers of this machine.
+    limits count the runs that are in the log, and those that go on. `exchange` is the address of the exchange, by
+    default the repository's own; where it is not `local`, other machines do all that they can do. `start_pool` starts
+    the workers of this machine.
     """
 
     def __init__(

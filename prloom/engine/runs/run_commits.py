@@ -27,7 +27,10 @@ class RunCommits:
     def address(self) -> str:
         """The address of the remote `origin`, or the path of the checkout where it has none."""
         if self._address is None:
-            self._address = repository.origin_url(self._repo) or str(self._root)
+            try:
+                self._address = repository.origin_url(self._repo) or str(self._root)
+            except WorkspaceError:
+                self._address = str(self._root)
         return self._address
 
     @property

@@ -1,4 +1,4 @@
-"""A dispatcher and worker machines share a database and a remote: runs are done elsewhere, and their changes come back."""
+"""A dispatcher and worker machines share a database and a remote: runs are done there, and their changes come back."""
 
 from __future__ import annotations
 
